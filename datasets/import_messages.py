@@ -30,6 +30,7 @@ BECOMES: dict[str, str | Promise] = {
     "model": gettext_lazy("Model name"),
     "answer": gettext_lazy("Answer"),
     "verdict": gettext_lazy("Score"),
+    "comment": gettext_lazy("Comment on the scores"),
     "field": gettext_lazy("Custom field"),
     "left_out": gettext_lazy("Not imported"),
 }
@@ -69,6 +70,7 @@ LEFT_OUT: dict[str, str | Promise] = {
     "too_many_answers": gettext_lazy("More answers to one question than a row may hold."),
     "verdict_without_answer": gettext_lazy("A verdict on an answer that is not in the files."),
     "verdict_without_row": gettext_lazy("A verdict on a question that is not in the files."),
+    "yaml_broken": gettext_lazy("Invalid YAML; nothing after it can be read."),
 }
 
 _NOT_USABLE: dict[str, str | Promise] = {
@@ -85,6 +87,10 @@ _NOT_USABLE: dict[str, str | Promise] = {
     "no_such_column": gettext_lazy("There is no column “%(column)s”. The columns are: %(columns)s"),
     "no_such_sheet": gettext_lazy("There is no sheet “%(sheet)s”. The sheets are: %(sheets)s"),
     "no_table": gettext_lazy("“%(file)s” is not a table with several columns, nor a file of a known tool."),
+    "promptfoo_report": gettext_lazy(
+        "“%(file)s” is a report of promptfoo for reading. Export the results as JSON and upload that: promptfoo export "
+        "eval latest -o results.json"
+    ),
     "too_large": gettext_lazy("“%(file)s” is larger than can be read here."),
     "too_large_unpacked": gettext_lazy("“%(file)s” is larger than can be read here once it is unpacked."),
     "too_many_columns": gettext_lazy("The table has %(count)s columns, more than can be read."),

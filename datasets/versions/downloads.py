@@ -1,4 +1,4 @@
-"""A version's good rows as CSV: a legacy file that uploads again to the same rows, or a table for spreadsheets."""
+"""A version's good rows as a legacy CSV that uploads again to the same rows, or as a table: CSV, Excel, Parquet."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
+from itertools import chain
 from typing import Any, cast
 
 from datasets.core.formats import LEGACY_COLUMNS, Format, structural_keys
@@ -20,7 +21,8 @@ from datasets.core.variables import (
 )
 from datasets.models import Candidate, Row, Version
 from datasets.versions.row_writer import WholeRow, whole_rows, with_answers
-from evalsite.cells import MARK, cell
+from evalsite.cells import MARK, cell, clean_text
+from evalsite.table_files import parquet_of, xlsx_of
 
 FIELDS = 100
 """So many custom fields have a column each, the most frequent; the others share one."""
@@ -115,19 +117,44 @@ def _names_a_column(name: str) -> bool:
 
 def table_csv(version: Version) -> Iterator[bytes]:
     """A record for each answer, or for a row that has none, with the row's values in each; safe in a spreadsheet."""
-    return _csv(_table(version))
+    columns, rows = _table(version)
+    return _csv([cell(value) for value in row] for row in chain([columns], rows))
 
 
-def _table(version: Version) -> Iterator[Sequence[Any]]:
+def table_xlsx(version: Version) -> Iterator[bytes]:
+    """The same as an Excel file."""
+    return xlsx_of(*_table(version))
+
+
+def table_parquet(version: Version) -> Iterator[bytes]:
+    """The same as a Parquet file, with whole texts. What is no text is JSON, as a field's values may be of any type."""
+    columns, rows = _table(version)
+    whole = {name: int for name in ("line", "number", _BAD) if name in columns}
+    at = {columns.index(name) for name in whole}
+    cells = ([one if n in at else _as_text(one) for n, one in enumerate(row)] for row in rows)
+    return parquet_of(columns, cells, whole)
+
+
+def _as_text(value: Any) -> str | None:
+    if value is None:
+        return None
+    return clean_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def _table(version: Version) -> tuple[list[str], Iterator[Sequence[Any]]]:
+    """The columns and the rows, as they are."""
     fields, all_of_them = _fields(version)
     answered = Candidate.uploaded.filter(version=version).exists()
     columns = [*_ROW, *fields, *([] if all_of_them else [_REST]), *(_ANSWER if answered else ()), _BAD]
-    yield [cell(name) for name in _told_apart(columns)]
-    for row in whole_rows(version, only_valid=True):
-        for response, answer in _answers(row):
-            *values, rest = _row(row, cast(Format, version.format), fields, response)
-            cells = [cell(value) for value in (values if all_of_them else [*values, rest])]
-            yield [*cells, *(map(cell, answer) if answered else ()), version.bad_rows]
+
+    def rows() -> Iterator[Sequence[Any]]:
+        for row in whole_rows(version, only_valid=True):
+            for response, answer in _answers(row):
+                *values, rest = _row(row, cast(Format, version.format), fields, response)
+                given = values if all_of_them else [*values, rest]
+                yield [*given, *(answer if answered else ()), version.bad_rows]
+
+    return _told_apart(columns), rows()
 
 
 _ROW = ("line", "question", "gt", "ref_answer", "history", "messages")

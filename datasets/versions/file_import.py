@@ -28,6 +28,7 @@ from datasets.core.imports.model import Imported, NotUsable, Options, Row, Sourc
 from datasets.core.imports.places import Places
 from datasets.core.imports.table import open_tables, read_tables
 from datasets.core.imports.tables import Table
+from datasets.core.imports.xlsx import SheetLook, is_xlsx, xlsx_sheets
 from datasets.core.parts import common_name
 from datasets.importing.worker import NotImported, Progress, read_version
 from datasets.models import FileImport, SavedColumns, Version
@@ -302,6 +303,20 @@ def _first_of(table: Table, tables: int) -> Table:
         if room < 0:
             break
     return replace(table, records=lambda: iter(kept))
+
+
+def sheets_of(draft: FileImport) -> list[SheetLook]:
+    """The sheets of a workbook, of several those of the first, as far as they are looked at; [] of what is none."""
+    try:
+        return _sheets(draft.files[0]["stored_as"], draft.files[0]["name"])
+    except NotUsable:
+        return []
+
+
+@lru_cache(maxsize=8)
+def _sheets(stored_as: str, name: str) -> list[SheetLook]:
+    file = _source_file(stored_as, name)
+    return xlsx_sheets(file, uploads.limits_of_kept()) if is_xlsx(file) else []
 
 
 def header_of(columns: Sequence[str]) -> str:

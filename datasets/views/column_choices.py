@@ -51,7 +51,7 @@ def _choice(
 ) -> Choice:
     becomes, name, of = _role(column, columns, table.columns)
     held = [row[column] for row in first if row.get(column) not in (None, "")]
-    return Choice(number, column, [_shown(value) for value in held[:EXAMPLES]], becomes, name, of)
+    return Choice(number, column, [excerpt(value) for value in held[:EXAMPLES]], becomes, name, of)
 
 
 def _role(column: str, columns: Columns, names: Sequence[str]) -> tuple[str, str, str]:
@@ -79,7 +79,8 @@ def as_text(value: Any) -> str:
     return str(value)
 
 
-def _shown(value: Any) -> str:
+def excerpt(value: Any) -> str:
+    """The beginning of a value."""
     text = as_text(value)
     return text[: EXAMPLE - 1] + "…" if len(text) > EXAMPLE else text
 

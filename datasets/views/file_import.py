@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from datasets import import_messages
@@ -21,6 +22,7 @@ from datasets.core.imports.columns import Columns
 from datasets.core.imports.model import Imported, LeftOut, NotUsable, Place, Row
 from datasets.core.imports.table import mapping_of
 from datasets.core.imports.tables import Table
+from datasets.core.imports.xlsx import SheetLook
 from datasets.models import FileImport, Version
 from datasets.versions import file_import
 from datasets.views import column_choices, part_wanted
@@ -28,7 +30,7 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.templatetags.show import number
 
-ROWS, PLACES = 5, 3
+ROWS, PLACES, CELLS = 5, 3, 8
 EXCERPT = 400
 
 
@@ -42,6 +44,15 @@ class Preview:
     reference: str
     answers: list[tuple[str, str, list[tuple[str, str]]]]
     fields: list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class SheetChoice:
+    """A sheet of a workbook: its size, '' where it was not looked at, and its first rows as lines."""
+
+    name: str
+    size: str
+    lines: list[str]
 
 
 @login_required
@@ -88,17 +99,24 @@ def draft(request: HttpRequest, slug: str, draft: int) -> HttpResponse:
 
 def _table(request: HttpRequest, draft: FileImport) -> Table:
     """The table, with what was just chosen kept in the draft; raises NotUsable."""
-    sent, table = request.POST, file_import.sample_of(draft)
-    if sent.get("sheet", table.sheet) != table.sheet:  # another sheet has other columns
+    sent = request.POST
+    if "sheet" in sent and sent["sheet"] != _sheet_shown(draft):  # another sheet has other columns
         file_import.draft_change(draft, columns="", sheet=sent["sheet"])
         table = file_import.sample_of(draft)
-    elif "becomes-0" in sent:
-        before = mapping_of(table, file_import.options_of(draft))
-        chosen = column_choices.from_form(sent.dict(), table, before)
-        file_import.draft_change(draft, columns=str(chosen) or "field=", sheet=table.sheet)
+    else:
+        table = file_import.sample_of(draft)
+        if "becomes-0" in sent:
+            before = mapping_of(table, file_import.options_of(draft))
+            chosen = column_choices.from_form(sent.dict(), table, before)
+            file_import.draft_change(draft, columns=str(chosen) or "field=", sheet=table.sheet)
     if not draft.columns:
         draft.columns = file_import.saved_columns(draft, table.columns)
     return table
+
+
+def _sheet_shown(draft: FileImport) -> str:
+    """The sheet that was chosen, else the guess; one that cannot be read is chosen all the same."""
+    return draft.sheet or file_import.sample_of(draft).sheet
 
 
 def _commit(request: HttpRequest, draft: FileImport, table: Table | None) -> HttpResponse:
@@ -128,6 +146,8 @@ def _context(
         "source": import_messages.source_name(draft.source),
         "size": sum(one["size"] for one in draft.files),
         "table": table,
+        "sheets": _sheets(draft, table) if draft.source == file_import.TABLE else [],
+        "chosen_sheet": table.sheet if table else draft.sheet,
         "choices": column_choices.choices(table, columns) if table else [],
         "roles": column_choices.roles(),
         "models": [model for model, _column in columns.answers],
@@ -142,6 +162,32 @@ def _context(
         "verdicts": len(look.verdicts),
         "left_out": left_out(imported.left_out, imported.left_out_counts),
     }
+
+
+def _sheets(draft: FileImport, table: Table | None) -> list[SheetChoice]:
+    """Every sheet, so that one can be chosen, also another than one that cannot be read; [] where there is only one."""
+    looks = {look.name: look for look in file_import.sheets_of(draft)}
+    names = table.sheets if table else list(looks)
+    return [_sheet(name, looks.get(name)) for name in names] if len(names) > 1 else []
+
+
+def _sheet(name: str, look: SheetLook | None) -> SheetChoice:
+    if look is None:
+        return SheetChoice(name, "", [])
+    if not look.rows:
+        return SheetChoice(name, _("empty"), [])
+    rows = ngettext("%(n)s row", "%(n)s rows", look.rows)
+    if look.more:
+        rows = ngettext("more than %(n)s row", "more than %(n)s rows", look.rows)
+    columns = ngettext("%(n)s column", "%(n)s columns", look.columns)
+    size = " × ".join([rows % {"n": number(look.rows)}, columns % {"n": number(look.columns)}])
+    return SheetChoice(name, size, [_line(cells) for cells in look.first])
+
+
+def _line(cells: list[Any]) -> str:
+    """The first cells of a sheet's row that hold anything."""
+    held = [cell for cell in cells if cell not in (None, "")][:CELLS]
+    return " · ".join(column_choices.excerpt(cell) for cell in held)
 
 
 def _first_rows(rows: list[Row]) -> list[tuple[int, Row]]:

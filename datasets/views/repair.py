@@ -93,11 +93,18 @@ def csv(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRespo
     return _streamed(downloads.legacy_csv(found), _name(found, _good(found), "csv"))
 
 
+TABLES = {
+    "csv": downloads.table_csv,
+    "xlsx": downloads.table_xlsx,
+    "parquet": downloads.table_parquet,
+}
+
+
 @login_required
-def table(request: HttpRequest, slug: str, dataset: int, number: int) -> StreamingHttpResponse:
-    """The good rows and their answers as a table for spreadsheets."""
+def table(request: HttpRequest, slug: str, dataset: int, number: int, form: str) -> StreamingHttpResponse:
+    """The good rows and their answers as a table, in one of the forms of TABLES."""
     found = get_ready_version(request, slug, dataset, number)
-    return _streamed(downloads.table_csv(found), _name(found, f"table-{_good(found)}", "csv"))
+    return _streamed(TABLES[form](found), _name(found, f"table-{_good(found)}", form))
 
 
 def _good(version: Version) -> str:

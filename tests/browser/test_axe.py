@@ -28,6 +28,8 @@ NO_PAGES = {
     "datasets:part": "a file",
     "datasets:rows_csv": "a file",
     "datasets:table_csv": "a file",
+    "datasets:table_xlsx": "a file",
+    "datasets:table_parquet": "a file",
     "metrics:export": "a file",
     "prometheus": "figures for a program",
     "people:export": "a file",

@@ -34,7 +34,7 @@ def test_a_spreadsheets_columns_are_chosen_with_the_rows_in_view(
     page.get_by_role("button", name="Upload").click()
     page.wait_for_url("**/import/*/")
     preview = page.get_by_role("table", name="First rows")
-    expect(page.get_by_label("Sheet")).to_have_value("Sheet2")
+    expect(page.get_by_label("Sheet2")).to_be_checked()
     expect(preview.get_by_role("row").nth(1)).to_contain_text("robin Because.")
     page.get_by_label("What “robin” becomes").select_option("Answer")
     expect(preview.locator("strong")).to_have_text(["robin"])

@@ -97,7 +97,8 @@ table(
     GET,
     READ,
     "datasets:list datasets:formats datasets:sample datasets:dataset datasets:version datasets:original datasets:part "
-    "datasets:bad_rows datasets:rows_jsonl datasets:rows_csv datasets:table_csv datasets:changes_since "
+    "datasets:bad_rows datasets:rows_jsonl datasets:rows_csv datasets:table_csv datasets:table_xlsx "
+    "datasets:table_parquet datasets:changes_since "
     "datasets:findings datasets:rows datasets:random_row "
     "datasets:row datasets:raw_row datasets:original_row",
 )

@@ -1,6 +1,7 @@
 """What tools for annotation have in common: a task's data becomes a row and its answers, its annotations verdicts."""
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +12,17 @@ from datasets.core.imports.gathering import Gathering, fields
 from datasets.core.imports.model import Becomes, Note, Place
 
 _SIDE = re.compile(r"(.*?)[ _-]?([1-9a-h])", re.IGNORECASE | re.DOTALL)
-_OF_ANSWERS = ("answer", "response", "output", "completion", "reply", "generation", "text", "model_output")
+_ANSWER = re.compile(
+    r"(?:model[ _-]?)?(?:answer|response|output|completion|reply|generation|text)s?", re.IGNORECASE
+)
+_OF_SIDE = re.compile(r".*[^\W\d_](?:[ _-]([1-9a-h])|([1-9]))", re.IGNORECASE | re.DOTALL)
 UNNAMED = "model"
 LONGEST_LABEL = 80
 """A longer text is a comment and no label."""
+_COMMENTS = (
+    *("comment", "comments", "feedback", "reason", "rationale", "explanation"),
+    *("notes", "note", "correction"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +39,22 @@ class Task:
         for name in names:
             known = [one for one in self.answers if re.search(rf"(?<!\w){re.escape(one)}(?!\w)", name)]
             known = known or [one for one in self.answers if name.endswith(one)]
+            known = known or [one for one in self.answers if _side(one) and _side(one) == _side(name)]
             if len(known) == 1:
                 return self.answers[known[0]]
         return None
 
 
+def _side(name: str) -> str:
+    """The number or letter at the end of a name: `rating_a` is about `response_a`; '' where there is none."""
+    found = _OF_SIDE.fullmatch(name)
+    return (found[1] or found[2]).lower() if found else ""
+
+
 def columns_of(tasks: Sequence[Mapping[str, Any]]) -> Columns:
     """What a project's fields are, from the data of its first tasks; answers that stand side by side are by side."""
     names = list(dict.fromkeys(name for task in tasks for name in task))
-    sides = [name for name in names if (found := _SIDE.fullmatch(name)) and found[1].lower() in _OF_ANSWERS]
+    sides = [name for name in names if (found := _SIDE.fullmatch(name)) and _ANSWER.fullmatch(found[1])]
     rest = [name for name in names if len(sides) < 2 or name not in sides]
     columns = guess(rest, [dict(task) for task in tasks])
     if len(sides) < 2:
@@ -54,8 +69,8 @@ def _paired(sides: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 
 def task_notes(prefix: str, tasks: Sequence[Mapping[str, Any]]) -> list[Note]:
-    """What becomes of the data of tasks, whose name in the file is `prefix`."""
-    columns = columns_of(tasks)
+    """What becomes of the data of tasks, whose name in the file is `prefix`; '' where they have none."""
+    columns, prefix = columns_of(tasks), f"{prefix}." if prefix else ""
     single: tuple[tuple[Becomes, str], ...] = (
         *(("question", name) for name in columns.question),
         *(("messages", columns.messages), ("system", columns.system), ("reference", columns.reference)),
@@ -63,8 +78,8 @@ def task_notes(prefix: str, tasks: Sequence[Mapping[str, Any]]) -> list[Note]:
         *(("answer", name) for _model, name in columns.answers),
     )
     rest = dict.fromkeys(name for task in tasks for name in task if name not in columns.used)
-    named = [Note(becomes, f"{prefix}.{name}") for becomes, name in single if name]
-    return named + [Note("field", f"{prefix}.{name}") for name in rest]
+    named = [Note(becomes, f"{prefix}{name}") for becomes, name in single if name]
+    return named + [Note("field", f"{prefix}{name}") for name in rest]
 
 
 def take_task(
@@ -90,8 +105,10 @@ def take_task(
 def _answers(
     found: Gathering, place: Place, key: object, data: Mapping[str, Any], columns: Columns
 ) -> dict[str, tuple[str, int]]:
+    """Tools repeat a task for each of its annotators: an answer that is there already is not another one."""
     alone = ((str(data.get(columns.model) or UNNAMED), columns.answer),) if columns.answer else ()
-    answers = {}
+    answers: dict[str, tuple[str, int]] = {}
+    taken: dict[str, set[int]] = defaultdict(set)
     for given, field in (*columns.answers, *alone):
         if data.get(field) is None:
             found.leave_out(place, "no_answer", field)
@@ -99,8 +116,16 @@ def _answers(
         side = _SIDE.fullmatch(field)
         named = [data.get(f"{one}{side[2]}") for one in ("model_", "model", "model_name_")] if side else []
         model = str(next((one for one in named if isinstance(one, str) and one), given))
-        answers[field] = (model, found.answer(key, model, answer(data[field])[0], place))
+        number = found.same_answer(key, model, answer(data[field])[0], place, taken[model])
+        taken[model].add(number)
+        answers[field] = (model, number)
     return answers
+
+
+def is_comment(name: str, value: Any) -> bool:
+    """Whether a text says something about the verdicts beside it, rather than being one."""
+    named = re.split(r"[\W_]+", name.lower())[-1] in _COMMENTS
+    return isinstance(value, str) and (named or len(value) > LONGEST_LABEL)
 
 
 def value_said(value: Any) -> str | float | bool | None:

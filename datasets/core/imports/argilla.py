@@ -1,12 +1,19 @@
-"""Argilla: records as JSON (of 2.x and 1.x), responses as people's verdicts, suggestions as a judge's."""
+"""Argilla: records as JSON, responses as people's verdicts, suggestions as a judge's.
 
+2.x and 1.x nest a record's parts. Data sets published from either are flat: of 2.x `quality.responses`,
+`quality.responses.users`, … beside the fields, of 1.x `quality`, `quality-suggestion`, `quality-suggestion-metadata`.
+"""
+
+import json
+import re
 from collections.abc import Iterator, Sequence
+from itertools import combinations, zip_longest
 from typing import Any
 
 from datasets.core.imports.annotated_tasks import (
-    LONGEST_LABEL,
     Task,
     columns_of,
+    is_comment,
     take_task,
     task_notes,
     value_said,
@@ -15,22 +22,13 @@ from datasets.core.imports.gathering import Gathering, gathered, records
 from datasets.core.imports.json_records import first_record, first_records
 from datasets.core.imports.model import Imported, Note, Options, Place, Source, SourceFile
 
-_COMMENTS = (
-    "comment",
-    "comments",
-    "feedback",
-    "reason",
-    "rationale",
-    "explanation",
-    "notes",
-    "note",
-    "correction",
-)
 _NOTES = (
     Note("field", "metadata"),
     Note("verdict", "responses"),
     Note("left_out", "vectors, status, scores of suggestions"),
 )
+_OF_FLAT = ("id", "status", "_server_id", "external_id", "inserted_at", "updated_at")
+_OF_QUESTION = re.compile(r"\.(?:responses|suggestion)\.(?:users|status|score|agent)$")
 Said = tuple[dict[str, Any], str, Any]
 """Who said it, the question's name, the value."""
 
@@ -43,19 +41,99 @@ def _is_record(record: Any) -> bool:
     )
 
 
+def _is_any(record: Any) -> bool:
+    return _is_record(record) or (isinstance(record, dict) and bool(_is_flat(record) or _older(record)))
+
+
+def _is_flat(record: dict[str, Any]) -> bool:
+    return "_server_id" in record and "id" in record and "fields" not in record
+
+
+def _older(record: dict[str, Any]) -> list[str]:
+    """The questions of a flat record of 1.x."""
+    end = "-suggestion-metadata"
+    named = (name.removesuffix(end) for name in record if name.endswith(end))
+    return [name for name in named if name in record and f"{name}-suggestion" in record]
+
+
+def _nested(record: dict[str, Any]) -> dict[str, Any]:
+    """A record with its parts nested. A flat one does not tell fields from metadata; all are taken for fields."""
+    if _is_record(record):
+        return record
+    return _nested_older(record, _older(record)) if _older(record) else _nested_flat(record)
+
+
+def _nested_flat(record: dict[str, Any]) -> dict[str, Any]:
+    fields, responses, suggestions = {}, {}, {}
+    for name, value in record.items():
+        if name.endswith(".responses"):
+            users = _listed(record.get(f"{name}.users"))
+            status = _listed(record.get(f"{name}.status"))
+            responses[name.removesuffix(".responses")] = [
+                {"value": one, "user_id": user, "status": state}
+                for one, user, state in zip_longest(_listed(value), users, status)
+            ]
+        elif name.endswith(".suggestion"):
+            agent = record.get(f"{name}.agent")
+            suggestions[name.removesuffix(".suggestion")] = {"value": value, "agent": agent}
+        elif name not in _OF_FLAT and not _OF_QUESTION.search(name):
+            fields[name] = value
+    return {"id": record["id"], "fields": fields, "responses": responses, "suggestions": suggestions}
+
+
+def _nested_older(record: dict[str, Any], questions: list[str]) -> dict[str, Any]:
+    apart = {"external_id", "metadata", "vectors"}
+    apart |= {f"{name}{end}" for name in questions for end in ("", "-suggestion", "-suggestion-metadata")}
+    suggestions = {}
+    for name in questions:
+        about = record[f"{name}-suggestion-metadata"]
+        agent = about.get("agent") if isinstance(about, dict) else None
+        suggestions[name] = {"value": record[f"{name}-suggestion"], "agent": agent}
+    return {
+        "id": record.get("external_id"),
+        "fields": {name: value for name, value in record.items() if name not in apart},
+        "metadata": _read(record.get("metadata")),
+        "responses": {name: _by_record(record[name]) for name in questions},
+        "suggestions": suggestions,
+    }
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _by_record(value: Any) -> list[Any]:
+    """A list of objects, also where each of their keys has a list, as the `datasets` library writes it."""
+    if isinstance(value, dict):
+        lists = {name: _listed(held) for name, held in value.items()}
+        return [dict(zip(lists, held, strict=True)) for held in zip_longest(*lists.values())]
+    return _listed(value)
+
+
+def _read(value: Any) -> Any:
+    """Metadata of 1.x are JSON in a text."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return None
+
+
 def recognise(files: Sequence[SourceFile]) -> bool:
-    return bool(files) and all(_is_record(first_record(file)) for file in files)
+    return bool(files) and all(_is_any(first_record(file)) for file in files)
 
 
 def read(files: Sequence[SourceFile], options: Options) -> Imported:
-    tasks = [one["fields"] for file in files for one in first_records(file) if _is_record(one)]
-    return gathered(files, options, _gather, [*task_notes("fields", tasks), *_NOTES])
+    first = [one for file in files for one in first_records(file) if _is_any(one)]
+    tasks = [_nested(one)["fields"] for one in first]
+    prefix = "fields" if any(map(_is_record, first)) else ""
+    return gathered(files, options, _gather, [*task_notes(prefix, tasks), *_NOTES])
 
 
 def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> None:
     for file in files:
-        columns = columns_of([one["fields"] for one in first_records(file) if _is_record(one)])
-        for place, record in records(file, options, found, _is_record):
+        columns = columns_of([_nested(one)["fields"] for one in first_records(file) if _is_any(one)])
+        for place, given in records(file, options, found, _is_any):
+            record = _nested(given)
             name = next((record[one] for one in ("id", "external_id") if record.get(one) is not None), None)
             metadata = record["metadata"] if isinstance(record.get("metadata"), dict) else {}
             task = take_task(found, place, name, record["fields"], columns, metadata)
@@ -98,40 +176,35 @@ def _suggestions(record: dict[str, Any]) -> Iterator[Said]:
 def _verdicts(found: Gathering, place: Place, task: Task, given: Sequence[Said]) -> None:
     words: dict[str, str] = {}
     for who, question, value in given:
-        if _is_comment(question, value):
+        if is_comment(question, value):
             words[str(who)] = "\n".join(filter(None, [words.get(str(who)), value]))
     for who, question, value in given:
-        if _is_comment(question, value):
+        if is_comment(question, value):
             continue
-        about, said = _about(task, question, value)
-        if not about:
+        found_about = list(_about(task, question, value))
+        if not found_about:
             found.leave_out(place, "answer_not_known", question)
-        elif said is None:
-            found.leave_out(place, "no_value", question)
-        else:
-            record = who | about | {"metric": question, "value": said, "reasoning": words.get(str(who))}
-            found.verdict(task.key, record, place)
-    spoken = {str(who) for who, question, value in given if not _is_comment(question, value)}
+        for about, said in found_about:
+            if said is None:
+                found.leave_out(place, "no_value", question)
+            else:
+                record = who | about | {"metric": question, "value": said, "reasoning": words.get(str(who))}
+                found.verdict(task.key, record, place)
+    spoken = {str(who) for who, question, value in given if not is_comment(question, value)}
     for _who in words.keys() - spoken:
         found.leave_out(place, "no_value", "comment")
 
 
-def _is_comment(question: str, value: Any) -> bool:
-    return isinstance(value, str) and (question.lower() in _COMMENTS or len(value) > LONGEST_LABEL)
-
-
-def _about(task: Task, question: str, value: Any) -> tuple[dict[str, Any], Any]:
-    """Which answers a value is about, none where that is not known, and the value; a ranking of two is a comparison."""
+def _about(task: Task, question: str, value: Any) -> Iterator[tuple[dict[str, Any], Any]]:
+    """(which answers a value is about, the value); a ranking compares each two of its answers."""
     ranks = _ranks(value, task)
-    if ranks:
-        sides = [(answer, ranks.get(field)) for field, answer in task.answers.items()]
-        if len(sides) != 2 or None in (sides[0][1], sides[1][1]):
-            return {}, None
-        ((model, number), first), ((other, second_number), second) = sides
-        pair = {"model": model, "response": number, "other_model": other, "other_response": second_number}
-        return pair, "A=B" if first == second else "A>B" if (first or 0) < (second or 0) else "B>A"
+    sides = [(answer, ranks[field]) for field, answer in task.answers.items() if field in ranks]
+    for ((model, number), first), ((other, other_number), second) in combinations(sides, 2):
+        pair = {"model": model, "response": number, "other_model": other, "other_response": other_number}
+        yield pair, "A=B" if first == second else "A>B" if first < second else "B>A"
     about = task.about(question)
-    return ({"model": about[0], "response": about[1]} if about else {}), value_said(value)
+    if about and not ranks:
+        yield {"model": about[0], "response": about[1]}, value_said(value)
 
 
 def _ranks(value: Any, task: Task) -> dict[str, int]:

@@ -30,7 +30,8 @@ class BrokenJson:
 
 
 def json_records(file: SourceFile, limits: Limits | None = None) -> Iterator[tuple[int, Any]]:
-    """Each value with the line (from 1) on which it starts; values of a top-level array one by one.
+    """Each value with the line (from 1) on which it starts. Values of a top-level array come one by one, each with its
+    number, as all of them may stand on one line.
 
     What is broken comes as (line, BrokenJson); of JSON Lines the other lines follow, of anything else nothing more.
     Raises NotUsable where the file cannot be decoded or its packing is damaged.
@@ -111,12 +112,14 @@ def _values(chunks: Iterator[bytes], limits: Limits) -> Iterator[tuple[int, Any]
     text = _Text(chunks, limits)
     text.skip()
     in_array = text.take("[")
+    number = 0
     while text.skip():
         if in_array and text.take("]"):
             in_array = False
             continue
+        number += 1
         line, value = text.line, text.value()
-        yield line, value
+        yield number if in_array else line, value
         if isinstance(value, BrokenJson):
             return
 

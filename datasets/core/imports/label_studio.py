@@ -1,10 +1,21 @@
-"""Label Studio: the JSON export of a project, its annotations as people's verdicts and predictions as a judge's."""
+"""Label Studio: a project's JSON and JSON-MIN exports, annotations as people's verdicts, predictions as a judge's.
+
+JSON-MIN has one flat record an annotation: the task's data, its `id`, what was said by the names of the labelling
+configuration, then who said it. Such a record is read as the task with the one annotation that it stands for.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from datasets.core.imports.annotated_tasks import Task, columns_of, take_task, task_notes, value_said
+from datasets.core.imports.annotated_tasks import (
+    Task,
+    columns_of,
+    is_comment,
+    take_task,
+    task_notes,
+    value_said,
+)
 from datasets.core.imports.gathering import Gathering, gathered, records
 from datasets.core.imports.json_records import first_record, first_records
 from datasets.core.imports.model import Imported, Note, Options, Place, Source, SourceFile
@@ -15,6 +26,16 @@ _NOTES = (
     Note("verdict", "annotations"),
     Note("left_out", "project, drafts, meta"),
 )
+_ABOUT = ("annotator", "annotation_id", "created_at", "updated_at", "lead_time")
+"""What ends every record of JSON-MIN, perhaps with `agreement`."""
+_KINDS = {
+    "rating": "rating",
+    "number": "number",
+    "choices": "choices",
+    "text": "textarea",
+    "selected": "pairwise",
+}
+"""The kind of a result by the key of its value; JSON-MIN does not name it."""
 
 
 def _is_task(record: Any) -> bool:
@@ -25,26 +46,124 @@ def _is_task(record: Any) -> bool:
     )
 
 
+def _is_minimal(record: Any) -> bool:
+    return isinstance(record, dict) and "id" in record and record.keys() >= set(_ABOUT)
+
+
+def _is_either(record: Any) -> bool:
+    return _is_task(record) or _is_minimal(record)
+
+
 def recognise(files: Sequence[SourceFile]) -> bool:
-    return bool(files) and all(_is_task(first_record(file)) for file in files)
+    return bool(files) and all(_is_either(first_record(file)) for file in files)
 
 
 def read(files: Sequence[SourceFile], options: Options) -> Imported:
-    tasks = [one["data"] for file in files for one in first_records(file) if _is_task(one)]
-    return gathered(files, options, _gather, [*task_notes("data", tasks), *_NOTES])
+    first = [one for file in files for one in first_records(file) if _is_either(one)]
+    minimal = _MinimalExport(first)
+    tasks = [minimal.task(one) for one in first]
+    notes = minimal.notes() if minimal.names else list(_NOTES)
+    prefix = "data" if any(map(_is_task, first)) else ""
+    return gathered(files, options, _gather, [*task_notes(prefix, [one["data"] for one in tasks]), *notes])
 
 
 def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> None:
     for file in files:
-        columns = columns_of([one["data"] for one in first_records(file) if _is_task(one)])
-        for place, record in records(file, options, found, _is_task):
+        first = [one for one in first_records(file) if _is_either(one)]
+        minimal, times = _MinimalExport(first), _Times()
+        columns = columns_of([minimal.task(one)["data"] for one in first])
+        for place, given in records(file, options, found, _is_either):
+            record = minimal.task(given)
             task = take_task(found, place, record.get("id"), record["data"], columns, {})
             if task is not None:
-                _annotations(found, place, task, record)
+                _annotations(found, place, task, record, times.of(record.get("id")))
 
 
-def _annotations(found: Gathering, place: Place, task: Task, record: dict[str, Any]) -> None:
-    times: Counter[str] = Counter()
+class _Times:
+    """How often each person annotated a task; the records of one task stand together."""
+
+    def __init__(self) -> None:
+        self._task: object = None
+        self._counts: Counter[str] = Counter()
+
+    def of(self, task: object) -> Counter[str]:
+        if task is None or task != self._task:
+            self._task, self._counts = task, Counter()
+        return self._counts
+
+
+class _MinimalExport:
+    """Which names of JSON-MIN hold what was said, and which of these are comments, by some first records.
+
+    What was said stands between `id` and `annotator`. Where `id` comes first, as it does where the data have one too,
+    only results that are no plain text can be told from data.
+    """
+
+    def __init__(self, first: Sequence[dict[str, Any]]) -> None:
+        records = [one for one in first if _is_minimal(one) and not _is_task(one)]
+        held = {
+            name: [one[name] for one in records if name in one] for one in records for name in _between(one)
+        }
+        self.names = tuple(held)
+        self._comments = {
+            name for name, values in held.items() if any(is_comment(name, value) for value in values)
+        }
+
+    def notes(self) -> list[Note]:
+        said = [Note("comment" if name in self._comments else "verdict", name) for name in self.names]
+        return [*said, Note("left_out", "annotation_id, updated_at")]
+
+    def task(self, record: dict[str, Any]) -> dict[str, Any]:
+        """The record itself where it is a task."""
+        if _is_task(record):
+            return record
+        said = dict.fromkeys([*self.names, *_between(record)])
+        beside = {"id", "agreement", "history", *_ABOUT}
+        results = [one for name in said if name in record for one in self._results(name, record[name])]
+        annotation = {
+            **{"completed_by": record["annotator"], "result": results},
+            **{name: record[name] for name in ("created_at", "lead_time")},
+        }
+        return {
+            "id": record["id"],
+            "data": {
+                name: value for name, value in record.items() if name not in said and name not in beside
+            },
+            "annotations": [annotation] if results else [],
+        }
+
+    def _results(self, name: str, said: Any) -> Iterator[dict[str, Any]]:
+        for one in said if isinstance(said, list) else [said]:
+            value = one
+            if isinstance(one, str):
+                value = {"text": [one]} if name in self._comments else {"choices": [one]}
+            elif not isinstance(one, dict):
+                value = {}
+            kind = next((_KINDS[key] for key in value if key in _KINDS and not _is_span(value)), "region")
+            yield {"from_name": name, "to_name": "", "type": kind, "value": value}
+
+
+def _is_span(value: dict[str, Any]) -> bool:
+    """A part of a text that was marked; its own text is no comment."""
+    return "start" in value or "end" in value
+
+
+def _between(record: dict[str, Any]) -> Sequence[str]:
+    names = list(record)
+    start, end = names.index("id"), names.index("annotator")
+    if start:
+        return names[start + 1 : end]
+    return [name for name in names[1:end] if _is_said(record[name])]
+
+
+def _is_said(value: Any) -> bool:
+    given = value if isinstance(value, list) else [value]
+    return bool(given) and all(isinstance(one, dict) and one.keys() & _KINDS.keys() for one in given)
+
+
+def _annotations(
+    found: Gathering, place: Place, task: Task, record: dict[str, Any], times: Counter[str]
+) -> None:
     for one in record.get("annotations") or record.get("completions") or ():
         if not isinstance(one, dict) or one.get("was_cancelled"):
             found.leave_out(place, "cancelled")

@@ -15,7 +15,16 @@ from datasets.core.decode import Upload
 from datasets.core.limits import Limits
 
 Becomes = Literal[
-    "question", "messages", "system", "reference", "model", "answer", "field", "verdict", "left_out"
+    "question",
+    "messages",
+    "system",
+    "reference",
+    "model",
+    "answer",
+    "field",
+    "verdict",
+    "comment",
+    "left_out",
 ]
 
 

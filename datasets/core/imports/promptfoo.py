@@ -1,8 +1,12 @@
-"""promptfoo: the JSON that `promptfoo eval -o` and `promptfoo export` write, also as JSON Lines, one result a line."""
+"""promptfoo: what `promptfoo eval -o` and `promptfoo export` write as JSON, JSON Lines, YAML or CSV.
+
+Its HTML report and its XML are recognised only to say which export to use.
+"""
 
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from itertools import islice
 from typing import Any
 
@@ -11,12 +15,19 @@ import msgspec
 from datasets.core.imports.chat import answer, chat
 from datasets.core.imports.documents import beginning, decoded, document, is_deep, value_of
 from datasets.core.imports.gathering import Gathering, fields, gathered, records
-from datasets.core.imports.json_records import first_record
+from datasets.core.imports.json_records import BrokenJson, first_record
 from datasets.core.imports.model import Imported, Note, NotUsable, Options, Place, Source, SourceFile
+from datasets.core.imports.promptfoo_table import is_table, notes, results
+from datasets.core.imports.tables import BrokenRecord
+from datasets.core.imports.yaml_records import yaml_records
 
 JUDGE, METRIC = "promptfoo", "score"
 _WRAPPED = re.compile(rb'"results"\s*:\s*\{\s*"(?:version|timestamp|results|stats)"')
 _OF_RESULT = (b'"gradingResult"', b'"namedScores"', b'"vars"')
+_YAML = re.compile(rb"(?:\A|\n)results:[ ]*\r?\n[ ]+(?:version|timestamp|prompts|results|stats|- \w+):")
+_REPORT = re.compile(
+    rb"<promptfoo>|aria-label=\"Promptfoo\"|<title>\s*Eval Output|<th[^>]*>\s*\[[^\]<]+\] [^<]*</th>"
+)
 _OF_LINE = {"promptIdx", "testIdx", "testCase", "provider", "prompt"}
 _NOTES = (
     Note("messages", "prompt.raw"),
@@ -37,7 +48,10 @@ class _Wrapped(msgspec.Struct):
 
 
 def recognise(files: Sequence[SourceFile]) -> bool:
-    return bool(files) and all(_is_lines(file) or _is_export(file) for file in files)
+    return bool(files) and all(
+        _is_lines(file) or _is_export(file) or _is_yaml(file) or _is_report(file) or is_table(file)
+        for file in files
+    )
 
 
 def _is_lines(file: SourceFile) -> bool:
@@ -52,24 +66,54 @@ def _is_export(file: SourceFile) -> bool:
     return _WRAPPED.search(start) is not None or all(mark in start for mark in _OF_RESULT[1:])
 
 
+def _is_yaml(file: SourceFile) -> bool:
+    return _YAML.search(beginning(file)) is not None
+
+
+def _is_report(file: SourceFile) -> bool:
+    """Its HTML or XML."""
+    with closing(file.upload()) as upload:
+        return upload.other_kind() in ("html", "xml") and _REPORT.search(next(upload.chunks())) is not None
+
+
 def read(files: Sequence[SourceFile], options: Options) -> Imported:
-    return gathered(files, options, _gather, _NOTES)
+    report = next((file for file in files if _is_report(file)), None)
+    if report is not None:
+        raise NotUsable("promptfoo_report", file=report.name)
+    return gathered(files, options, _gather, notes(files[0]) if is_table(files[0]) else _NOTES)
 
 
 def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> None:
     for file in files:
-        if _is_lines(file):
-            for place, result in records(file, options, found):
-                _result(found, place, result)
-            continue
-        for number, raw in enumerate(islice(_results(file, options), options.first), 1):
-            place, result = Place(file.name, number), value_of(raw)
-            if not isinstance(result, dict):
-                found.leave_out(place, "not_a_record")
-            elif is_deep(result):
-                found.leave_out(place, "too_deep")
-            else:
-                _result(found, place, result)
+        for place, result in _given(file, options, found):
+            _result(found, place, result)
+
+
+def _given(file: SourceFile, options: Options, found: Gathering) -> Iterator[tuple[Place, dict[str, Any]]]:
+    if _is_lines(file):
+        yield from records(file, options, found)
+        return
+    for place, value in islice(_values(file, options), options.first):
+        if isinstance(value, BrokenRecord | BrokenJson):
+            found.leave_out(place, value.code)
+        elif not isinstance(value, dict):
+            found.leave_out(place, "not_a_record")
+        elif is_deep(value):
+            found.leave_out(place, "too_deep")
+        else:
+            yield place, value
+
+
+def _values(file: SourceFile, options: Options) -> Iterator[tuple[Place, Any]]:
+    """The results of a file of CSV, YAML or one JSON object."""
+    if is_table(file):
+        yield from results(file, options)
+    elif _is_yaml(file):
+        for number, value in enumerate(yaml_records(file, options.limits, "results"), 1):
+            yield Place(file.name, number), value
+    else:
+        for number, raw in enumerate(_results(file, options), 1):
+            yield Place(file.name, number), value_of(raw)
 
 
 def _results(file: SourceFile, options: Options) -> Iterator[msgspec.Raw]:
@@ -82,7 +126,7 @@ def _results(file: SourceFile, options: Options) -> Iterator[msgspec.Raw]:
 
 def _result(found: Gathering, place: Place, result: dict[str, Any]) -> None:
     prompt = result.get("prompt")
-    messages, dropped = chat(prompt.get("raw") if isinstance(prompt, dict) else prompt)
+    messages, dropped = chat(prompt.get("raw", prompt) if isinstance(prompt, dict) else prompt)
     if not messages:
         found.leave_out(place, "no_question")
         return

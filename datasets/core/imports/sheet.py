@@ -15,6 +15,10 @@ WIDEST = 16_384
 """Columns that a sheet can have."""
 _REFERENCE = re.compile(r"([A-Z]{1,3})[0-9]*")
 
+_DIMENSION = re.compile(rb"<(?:\w+:)?dimension\s[^>]*?ref=\"(?:[A-Z]+[0-9]+:)?([A-Z]{1,3})([0-9]{1,7})\"")
+_BEGINNING = 4096
+"""The size of a sheet stands in its first bytes, if anywhere."""
+
 SheetRow = tuple[int, list[Any] | BrokenRecord]
 """(number from 1, values from column 1 on, or why there are none); rows and cells that hold nothing may be absent."""
 
@@ -45,6 +49,21 @@ def _with_texts(
             return BrokenRecord("too_large")
         cells[column] = _unescaped(found)
     return cells
+
+
+def sheet_size(archive: zipfile.ZipFile, member: str) -> tuple[int, int]:
+    """How many rows and columns a sheet says it has; (0, 0) where it does not say."""
+    with archive.open(member) as stream:
+        found = _DIMENSION.search(stream.read(_BEGINNING))
+    return (int(found[2]), min(_number_of(found[1].decode()), WIDEST)) if found else (0, 0)
+
+
+def _number_of(letters: str) -> int:
+    """A column's number by its letters."""
+    number = 0
+    for letter in letters:
+        number = number * 26 + ord(letter) - 64
+    return number
 
 
 class _Reader:
@@ -113,9 +132,7 @@ class _Reader:
         letters = found[1]
         known = self._columns.get(letters)
         if known is None:
-            known = 0
-            for letter in letters:
-                known = known * 26 + ord(letter) - 64
+            known = _number_of(letters)
             if known > WIDEST:
                 raise TooMuch
             self._columns[letters] = known

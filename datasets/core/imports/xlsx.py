@@ -5,7 +5,9 @@ A formula is what it last came to, empty where that is not stored; of merged cel
 
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 from xml.parsers.expat import ExpatError
@@ -13,7 +15,7 @@ from xml.parsers.expat import ExpatError
 from datasets.core.imports.archives import BROKEN, DIRECTORY_BYTES, directory_bytes, is_archive_with
 from datasets.core.imports.columns import Record
 from datasets.core.imports.model import NotUsable, SourceFile
-from datasets.core.imports.sheet import SheetRow, sheet_rows
+from datasets.core.imports.sheet import SheetRow, sheet_rows, sheet_size
 from datasets.core.imports.tables import MOST_COLUMNS, BrokenRecord, Table, by_column, unique_names
 from datasets.core.imports.workbook import SharedStrings, TooMuch, Workbook, read_workbook
 from datasets.core.limits import MEBIBYTE, Limits
@@ -26,8 +28,15 @@ _FOLDS = 100
 _UNREADABLE = (*BROKEN, LookupError, ArithmeticError, ExpatError)
 """What is raised of broken files."""
 
+SHEETS_SHOWN = 50
+_COUNTED = 1_000
+"""Rows of a sheet that are counted where it does not say how many it has."""
+_FIRST = 3
+
 Rows = Callable[[str], Iterator[SheetRow]]
 """The rows of the sheet with this title."""
+Size = Callable[[str], tuple[int, int]]
+"""How many rows and columns that sheet says it has."""
 
 
 def is_xlsx(file: SourceFile) -> bool:
@@ -43,7 +52,7 @@ class _Opener:
         self._strings: SharedStrings | None = None
 
     @contextmanager
-    def __call__(self) -> Iterator[tuple[Workbook, Rows]]:
+    def __call__(self) -> Iterator[tuple[Workbook, Rows, Size]]:
         """Raises NotUsable for whatever is wrong with the file, also while it is read."""
         try:
             with self._file.open_file() as source:
@@ -61,6 +70,7 @@ class _Opener:
                         lambda title: sheet_rows(
                             archive, book.sheets[title], book, text, self._limits.row_bytes
                         ),
+                        lambda title: sheet_size(archive, book.sheets[title]),
                     )
         except TooMuch:
             raise NotUsable("too_large_unpacked", file=self._file.name) from None
@@ -84,7 +94,7 @@ def _check_sizes(file: SourceFile, source: Any, limits: Limits) -> None:
 def xlsx_table(file: SourceFile, limits: Limits, sheet: str = "") -> Table:
     """The sheet of this name, else the first that has two columns and rows below them."""
     opened = _Opener(file, limits)
-    with opened() as (book, rows):
+    with opened() as (book, rows, _size):
         names = list(book.sheets)
         if sheet and sheet not in book.sheets:
             raise NotUsable("no_such_sheet", sheet=sheet, sheets=", ".join(names[:50]))
@@ -92,11 +102,11 @@ def xlsx_table(file: SourceFile, limits: Limits, sheet: str = "") -> Table:
         chosen = sheet or first or next(iter(names), "")
         header_row, header = _header(rows(chosen)) if chosen else (0, [])
     if not header:
-        raise NotUsable("no_rows", file=file.name)
+        raise NotUsable("no_rows", file=f"{file.name} · {sheet}" if sheet else file.name)
     columns = unique_names(header)
 
     def records() -> Iterator[tuple[int, Record | BrokenRecord]]:
-        with opened() as (_book, again):
+        with opened() as (_book, again, _size):
             for number, cells in again(chosen):
                 if isinstance(cells, BrokenRecord):
                     yield number, cells
@@ -104,6 +114,49 @@ def xlsx_table(file: SourceFile, limits: Limits, sheet: str = "") -> Table:
                     yield number, by_column(columns, cells)
 
     return Table(columns, records, sheet=chosen, sheets=names)
+
+
+@dataclass(frozen=True, slots=True)
+class SheetLook:
+    """A sheet before anybody chooses it: its size without empty rows at its end, and its first rows that hold anything.
+
+    `more`: it has more rows than these, and does not say how many.
+    """
+
+    name: str
+    rows: int
+    columns: int
+    more: bool
+    first: list[list[Any]]
+
+
+def xlsx_sheets(file: SourceFile, limits: Limits) -> list[SheetLook]:
+    """The first sheets of a workbook; raises NotUsable."""
+    with _Opener(file, limits)() as (book, rows, size):
+        return [_look(name, rows(name), partial(size, name)) for name in islice(book.sheets, SHEETS_SHOWN)]
+
+
+def _look(name: str, rows: Iterator[SheetRow], said: Callable[[], tuple[int, int]]) -> SheetLook:
+    """Of a sheet that is damaged what can be read."""
+    last = widest = counted = 0
+    first: list[list[Any]] = []
+    with suppress(TooMuch, *_UNREADABLE):
+        for number, cells in islice(rows, _COUNTED):
+            counted += 1
+            if isinstance(cells, BrokenRecord):
+                last = number
+            elif _width(cells):
+                last, widest = number, max(widest, _last_cell(cells))
+                first += [cells] if len(first) < _FIRST else []
+    if counted < _COUNTED:
+        return SheetLook(name, last, widest, more=False, first=first)
+    said_rows, said_columns = said()
+    return SheetLook(name, max(last, said_rows), max(widest, said_columns), said_rows <= last, first)
+
+
+def _last_cell(cells: Sequence[Any]) -> int:
+    """The number of the last cell that holds something."""
+    return max(number for number, cell in enumerate(cells, 1) if cell not in (None, ""))
 
 
 def _width(cells: Sequence[Any] | BrokenRecord) -> int:

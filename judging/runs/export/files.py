@@ -1,21 +1,17 @@
-"""Judgements as files: JSON Lines, CSV, Excel and Parquet. Memory holds a batch of them, however long the run.
-
-openpyxl writes an Excel file row by row; pandas would need the whole table in memory (docs/decisions/dependencies.md).
-"""
+"""Judgements as files: JSON Lines, CSV, Excel and Parquet. Memory holds a batch of them, however long the run."""
 
 from __future__ import annotations
 
 import csv
 import json
 import os
-import re
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from io import StringIO
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from evalsite.cells import MARK, cell, clean_text
+from evalsite.table_files import Cell, parquet_of, xlsx_of
 from judging.runs.export import json_export
 from judging.runs.export.other_tools import every_eval_ever_lines, inspect_blocks
 from judging.runs.export.records import records
@@ -25,17 +21,12 @@ from judging.runs.filters import ANYTHING, Filters
 from judging.runs.models import Run
 
 RECORD_BYTES = 2 * 2**20  # spec: commands
-SHEET_ROWS = 1_048_576  # that fit on a sheet
-GROUP_ROWS = 10_000  # of a Parquet file
-GROUP_CHARACTERS = 16 * 2**20
 _BLOCK = 2**16
 
 _WHOLE = ("line", "response", "attempt", "other_response", "shown_first", "repeat")
 _NUMBERS = ("seconds", "score", "drawn_with")
 _VALUES = ("value", "own_value", "adjudicated")
-_ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # control characters that no Excel file can hold
-
-Cell = str | int | float | None
+_TYPES: dict[str, type] = {**dict.fromkeys(_WHOLE, int), **dict.fromkeys(_NUMBERS, float)}
 
 
 def write_lines(lines: Iterable[bytes], path: Path) -> None:
@@ -80,40 +71,15 @@ def _taken(buffer: StringIO) -> bytes:
 
 
 def xlsx_blocks(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
-    """The table as an Excel file. It is made on disk, since its end must be known before its beginning."""
-    with tempfile.TemporaryFile() as file:
-        _write_xlsx(file, table_columns(run), table_values(run, filters))
-        file.seek(0)
-        while block := file.read(_BLOCK):
-            yield block
-
-
-def _write_xlsx(file: IO[bytes], columns: list[str], rows: Iterable[list[Any]]) -> None:
-    """Row by row; what does not fit on a sheet goes on the next."""
-    from openpyxl import Workbook  # here: it takes 60 ms, which only an export needs
-
-    book = Workbook(write_only=True)
-    sheet, written = book.create_sheet(), 1
-    sheet.append(columns)
-    for row in rows:
-        if written == SHEET_ROWS:
-            sheet, written = book.create_sheet(), 1
-            sheet.append(columns)
-        sheet.append([_excel_cell(value) for value in row])
-        written += 1
-    book.save(file)
-
-
-def _excel_cell(value: Any) -> Cell:
-    shown = cell(value)
-    return _ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", shown) if isinstance(shown, str) else shown
+    """The table as an Excel file."""
+    return xlsx_of(table_columns(run), table_values(run, filters))
 
 
 def parquet_blocks(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
     """The table as a Parquet file: numbers as numbers, texts whole. Values are JSON, since one may be a number, a bool
     or a category; `score` is the value as a number, where it is one."""
     names = table_columns(run)
-    return parquet_of([*names, "score"], _parquet_rows(run, filters, names))
+    return parquet_of([*names, "score"], _parquet_rows(run, filters, names), _TYPES)
 
 
 def _parquet_rows(run: Run, filters: Filters, names: list[str]) -> Iterator[list[Cell]]:
@@ -122,74 +88,8 @@ def _parquet_rows(run: Run, filters: Filters, names: list[str]) -> Iterator[list
         yield [*cells, _score(values[names.index("value")])]
 
 
-def parquet_of(names: list[str], rows: Iterable[list[Cell]]) -> Iterator[bytes]:
-    """A row group at a time, so that memory holds one group; any cell may be None."""
-    import pyarrow as pa  # here: it takes 100 ms and 40 MB, which only an export needs
-    from pyarrow.parquet import ParquetWriter
-
-    types = {int: pa.int64(), float: pa.float64(), str: pa.string()}
-    schema = pa.schema([(name, types[_kind(name)]) for name in names])
-    written = _Written()
-    with ParquetWriter(pa.PythonFile(written, mode="w"), schema, compression="zstd") as writer:
-        for group in _groups(rows):
-            columns = zip(schema.types, zip(*group, strict=True), strict=True)
-            writer.write_batch(
-                pa.record_batch([pa.array(cells, type) for type, cells in columns], schema=schema)
-            )
-            yield written.taken()
-    yield written.taken()
-
-
-class _Written:
-    """A file that is sent while it is written."""
-
-    closed = False
-
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []
-        self._size = 0
-
-    def write(self, part: bytes) -> int:
-        self._parts.append(bytes(part))
-        self._size += len(part)
-        return len(part)
-
-    def tell(self) -> int:
-        return self._size
-
-    def flush(self) -> None:
-        """What is written is there."""
-
-    def close(self) -> None:
-        """What was written is still to be taken."""
-
-    def taken(self) -> bytes:
-        found = b"".join(self._parts)
-        self._parts.clear()
-        return found
-
-
-def _groups(rows: Iterable[list[Cell]]) -> Iterator[list[list[Cell]]]:
-    group: list[list[Cell]] = []
-    size = 0
-    for row in rows:
-        group.append(row)
-        size += sum(len(cell) for cell in row if isinstance(cell, str))
-        if len(group) == GROUP_ROWS or size > GROUP_CHARACTERS:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group
-
-
-def _kind(name: str) -> type[str] | type[int] | type[float]:
-    if name in _WHOLE:
-        return int
-    return float if name in _NUMBERS else str
-
-
 def _parquet_cell(name: str, value: Any) -> Cell:
-    if value is None or _kind(name) is not str:
+    if value is None or name in _TYPES:
         return value if value is None or name not in _NUMBERS else float(value)
     if isinstance(value, str) and name not in _VALUES:
         return clean_text(value)

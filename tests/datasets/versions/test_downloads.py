@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
-from io import StringIO
+from io import BytesIO, StringIO
 from typing import Any
 
+import pandas as pd
 import pytest
 from django.test import Client
 from hypothesis import given
@@ -232,3 +233,16 @@ def test_an_answer_with_earlier_turns_of_its_own_has_them_in_its_record(upload: 
     assert [one["history"] for one in found] == ["[USER] one?\n[BOT] theirs", "[USER] one?\n[BOT] mine"]
     assert ["mine" in one["messages"] for one in found] == [False, True]
     assert [one["other_keys"] for one in found] == ["", ""]
+
+
+def test_the_table_is_the_same_in_excel_and_parquet(as_alice: Client, upload: Upload) -> None:
+    given = {**question("=1+1"), "id": 7, "tags": ["a"], "note": "x" * 40_000}
+    version = upload(jsonl({**given, "model_outputs": answers(m="A \x01")}), read=True)
+    (kept,) = table(version)
+    book = pd.read_excel(BytesIO(as_alice.get(address(version, "table.xlsx")).getvalue()), dtype=str)
+    found = pd.read_parquet(BytesIO(as_alice.get(address(version, "table.parquet")).getvalue()))
+    assert list(book.columns) == list(found.columns) == list(kept)
+    assert (book["question"][0], book["content"][0]) == ("'=1+1", "A \N{REPLACEMENT CHARACTER}")
+    assert book["note"][0] == kept["note"]
+    assert (found["question"][0], found["content"][0], found["note"][0]) == ("=1+1", "A \x01", "x" * 40_000)
+    assert (found["line"][0], found["id"][0], found["tags"][0]) == (1, "7", '["a"]')

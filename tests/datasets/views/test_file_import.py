@@ -147,7 +147,7 @@ def test_another_sheet_has_its_own_columns(as_alice: Client) -> None:
     book = xlsx([["question", "answer"], ["q", "a"]], [["Frage", "prompt"], ["r", "s"]])
     address = send(as_alice, book, name="book.xlsx")
     part = as_alice.post(address, {"sheet": "Sheet2", **chosen("question", "answer")}).content.decode()
-    assert "<option selected>Sheet2</option>" in part
+    assert 'value="Sheet2" checked' in part
     assert "Frage" in part
 
 
@@ -287,3 +287,25 @@ def test_a_page_about_many_columns_and_rows_asks_the_database_no_more(
     shown(as_alice, address)
     with django_assert_max_num_queries(12):
         assert "201 further columns" in shown(as_alice, address)
+
+
+BOOK = xlsx([["Notes"]], [["question", "answer"], ["q1", "x"], ["q2", "y"]], [])
+
+
+def test_every_sheet_is_shown_with_its_size_and_first_rows(as_alice: Client) -> None:
+    page = shown(as_alice, send(as_alice, BOOK, name="book.xlsx"))
+    assert 'value="Sheet2" checked' in page
+    assert all(text in page for text in ("3 rows × 2 columns", "q1 · x", "1 row × 1 column", "empty"))
+
+
+def test_another_sheet_can_be_chosen_after_one_that_cannot_be_read(as_alice: Client) -> None:
+    address = send(as_alice, BOOK, name="book.xlsx")
+    part = as_alice.post(address, {"sheet": "Sheet3"}).content.decode()
+    assert "has no rows" in part
+    assert 'value="Sheet3" checked' in part
+    assert "<strong>answer</strong> x" in as_alice.post(address, {"sheet": "Sheet2"}).content.decode()
+
+
+def test_a_workbook_of_one_sheet_offers_no_choice(as_alice: Client) -> None:
+    page = shown(as_alice, send(as_alice, xlsx([["question", "answer"], ["q1", "x"]]), name="book.xlsx"))
+    assert 'name="sheet"' not in page

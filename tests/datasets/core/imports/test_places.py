@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from datasets.core.imports import places
+from datasets.core.imports.json_records import json_records
 from datasets.core.imports.model import Place
 from datasets.core.imports.places import Places, place_in
+from tests.datasets.core.imports.tabular import source_file
 
 
 def kept(*given: Place) -> Places:
@@ -45,3 +47,8 @@ def test_what_is_not_known_is_not_made_up(monkeypatch: pytest.MonkeyPatch) -> No
     ]
     assert place_in([], [], 1) is None
     assert place_in(*([["log.json"], [[1, 0, 0, 0]]]), 1) is None
+
+
+def test_the_objects_of_an_array_on_one_line_are_told_apart() -> None:
+    file = source_file('[{"a": 1}, {"a": 2},\n{"a": 3}]')
+    assert [number for number, _value in json_records(file)] == [1, 2, 3]

@@ -14,7 +14,7 @@ import pytest
 
 from datasets.core.imports.model import NotUsable, Options
 from datasets.core.imports.table import open_table
-from datasets.core.imports.xlsx import MOST_MEMBERS
+from datasets.core.imports.xlsx import MOST_MEMBERS, xlsx_sheets
 from datasets.core.limits import Limits
 from tests.datasets.core.imports.tabular import source_file, taken, xlsx
 
@@ -244,3 +244,37 @@ def test_a_workbook_with_a_broken_part_is_not_usable(member: str) -> None:
     book = rewritten(with_shared("<t>a</t>"), member, b">", b"")
     with pytest.raises(NotUsable):
         taken(book)
+
+
+def test_every_sheet_can_be_looked_at_before_one_is_chosen() -> None:
+    book = xlsx([["Notes"], [], ["of 2024"]], [HEADER, *[["q", "a", n] for n in range(9)]], [])
+    looks = xlsx_sheets(source_file(book), Limits())
+    assert [(one.name, one.rows, one.columns, one.more) for one in looks] == [
+        ("Sheet1", 3, 1, False),
+        ("Sheet2", 10, 3, False),
+        ("Sheet3", 0, 0, False),
+    ]
+    assert [one.first for one in looks] == [
+        [["Notes"], ["of 2024"]],
+        [HEADER, ["q", "a", 0], ["q", "a", 1]],
+        [],
+    ]
+
+
+def test_a_long_sheet_s_size_is_what_it_says_itself() -> None:
+    book = xlsx([HEADER, *[["q", "a", n] for n in range(1500)]])
+    (look,) = xlsx_sheets(source_file(book), Limits())
+    assert (look.rows, look.columns, look.more) == (1501, 3, False)
+
+
+def test_a_long_sheet_that_does_not_say_its_size_has_more_rows_than_were_counted() -> None:
+    book = xlsx([HEADER, *[["q", "a", n] for n in range(1500)]])
+    book = rewritten(book, SHEET, b'<dimension ref="A1:C1501" />', b"")
+    (look,) = xlsx_sheets(source_file(book), Limits())
+    assert (look.rows, look.columns, look.more) == (1000, 3, True)
+
+
+def test_a_damaged_sheet_does_not_hide_the_others() -> None:
+    book = rewritten(xlsx([HEADER, ["q", "a", 1]], [HEADER, ["r", "b", 2]]), SHEET, b"</row>", b"</rw>")
+    damaged, whole = xlsx_sheets(source_file(book), Limits())
+    assert (damaged.rows, whole.rows) == (0, 2)

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 from pyarrow.parquet import ParquetFile
 
-from judging.runs.export.files import GROUP_ROWS, parquet_of
+from evalsite.table_files import GROUP_ROWS, parquet_of
 
 NAMES = ["line", "value", "score"]
 
 
 def written(rows: list[list[Any]]) -> io.BytesIO:
-    return io.BytesIO(b"".join(parquet_of(NAMES, rows)))
+    return io.BytesIO(b"".join(parquet_of(NAMES, rows, {"line": int, "score": float})))
 
 
 @pytest.mark.parametrize(

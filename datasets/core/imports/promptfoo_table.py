@@ -1,0 +1,153 @@
+"""promptfoo's CSV: the variables of a test, then the answer of each prompt and provider with how it was judged.
+
+Its header names provider and prompt as `[provider] prompt`; the prompt is the template, without its variables.
+Columns with the verdict follow. In older releases it stands in the answer's cell: `[PASS] (1.00)`, the answer,
+`Pass Reason: …`.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from datasets.core.imports.chat import chat
+from datasets.core.imports.model import Note, NotUsable, Options, Place, SourceFile
+from datasets.core.imports.tables import BrokenRecord, csv_table, first_header
+
+_HEAD = re.compile(r"\[([^\]\n]+)\] (.*)", re.DOTALL)
+_VERDICT = re.compile(r"(Status|Score|Named Scores|Metric: .*|Grader Reason|Comment)(?: \(\d+\))?", re.DOTALL)
+_OLD = re.compile(
+    r"\[(PASS|FAIL|ERROR)\] \((-?[\d.]+|undefined)(?:, ([^\n]*))?\)(?:\n\n(.*?))?(?:\n\n(?:Pass|Fail) Reason: (.*))?",
+    re.DOTALL,
+)
+_FILE = re.compile(r"[\w./\\-]+\.(?:txt|md|json|ya?ml|j2|js|ts|py|csv)(?::\w+)?: ")
+"""Comes before a template that was read from a file."""
+_VARIABLE = re.compile(r"\{\{-?\s*([\w.]+)\s*-?\}\}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """An answer's column, who gave it to what, and the names of the columns that say how it was judged."""
+
+    column: str
+    provider: str
+    template: str
+    verdict: Mapping[str, str]
+
+
+def is_table(file: SourceFile) -> bool:
+    """By the header; with the older form, also by the first record."""
+    header = first_header(file)
+    outputs = [number for number, name in enumerate(header) if _HEAD.fullmatch(name)]
+    if any(header[number + 1 : number + 3] == ["Status", "Score"] for number in outputs):
+        return True
+    if not outputs:
+        return False
+    try:
+        first = next(csv_table(file, Options().limits).records(), None)
+    except NotUsable:
+        return False
+    if first is None or isinstance(first[1], BrokenRecord):
+        return False
+    cells = list(first[1].values())
+    return any(_OLD.fullmatch(str(cells[number])) for number in outputs if number < len(cells))
+
+
+def results(file: SourceFile, options: Options) -> Iterator[tuple[Place, dict[str, Any] | BrokenRecord]]:
+    """Each answer as a result of the JSON export, as far as the table says what that does."""
+    table = csv_table(file, options.limits)
+    outputs = _outputs(first_header(file), table.columns)
+    named = {name for one in outputs for name in (one.column, *one.verdict.values())}
+    variables = [name for name in table.columns if name not in named]
+    for line, record in table.records():
+        place = Place(file.name, line)
+        if isinstance(record, BrokenRecord):
+            yield place, record
+            continue
+        given = {name: record.get(name, "") for name in variables}
+        described = given.pop("Description", "")
+        for output in outputs:
+            yield place, _result(output, record, given, described)
+
+
+def notes(file: SourceFile) -> list[Note]:
+    """What the columns become."""
+    table = csv_table(file, Options().limits)
+    outputs = _outputs(first_header(file), table.columns)
+    named = {name for one in outputs for name in (one.column, *one.verdict.values())}
+    fields = [Note("field", name) for name in table.columns if name not in named]
+    judged = any(one.verdict for one in outputs)
+    return [
+        Note("messages", "[provider] prompt"),
+        Note("model", "[provider]"),
+        *fields,
+        Note("answer", "[provider] prompt"),
+        Note("verdict", "Score" if judged else "[PASS] (1.00)"),
+        Note("comment", "Grader Reason, Named Scores, Comment" if judged else "Pass Reason, Fail Reason"),
+        *([Note("left_out", "Status, Metric: …")] if judged else []),
+    ]
+
+
+def _outputs(header: Sequence[str], columns: Sequence[str]) -> list[_Output]:
+    """`header` as it is written, `columns` as the table names them."""
+    found = []
+    for number, (written, column) in enumerate(zip(header, columns, strict=False)):
+        head = _HEAD.fullmatch(written)
+        if head is None:
+            continue
+        verdict = {}
+        for name in columns[number + 1 :]:
+            of = _VERDICT.fullmatch(name)
+            if of is None or of[1] in verdict:
+                break
+            verdict[of[1]] = name
+        found.append(_Output(column, head[1], _FILE.sub("", head[2], count=1), verdict))
+    return found
+
+
+def _result(
+    output: _Output, record: Mapping[str, Any], variables: Mapping[str, Any], described: Any
+) -> dict[str, Any]:
+    text = str(record.get(output.column) or "")
+    said = {name: str(record.get(column) or "") for name, column in output.verdict.items()}
+    if not output.verdict and (old := _OLD.fullmatch(text)):
+        text = old[4] or ""
+        said = {
+            "Status": old[1],
+            "Score": old[2],
+            "Named Scores": old[3] or "",
+            "Grader Reason": old[5] or "",
+        }
+    parts = [said.pop(name, "") for name in ("Status", "Score", "Grader Reason")]
+    status, score, reason = parts
+    more = [f"{name}: {value}" for name, value in said.items() if value and not name.startswith("Metric: ")]
+    failed = status == "ERROR" or not text.strip()
+    return {
+        "prompt": _asked(output.template, variables),
+        "provider": output.provider,
+        "vars": dict(variables),
+        "testCase": {"description": described} if described else {},
+        "error": (text or reason) if failed else None,
+        "response": None if failed else {"output": text},
+        "gradingResult": {"score": _number(score), "reason": "\n".join([reason, *more]).strip()},
+    }
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _asked(template: str, variables: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The prompt with the variables in it. Where it names none of them it is a label, and they are what was asked."""
+    if not any(name in variables for name in _VARIABLE.findall(template)):
+        texts = [str(value) for value in variables.values() if str(value or "").strip()]
+        return [{"role": "user", "content": "\n\n".join(texts) or template}]
+
+    def value(found: re.Match[str]) -> str:
+        return str(variables.get(found[1], found[0]))
+
+    messages, _dropped = chat(template)
+    return [one | {"content": _VARIABLE.sub(value, one["content"])} for one in messages]

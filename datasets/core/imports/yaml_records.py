@@ -1,0 +1,182 @@
+"""The records of a list inside a YAML file, streamed: memory holds one record, and what the file names to use again.
+
+Scalars are those of JSON, the others stay texts. An alias counts as much as what it stands for, so that a few of
+them cannot unfold to millions of values.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import yaml
+from yaml.events import (
+    AliasEvent,
+    DocumentEndEvent,
+    Event,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
+
+from datasets.core.decode import Unreadable, encoding_of, utf8_chunks
+from datasets.core.imports.json_records import BrokenJson
+from datasets.core.imports.model import NotUsable, SourceFile
+from datasets.core.json_errors import MAX_DEPTH
+from datasets.core.limits import MEBIBYTE, Limits
+
+YAML_BYTES = 128 * MEBIBYTE
+"""More than this is not read: what a file names to use again is held."""
+_PLAIN: dict[str, Any] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_INTEGER = re.compile(r"[-+]?[0-9]{1,300}")
+_NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_STARTS, _ENDS = (MappingStartEvent, SequenceStartEvent), (MappingEndEvent, SequenceEndEvent)
+
+
+_DEEPEST = 1_000
+"""Beyond so many open lists and mappings nothing more is read: the time that libyaml takes grows with their square."""
+
+
+class _TooMuch(Exception):
+    """A value is larger or nested deeper than a row may be."""
+
+
+class _TooDeep(Exception):
+    """A value is nested so deeply that what follows it is not read either."""
+
+
+def yaml_records(file: SourceFile, limits: Limits, key: str) -> Iterator[Any]:
+    """Each element of the list at `key`, or at `key` within the mapping at `key`.
+
+    What is too large comes as BrokenJson, and so does what follows where the file stops being YAML. Raises NotUsable
+    where it cannot be decoded or is too large as a whole.
+    """
+    with closing(file.upload(limits)) as upload:
+        text = _Text(utf8_chunks(upload, encoding_of(upload)), file)
+        reader = _Reader(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)), limits)
+        try:
+            yield from reader.elements(key)
+        except yaml.YAMLError:
+            yield BrokenJson("yaml_broken")
+        except _TooDeep:
+            yield BrokenJson("too_deep")
+        except Unreadable as trouble:
+            raise NotUsable("unreadable", finding=trouble.found.code, file=file.name) from None
+
+
+class _Text:
+    """What PyYAML reads."""
+
+    def __init__(self, chunks: Iterator[bytes], file: SourceFile) -> None:
+        self._chunks, self._file, self._room = chunks, file, YAML_BYTES
+
+    def read(self, _size: int = -1) -> bytes:
+        chunk = next(self._chunks, b"")
+        self._room -= len(chunk)
+        if self._room < 0:
+            raise NotUsable("too_large", file=self._file.name)
+        return chunk
+
+
+class _Reader:
+    """Makes values of events. `_anchors`: {name: (value, how many values it has, of how many characters)}."""
+
+    def __init__(self, events: Iterator[Event], limits: Limits) -> None:
+        self._events, self._limits = events, limits
+        self._anchors: dict[str, tuple[Any, int, int]] = {}
+        self._values = self._size = 0
+
+    def elements(self, key: str) -> Iterator[Any]:
+        event: Event | None = next((one for one in self._events if isinstance(one, _STARTS)), None)
+        for _within in range(2):
+            event = self._at(key) if isinstance(event, MappingStartEvent) else event
+        if isinstance(event, SequenceStartEvent):
+            while not isinstance(event := next(self._events), SequenceEndEvent):
+                yield self._bounded(event)
+
+    def _at(self, key: str) -> Event | None:
+        """The event with which a mapping's value at `key` begins; those before it are read, as they name things."""
+        while not isinstance(event := next(self._events), MappingEndEvent | DocumentEndEvent):
+            found = self._bounded(event)
+            event = next(self._events)
+            if found == key:
+                return event
+            self._bounded(event)
+        return None
+
+    def _bounded(self, event: Event) -> Any:
+        self._values, self._size = 0, 0
+        level = [0]
+        try:
+            return self._value(event, level)
+        except _TooMuch:
+            self._skip(level[0])
+            return BrokenJson("too_large")
+
+    def _skip(self, level: int) -> None:
+        """The rest of a value of which so many lists and mappings are open."""
+        while level:
+            if level > _DEEPEST:
+                raise _TooDeep
+            event = next(self._events)
+            level += isinstance(event, _STARTS) - isinstance(event, _ENDS)
+
+    def _value(self, event: Event, level: list[int]) -> Any:
+        before = self._values, self._size
+        if isinstance(event, AliasEvent):
+            value, values, size = self._anchors.get(event.anchor or "", (None, 1, 0))
+            self._count(values, size)
+            return value
+        if isinstance(event, ScalarEvent):
+            self._count(1, len(event.value))
+            value = _scalar(event)
+        else:
+            level[0] += 1
+            self._count(1, 0)
+            if level[0] > MAX_DEPTH:
+                raise _TooMuch
+            value = self._mapping(level) if isinstance(event, MappingStartEvent) else self._list(level)
+            level[0] -= 1
+        anchor = getattr(event, "anchor", None)
+        if anchor:
+            self._anchors[anchor] = (value, self._values - before[0], self._size - before[1])
+        return value
+
+    def _mapping(self, level: list[int]) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        while not isinstance(event := next(self._events), MappingEndEvent):
+            name = self._value(event, level)
+            made[name if isinstance(name, str) else str(name)] = self._value(next(self._events), level)
+        return made
+
+    def _list(self, level: list[int]) -> list[Any]:
+        made: list[Any] = []
+        while not isinstance(event := next(self._events), SequenceEndEvent):
+            made.append(self._value(event, level))
+        return made
+
+    def _count(self, values: int, size: int) -> None:
+        self._values += values
+        self._size += size
+        if self._values > self._limits.row_values or self._size > self._limits.row_bytes:
+            raise _TooMuch
+
+
+def _scalar(event: ScalarEvent) -> Any:
+    text: str = event.value
+    if not event.implicit[0] or event.style:
+        return text
+    if text in _PLAIN:
+        return _PLAIN[text]
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if _NUMBER.fullmatch(text) and math.isfinite(number := float(text)):
+        return number
+    return text
