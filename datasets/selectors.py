@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Min, OuterRef, Q, QuerySet, Subquery
 
 from datasets.core.decode import Encoding
 from datasets.core.formats import FORMATS, LEGACY, Format
@@ -51,6 +51,17 @@ def datasets_page(
     versions = Version.objects.in_bulk([dataset.newest for dataset in page])
     lines = [DatasetLine(d, versions[d.newest], d.version_count) for d in page]
     return lines, page[-1].newest if more else None
+
+
+def candidate_numbers(projects: Iterable[int]) -> dict[int, dict[str, int]]:
+    """{project: {candidate's name: the number of its colour and mark}}, one on all pages of a project: names count from
+    1 in the order in which they first came."""
+    found: dict[int, dict[str, int]] = {project: {} for project in projects}
+    named = Candidate.objects.filter(version__dataset__project__in=list(found))
+    first = named.values_list("version__dataset__project", "name").annotate(first=Min("pk")).order_by("first")
+    for project, name, _first in first:
+        found[project][name] = len(found[project]) + 1
+    return found
 
 
 def versions_of(dataset: Dataset) -> QuerySet[Version]:

@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString, mark_safe
 from datasets.models import Version
 from judging.core.charts.series import mark
 from judging.reports.outcomes import OutcomeView, outcome_views
+from judging.reports.selectors import series_of as project_series
 from judging.reports.views import figures_context
 from judging.runs.models import Run
 
@@ -24,9 +25,8 @@ def candidate_mark(name: str, series: Mapping[str, int]) -> SafeString:
 
 @register.simple_tag
 def series_of(version: Version) -> dict[str, int]:
-    """{candidate: the number of its colour}, as in a run that takes all of the version's candidates."""
-    names = version.candidates.order_by("pk").values_list("name", flat=True)
-    return {name: number for number, name in enumerate(names, 1)}
+    """{candidate: the number of its colour}, as on all pages of the version's project."""
+    return project_series([version.dataset.project_id])[version.dataset.project_id]
 
 
 @register.simple_tag

@@ -137,7 +137,7 @@ def view_of(run: Run, kept: Kept, links: Links, options: PageOptions) -> ReportV
     cells = [cell for metrics in document["candidates"].values() for cell in metrics.values()]
     metrics = list(selectors.metrics_of(run).values())
     shown = chosen_metrics(len(metrics), options.metric)
-    series = {name: place for place, name in enumerate(document["candidates"], 1)}
+    series = selectors.series_of([run.project_id])[run.project_id]
     maker = _Maker(run, figures, document, links, series, options)
     return ReportView(
         document=document,
