@@ -14,6 +14,7 @@ from evalsite.accounts.models import Project, User
 from evalsite.models import AuditEntry
 from judging.reports.models import ReportLink
 from judging.reports.sharing.services import NoReportLink, report_link_create, report_link_revoke, shared_run
+from judging.reports.sharing.views import SHEETS
 from judging.runs.models import Run
 from tests.conftest import ClientOf
 from tests.judging.people.make import make_evaluation
@@ -153,6 +154,13 @@ def test_the_file_holds_every_metric_and_needs_nothing_else(
     assert "attachment" in answer["Content-Disposition"]
     assert re.findall(r'<link|<script|src="|href="/', html) == []
     assert re.findall(r'id="leaderboard-(\d)"', html) == ["1", "2"]
+
+
+def test_the_file_holds_every_style_sheet_of_the_shared_page(alice: User, run: Run) -> None:
+    linked = re.findall(
+        r'rel="stylesheet" href="/static/css/(\w+)', Client().get(a_link(run, alice)).content.decode()
+    )
+    assert linked == list(SHEETS)
 
 
 def test_the_file_is_in_the_readers_language(client_of: ClientOf, alice: User, run: Run) -> None:
