@@ -155,6 +155,8 @@ def keep_wanted() -> None:
         if kept is not None and not kept.due(run):
             continue  # they were asked for again while they were worked out
         _keep(run, *_work_out(run))
+        if field := slices.default_field(run):
+            slices.want(run, field)
     slices.keep_wanted()
 
 

@@ -56,6 +56,11 @@ def kept(run: Run, field: str, revision: int) -> Slices:
     return Slices(json.loads(bytes(part.packed)), part.revision < revision)
 
 
+def default_field(run: Run) -> str:
+    """By which a report shows slices unasked, once nobody works on the run: '' for none."""
+    return selectors.informative_field(run) if run.rests else ""
+
+
 def want(run: Run, field: str) -> None:
     """Have a worker work them out, who is to be woken then."""
     part_want(run, PREFIX + field)

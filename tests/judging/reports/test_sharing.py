@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from datasets.models import Row, Version
 from evalsite.accounts.models import Project, User
 from evalsite.models import AuditEntry
 from judging.reports.models import ReportLink
@@ -19,7 +21,7 @@ from judging.runs.models import Run
 from tests.conftest import ClientOf
 from tests.judging.people.make import make_evaluation
 from tests.judging.reports.cast import a_judged_run
-from tests.make import a_version
+from tests.make import a_version, asked
 
 pytestmark = pytest.mark.django_db
 
@@ -161,6 +163,24 @@ def test_the_file_holds_every_style_sheet_of_the_shared_page(alice: User, run: R
         r'rel="stylesheet" href="/static/css/(\w+)', Client().get(a_link(run, alice)).content.decode()
     )
     assert linked == list(SHEETS)
+
+
+def test_the_file_and_the_shared_page_hold_slices_without_links(
+    client_of: ClientOf, alice: User, project: Project
+) -> None:
+    version = a_version(project, rows=6, models=("alpha", "beta"))
+    Row.objects.filter(version=version, line__lte=3).update(raw=json.dumps(asked(1) | {"subject": "art"}))
+    Row.objects.filter(version=version, line__gt=3).update(raw=json.dumps(asked(4) | {"subject": "maths"}))
+    Version.objects.filter(pk=version.pk).update(fields_found={"subject": 6})
+    run = a_judged_run(Version.objects.get(pk=version.pk), lambda one: one.row.line)
+    address = f"/p/{run.project.slug}/runs/{run.pk}/report/report.html"
+    for html in (
+        client_of(alice).get(address).content.decode(),
+        Client().get(a_link(run, alice)).content.decode(),
+    ):
+        assert "By subject" in html
+        assert "Slice by" not in html
+        assert 'href="/p/' not in html
 
 
 def test_the_file_is_in_the_readers_language(client_of: ClientOf, alice: User, run: Run) -> None:
