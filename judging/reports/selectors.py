@@ -146,7 +146,7 @@ class FieldUnknown(Exception):
 
 
 def values_of_fields(run: Run, fields: Sequence[str]) -> dict[str, dict[int, str]]:
-    """{field: {line: value as text}} of the rows that have it; `turns` and `length` of every row, unless it is a custom
+    """{field: {line: value as text}} of the rows that have it; those of `EVERY_ROW` of every row, unless it is a custom
     field. Raises FieldUnknown."""
     form = cast(Format, run.version.format)
     found: dict[str, dict[int, str]] = {field: {} for field in fields}
