@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from django import template
+from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from datasets.models import Version
@@ -21,6 +23,12 @@ register = template.Library()
 def candidate_mark(name: str, series: Mapping[str, int]) -> SafeString:
     """The candidate's colour and shape; nothing for one without a number."""
     return mark_safe(mark(series[name]) if name in series else "")  # noqa: S308 (paths of ours)
+
+
+@register.filter
+def breakable(name: str) -> SafeString:
+    """A name that may break after the marks that join its words, before it breaks within a word."""
+    return mark_safe(re.sub(r"([_/.:-]+)(?=[^_/.:-])", r"\1<wbr>", escape(name)))  # noqa: S308 (escaped)
 
 
 @register.simple_tag

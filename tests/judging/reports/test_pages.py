@@ -19,6 +19,7 @@ from judging.reports.labels import ValueFormat, interval
 from judging.reports.services import report_by, report_document
 from judging.runs import planning
 from judging.runs.models import Judgement, Run
+from judging.templatetags.results import breakable
 from tests.conftest import ClientOf
 from tests.judging import judged
 from tests.judging.reports.cast import a_judged_run, by_name, judge_all
@@ -260,6 +261,10 @@ def test_items_with_several_answers_lead_to_the_list_of_judgements_only_where_it
     ]
 
 
+def test_long_names_break_between_their_words() -> None:
+    assert breakable("llama_2/7b<i>") == "llama_<wbr>2/<wbr>7b&lt;i&gt;"
+
+
 def test_names_are_text_and_never_markup(client_of: ClientOf, alice: User, project: Project) -> None:
     version = a_version(project, rows=2, models=("<script>alert(1)</script>", "=1+1"))
     html = page(client_of, alice, a_judged_run(version, lambda one: one.row.line))
@@ -313,7 +318,10 @@ def test_means_stand_by_the_first_telling_field_unasked(client_of: ClientOf, ali
     assert "By subject" not in page(client_of, alice, run, "?by=-")
 
 
-@pytest.mark.parametrize(("field", "value"), [("subject", "maths"), ("turns", "1"), ("length", "0–99")])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("subject", "maths"), ("turns", "1"), ("length", "0–99"), ("language", "Latin script")],
+)
 def test_every_slice_leads_to_its_judgements(
     client_of: ClientOf, alice: User, run: Run, field: str, value: str
 ) -> None:

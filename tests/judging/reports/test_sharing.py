@@ -71,6 +71,15 @@ def test_a_link_ends_by_itself(alice: User, run: Run) -> None:
     assert Client().get(a_link(run, alice, expires_at=timezone.now() - timedelta(1))).status_code == 404
 
 
+def test_a_link_opens_the_report_for_its_days(alice: User, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    address, now = a_link(run, alice), timezone.now()
+    statuses = []
+    for days in (6.9, 7.1):
+        monkeypatch.setattr(timezone, "now", lambda later=now + timedelta(days): later)
+        statuses.append(Client().get(address).status_code)
+    assert statuses == [200, 404]
+
+
 def test_a_revoked_link_leads_nowhere(alice: User, run: Run) -> None:
     assert Client().get(a_link(run, alice, revoked_at=timezone.now())).status_code == 404
 
