@@ -219,16 +219,17 @@ def _heading(asked: Mapping[str, str]) -> str:
 
 
 def _lede(asked: Mapping[str, str]) -> str:
-    return {
-        RATINGS: _("answers with a rating, largest difference between raters first."),
-        JUDGES: _("answers with a verdict of several judges, largest difference first."),
-        REPEATS: _("answers that the judge scored more than once, largest difference first."),
-        ORDERS: _("pairs of answers that the judge compared in both orders, flipped ones first."),
-        FIRST: _("comparisons with a known order, those that the first side won first."),
-        LOWEST: _("answers to which the judge gave the lowest score of the scale."),
-        HIGHEST: _("answers to which the judge gave the highest score of the scale."),
-        ANSWERS: _("rows with several scored answers, largest difference first."),
-    }[asked["kind"]]
+    sentences = {
+        RATINGS: _("%(metric)s: answers with a rating, largest difference between raters first."),
+        JUDGES: _("%(metric)s: answers with a verdict of several judges, largest difference first."),
+        REPEATS: _("%(metric)s: answers that the judge scored more than once, largest difference first."),
+        ORDERS: _("%(metric)s: pairs of answers that the judge compared in both orders, flipped ones first."),
+        FIRST: _("%(metric)s: comparisons with a known order, those that the first side won first."),
+        LOWEST: _("%(metric)s: answers to which the judge gave the lowest score of the scale."),
+        HIGHEST: _("%(metric)s: answers to which the judge gave the highest score of the scale."),
+        ANSWERS: _("%(metric)s: rows with several scored answers, largest difference first."),
+    }
+    return sentences[asked["kind"]] % {"metric": asked["metric"]}
 
 
 def _verdict_tabs(asked: Mapping[str, str], every: int, apart: int) -> list[Tab]:
