@@ -7,12 +7,22 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from django.db.models import Count, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
+from datasets.core.candidate_numbers import Named, candidate_numbers
 from datasets.core.decode import Encoding
 from datasets.core.formats import FORMATS, LEGACY, Format
 from datasets.core.variables import reference_data, row_data
-from datasets.models import WHOLE_OR_AGREED, Candidate, Dataset, Response, Row, Version, VersionState
+from datasets.models import (
+    UPLOADED,
+    WHOLE_OR_AGREED,
+    Candidate,
+    Dataset,
+    Response,
+    Row,
+    Version,
+    VersionState,
+)
 from evalsite.accounts.models import Project
 
 DATASETS_PER_PAGE = 50
@@ -53,15 +63,14 @@ def datasets_page(
     return lines, page[-1].newest if more else None
 
 
-def candidate_numbers(projects: Iterable[int]) -> dict[int, dict[str, int]]:
-    """{project: {candidate's name: the number of its colour and mark}}, one on all pages of a project: names count from
-    1 in the order in which they first came."""
-    found: dict[int, dict[str, int]] = {project: {} for project in projects}
-    named = Candidate.objects.filter(version__dataset__project__in=list(found))
-    first = named.values_list("version__dataset__project", "name").annotate(first=Min("pk")).order_by("first")
-    for project, name, _first in first:
-        found[project][name] = len(found[project]) + 1
-    return found
+def numbers_of_candidates(projects: Iterable[int]) -> dict[int, dict[str, int]]:
+    """{project: {candidate's name: the number of its colour and mark}}, one on all pages of a project."""
+    named: dict[int, list[Named]] = {project: [] for project in projects}
+    found = Candidate.objects.filter(version__dataset__project__in=list(named)).order_by("pk")
+    parts = found.values_list("version__dataset__project", "version", "name", "source")
+    for project, version, name, source in parts:
+        named[project].append(Named(version, name, source == UPLOADED))
+    return {project: candidate_numbers(each) for project, each in named.items()}
 
 
 def versions_of(dataset: Dataset) -> QuerySet[Version]:

@@ -95,7 +95,7 @@ def _ready(request: HttpRequest, version: Version) -> dict[str, Any]:
         "why": labels.format_why(version),
         "encoding": labels.encoding_name(version.encoding),
         "models": [(c, c.rows / version.valid_rows if version.valid_rows else 0) for c in candidates],
-        "series": selectors.candidate_numbers([project])[project],
+        "series": selectors.numbers_of_candidates([project])[project],
         "models_met": 0 if version.valid_rows else len(version.models_found),
         "fields": version_preview.fields_seen(version),
         "duplicates": version.counts.get("row.duplicate", 0),

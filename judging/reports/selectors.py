@@ -13,7 +13,7 @@ from django.utils import timezone
 from datasets.core.formats import Format
 from datasets.core.variables import row_data
 from datasets.models import Row
-from datasets.selectors import candidate_numbers
+from datasets.selectors import numbers_of_candidates
 from datasets.versions.references import NAME as REFERENCE_NAME
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results import PLANTED_VERDICT, TRUNCATED
@@ -76,7 +76,7 @@ def candidates_of(run: Run) -> dict[int, str]:
 
 def series_of(projects: Iterable[int]) -> dict[int, dict[str, int]]:
     """{project: {candidate's name in figures: the number of its colour and mark}}."""
-    found = candidate_numbers(projects)
+    found = numbers_of_candidates(projects)
     for numbers in found.values():
         numbers.setdefault(REFERENCE, numbers.get(REFERENCE_NAME, len(numbers) + 1))
     return found
