@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, get_args
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
+from datasets.core.candidate_numbers import Named, candidate_numbers
 from datasets.core.decode import Encoding
 from datasets.core.formats import FORMATS, LEGACY, Format
 from datasets.core.variables import reference_data, row_data
-from datasets.models import WHOLE_OR_AGREED, Candidate, Dataset, Response, Row, Version, VersionState
+from datasets.models import (
+    UPLOADED,
+    WHOLE_OR_AGREED,
+    Candidate,
+    Dataset,
+    Response,
+    Row,
+    Version,
+    VersionState,
+)
 from evalsite.accounts.models import Project
 
 DATASETS_PER_PAGE = 50
@@ -51,6 +61,16 @@ def datasets_page(
     versions = Version.objects.in_bulk([dataset.newest for dataset in page])
     lines = [DatasetLine(d, versions[d.newest], d.version_count) for d in page]
     return lines, page[-1].newest if more else None
+
+
+def numbers_of_candidates(projects: Iterable[int]) -> dict[int, dict[str, int]]:
+    """{project: {candidate's name: the number of its colour and mark}}, one on all pages of a project."""
+    named: dict[int, list[Named]] = {project: [] for project in projects}
+    found = Candidate.objects.filter(version__dataset__project__in=list(named)).order_by("pk")
+    parts = found.values_list("version__dataset__project", "version", "name", "source")
+    for project, version, name, source in parts:
+        named[project].append(Named(version, name, source == UPLOADED))
+    return {project: candidate_numbers(each) for project, each in named.items()}
 
 
 def versions_of(dataset: Dataset) -> QuerySet[Version]:

@@ -62,12 +62,12 @@ def a_metric(url: str, **changes: Any) -> MetricDefinition:
 
 
 def a_run(version: Version, *metrics: MetricDefinition, name: str = "", **options: Any) -> Run:
-    """A run of all the version's candidates, waiting for a worker."""
+    """A run of all the version's candidates unless some are given, waiting for a worker."""
+    options.setdefault("candidates", list(Candidate.uploaded.filter(version=version).order_by("pk")))
     return run_create(
         project=version.dataset.project,
         name=name or f"run {next(_numbers)}",
         version=version,
-        candidates=list(Candidate.uploaded.filter(version=version).order_by("pk")),
         metrics=[ChosenMetric(metric) for metric in metrics],
         user=None,
         **options,

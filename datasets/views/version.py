@@ -85,7 +85,7 @@ def _seen(text: str | None) -> float:
 
 
 def _ready(request: HttpRequest, version: Version) -> dict[str, Any]:
-    candidates = selectors.candidates_of(version)
+    candidates, project = selectors.candidates_of(version), version.dataset.project_id
     first_upload = selectors.first_upload(version)
     return {
         "version": version,
@@ -95,7 +95,7 @@ def _ready(request: HttpRequest, version: Version) -> dict[str, Any]:
         "why": labels.format_why(version),
         "encoding": labels.encoding_name(version.encoding),
         "models": [(c, c.rows / version.valid_rows if version.valid_rows else 0) for c in candidates],
-        "series": {c.name: n for n, c in enumerate(sorted(candidates, key=lambda one: one.pk), 1)},
+        "series": selectors.numbers_of_candidates([project])[project],
         "models_met": 0 if version.valid_rows else len(version.models_found),
         "fields": version_preview.fields_seen(version),
         "duplicates": version.counts.get("row.duplicate", 0),

@@ -23,10 +23,12 @@ from judging.comparison.labels import cause_name
 from judging.comparison.models import Comparison
 from judging.comparison.services import ComparedItem, definitions_by_name
 from judging.core.charts.inline import trend
+from judging.core.charts.series import mark
 from judging.metrics.version_diff import PartView, parts_of_definitions
 from judging.reports.figures import for_page
 from judging.reports.pairing import OUTCOMES
 from judging.reports.people_result import hidden_among
+from judging.reports.selectors import series_of
 from judging.runs.access import get_judgement, get_run
 from judging.runs.export.records import data_of
 from judging.runs.models import JudgeReply, Run
@@ -225,7 +227,7 @@ def _figures_table(runs: list[Run]) -> list[dict[str, Any]]:
     names = dict.fromkeys(
         (metric, candidate) for report in reports for candidate, cells in report.items() for metric in cells
     )
-    series = {name: number for number, name in enumerate(sorted({name for _, name in names}), 1)}
+    series = series_of([runs[0].project_id])[runs[0].project_id]
     table = []
     for metric, candidate in sorted(names):
         cells = [report.get(candidate, {}).get(metric) for report in reports]
@@ -237,7 +239,8 @@ def _figures_table(runs: list[Run]) -> list[dict[str, Any]]:
                 "metric": metric,
                 "candidate": candidate,
                 "cells": list(zip(runs, cells, strict=True)),
-                "trend": trend(series[candidate], means, f"{candidate}, {metric}"),
+                "mark": mark(series.get(candidate, 1)),
+                "trend": trend(series.get(candidate, 1), means, f"{candidate}, {metric}"),
             }
         )
     return table

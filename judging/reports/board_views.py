@@ -16,6 +16,7 @@ from evalsite.access import May
 from evalsite.accounts.models import Project
 from judging.core.charts.inline import mini_interval, trend
 from judging.reports.outcomes import CandidateOutcome, MetricOutcome, bar_ends, outcomes
+from judging.reports.selectors import series_of
 from judging.runs.models import Run
 
 Known = Mapping[int, tuple[int, list[MetricOutcome]]]
@@ -56,18 +57,20 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
     mine = {run: metrics for run, (data, metrics) in known.items() if version and data == version.pk}
     columns = newest_versions(mine)
     names = _names(mine, columns)
+    series = series_of([project.pk])[project.pk]
     candidate = request.GET.get("candidate", "")
     if candidate and candidate not in names:
         raise Http404
     metrics = [metric.metric for metric in columns.values()]
-    cells = {name: zip(metrics, _row(project, name, mine, columns), strict=True) for name in names}
+    cells = {name: zip(metrics, _row(project, name, mine, columns, series), strict=True) for name in names}
     context = {
         "versions": versions,
         "version": version,
         "metrics": metrics,
-        "rows": [(name, names[name], list(cells[name])) for name in names],
+        "series": series,
+        "rows": [(name, list(cells[name])) for name in names],
         "candidate": candidate,
-        "entries": _entries(project, candidate, mine, columns) if candidate else [],
+        "entries": _entries(project, candidate, mine, columns, series) if candidate else [],
         "left_out": _left_out(mine, columns),
     }
     return render(request, "reports/leaderboard.html", context)
@@ -113,17 +116,15 @@ def comparable(
     }
 
 
-def _names(
-    mine: Mapping[int, Sequence[MetricOutcome]], columns: Mapping[str, MetricOutcome]
-) -> dict[str, int]:
-    """The candidates with the numbers of their colours, the best under the first metric first."""
-    found: dict[str, tuple[float, int]] = {}
+def _names(mine: Mapping[int, Sequence[MetricOutcome]], columns: Mapping[str, MetricOutcome]) -> list[str]:
+    """The candidates, the best under the first metric first."""
+    found: dict[str, float] = {}
     for place, metric in enumerate(columns.values()):
         for run in reversed(comparable(metric, mine).values()):
             for one in run.candidates:
                 if one.mean is not None:
-                    found.setdefault(one.name, (place - one.mean / 1e9, one.series))
-    return {name: found[name][1] for name in sorted(found, key=lambda name: (found[name][0], name))}
+                    found.setdefault(one.name, place - one.mean / 1e9)
+    return sorted(found, key=lambda name: (found[name], name))
 
 
 def _row(
@@ -131,11 +132,14 @@ def _row(
     name: str,
     mine: Mapping[int, Sequence[MetricOutcome]],
     columns: Mapping[str, MetricOutcome],
+    series: Mapping[str, int],
 ) -> list[BoardCell | None]:
-    return [_cell(project, name, comparable(metric, mine)) for metric in columns.values()]
+    return [
+        _cell(project, name, comparable(metric, mine), series.get(name, 1)) for metric in columns.values()
+    ]
 
 
-def _cell(project: Project, name: str, runs: Mapping[int, MetricOutcome]) -> BoardCell | None:
+def _cell(project: Project, name: str, runs: Mapping[int, MetricOutcome], number: int) -> BoardCell | None:
     given = {run: one for run, metric in runs.items() if (one := metric.of(name)) and one.mean is not None}
     if not given:
         return None
@@ -147,14 +151,14 @@ def _cell(project: Project, name: str, runs: Mapping[int, MetricOutcome]) -> Boa
         mean=metric.values.text(one.mean),
         interval=metric.values.interval(one.low, one.high),
         items=one.items,
-        bar=_bar(metric, one),
-        trend=trend(one.series, means, words),
+        bar=_bar(metric, one, number),
+        trend=trend(number, means, words),
         address=reverse("runs:report", args=[project.slug, newest]),
     )
 
 
-def _bar(metric: MetricOutcome, one: CandidateOutcome) -> str:
-    return mini_interval(one.series, bar_ends(metric), one.mean, one.low, one.high)
+def _bar(metric: MetricOutcome, one: CandidateOutcome, number: int) -> str:
+    return mini_interval(number, bar_ends(metric), one.mean, one.low, one.high)
 
 
 def _entries(
@@ -162,6 +166,7 @@ def _entries(
     name: str,
     mine: Mapping[int, Sequence[MetricOutcome]],
     columns: Mapping[str, MetricOutcome],
+    series: Mapping[str, int],
 ) -> list[BoardEntry]:
     """All figures of a candidate that may be compared, by metric, the newest first."""
     runs = Run.objects.filter(project=project, pk__in=mine).in_bulk()
@@ -172,7 +177,7 @@ def _entries(
             mean=metric.values.text(one.mean),
             interval=metric.values.interval(one.low, one.high),
             items=one.items,
-            bar=_bar(metric, one),
+            bar=_bar(metric, one, series.get(name, 1)),
             address=reverse("runs:report", args=[project.slug, run]),
         )
         for column in columns.values()

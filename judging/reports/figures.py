@@ -32,7 +32,7 @@ from judging.runs.rerun.reparse import definitions_now
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-LAYOUT = 7  # of Figures and KeptMeans; to be raised whenever they change
+LAYOUT = 8  # of Figures and KeptMeans; to be raised whenever they change
 FEW = 20_000  # judgements; a page works out their figures itself, in a quarter of a second
 PATIENCE = 10  # of a running run they are worked out again when this many times older than that took
 KEPT_SECONDS = 24 * 3600
@@ -155,6 +155,8 @@ def keep_wanted() -> None:
         if kept is not None and not kept.due(run):
             continue  # they were asked for again while they were worked out
         _keep(run, *_work_out(run))
+        if field := slices.default_field(run):
+            slices.want(run, field)
     slices.keep_wanted()
 
 

@@ -117,9 +117,8 @@ def agreement_csv(document: Document) -> bytes:
     return _csv([*columns, *(f"human_{name}" for name in human)], rows)
 
 
-def radar_svg(document: Document, metrics: Sequence[Metric]) -> bytes:
+def radar_svg(document: Document, metrics: Sequence[Metric], series: Mapping[str, int]) -> bytes:
     """All candidates over the metrics; empty for fewer than three metrics with a scale."""
-    series = {name: place for place, name in enumerate(document["candidates"], 1)}
     return as_file(metrics_radar(document, metrics, series))
 
 

@@ -57,8 +57,8 @@ class Links:
         return _address(self.pair, **asked, outcome=outcome)
 
     def to_verdicts(self, kind: str, metric: str, judge: str = "", **more: str) -> str:
-        """Answers with several verdicts: of raters (`rater` and `other` spoke), a judge's repeats, or its two orders;
-        with `apart` those on which they differ."""
+        """Answers and verdicts on them, by `verdict_items.KINDS`: of raters (`rater` and `other` spoke), of a judge, or
+        of a `candidate` at `least` so many; with `apart` those that differ, flipped, or were won by the first side."""
         return _address(self.verdicts, kind=kind, metric=metric, judge=judge, **more)
 
     def to_agreement(

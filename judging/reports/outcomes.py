@@ -13,6 +13,7 @@ from judging.core.charts.inline import mini_interval, trend
 from judging.reports.labels import ValueFormat
 from judging.reports.models import RunOutcome
 from judging.reports.page.tables import ranked
+from judging.reports.selectors import series_of
 from judging.runs.models import Run
 
 MOST_EARLIER = 200  # outcomes of a project that a trend looks through
@@ -20,10 +21,9 @@ TREND_RUNS = 12
 
 
 class CandidateOutcome(msgspec.Struct, frozen=True):
-    """One candidate under one metric; `series`: the number of its colour in that run."""
+    """One candidate under one metric."""
 
     name: str
-    series: int
     mean: float | None
     low: float | None
     high: float | None
@@ -73,13 +73,12 @@ def metric_outcomes(
     report: Mapping[str, Any], versions: Mapping[str, tuple[str, Any, Any]]
 ) -> list[MetricOutcome]:
     """Of a document's figures; `versions`: by metric its version and the ends of its scale, in the run's order."""
-    series = {name: place for place, name in enumerate(report["candidates"], 1)}
     found = []
     for metric, (version, low, high) in versions.items():
         cells = ranked(report, metric)
         kind = next((cell["kind"] for cell in cells.values() if cell["kind"]), "") or ""
         candidates = [
-            CandidateOutcome(name, series[name], cell["mean"], cell["ci_low"], cell["ci_high"], cell["items"])
+            CandidateOutcome(name, cell["mean"], cell["ci_low"], cell["ci_high"], cell["items"])
             for name, cell in cells.items()
         ]
         found.append(
@@ -118,27 +117,32 @@ def outcomes(projects: Iterable[int]) -> dict[int, tuple[int, list[MetricOutcome
 
 
 def outcome_views(runs: Sequence[Run]) -> dict[int, OutcomeView]:
-    """{run: its result} of those that have one, in one query."""
-    known = outcomes({run.project_id for run in runs}) if runs else {}
-    views = {run.pk: _view(run.pk, known) for run in runs if run.pk in known}
+    """{run: its result} of those that have one, in two queries."""
+    projects = {run.project_id for run in runs}
+    known = outcomes(projects) if runs else {}
+    series = series_of(projects) if known else {}
+    views = {run.pk: _view(run.pk, known, series[run.project_id]) for run in runs if run.pk in known}
     return {run: view for run, view in views.items() if view is not None}
 
 
-def _view(run: int, known: Mapping[int, tuple[int, list[MetricOutcome]]]) -> OutcomeView | None:
+def _view(
+    run: int, known: Mapping[int, tuple[int, list[MetricOutcome]]], series: Mapping[str, int]
+) -> OutcomeView | None:
     metrics = known[run][1]
     first = next((one for one in metrics if one.leader), None)
     if first is None or first.leader is None:
         return None
     leader, values = first.leader, first.values
+    number = series.get(leader.name, 1)
     means = earlier_means(run, first, leader.name, known)
     return OutcomeView(
         metric=first.metric,
         name=leader.name,
-        series=leader.series,
+        series=number,
         mean=values.text(leader.mean),
         interval=values.interval(leader.low, leader.high),
-        bar=mini_interval(leader.series, bar_ends(first), leader.mean, leader.low, leader.high),
-        trend=trend(leader.series, means, " → ".join(values.text(mean) for mean in means)),
+        bar=mini_interval(number, bar_ends(first), leader.mean, leader.low, leader.high),
+        trend=trend(number, means, " → ".join(values.text(mean) for mean in means)),
         alike=first.alike,
         more=len(metrics) - 1,
     )

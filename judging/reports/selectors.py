@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from django.db.models import Count, Sum, TextField, Value
@@ -13,6 +13,7 @@ from django.utils import timezone
 from datasets.core.formats import Format
 from datasets.core.variables import row_data
 from datasets.models import Row
+from datasets.selectors import numbers_of_candidates
 from datasets.versions.references import NAME as REFERENCE_NAME
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results import PLANTED_VERDICT, TRUNCATED
@@ -71,6 +72,14 @@ def candidates_of(run: Run) -> dict[int, str]:
     found = run.run_candidates.order_by("candidate")
     named = found.values_list("candidate", "candidate__name", "candidate__version__number")
     return {pk: shown_name(name, version) for pk, name, version in named}
+
+
+def series_of(projects: Iterable[int]) -> dict[int, dict[str, int]]:
+    """{project: {candidate's name in figures: the number of its colour and mark}}."""
+    found = numbers_of_candidates(projects)
+    for numbers in found.values():
+        numbers.setdefault(REFERENCE, numbers.get(REFERENCE_NAME, len(numbers) + 1))
+    return found
 
 
 def shown_name(name: str, version: int) -> str:
@@ -137,7 +146,7 @@ class FieldUnknown(Exception):
 
 
 def values_of_fields(run: Run, fields: Sequence[str]) -> dict[str, dict[int, str]]:
-    """{field: {line: value as text}} of the rows that have it; `turns` and `length` of every row, unless it is a custom
+    """{field: {line: value as text}} of the rows that have it; those of `EVERY_ROW` of every row, unless it is a custom
     field. Raises FieldUnknown."""
     form = cast(Format, run.version.format)
     found: dict[str, dict[int, str]] = {field: {} for field in fields}

@@ -15,6 +15,7 @@ from judging.reports.kept_parts import digest, part_keep, part_of, part_want
 from judging.reports.models import KeptPart
 from judging.reports.selectors import FieldUnknown
 from judging.runs.models import Run
+from judging.runs.rerun.reparse import definitions_now
 
 LAYOUT = 2  # of a breakdown in the cache; to be raised whenever it changes
 KEPT_SECONDS = 24 * 3600
@@ -31,7 +32,8 @@ class Slices(NamedTuple):
 def breakdowns_of(run: Run, fields: Sequence[str]) -> list[dict[str, Any]]:
     """One for each field, as the run is now. Raises FieldUnknown for a field that no row has."""
     values = selectors.values_of_fields(run, fields)
-    frame, metrics = run_frame(run), list(selectors.metrics_of(run).values())
+    definitions = definitions_now(run)
+    frame, metrics = run_frame(run, definitions), [selectors.scaled(one) for one in definitions.values()]
     return [dict(breakdown(frame, metrics, field, values[field])) for field in fields]
 
 
@@ -54,6 +56,11 @@ def kept(run: Run, field: str, revision: int) -> Slices:
     if part is None or not part.packed:
         return Slices(None, due=True)
     return Slices(json.loads(bytes(part.packed)), part.revision < revision)
+
+
+def default_field(run: Run) -> str:
+    """By which a report shows slices unasked, once nobody works on the run: '' for none."""
+    return selectors.informative_field(run) if run.rests else ""
 
 
 def want(run: Run, field: str) -> None:

@@ -12,13 +12,16 @@ from judging.core.statistics.frame import Metric
 from judging.core.statistics.listed import (
     Comparisons,
     Voices,
+    answers_listed,
     comparisons_listed,
+    first_sides_listed,
     judges_listed,
     orders_listed,
     ratings_listed,
     repeats_listed,
+    scale_ends_listed,
 )
-from judging.core.statistics.verdicts import Verdicts, verdicts_under
+from judging.core.statistics.verdicts import Verdicts, counted, verdicts_under
 from judging.reports import selectors
 from judging.reports.frames import run_frame
 from judging.reports.kept_parts import part_of, parts_replace
@@ -27,8 +30,10 @@ from judging.runs.models import Run
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-RATINGS, JUDGES, REPEATS, ORDERS = "ratings", "judges", "repeats", "orders"
-KINDS = (RATINGS, JUDGES, REPEATS, ORDERS)
+RATINGS, JUDGES, REPEATS, ORDERS, FIRST = "ratings", "judges", "repeats", "orders", "first"
+LOWEST, HIGHEST, ANSWERS = "lowest", "highest", "answers"
+_OF_VERDICTS, _OF_SCORES = (RATINGS, JUDGES, REPEATS, ORDERS, FIRST), (LOWEST, HIGHEST, ANSWERS)
+KINDS = (*_OF_VERDICTS, *_OF_SCORES)
 PREFIX = "items:"
 _PARTS = ("side_by_side", "judges", "raters", "repeats", "order")
 """Parts of the document that have such items."""
@@ -41,11 +46,15 @@ def comparisons(run: Run, metric: Metric, by: str, *, large: bool) -> Comparison
     return comparisons_listed(_verdicts(run_frame(run), metric)).get(by)
 
 
-def voices(run: Run, metric: Metric, kind: str, judge: str, *, large: bool) -> Voices | None:
-    """What raters said, or a judge (again, or in both orders); None where that is not known."""
+def voices(run: Run, metric: Metric, kind: str, of: str, *, large: bool) -> Voices | None:
+    """What raters said, or a judge, or the answers of a candidate got, `of` being its name; None where that is not
+    known."""
     if large:
-        return _kept(run, _name(metric.name, kind, judge), Voices)
-    return _voices(_verdicts(run_frame(run), metric), kind).get(judge)
+        return _kept(run, _name(metric.name, kind, of), Voices)
+    judgements = run_frame(run)
+    if kind in _OF_SCORES:
+        return _of_scores(judgements, metric, kind).get(of)
+    return _of_verdicts(_verdicts(judgements, metric), kind).get(of)
 
 
 def keep(run: Run, judgements: DataFrame, document: Mapping[str, Any], revision: int) -> None:
@@ -54,22 +63,39 @@ def keep(run: Run, judgements: DataFrame, document: Mapping[str, Any], revision:
     for metric in selectors.metrics_of(run).values():
         if any(one["metric"] == metric.name for part in _PARTS for one in document[part]):
             found |= _packed(_verdicts(judgements, metric))
+        cells = [one[metric.name] for one in document["candidates"].values()]
+        due = any(one["metric"] == metric.name for one in document["scale_ends"])
+        due = due or any("at_k_items" in cell for cell in cells)
+        for kind in _OF_SCORES if due else ():
+            found |= _named(metric.name, kind, _of_scores(judgements, metric, kind))
     parts_replace(run, PREFIX, found, revision)
 
 
 def _packed(verdicts: Verdicts) -> dict[str, bytes]:
     metric, encode = verdicts.metric.name, msgspec.msgpack.encode
     found = {_name(metric, "", by): encode(one) for by, one in comparisons_listed(verdicts).items()}
-    for kind in KINDS:
-        found |= {_name(metric, kind, who): encode(one) for who, one in _voices(verdicts, kind).items()}
+    for kind in _OF_VERDICTS:
+        found |= _named(metric, kind, _of_verdicts(verdicts, kind))
     return found
 
 
-def _voices(verdicts: Verdicts, kind: str) -> dict[str, Voices]:
+def _named(metric: str, kind: str, listed: Mapping[str, Voices]) -> dict[str, bytes]:
+    return {_name(metric, kind, of): msgspec.msgpack.encode(one) for of, one in listed.items()}
+
+
+def _of_scores(judgements: DataFrame, metric: Metric, kind: str) -> dict[str, Voices]:
+    if kind == ANSWERS:
+        return answers_listed(counted(judgements, metric), metric)
+    mine = judgements[(judgements["metric"] == metric.name).to_numpy()]
+    return scale_ends_listed(mine, metric, metric.low if kind == LOWEST else metric.high)
+
+
+def _of_verdicts(verdicts: Verdicts, kind: str) -> dict[str, Voices]:
     if kind in (RATINGS, JUDGES):
         found = ratings_listed(verdicts) if kind == RATINGS else judges_listed(verdicts)
         return {} if found is None else {"": found}
-    return repeats_listed(verdicts) if kind == REPEATS else orders_listed(verdicts)
+    listed = {REPEATS: repeats_listed, ORDERS: orders_listed, FIRST: first_sides_listed}
+    return listed[kind](verdicts)
 
 
 def _verdicts(judgements: DataFrame, metric: Metric) -> Verdicts:

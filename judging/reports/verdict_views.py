@@ -22,7 +22,17 @@ from judging.reports.figures import Kept, for_page, is_large
 from judging.reports.labels import author_name, step_names
 from judging.reports.links import Links
 from judging.reports.people_result import rates_here
-from judging.reports.verdict_items import KINDS, ORDERS, REPEATS
+from judging.reports.verdict_items import (
+    ANSWERS,
+    FIRST,
+    HIGHEST,
+    JUDGES,
+    KINDS,
+    LOWEST,
+    ORDERS,
+    RATINGS,
+    REPEATS,
+)
 from judging.runs.access import get_run
 from judging.runs.models import Run
 
@@ -150,41 +160,85 @@ def _verdict(by: str, label: str, a: str, b: str) -> Said:
 
 @login_required
 def verdicts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Answers with several verdicts, those first on which they differ most."""
+    """Answers with the verdicts that a figure was counted over, those first that differ most."""
     run = get_run(request, slug, pk)
-    names = ("kind", "metric", "judge", "rater", "other", "value", "other_value", "apart")
+    names = (
+        "kind",
+        "metric",
+        "judge",
+        "candidate",
+        "rater",
+        "other",
+        "value",
+        "other_value",
+        "apart",
+        "least",
+    )
     asked = {name: request.GET.get(name, "") for name in names}
     kept = None if rates_here(request, run) else for_page(run)
     if kept is None or asked["kind"] not in KINDS:
         return redirect("runs:report", slug, pk)  # which leads here, or says that they are being worked out
     metric = _metric(run, asked["metric"])
-    found = verdict_items.voices(run, metric, asked["kind"], asked["judge"], large=is_large(run))
+    of = asked["candidate"] if asked["kind"] == ANSWERS else asked["judge"]
+    found = verdict_items.voices(run, metric, asked["kind"], of, large=is_large(run))
     if found is None or not {asked["rater"], asked["other"]} <= {"", *found.names}:
         raise Http404
     wanted = (asked["rater"], asked["value"]), (asked["other"], asked["other_value"])
-    every, apart = (found.places(*wanted, apart=only) for only in (False, True))
+    least = int(asked["least"]) if asked["least"].isdecimal() and len(asked["least"]) < 6 else 1
+    every, apart = (found.places(*wanted, apart=only, least=least) for only in (False, True))
     here, page = paged(request.GET, apart if asked["apart"] else every, PER_PAGE)
     context = {
         **asked,
         **page,
         "run": run,
-        "judge_name": author_name(asked["judge"]),
+        "heading": _heading(asked),
+        "lede": _lede(asked),
         "made_at": None if kept.current(run) else kept.made_at,
         "voices": found,
-        "tabs": [
-            Tab("", _("All"), len(every), not asked["apart"]),
-            Tab(
-                "yes",
-                _("Flipped") if asked["kind"] == ORDERS else _("Differing"),
-                len(apart),
-                bool(asked["apart"]),
-            ),
-        ],
+        "tabs": _verdict_tabs(asked, len(every), len(apart)),
         "items": _voiced_items(run, metric, asked["kind"], found, here),
-        "of_repeats": asked["kind"] in (REPEATS, ORDERS),
-        "several_answers": max([*found.responses, *found.other_responses], default=1) > 1,
+        "of_people_or_judges": asked["kind"] in (RATINGS, JUDGES),
+        "several_answers": asked["kind"] != ANSWERS
+        and max([*found.responses, *found.other_responses], default=1) > 1,
     }
     return render(request, "reports/verdicts.html", context)
+
+
+def _heading(asked: Mapping[str, str]) -> str:
+    of = {"judge": author_name(asked["judge"]), "name": asked["candidate"]}
+    return {
+        RATINGS: _("Ratings"),
+        JUDGES: _("Verdicts of the judges"),
+        REPEATS: _("Repeats: %(judge)s") % of,
+        ORDERS: _("Both orders: %(judge)s") % of,
+        FIRST: _("First side: %(judge)s") % of,
+        LOWEST: _("Lowest score given: %(judge)s") % of,
+        HIGHEST: _("Highest score given: %(judge)s") % of,
+        ANSWERS: _("Repeated answers: %(name)s") % of,
+    }[asked["kind"]]
+
+
+def _lede(asked: Mapping[str, str]) -> str:
+    sentences = {
+        RATINGS: _("%(metric)s: answers with a rating, largest difference between raters first."),
+        JUDGES: _("%(metric)s: answers with a verdict of several judges, largest difference first."),
+        REPEATS: _("%(metric)s: answers that the judge scored more than once, largest difference first."),
+        ORDERS: _("%(metric)s: pairs of answers that the judge compared in both orders, flipped ones first."),
+        FIRST: _("%(metric)s: comparisons with a known order, those that the first side won first."),
+        LOWEST: _("%(metric)s: answers to which the judge gave the lowest score of the scale."),
+        HIGHEST: _("%(metric)s: answers to which the judge gave the highest score of the scale."),
+        ANSWERS: _("%(metric)s: rows with several scored answers, largest difference first."),
+    }
+    return sentences[asked["kind"]] % {"metric": asked["metric"]}
+
+
+def _verdict_tabs(asked: Mapping[str, str], every: int, apart: int) -> list[Tab]:
+    tabs = [Tab("", _("All"), every, not asked["apart"])]
+    if asked["kind"] in (LOWEST, HIGHEST):
+        return tabs
+    names = {ORDERS: _("Flipped"), FIRST: _("First side preferred")}
+    name = names.get(asked["kind"], _("Differing"))
+    return [*tabs, Tab("yes", name, apart, bool(asked["apart"]))]
 
 
 def _voiced_items(
@@ -210,10 +264,14 @@ def _voiced_items(
 
 def _said(found: Voices, place: int, kind: str, who: int, value: Value, metric: Metric) -> Said:
     a, b, name = found.candidates[place], found.others[place], found.names[who]
-    if kind == ORDERS:
+    if kind in (ORDERS, FIRST):
         name = _("%(name)s first") % {"name": b if who else a}
     elif kind == REPEATS:
         name = _("repeat %(n)s") % {"n": name}
+    elif kind == ANSWERS:
+        name = _("answer %(n)s") % {"n": name}
+    elif kind in (LOWEST, HIGHEST):
+        name = ""
     if b is not None and isinstance(value, str):
         return _verdict(name, value, a, b)
     return Said(name, pill(value, metric))

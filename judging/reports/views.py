@@ -131,7 +131,7 @@ def _content(document: files.Document, figures: Figures, run: Run, name: str) ->
         return TABLES[name](document)
     metrics = list(selectors.metrics_of(run).values())
     if name == "radar.svg":
-        return files.radar_svg(document, metrics)
+        return files.radar_svg(document, metrics, selectors.series_of([run.project_id])[run.project_id])
     if scatter := _SCATTER.fullmatch(name):
         return _scatter(figures, metrics, int(scatter[1]) - 1, int(scatter[2]) - 1)
     chart = _CHART.fullmatch(name)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-TURNS, LENGTH = "turns", "length"
-"""How many messages of the user there are, and how long the last of them is."""
-EVERY_ROW = (TURNS, LENGTH)
+TURNS, LENGTH, LANGUAGE = "turns", "length", "language"
+"""How many messages of the user there are, how long the last of them is, and in what language, as far as its writing
+tells."""
+EVERY_ROW = (TURNS, LENGTH, LANGUAGE)
 _LENGTHS = (100, 500, 2000, 10_000)  # characters; the ends of buckets
 
 
@@ -15,7 +17,33 @@ def computed_value(data: Mapping[str, Any], field: str) -> str | None:
     """Of a row as templates see it; None for another field."""
     if field == TURNS:
         return str(sum(message["role"] == "user" for message in data["messages"]))
-    return _bucket(len(data["question"] or "")) if field == LENGTH else None
+    if field == LENGTH:
+        return _bucket(len(data["question"] or ""))
+    return language_of(data["question"] or "") if field == LANGUAGE else None
+
+
+_WRITINGS = {
+    "Chinese": re.compile("[\u3400-\u4dbf\u4e00-\u9fff]{1,2}"),
+    "Japanese": re.compile("[\u3040-\u30ff]{1,2}"),
+    "Korean": re.compile("[\uac00-\ud7af]{1,2}"),
+    "Latin script": re.compile("[A-Za-z\u00c0-\u024f]+"),
+    "Cyrillic script": re.compile("[\u0400-\u052f]+"),
+    "Arabic script": re.compile("[\u0600-\u06ff]+"),
+    "Devanagari": re.compile("[\u0900-\u097f]+"),
+    "Thai": re.compile("[\u0e00-\u0e7f]{1,4}"),
+}
+"""What counts as a word of each: where words are not separated some characters. Languages that share a script are not
+told apart."""
+OTHER = "other"
+
+
+def language_of(text: str) -> str:
+    """What most words of a text are written in; Chinese characters among many Japanese ones are Japanese."""
+    words = {name: len(pattern.findall(text)) for name, pattern in _WRITINGS.items()}
+    if 2 * words["Japanese"] > words["Chinese"]:
+        words["Japanese"] += words.pop("Chinese")
+    most = max(words, key=lambda name: words[name])
+    return most if words[most] else OTHER
 
 
 def _bucket(length: int) -> str:

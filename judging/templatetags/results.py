@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from django import template
+from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from datasets.models import Version
 from judging.core.charts.series import mark
 from judging.reports.outcomes import OutcomeView, outcome_views
+from judging.reports.selectors import series_of as project_series
 from judging.reports.views import figures_context
 from judging.runs.models import Run
 
@@ -22,11 +25,16 @@ def candidate_mark(name: str, series: Mapping[str, int]) -> SafeString:
     return mark_safe(mark(series[name]) if name in series else "")  # noqa: S308 (paths of ours)
 
 
+@register.filter
+def breakable(name: str) -> SafeString:
+    """A name that may break after the marks that join its words, before it breaks within a word."""
+    return mark_safe(re.sub(r"([_/.:-]+)(?=[^_/.:-])", r"\1<wbr>", escape(name)))  # noqa: S308 (escaped)
+
+
 @register.simple_tag
 def series_of(version: Version) -> dict[str, int]:
-    """{candidate: the number of its colour}, as in a run that takes all of the version's candidates."""
-    names = version.candidates.order_by("pk").values_list("name", flat=True)
-    return {name: number for number, name in enumerate(names, 1)}
+    """{candidate: the number of its colour}, as on all pages of the version's project."""
+    return project_series([version.dataset.project_id])[version.dataset.project_id]
 
 
 @register.simple_tag

@@ -1,8 +1,9 @@
 """Each candidate's colour and mark, the same wherever its run is shown: a shape too, so that colour may be lost."""
 
+from datasets.core.candidate_numbers import COLOURS
+
 from .svg import element
 
-COLOURS = 6
 # Each fits a box of 10 by 10 and looks about as large as the others.
 _SHAPES = (
     "M1 1h8v8H1z",

@@ -292,16 +292,21 @@ def seen_both_ways(rows: DataFrame) -> tuple[DataFrame, DataFrame]:
     """A judge's verdicts whose order is known, and of what it saw both ways the steps with A shown first (column 1) and
     with B first (column 2): the first verdict of either order beside the first of the other, whatever repeats these
     are, and so on."""
-    seen = rows[((rows["order"] != "both") & (rows["shown_first"] > 0) & rows["kind"].notna()).to_numpy()]
+    seen = with_known_order(rows)
     steps = seen.assign(step=steps_of(seen)).sort_values(["item", "repeat"], kind="stable")
     steps["time"] = steps.groupby(["item", "shown_first"]).cumcount()
     wide = steps.set_index(["item", "time", "shown_first"])["step"].unstack("shown_first")
     return seen, wide.reindex(columns=[1, 2]).dropna()
 
 
+def with_known_order(rows: DataFrame) -> DataFrame:
+    """The comparisons with a verdict of which it is known what stood first."""
+    return rows[((rows["order"] != "both") & (rows["shown_first"] > 0) & rows["kind"].notna()).to_numpy()]
+
+
 def first_side(rows: DataFrame, level: float) -> FirstSide:
     """How often what stood first won, over verdicts whose order is known, with Wilson's interval."""
-    known = rows[((rows["shown_first"] > 0) & (rows["order"] != "both") & rows["kind"].notna()).to_numpy()]
+    known = with_known_order(rows)
     ahead = np.sign(steps_of(known)) * np.where(known["shown_first"] == 1, 1, -1)
     first, second, ties = (int((ahead == sign).sum()) for sign in (1, -1, 0))
     total = first + second + ties

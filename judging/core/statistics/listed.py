@@ -1,5 +1,5 @@
 """The items that figures of verdicts were counted over: comparisons by an author, what raters said of the same answers,
-a judge's repeats, and what it said in both orders.
+a judge's repeats, what it said in both orders, the ends of its scale; and items with several answers.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import numpy as np
 
 from judging.core.values import Value
 
+from .cells import scale_of
 from .correction import is_meant
-from .judges import plain_number, seen_both_ways
+from .frame import Metric, of_kind
+from .judges import plain_number, seen_both_ways, with_known_order
 from .numeric import Bools, Floats, Ints
 from .preference import comparisons_by
 from .raters import raters_of, ratings_of
@@ -138,14 +140,15 @@ class Voices(msgspec.Struct, frozen=True):
     said: list[list[tuple[int, Value]]]
     apart: list[bool]
 
-    def places(self, *wanted: tuple[str, str], apart: bool = False) -> list[int]:
-        """Where all of these, (name, value), spoke, and said this value ('' is any); with `apart` those on which they
-        differ. ValueError for an unknown name."""
+    def places(self, *wanted: tuple[str, str], apart: bool = False, least: int = 1) -> list[int]:
+        """Where all of these, (name, value), spoke, and said this value ('' is any), and at least so many verdicts are;
+        with `apart` those on which they differ. ValueError for an unknown name."""
         asked = [(self.names.index(name), value) for name, value in wanted if name]
         return [
             place
             for place, said in enumerate(self.said)
             if (self.apart[place] or not apart)
+            and len(said) >= least
             and all(any(who == one and is_meant(value, what) for who, what in said) for one, value in asked)
         ]
 
@@ -217,6 +220,66 @@ def orders_listed(verdicts: Verdicts) -> dict[str, Voices]:
         pairs, places = np.repeat(np.arange(len(twice)), 2), np.tile([0, 1], len(twice))
         found[judge] = _voices(rows, pairs, places, [*ORDERS], steps, np.sign(steps), opposed=True)
     return found
+
+
+def first_sides_listed(verdicts: Verdicts) -> dict[str, Voices]:
+    """By author, the comparisons whose order is known, each alone, as `judges.first_side` counts them; `apart`: was the
+    answer that stood first the winner?"""
+    found = {}
+    for by, _, all_of in comparisons_by(verdicts):
+        rows = with_known_order(all_of)
+        if len(rows):
+            places = rows["shown_first"].to_numpy().astype(np.int64) - 1
+            steps = steps_of(rows)
+            found[by] = _alone(rows, places, [*ORDERS], steps * np.where(places, -1, 1) > 0)
+    return found
+
+
+def scale_ends_listed(mine: DataFrame, metric: Metric, end: float | None) -> dict[str, Voices]:
+    """By judge, the answers to which it gave this end of a metric's scale, as `bias.scale_ends` counts them."""
+    if end is None or metric.compares:
+        return {}
+    rows = mine[
+        ((mine["source"] == "judge") & (mine["kind"] == "number") & (mine["value"] == end)).to_numpy()
+    ]
+    return {
+        str(judge): _alone(one, np.zeros(len(one), np.int64), [str(judge)], np.zeros(len(one), np.bool_))
+        for judge, one in rows.groupby("by", observed=True)
+    }
+
+
+def answers_listed(values: DataFrame, metric: Metric) -> dict[str, Voices]:
+    """By candidate, the items with several scored answers and what each got, as `means.best_at_k` counts them; `values`
+    are those that a cell is made of (`verdicts.counted`)."""
+    scale, found = scale_of(values, metric), {}
+    if scale.kind in (None, "category"):
+        return {}
+    for name, mine in of_kind(values, scale.kind).groupby("candidate", observed=True):
+        rows = mine[np.isin(mine["row"].to_numpy(), _several(mine["row"].to_numpy()))]
+        if len(rows):
+            numbers, places = np.unique(rows["response"].to_numpy(), return_inverse=True)
+            scores = rows["value"].to_numpy(dtype=np.float64)
+            names = [str(number) for number in numbers.tolist()]
+            found[str(name)] = _voices(rows, rows["row"].to_numpy(), places, names, scores, scores)
+    return found
+
+
+def _alone(rows: DataFrame, places: Ints, names: list[str], apart: Bools) -> Voices:
+    """Each verdict for itself, those first that are `apart`."""
+    order = np.argsort(~apart, kind="stable")[:MOST_LISTED]
+    about = rows.iloc[order]
+    others = about["other"].astype(object)
+    return Voices(
+        total=len(rows),
+        names=names,
+        rows=about["row"].tolist(),
+        candidates=[str(name) for name in about["candidate"]],
+        responses=about["response"].tolist(),
+        others=others.where(others.notna(), None).tolist(),
+        other_responses=about["other_response"].tolist(),
+        said=[[said] for said in zip(places[order].tolist(), _values(about), strict=True)],
+        apart=apart[order].tolist(),
+    )
 
 
 def _voices(

@@ -31,7 +31,7 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="FIELD",
-            help="also by the values of a field of the rows, or by turns or length; may be repeated",
+            help="also by the values of a field of the rows, or by turns, length or language; may be repeated",
         )
         parser.add_argument(
             "--require",

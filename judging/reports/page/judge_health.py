@@ -16,7 +16,7 @@ from judging.reports.labels import ValueFormat, author_name, interval, kappa
 from judging.reports.links import Links, linked
 from judging.reports.page.leaderboard import Series, marked
 from judging.reports.page.tables import Column, Table, with_mark
-from judging.reports.verdict_items import ORDERS, REPEATS
+from judging.reports.verdict_items import FIRST, HIGHEST, LOWEST, ORDERS, REPEATS
 
 PARTS = ("repeats", "order", "length", "scale_ends")
 Found = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -69,13 +69,12 @@ def _figures(one: Mapping[str, Mapping[str, Any] | None], values: ValueFormat, l
     return [
         _repeats(repeats, links) if repeats else NONE,
         _flips(order, links) if order and order["pairs"] else NONE,
-        percent(order["first_side"]["share"], 0) if order else NONE,
+        _first_side(order, links) if order else NONE,
         f"{kappa(spearman)} {interval(length['ci_low'], length['ci_high'], 2)}"
         if length and spearman is not None
         else NONE,
         values.signed(length["slope_per_doubling"]) if length else NONE,
-        percent(ends["lowest"], 0) if ends else NONE,
-        percent(ends["highest"], 0) if ends else NONE,
+        *(_end(ends, kind, links) if ends else NONE for kind in (LOWEST, HIGHEST)),
     ]
 
 
@@ -93,6 +92,24 @@ def _flips(order: Mapping[str, Any], links: Links) -> str:
     )
     counts = f"{number(order['flips'])}/{number(order['pairs'])}"
     return format_html("{} ({})", percent(order["share"], 0), linked(counts, address))
+
+
+def _first_side(order: Mapping[str, Any], links: Links) -> str:
+    """The share of comparisons that what stood first won, which leads to them."""
+    return _with_count(order["first_side"], links.to_verdicts(FIRST, order["metric"], order["judge"]))
+
+
+def _with_count(first_side: Mapping[str, Any], address: str) -> str:
+    """The share, and over how many comparisons."""
+    counted = sum(first_side[name] for name in ("first", "second", "ties"))
+    return format_html("{} ({})", percent(first_side["share"], 0), linked(number(counted), address))
+
+
+def _end(ends: Mapping[str, Any], kind: str, links: Links) -> str:
+    """The share of scores at this end of the scale, which leads to the answers that got it."""
+    count = round(ends[kind] * ends["scores"])
+    address = links.to_verdicts(kind, ends["metric"], ends["judge"]) if count else ""
+    return format_html("{} ({})", percent(ends[kind], 0), linked(number(count), address))
 
 
 def planted_table(

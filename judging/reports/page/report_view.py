@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from judging.core.statistics.frame import Metric
 from judging.reports import labels, selectors
 from judging.reports.disagreements import strongest
-from judging.reports.figures import Figures, Kept, for_page, is_large, slices_for_page
+from judging.reports.figures import Figures, Kept, for_page, slices_for_page
 from judging.reports.links import Links
 from judging.reports.page.agreement_view import AgreementView, Beside, agreement_view, points_table
 from judging.reports.page.drawing import agreement_chart, metrics_radar, spread_chart
@@ -34,9 +34,8 @@ from judging.reports.page.tables import (
 )
 from judging.reports.page.wanted_difference import WantedDifference, wanted_difference
 from judging.reports.rule_lines import left_out_lines, rule_table
-from judging.reports.selectors import informative_field
 from judging.reports.services import report_document
-from judging.reports.slices import Slices
+from judging.reports.slices import Slices, default_field
 from judging.runs.models import Run
 from judging.runs.row_fields import EVERY_ROW
 
@@ -131,13 +130,13 @@ def view_of(run: Run, kept: Kept, links: Links, options: PageOptions) -> ReportV
     """The page from figures that are known; without links where its reader may not see items."""
     figures, fields = kept.figures, fields_of(run)
     document = report_document(run, figures)
-    by = options.by or _default_field(run)
+    by = options.by or default_field(run)
     sliced = slices_for_page(run, by, kept) if by in fields else Slices(None, due=False)
     document["breakdown"] = sliced.breakdown
     cells = [cell for metrics in document["candidates"].values() for cell in metrics.values()]
     metrics = list(selectors.metrics_of(run).values())
     shown = chosen_metrics(len(metrics), options.metric)
-    series = {name: place for place, name in enumerate(document["candidates"], 1)}
+    series = selectors.series_of([run.project_id])[run.project_id]
     maker = _Maker(run, figures, document, links, series, options)
     return ReportView(
         document=document,
@@ -160,11 +159,6 @@ def view_of(run: Run, kept: Kept, links: Links, options: PageOptions) -> ReportV
 def fields_of(run: Run) -> list[str]:
     """The fields of the rows by whose values means can be shown."""
     return [*run.version.fields_found, *(name for name in EVERY_ROW if name not in run.version.fields_found)]
-
-
-def _default_field(run: Run) -> str:
-    """By which a report shows slices unasked, as long as that costs a reader no time: '' for none."""
-    return informative_field(run) if run.rests and not is_large(run) else ""
 
 
 def chosen_metrics(count: int, wanted: str) -> list[int]:

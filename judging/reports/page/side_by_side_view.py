@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from evalsite.templatetags.show import NONE, number, percent
 from judging.reports.labels import author_name, share_interval, step_names
@@ -17,6 +19,7 @@ from judging.reports.page.pair_matrix import MatrixCell, PairMatrix
 from judging.reports.page.result_card import Stat, names_of
 from judging.reports.page.tables import Column, Table, with_mark
 from judging.reports.pairing import OUTCOMES
+from judging.reports.verdict_items import FIRST
 
 POINTS = 400 / math.log(10)
 MIDDLE = 1000
@@ -72,7 +75,7 @@ def _view(one: Mapping[str, Any], series: Series, links: Links) -> SideView:
         table=_table(names, one, series, links),
         matrix=win_matrix(names, [{**pair, **about} for pair in one["pairs"]], links),
         steps=steps_of(one["steps"], {**one["pairs"][0], **about}, links) if len(one["pairs"]) == 1 else [],
-        stats=_first_side(one["first_side"]),
+        stats=_first_side(one, links),
         style=style_table(one.get("style")),
         warnings=_warnings(one),
     )
@@ -215,13 +218,17 @@ def steps_of(counts: Mapping[str, int], pair: Mapping[str, Any], links: Links | 
     return found
 
 
-def _first_side(first: Mapping[str, Any]) -> list[Stat]:
+def _first_side(one: Mapping[str, Any], links: Links) -> list[Stat]:
+    first = one["first_side"]
     if first["share"] is None:
         return []
     interval = (
         "" if first["ci_low"] is None else f"[{100 * first['ci_low']:.0f}, {100 * first['ci_high']:.0f}]"
     )
-    return [Stat(_("First side preferred"), percent(first["share"], 0), interval)]
+    count = sum(first[name] for name in ("first", "second", "ties"))
+    text = ngettext("%(n)s comparison", "%(n)s comparisons", count) % {"n": number(count)}
+    more = format_html("{} {}", interval, linked(text, links.to_verdicts(FIRST, one["metric"], one["by"])))
+    return [Stat(_("First side preferred"), percent(first["share"], 0), more)]
 
 
 def _warnings(one: Mapping[str, Any]) -> list[str]:

@@ -16,6 +16,7 @@ from judging.core.charts.series import mark
 from judging.core.statistics.frame import Metric
 from judging.reports.labels import ValueFormat, decimal, interval, probability, signed, verdict
 from judging.reports.links import Links, linked
+from judging.reports.verdict_items import ANSWERS
 from judging.runs.filters import meaning_category
 
 Cells = Mapping[str, Mapping[str, Any]]
@@ -156,10 +157,10 @@ def repeats_table(cells: Cells, metric: str, links: Links) -> Table | None:
         for k, best in cell.get("best_at_k", {}).items():
             figures = (best, cell["worst_at_k"][k], passed.get(k), all_passed.get(k))
             count = cell["at_k_items"][k]
-            items = number(count)
-            if count == cell["items"]:  # of fewer items no filter of the list means exactly these
-                items = linked(items, links.to(name, metric, state="scored"))
-            rows.append([name, k, *map(decimal, figures), items])
+            address = links.to(name, metric, state="scored")
+            if count < cell["items"]:
+                address = links.to_verdicts(ANSWERS, metric, candidate=name, least=k)
+            rows.append([name, k, *map(decimal, figures), _count(count, address)])
     columns = [
         Column(_("Candidate"), num=False),
         Column("k"),

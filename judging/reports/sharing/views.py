@@ -93,7 +93,7 @@ def shared(request: HttpRequest, secret: str) -> HttpResponse:
         raise Http404 from None
     kept = for_page(run)
     columns, difference = tuple(request.GET.getlist("column")), request.GET.get("difference", "")
-    options = PageOptions(request.GET.get("metric", ""), columns, difference=difference)
+    options = PageOptions(request.GET.get("metric", ""), columns, by="", difference=difference)
     report = kept and view_of(run, kept, Links.none(), options)
     response = render(request, "reports/shared.html", {"run": run, "report": report, "options": options})
     response["X-Robots-Tag"] = "noindex, nofollow"
@@ -103,7 +103,7 @@ def shared(request: HttpRequest, secret: str) -> HttpResponse:
 
 def report_html(run: Run, kept: Kept) -> bytes:
     """The whole report as one file that opens from a disk: every metric, styles inside, no links to items."""
-    report = view_of(run, kept, Links.none(), PageOptions(metric=EACH_METRIC))
+    report = view_of(run, kept, Links.none(), PageOptions(metric=EACH_METRIC, by=""))
     folder = settings.BASE_DIR / "static" / "css"
     styles = "\n".join((folder / f"{name}.css").read_text(encoding="utf-8") for name in SHEETS)
     return render_to_string("reports/file.html", {"run": run, "report": report, "styles": styles}).encode()

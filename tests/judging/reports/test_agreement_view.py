@@ -65,7 +65,7 @@ def test_order_flips_stand_with_their_judge() -> None:
                 "pairs": 150,
                 "flips": 9,
                 "share": 0.06,
-                "first_side": {"share": 0.5},
+                "first_side": {"first": 70, "second": 70, "ties": 10, "share": 0.5},
             }
         ],
     )

@@ -12,7 +12,9 @@ from evalsite.accounts.models import Project, User
 from judging.reports.figures import for_page
 from judging.reports.models import RunOutcome
 from judging.reports.outcomes import MetricOutcome, bar_ends, metric_outcomes, outcome_views, outcomes
+from judging.reports.page.report_view import report_view
 from judging.runs.models import Run
+from judging.templatetags.results import series_of
 from tests.conftest import ClientOf
 from tests.judging.reports.cast import a_judged_run, by_name
 from tests.make import a_version
@@ -39,9 +41,17 @@ def figures(**means: float | None) -> dict[str, Any]:
     return {"candidates": cells, "pairs": []}
 
 
-def test_the_best_candidate_comes_first_and_keeps_its_colour() -> None:
+def test_the_best_candidate_comes_first() -> None:
     (metric,) = metric_outcomes(figures(a=1.0, b=2.0), {"m": ("1", 1, 10)})
-    assert [(one.name, one.series) for one in metric.candidates] == [("b", 2), ("a", 1)]
+    assert [one.name for one in metric.candidates] == ["b", "a"]
+
+
+def test_a_candidate_keeps_its_colour_in_a_run_over_some_and_in_further_data_sets(project: Project) -> None:
+    first, further = a_version(project), a_version(project, models=("gamma", "beta"))
+    some = list(first.candidates.filter(name="beta"))
+    runs = [a_judged_run(first, by_name(beta=4), candidates=some), a_judged_run(further, lambda _: 5)]
+    beta = [report.series["beta"] for run in runs if (report := report_view(run))]
+    assert [*beta, outcome_views(runs)[runs[0].pk].series, series_of(further)["beta"]] == [2, 2, 2, 2]
 
 
 def test_a_metric_without_means_has_no_leader() -> None:
@@ -110,7 +120,7 @@ def test_a_projects_leaderboard_compares_the_newest_results(
     known(a_judged_run(version, by_name(alpha=7, beta=4)))
     known(a_judged_run(version, by_name(alpha=8, beta=4)))
     context = client_of(alice).get("/p/physics/runs/leaderboard/").context
-    assert [(name, cell.mean) for name, _series, [(_metric, cell)] in context["rows"]] == [
+    assert [(name, cell.mean) for name, [(_metric, cell)] in context["rows"]] == [
         ("alpha", "8.00"),
         ("beta", "4.00"),
     ]

@@ -19,6 +19,7 @@ from judging.reports.labels import ValueFormat, interval
 from judging.reports.services import report_by, report_document
 from judging.runs import planning
 from judging.runs.models import Judgement, Run
+from judging.templatetags.results import breakable
 from tests.conftest import ClientOf
 from tests.judging import judged
 from tests.judging.reports.cast import a_judged_run, by_name, judge_all
@@ -243,12 +244,14 @@ def test_several_answers_to_a_question_show_the_best_and_the_worst_of_them(
     assert "Repeated answers" in page(client_of, alice, run)
 
 
-def test_items_with_several_answers_lead_nowhere_where_the_list_would_hold_others(
+def test_items_with_several_answers_lead_to_the_list_of_judgements_only_where_it_holds_them(
     client_of: ClientOf, alice: User, run: Run
 ) -> None:
     table = page(client_of, alice, run).split("Repeated answers</caption>")[1].split("</table>")[0]
     rows = re.findall(r"<tr>(.*?)</tr>", table.split("<tbody>")[1], re.DOTALL)
-    named = [(tuple(re.findall(r"<t[hd][^>]*>(\w+)</t[hd]>", row)[:2]), "href" in row) for row in rows]
+    named = [
+        (tuple(re.findall(r"<t[hd][^>]*>(\w+)</t[hd]>", row)[:2]), "/judgements/" in row) for row in rows
+    ]
     # Three first answers of alpha have no score.
     assert sorted(named) == [
         (("alpha", "1"), True),
@@ -256,6 +259,10 @@ def test_items_with_several_answers_lead_nowhere_where_the_list_would_hold_other
         (("beta", "1"), True),
         (("beta", "2"), True),
     ]
+
+
+def test_long_names_break_between_their_words() -> None:
+    assert breakable("llama_2/7b<i>") == "llama_<wbr>2/<wbr>7b&lt;i&gt;"
 
 
 def test_names_are_text_and_never_markup(client_of: ClientOf, alice: User, project: Project) -> None:
@@ -311,7 +318,10 @@ def test_means_stand_by_the_first_telling_field_unasked(client_of: ClientOf, ali
     assert "By subject" not in page(client_of, alice, run, "?by=-")
 
 
-@pytest.mark.parametrize(("field", "value"), [("subject", "maths"), ("turns", "1"), ("length", "0–99")])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("subject", "maths"), ("turns", "1"), ("length", "0–99"), ("language", "Latin script")],
+)
 def test_every_slice_leads_to_its_judgements(
     client_of: ClientOf, alice: User, run: Run, field: str, value: str
 ) -> None:

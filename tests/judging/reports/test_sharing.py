@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
 from typing import Any
@@ -10,15 +11,17 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from datasets.models import Row, Version
 from evalsite.accounts.models import Project, User
 from evalsite.models import AuditEntry
 from judging.reports.models import ReportLink
 from judging.reports.sharing.services import NoReportLink, report_link_create, report_link_revoke, shared_run
+from judging.reports.sharing.views import SHEETS
 from judging.runs.models import Run
 from tests.conftest import ClientOf
 from tests.judging.people.make import make_evaluation
 from tests.judging.reports.cast import a_judged_run
-from tests.make import a_version
+from tests.make import a_version, asked
 
 pytestmark = pytest.mark.django_db
 
@@ -66,6 +69,15 @@ def test_a_shared_report_is_kept_by_nobody(alice: User, run: Run) -> None:
 
 def test_a_link_ends_by_itself(alice: User, run: Run) -> None:
     assert Client().get(a_link(run, alice, expires_at=timezone.now() - timedelta(1))).status_code == 404
+
+
+def test_a_link_opens_the_report_for_its_days(alice: User, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    address, now = a_link(run, alice), timezone.now()
+    statuses = []
+    for days in (6.9, 7.1):
+        monkeypatch.setattr(timezone, "now", lambda later=now + timedelta(days): later)
+        statuses.append(Client().get(address).status_code)
+    assert statuses == [200, 404]
 
 
 def test_a_revoked_link_leads_nowhere(alice: User, run: Run) -> None:
@@ -153,6 +165,31 @@ def test_the_file_holds_every_metric_and_needs_nothing_else(
     assert "attachment" in answer["Content-Disposition"]
     assert re.findall(r'<link|<script|src="|href="/', html) == []
     assert re.findall(r'id="leaderboard-(\d)"', html) == ["1", "2"]
+
+
+def test_the_file_holds_every_style_sheet_of_the_shared_page(alice: User, run: Run) -> None:
+    linked = re.findall(
+        r'rel="stylesheet" href="/static/css/(\w+)', Client().get(a_link(run, alice)).content.decode()
+    )
+    assert linked == list(SHEETS)
+
+
+def test_the_file_and_the_shared_page_hold_slices_without_links(
+    client_of: ClientOf, alice: User, project: Project
+) -> None:
+    version = a_version(project, rows=6, models=("alpha", "beta"))
+    Row.objects.filter(version=version, line__lte=3).update(raw=json.dumps(asked(1) | {"subject": "art"}))
+    Row.objects.filter(version=version, line__gt=3).update(raw=json.dumps(asked(4) | {"subject": "maths"}))
+    Version.objects.filter(pk=version.pk).update(fields_found={"subject": 6})
+    run = a_judged_run(Version.objects.get(pk=version.pk), lambda one: one.row.line)
+    address = f"/p/{run.project.slug}/runs/{run.pk}/report/report.html"
+    for html in (
+        client_of(alice).get(address).content.decode(),
+        Client().get(a_link(run, alice)).content.decode(),
+    ):
+        assert "By subject" in html
+        assert "Slice by" not in html
+        assert 'href="/p/' not in html
 
 
 def test_the_file_is_in_the_readers_language(client_of: ClientOf, alice: User, run: Run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from html import unescape
@@ -22,7 +23,8 @@ LINK = re.compile(r'<a href="([^"]*/report/(?:pair|verdicts)/[^"]*)">([^<]+)</a>
 
 
 def lines() -> Iterator[dict[str, object]]:
-    """Three candidates compared by a judge in both orders and by people; scores by people and, twice, by a judge."""
+    """Three candidates compared by a judge in both orders and by people; scores by people and, twice, by a judge, who
+    also scored further answers of alpha."""
     pairs = (("alpha", "beta"), ("beta", "gamma"), ("alpha", "gamma"))
     for line in range(1, 7):
         for model, other in pairs:
@@ -36,12 +38,19 @@ def lines() -> Iterator[dict[str, object]]:
             yield verdict(line, model, 5, rater="Ann")
             if line < 4:
                 yield verdict(line, model, 4 + line % 2, rater="Bob")
+        for number in range(2, 5 - line):
+            yield verdict(line, "alpha", number, response=number)
 
 
 @pytest.fixture
 def run(project: Project, tmp_path: Path) -> Run:
-    version = a_version(project, rows=6, models=("alpha", "beta", "gamma"))
-    return imported(version, tmp_path, *lines())
+    version = a_version(project, rows=6, models=("alpha", "beta", "gamma"), answers=3)
+    run = imported(version, tmp_path, *lines())
+    score = run.metrics.get(name="score")
+    scale = {"scale_declared": True, "min_score": 1, "max_score": 6}
+    score.definition = json.dumps(json.loads(score.definition) | scale)
+    score.save()
+    return run
 
 
 def get(client_of: ClientOf, user: User, address: str, status: int = 200) -> str:
@@ -56,7 +65,7 @@ def report(client_of: ClientOf, user: User, run: Run) -> str:
 
 def counted(text: str) -> int | None:
     """The items that a link's text promises."""
-    found = re.match(r"(\d+)(?:$|/| of | answer)", text)
+    found = re.match(r"(\d+)(?:$|/| of | answer| comparison)", text)
     return int(found[1]) if found else None
 
 
@@ -64,7 +73,8 @@ def check_links(client_of: ClientOf, user: User, run: Run) -> None:
     links = {unescape(address): text for address, text in LINK.findall(report(client_of, user, run))}
     counts = {address: counted(text) for address, text in links.items()}
     kinds = {re.sub(r".*/report/(\w+)/\?(?:kind=(\w+))?.*", r"\1 \2", address) for address in links}
-    assert kinds == {"pair ", "verdicts ratings", "verdicts repeats", "verdicts orders"}
+    of_verdicts = ("ratings", "repeats", "orders", "first", "lowest", "highest", "answers")
+    assert kinds == {"pair ", *(f"verdicts {kind}" for kind in of_verdicts)}
     for address, count in counts.items():
         if count is not None:
             assert get(client_of, user, address).count('<th scope="row"') == count, address
@@ -100,12 +110,25 @@ def test_an_item_says_who_said_what(client_of: ClientOf, alice: User, run: Run) 
     assert re.search(r"beta first</small>\s*<span[^>]*><strong>beta better</strong>", orders)
 
 
+def test_items_are_those_with_so_many_answers(client_of: ClientOf, alice: User, run: Run) -> None:
+    base = f"/p/{run.project.slug}/runs/{run.pk}/report/verdicts/?kind=answers&metric=score&candidate=alpha"
+    rows = [get(client_of, alice, f"{base}&least={k}").count('<th scope="row"') for k in (2, 3)]
+    assert rows == [2, 1]
+
+
+def test_comparisons_that_the_first_side_won_are_listed(client_of: ClientOf, alice: User, run: Run) -> None:
+    base = f"/p/{run.project.slug}/runs/{run.pk}/report/verdicts/?kind=first&metric=better&judge=gpt"
+    rows = [get(client_of, alice, f"{base}&apart={only}").count('<th scope="row"') for only in ("", "yes")]
+    assert rows == [36, 24]
+
+
 @pytest.mark.parametrize(
     "asked",
     [
         "verdicts/?kind=ratings&metric=nothing",
         "verdicts/?kind=ratings&metric=score&rater=Eve",
         "verdicts/?kind=repeats&metric=score&judge=nobody",
+        "verdicts/?kind=answers&metric=score&candidate=beta",
         "pair/?metric=better&a=alpha&by=gpt&outcome=none",
         "pair/?metric=better&a=nobody&by=gpt",
     ],
