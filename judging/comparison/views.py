@@ -25,9 +25,9 @@ from judging.comparison.services import ComparedItem, definitions_by_name
 from judging.core.charts.inline import trend
 from judging.core.charts.series import mark
 from judging.metrics.version_diff import PartView, parts_of_definitions
+from judging.people.access import hidden_among
 from judging.reports.figures import for_page
 from judging.reports.pairing import OUTCOMES
-from judging.reports.people_result import hidden_among
 from judging.reports.selectors import series_of
 from judging.runs.access import get_judgement, get_run
 from judging.runs.export.records import data_of

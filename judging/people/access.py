@@ -5,12 +5,15 @@ Raters know only of evaluations in which they rate, and only their own items; ev
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.http import Http404, HttpRequest
 
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
 from judging.people.models import Assignment, Evaluation, EvaluationRater, Item
+from judging.runs.models import Run
 
 
 def get_evaluation(request: HttpRequest, slug: str, pk: int, may: May) -> Evaluation:
@@ -61,3 +64,20 @@ def blind_evaluations(request: HttpRequest, project: Project) -> set[int]:
     parts = parts.filter(evaluation__closed_at=None, evaluation__run__project=project)
     found = set(parts.values_list("evaluation", flat=True))
     return found if found and May.RUN not in access.permissions(request, project) else set()
+
+
+def hidden_among(request: HttpRequest, runs: Sequence[Run]) -> list[Run]:
+    """Those of one project's runs whose results the request's user must not see yet: `rates_here`."""
+    blind = Evaluation.objects.filter(pk__in=blind_evaluations(request, runs[0].project))
+    concerned = {pk for pair in blind.values_list("run", "about_run") for pk in pair}
+    return [run for run in runs if run.pk in concerned]
+
+
+def rates_here(request: HttpRequest, run: Run) -> bool:
+    """Whoever rates, and organises nothing, sees no results as long as there is something to rate."""
+    return bool(hidden_among(request, [run]))
+
+
+def ratings_hidden(request: HttpRequest, run: Run) -> bool:
+    """Are the run's judgements ratings of an evaluation in which the request's user still rates?"""
+    return run.by_people and rates_here(request, run)

@@ -8,6 +8,7 @@ from django import forms
 from django.db.models import Avg, Q
 from django.utils.translation import gettext_lazy as _
 
+from judging.people.access import rates_here
 from judging.people.models import Evaluation
 from judging.runs.filters import FurtherFilter, by_response
 from judging.runs.models import Judgement, JudgementQuerySet, Run, SourceKind
@@ -62,4 +63,5 @@ DISAGREEMENT = FurtherFilter(
     condition=lambda run, value: Q(pk__in=these(list(differences(run, float(value))))),
     offered=lambda run: run.imported or Evaluation.objects.filter(about_run=run).exists(),
     keys=lambda run, value: differences(run, float(value)),
+    hidden=rates_here,
 )

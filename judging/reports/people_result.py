@@ -16,9 +16,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
 from judging.core.people.criteria import BOTH_BAD, STEPS, Criterion
-from judging.people.access import blind_evaluations
+from judging.people.access import rates_here
 from judging.people.labels import value_label
-from judging.people.models import Evaluation
 from judging.reports.figures import for_page
 from judging.reports.services import report_document
 from judging.runs.access import get_run
@@ -86,23 +85,6 @@ def people_result(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if kept is not None:
         context["results"] = results_of(run, report_document(run, kept.figures))
     return render(request, "reports/_people_result.html", context)
-
-
-def rates_here(request: HttpRequest, run: Run) -> bool:
-    """Whoever rates, and organises nothing, sees no results as long as there is something to rate."""
-    return bool(hidden_among(request, [run]))
-
-
-def ratings_hidden(request: HttpRequest, run: Run) -> bool:
-    """Are the run's judgements ratings of an evaluation in which the request's user still rates?"""
-    return run.by_people and rates_here(request, run)
-
-
-def hidden_among(request: HttpRequest, runs: Sequence[Run]) -> list[Run]:
-    """Those of one project's runs whose results the request's user must not see; see `rates_here`."""
-    blind = Evaluation.objects.filter(pk__in=blind_evaluations(request, runs[0].project))
-    concerned = {pk for pair in blind.values_list("run", "about_run") for pk in pair}
-    return [run for run in runs if run.pk in concerned]
 
 
 def results_of(run: Run, document: Document) -> list[CriterionResult]:

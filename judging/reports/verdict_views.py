@@ -16,12 +16,12 @@ from judging.core.statistics.frame import Metric
 from judging.core.statistics.listed import LOSSES, TIES, WINS, Comparison, ComparisonsOf, Voices
 from judging.core.statistics.verdicts import BOTH_BAD
 from judging.core.values import Value
+from judging.people.access import rates_here
 from judging.reports import selectors, verdict_items
 from judging.reports.disagreements import ValuePill, pill
 from judging.reports.figures import Kept, for_page, is_large
 from judging.reports.labels import author_name, step_names
 from judging.reports.links import Links
-from judging.reports.people_result import rates_here
 from judging.reports.verdict_items import (
     ANSWERS,
     FIRST,

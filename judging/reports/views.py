@@ -17,6 +17,7 @@ from evalsite.web.paging import paged
 from judging.core.charts.svg import as_file
 from judging.core.statistics.correction import Paired
 from judging.core.statistics.frame import Metric
+from judging.people.access import rates_here
 from judging.reports import files, selectors
 from judging.reports.disagreements import choices, spoken
 from judging.reports.figures import Figures, for_page, item_means, slices_for_page
@@ -25,7 +26,6 @@ from judging.reports.links import Links
 from judging.reports.page.drawing import agreement_chart
 from judging.reports.page.report_view import PageOptions, fields_of, report_view
 from judging.reports.pairing import OUTCOMES, PairItem, PairItems, pair_items
-from judging.reports.people_result import rates_here
 from judging.reports.services import report_document
 from judging.reports.sharing.views import report_html
 from judging.reports.verdict_views import comparisons_page

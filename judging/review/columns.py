@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from django import forms
@@ -17,7 +17,7 @@ from evalsite.access import signed_in
 from evalsite.accounts.models import User
 from judging.review.models import ListColumns
 from judging.runs.access import get_run
-from judging.runs.filter_form import SORT_NAMES, FilterForm
+from judging.runs.filter_form import SORT_NAMES, form_in
 from judging.runs.filters import Filters
 from judging.runs.models import Run
 
@@ -59,13 +59,16 @@ class ColumnsForm(forms.Form):
     columns = forms.MultipleChoiceField(choices=list(NAMES.items()), required=False)
 
 
-def columns_of(run: Run, user: User, filters: Filters, *, several_metrics: bool) -> list[Column]:
-    """The columns that a list may have; shown are those that the member has chosen, and that which sorts it."""
+def columns_of(
+    run: Run, user: User, filters: Filters, *, several_metrics: bool, hidden: Collection[str] = ()
+) -> list[Column]:
+    """The columns that a list may have; shown are those that the member has chosen, and that which sorts it.
+    `hidden`: those that the member must not see."""
     chosen = ListColumns.objects.filter(user=user).values_list("names", flat=True).first()
     if chosen is None:
         chosen = [name for name in NAMES if name not in _ON_DEMAND]
     shown = {*chosen, filters.sorted_by}
-    names = _told_by(run, several_metrics)
+    names = [name for name in _told_by(run, several_metrics) if name not in hidden]
     return [_column(ROW, True, filters), *(_column(name, name in shown, filters) for name in names)]
 
 
@@ -99,4 +102,4 @@ def choose(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     else:  # none would be a list of numbers: back to those that everybody sees
         ListColumns.objects.filter(user=signed_in(request)).delete()
     address = reverse("runs:judgements", args=(run.project.slug, run.pk))
-    return redirect(address + FilterForm(request.GET, run).filters.query())
+    return redirect(address + form_in(request, run).filters.query())

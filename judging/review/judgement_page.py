@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
-from django_htmx.http import HttpResponseClientRefresh, trigger_client_event
+from django_htmx.http import HttpResponseClientRefresh
 
 from evalsite.access import May, signed_in
 from judging.core.metric_definition import MetricDefinition
@@ -20,9 +20,8 @@ from judging.core.people.criteria import Criterion
 from judging.core.results_file.verdicts import COMPARISONS
 from judging.core.values import Value, stored_value_text
 from judging.markdown import MarkupBudget, html_of
-from judging.people.access import blind_evaluations
+from judging.people.access import blind_evaluations, ratings_hidden
 from judging.people.selectors import items_about, said_of, seen_by_people
-from judging.reports.people_result import ratings_hidden
 from judging.review import selectors
 from judging.review.content import Part
 from judging.review.differences import answer_differences, reply_differences
@@ -100,7 +99,7 @@ def _change(
         return show(request, found, form, status=422 if in_panel else 409)
     if in_panel:
         found.refresh_from_db()
-        return trigger_client_event(_panel(request, found), "judgement-changed", {"pk": found.pk})
+        return _panel(request, found)
     messages.success(request, done)
     return redirect(judgement_url(found.run, found.pk, query_in(request, found.run)))
 

@@ -18,8 +18,8 @@ from django.utils.translation import gettext as _
 from datasets.models import Response
 from evalsite.access import signed_in
 from judging.markdown import MarkupBudget, html_of
+from judging.people.access import ratings_hidden
 from judging.people.disagreement import differences
-from judging.reports.people_result import ratings_hidden
 from judging.review import selectors
 from judging.review.columns import columns_of
 from judging.review.grid import grid_page
@@ -29,7 +29,7 @@ from judging.review.saved_views import views_for
 from judging.runs.access import get_judgement, get_run
 from judging.runs.counts import count_text, counts_are_exact, counts_by_state
 from judging.runs.export.files import ENDINGS, FORMS
-from judging.runs.filter_form import FilterForm
+from judging.runs.filter_form import FilterForm, form_in
 from judging.runs.filters import Filters
 from judging.runs.models import JudgementState, Run
 from judging.runs.rerun.reparse import definition_now
@@ -57,7 +57,7 @@ def _filtered_page(
 ) -> HttpResponse:
     if ratings_hidden(request, run):
         return render(request, "reports/hidden.html", {"run": run})
-    form = FilterForm(request.GET, run)
+    form = form_in(request, run)
     filters = form.filters
     if "" in request.GET.values():  # sent by the menu, whose empty fields are better left out of the address
         return redirect(request.path + (filters.query() or "?"))
@@ -79,7 +79,8 @@ def _filtered_page(
 
 def _list_part(request: HttpRequest, form: FilterForm) -> dict[str, Any]:
     run, filters = form.run, form.filters
-    columns = columns_of(run, signed_in(request), filters, several_metrics=len(form.metrics) > 1)
+    several = len(form.metrics) > 1
+    columns = columns_of(run, signed_in(request), filters, several_metrics=several, hidden=form.hidden)
     after, before = (place_from(request.GET.get(name, "")) for name in ("after", "before"))
     page = selectors.page(run, filters, after=after, before=before)
     shown = {column.name: column.label for column in columns if column.shown}
@@ -107,7 +108,7 @@ def _grid_part(request: HttpRequest, form: FilterForm) -> dict[str, Any]:
 def pill(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
     """One judgement's pill in the grid, after it was changed in the panel."""
     found = get_judgement(request, slug, pk, judgement_pk)
-    filters = FilterForm(request.GET, found.run).filters
+    filters = form_in(request, found.run).filters
     named = found.run.imported or found.run.metrics.count() > 1
     base = reverse("runs:judgements", args=(slug, pk))
     shown = pill_of(found, definition_now(found.run_metric))
@@ -128,7 +129,7 @@ def answer(request: HttpRequest, slug: str, pk: int, response_pk: int) -> HttpRe
 def filter_menu(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The menu of filters with how many judgements each choice, and all of them together, would mean."""
     run = get_run(request, slug, pk)
-    form = FilterForm(request.GET, run)
+    form = form_in(request, run)
     context: dict[str, Any] = {"run": run, "form": form, "problem": form.problem}
     whole = not request.htmx  # type: ignore[attr-defined]
     if not form.problem:
@@ -180,7 +181,7 @@ def export(request: HttpRequest, slug: str, pk: int, form: str) -> StreamingHttp
     if ratings_hidden(request, run):
         raise PermissionDenied
     make, kind = FORMS[form]
-    response = StreamingHttpResponse(make(run, FilterForm(request.GET, run).filters), content_type=kind)
+    response = StreamingHttpResponse(make(run, form_in(request, run).filters), content_type=kind)
     name = re.sub(r"[^\w.-]+", "-", run.name).strip("-.") or str(run.pk)
     ending = ENDINGS.get(form, form)
     response["Content-Disposition"] = content_disposition_header(True, f"{name}.{ending}") or ""

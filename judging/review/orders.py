@@ -24,10 +24,14 @@ GROUPS = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a judgement stands in a sorted list: the value sorted by and, to break ties, its position."""
+    """Where a judgement stands in a sorted list: the value sorted by and, to break ties, its position, or -1."""
 
     key: float
     position: int
+
+    def beside(self, filters: Filters, *, back: bool = False) -> Place:
+        """The place right behind this one in the list of `filters`, or before it."""
+        return Place(self.key, self.position + (-1 if filters.falling != back else 1))
 
     def __str__(self) -> str:
         return f"{self.key!r}~{self.position}"
@@ -36,7 +40,7 @@ class Place:
 def place_from(text: str) -> Place | None:
     """The place that an address names; None if it names none."""
     key, _, position = text.partition("~")
-    number = whole(position)
+    number = -1 if position == "-1" else whole(position)
     try:
         place = float(key)
     except ValueError:

@@ -17,7 +17,7 @@ from evalsite.access import signed_in
 from evalsite.accounts.models import Project, User
 from judging.review.models import SavedView
 from judging.runs.access import get_run
-from judging.runs.filter_form import FilterForm
+from judging.runs.filter_form import form_in
 from judging.runs.models import Run
 
 MOST_VIEWS = 100  # of a menu
@@ -43,7 +43,7 @@ def views_for(project: Project, user: User) -> QuerySet[SavedView]:
 def save(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The filter in the address gets a name."""
     run = get_run(request, slug, pk)
-    query = FilterForm(request.GET, run).filters.query().removeprefix("?")
+    query = form_in(request, run).filters.query().removeprefix("?")
     form, user = SavedViewForm(request.POST), signed_in(request)
     if not form.is_valid():
         messages.error(request, _("Enter a name of at most 100 characters."))
@@ -86,7 +86,7 @@ def delete(request: HttpRequest, slug: str, pk: int, view_pk: int) -> HttpRespon
     run, view = _own_view(request, slug, pk, view_pk)
     view.delete()
     messages.success(request, _("View “%(name)s” deleted.") % {"name": view.name})
-    return _back(request, run, FilterForm(request.GET, run).filters.query().removeprefix("?"))
+    return _back(request, run, form_in(request, run).filters.query().removeprefix("?"))
 
 
 def _taken(name: str) -> str:

@@ -77,12 +77,15 @@ def page(run: Run, filters: Filters, *, after: Place | None = None, before: Plac
     found = look.found[:PER_PAGE]
     places = [Place(key, position) for _, key, position in (reversed(found) if back else found)]
     first, last = (places[0], places[-1]) if places else (None, None)
+    # What stands at the place itself is on the page beside an empty one.
+    beyond_before = before.beside(filters, back=True) if before else None
+    beyond_after = after.beside(filters) if after else None
     more = len(look.found) > PER_PAGE
     ids = [pk for pk, _, _ in found]
     return Page(
         lines_of(run, ids[::-1] if back else ids),
-        previous=look.stopped or first if back else first or after if after is not None else None,
-        next=(last or before) if back else look.stopped or (last if more else None),
+        previous=look.stopped or first if back else first or beyond_after if after is not None else None,
+        next=(last or beyond_before) if back else look.stopped or (last if more else None),
         stopped=look.stopped,
         back=back,
     )

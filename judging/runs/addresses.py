@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest
 from django.urls import reverse
 
-from judging.runs.filter_form import PAGE_PARAMETERS, FilterForm
+from judging.runs.filter_form import PAGE_PARAMETERS, form_in
 from judging.runs.filters import ANYTHING, Filters
 from judging.runs.models import Run
 
@@ -17,7 +17,7 @@ def judgement_url(run: Run, pk: int, query: str = "") -> str:
 
 def filters_in(request: HttpRequest, run: Run) -> Filters:
     """The filter in the address. Where there is none, nothing is read for it."""
-    return FilterForm(request.GET, run).filters if request.GET.keys() - PAGE_PARAMETERS else ANYTHING
+    return form_in(request, run).filters if request.GET.keys() - PAGE_PARAMETERS else ANYTHING
 
 
 def query_in(request: HttpRequest, run: Run) -> str:

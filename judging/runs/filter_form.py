@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.forms import BoundField
-from django.http import QueryDict
+from django.http import HttpRequest, QueryDict
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -93,16 +93,18 @@ class FilterForm(forms.Form):
     line = forms.IntegerField(label=_("Row"), required=False, min_value=1, max_value=2**31 - 1)
     sort = forms.ChoiceField(label=_("Sort by"), required=False)
 
-    def __init__(self, data: QueryDict, run: Run) -> None:
+    def __init__(self, data: QueryDict, run: Run, *, hidden: Collection[str] = ()) -> None:
+        """`hidden`: names of further filters that there are not for this reader."""
         super().__init__(data, label_suffix="")
-        self.run = run
+        self.run, self.hidden = run, hidden
         self._offer("candidate", lambda: _named(self.candidates))
         self._offer("metric", lambda: _named(self.metrics))
         self._offer("rule", lambda: self.rule_lines)
         self._offer("field", lambda: _named(sorted(run.version.fields_found)))
         self._offer("reason", list)
-        self.fields["sort"].choices = _sorts  # type: ignore[attr-defined]
-        for one in FURTHER.values():
+        self.further = [one for one in FURTHER.values() if one.name not in hidden]
+        self.fields["sort"].choices = self._sorts  # type: ignore[attr-defined]
+        for one in self.further:
             self.fields[one.name] = one.field(run)
             self.fields[one.name].required, self.fields[one.name].label = False, one.label
 
@@ -185,7 +187,7 @@ class FilterForm(forms.Form):
         there = _named(dict.fromkeys(code for _, code, _ in reasons(self.run)))
         self._offer("reason", lambda: there)
         menu = [field.name for field in self.menu()]
-        orders = [one for one in _sorts() if self._offered.get(one[0].removeprefix("-"), True)]
+        orders = [one for one in self._sorts() if self._offered.get(one[0].removeprefix("-"), True)]
         self.fields["sort"].choices = orders  # type: ignore[attr-defined]
         offered = {name: self._choices(name) for name in menu if name in self.counted}
         shown = {
@@ -240,19 +242,24 @@ class FilterForm(forms.Form):
             **dict.fromkeys(FIELD, bool(self.run.version.fields_found)),
             "rule": bool(self.rule_lines),
             "rule_score": bool(self.rule_lines),
-            **{name: one.offered(self.run) for name, one in FURTHER.items()},
+            **{one.name: one.offered(self.run) for one in self.further},
         }
+
+    def _sorts(self) -> list[tuple[str, str]]:
+        """Every order, rising and falling."""
+        names = [*SORTS, *(one.name for one in self.further if one.keys)]
+        arrows = (("", "↑"), ("-", "↓"))
+        return [(sign + name, f"{SORT_NAMES[name]} {arrow}") for name in names for sign, arrow in arrows]
+
+
+def form_in(request: HttpRequest, run: Run) -> FilterForm:
+    """The filter in the address of a page of the run."""
+    hidden = [one.name for one in FURTHER.values() if one.hidden(request, run)]
+    return FilterForm(request.GET, run, hidden=hidden)
 
 
 def _named(names: Iterable[str]) -> list[tuple[str, str]]:
     return [(name, name) for name in names]
-
-
-def _sorts() -> list[tuple[str, str]]:
-    """Every order, rising and falling."""
-    names = [*SORTS, *(one.name for one in FURTHER.values() if one.keys)]
-    arrows = (("", "↑"), ("-", "↓"))
-    return [(sign + name, f"{SORT_NAMES[name]} {arrow}") for name in names for sign, arrow in arrows]
 
 
 def _cannot_be(name: str, value: str, why: str) -> str:

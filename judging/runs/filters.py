@@ -12,6 +12,7 @@ from typing import Any
 from django import forms
 from django.db.models import Exists, Func, OuterRef, Q, QuerySet, TextField
 from django.db.models.functions import Coalesce
+from django.http import HttpRequest
 from django.utils.http import urlencode
 
 from datasets.models import Response, Row
@@ -48,7 +49,7 @@ class FurtherFilter:
     `field`: what a run's menu offers, for one value; its cleaned value is turned into text. `condition`: the judgements
     that a run has with that value, of any attempt, which an index must find (`Q(pk__in=…)`): all of them are sorted.
     `offered`: is there anything of it in the run? `keys`: {id: number} of the current judgements that it means, where
-    lists can be sorted by that number.
+    lists can be sorted by that number. `hidden`: must the request's user not learn of it in this run?
     """
 
     name: str
@@ -57,6 +58,7 @@ class FurtherFilter:
     condition: Callable[[Run, str], Q]
     offered: Callable[[Run], bool] = lambda run: True
     keys: Callable[[Run, str], Mapping[int, float]] | None = None
+    hidden: Callable[[HttpRequest, Run], bool] = lambda request, run: False
 
 
 FURTHER: dict[str, FurtherFilter] = {}

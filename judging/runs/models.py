@@ -64,6 +64,10 @@ class RunQuerySet(models.QuerySet["Run"]):
         """Runs whose judgements workers make."""
         return self.exclude(kind__in=WITHOUT_WORKERS)
 
+    def to_plan(self) -> RunQuerySet:
+        """Runs that a run worker is to plan: not those of which further attempts are planned elsewhere (Rejudging)."""
+        return self.filter(state=RunState.PLANNING, rejudging=None)
+
 
 class Run(models.Model):
     """Metrics × candidates over one version. Holds its own frozen copy of all that it judges by."""
@@ -195,6 +199,26 @@ class Reading(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run_metric", "number"], name="reading_once")]
+
+
+class Rejudging(models.Model):
+    """Many further attempts of a run, as long as a worker plans them in batches: the run is `planning` meanwhile.
+    `action` is the review action that asked for them: its filter says which, its `place` how far they are planned."""
+
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True)
+    action = models.OneToOneField("judging.ReviewAction", on_delete=models.CASCADE)
+    reading = models.ForeignKey(
+        Reading,
+        on_delete=models.CASCADE,
+        db_index=False,
+        null=True,
+        related_name="+",
+        help_text="null: as they were",
+    )
+    last = models.PositiveIntegerField(
+        help_text="position of the last judgement that may be followed by another"
+    )
+    state_before = models.CharField(max_length=10, choices=RunState.choices, help_text="of the run")
 
 
 class RunCandidate(models.Model):

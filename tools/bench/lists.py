@@ -101,40 +101,45 @@ def _fill(name: str, judgements: int) -> Any:
     from datasets.versions import search
     from evalsite.accounts.models import Project
     from evalsite.tasks import workers
-    from judging.core.metric_definition import JudgeModel, MetricDefinition
-    from judging.runs.models import Run, RunMetric
 
-    rows = judgements // (CANDIDATES * METRICS)
     project, _ = Project.objects.get_or_create(slug="bench", defaults={"name": "bench"})
     with transaction.atomic():
-        version = _version(project, name, rows)
-        run = Run.objects.create(
-            project=project, name=name, version=version, state="finished", total=judgements, rows=rows
-        )
-        for candidate in version.candidates.all():
-            run.run_candidates.create(candidate=candidate)
-        judges = tuple(
-            JudgeModel(
-                name=f"judge {n}", url="http://127.0.0.1:9/v1", model="m", template="{{ data.question }}"
-            )
-            for n in range(3)
-        )
-        for number, metric in enumerate(("quality", "style")):
-            definition = MetricDefinition(name=metric, judges=judges).to_json()
-            RunMetric.objects.create(run=run, number=number, name=metric, definition=definition)
-        with connection.cursor() as cursor:
-            for statement, values in (
-                (_JUDGEMENTS.replace(" % ", " %% "), [run.pk, True, version.pk, run.pk]),
-                (_REPLIES, [False, run.pk]),
-            ):
-                cursor.execute(statement, values)
-        states = dict(_states(run))
-        run.scored, run.unparsed, run.errors = (states.get(one, 0) for one in ("scored", "unparsed", "error"))
-        run.save()
+        version = _version(project, name, judgements // (CANDIDATES * METRICS))
+        run = judged_run(project, name, version)
     with connection.cursor() as cursor:
         # As PostgreSQL does by itself before long.
         cursor.execute("VACUUM (ANALYZE)" if connection.vendor == "postgresql" else "ANALYZE")
     search.build(version.pk, workers.owner())
+    return run
+
+
+def judged_run(project: Any, name: str, version: Any, **judge: Any) -> Any:
+    """A finished run over all of the version's answers. `judge`: of each judge model's definition."""
+    from django.db import connection
+
+    from judging.core.metric_definition import JudgeModel, MetricDefinition
+    from judging.runs.models import Run, RunMetric
+
+    total = version.rows * CANDIDATES * METRICS
+    run = Run.objects.create(
+        project=project, name=name, version=version, state="finished", total=total, rows=version.rows
+    )
+    for candidate in version.candidates.all():
+        run.run_candidates.create(candidate=candidate)
+    asked = {"url": "http://127.0.0.1:9/v1", "model": "m", "template": "{{ data.question }}"} | judge
+    judges = tuple(JudgeModel(name=f"judge {n}", **asked) for n in range(3))
+    for number, metric in enumerate(("quality", "style")):
+        definition = MetricDefinition(name=metric, judges=judges).to_json()
+        RunMetric.objects.create(run=run, number=number, name=metric, definition=definition)
+    with connection.cursor() as cursor:
+        for statement, values in (
+            (_JUDGEMENTS.replace(" % ", " %% "), [run.pk, True, version.pk, run.pk]),
+            (_REPLIES, [False, run.pk]),
+        ):
+            cursor.execute(statement, values)
+    states = dict(_states(run))
+    run.scored, run.unparsed, run.errors = (states.get(one, 0) for one in ("scored", "unparsed", "error"))
+    run.save()
     return run
 
 

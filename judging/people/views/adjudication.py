@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 from evalsite import access
 from evalsite.access import May
 from judging.core.people.criteria import Criterion, ValuesRefused
-from judging.people.access import get_evaluation, get_item
+from judging.people.access import get_evaluation, get_item, rates_here
 from judging.people.adjudication import adjudicate, differing, verdicts, with_questions
 from judging.people.item_view import shown_in
 from judging.people.labels import CriterionChoice, choices_of, problems_of, value_label, values_of
@@ -85,6 +85,8 @@ def _value(criterion: Criterion, sent: str) -> Any:
 def inbox(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Where raters differ, the widest difference first."""
     evaluation = get_evaluation(request, slug, pk, May.REVIEW)
+    if rates_here(request, evaluation.run):
+        return render(request, "reports/hidden.html", {"run": evaluation.run})
     found = differing(evaluation)
     waiting = [one for one in found if not one.decided]
     decided = [one for one in found if one.decided]
@@ -98,6 +100,8 @@ def inbox(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     """One item with all verdicts and comments, blind, and the form of the decision."""
     evaluation = get_evaluation(request, slug, pk, May.REVIEW)
+    if rates_here(request, evaluation.run):
+        return render(request, "reports/hidden.html", {"run": evaluation.run})
     found = get_item(evaluation, number)
     criteria = criteria_of(evaluation)
     form = DecisionForm(request.POST or None, criteria)

@@ -18,7 +18,7 @@ from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
 from judging.core.people.criteria import Criterion
 from judging.people import assignments, organise, progress
-from judging.people.access import blind_evaluations, get_evaluation, get_item
+from judging.people.access import get_evaluation, get_item, rates_here
 from judging.people.blindness import HIDEABLE, sides_of, sides_rename
 from judging.people.forms import SidesForm
 from judging.people.item_view import shown_in
@@ -184,7 +184,7 @@ def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     """One item: what it shows, who has it, and all that was said of it."""
     evaluation = get_evaluation(request, slug, pk, SEE)
     found = get_item(evaluation, number)
-    if evaluation.pk in blind_evaluations(request, evaluation.run.project):
+    if rates_here(request, evaluation.run):
         return render(request, "reports/hidden.html", {"run": evaluation.run})
     return render(request, "people/item.html", _item_shown(evaluation, found))
 

@@ -17,7 +17,7 @@ from evalsite.access import May
 from evalsite.tasks import workers
 from evalsite.web.request_limits import allow, file_too_large, upload_page
 from judging.core.people.rating_lines import BadLine
-from judging.people.access import get_evaluation
+from judging.people.access import get_evaluation, rates_here
 from judging.people.labels import bad_line_sentence, import_problem
 from judging.people.models import Evaluation
 from judging.people.rating_export import csv_lines, jsonl_lines
@@ -34,6 +34,8 @@ def export(request: HttpRequest, slug: str, pk: int, form: str) -> HttpResponseB
     if form not in _TYPES:
         raise Http404
     names, history = "names" in request.GET, "history" in request.GET
+    if rates_here(request, evaluation.run):
+        raise PermissionDenied
     if names and May.RUN not in access.permissions(request, evaluation.run.project):
         raise PermissionDenied
     lines = (jsonl_lines if form == "jsonl" else csv_lines)(evaluation, names=names, history=history)

@@ -24,7 +24,7 @@ from judging.runs.filters import by_response
 from judging.runs.models import Judgement
 from judging.runs.teamwork import comments
 from judging.runs.teamwork.inbox import readers_of
-from judging.runs.teamwork.marks import Change, Kind, MarkConflict, change_one, current_marks
+from judging.runs.teamwork.marks import CHANGES, Change, Kind, MarkConflict, change_one, current_marks
 from judging.runs.teamwork.models import FLAG, Comment, MarkKind
 from judging.runs.teamwork.tags import tag_names
 
@@ -56,7 +56,7 @@ def teamwork_of(judgement: Judgement) -> dict[str, Any]:
 def mark(request: HttpRequest, slug: str, pk: int, judgement_pk: int, kind: str) -> HttpResponse:
     """Change a mark; `seen` in the form is the one that is replaced."""
     found = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
-    if kind not in Kind.values:
+    if kind not in CHANGES:
         raise Http404
     flagged = "flag" in request.POST and kind in (Kind.TAG, Kind.UNTAG)
     form = form_for(kind, found.run.project, request.POST)

@@ -47,7 +47,7 @@ def run_rejudge(
     if locked.state not in REJUDGEABLE:
         return 0
     allow_budget(locked, budget_of(locked))
-    reading = _reading(locked, selection, version, user) if version else None
+    reading = reading_by(locked, selection, version, user) if version else None
     try:
         which, parameters = selection.of(locked).order_by().values("pk").query.sql_with_params()
     except EmptyResultSet:
@@ -57,20 +57,26 @@ def run_rejudge(
         if reading:
             reading.delete()
         return 0
-    _take_up_again(locked)
+    take_up_again(locked)
+    record_rejudged(run, user, made, reading)
+    workers.wake(run_worker.judge_runs)
+    return made
+
+
+def record_rejudged(run: Run, user: User | None, made: int, reading: Reading | None) -> None:
+    by_version = reading.metric_version if reading else None
     record(
         Action.RUN_JUDGED_AGAIN,
         project=run.project,
         thing=run,
         by=user,
         judgements=made,
-        version=version.number if version else None,
+        version=by_version.number if by_version else None,
     )
-    workers.wake(run_worker.judge_runs)
-    return made
 
 
-def _take_up_again(run: Run) -> None:
+def take_up_again(run: Run) -> None:
+    """The run, held by the caller, has new attempts."""
     if run.state == RunState.PAUSED:
         count_again(run)
         run.save()
@@ -81,7 +87,7 @@ def _take_up_again(run: Run) -> None:
         planning.take_rest_up(run)
 
 
-def _reading(run: Run, selection: Selection, version: MetricVersion, user: User | None) -> Reading:
+def reading_by(run: Run, selection: Selection, version: MetricVersion, user: User | None) -> Reading:
     (run_metric,) = selection.metrics(run)
     definition = frozen(MetricDefinition.from_json(version.definition))
     refuse_broken_scripts([definition])

@@ -25,12 +25,14 @@ from judging.runs.access import get_run, get_run_metric
 from judging.runs.addresses import filters_in, judgement_url, query_in
 from judging.runs.budget import MILLION
 from judging.runs.candidates import asked_of
+from judging.runs.counts import reads_judgements
 from judging.runs.models import Run, RunMetric, RunState
 from judging.runs.rerun import reparse
 from judging.runs.rerun.forms import ReparseForm
 from judging.runs.rerun.parser_trial import TriedReply, try_on_run
 from judging.runs.rerun.preview import preview_reading, readable
 from judging.runs.rerun.rejudge import REJUDGEABLE, other_versions, run_rejudge
+from judging.runs.rerun.rejudge_batches import rejudge_begin, too_many_at_once
 from judging.runs.rerun.reparse import definition_now
 from judging.runs.rerun.selection import Selection
 
@@ -52,6 +54,8 @@ def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         try:
             if wanted and chosen is None:
                 raise ValidationError(_("This metric version can't be used here. Select another one."))
+            if too_many_at_once(run, selection):
+                return _rejudge_by_worker(request, run, selection, chosen)
             made = run_rejudge(run=run, selection=selection, user=signed_in(request), version=chosen)
         except ValidationError as error:
             messages.error(request, " ".join(error.messages))
@@ -73,21 +77,35 @@ def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return render(request, "runs/judge_again.html", context)
 
 
+def _rejudge_by_worker(
+    request: HttpRequest, run: Run, selection: Selection, version: MetricVersion | None
+) -> HttpResponse:
+    if not rejudge_begin(run=run, selection=selection, user=signed_in(request), version=version):
+        _report_queued(request, run, 0)
+    return redirect("runs:actions", run.project.slug, run.pk)
+
+
 def _rejudge_preview(
     run: Run, selection: Selection, metrics: list[RunMetric], chosen: MetricVersion | None
 ) -> dict[str, Any]:
-    """What would be asked: how many, what it takes, and what the chosen version does otherwise."""
-    found = selection.of(run)
-    count = found.count()
+    """What would be asked: how many, what it takes, and what the chosen version does otherwise. Without numbers
+    (`known`) where so many judgements must be read for them that no page waits."""
     now = [definition_now(one) for one in metrics]
     later = MetricDefinition.from_json(chosen.definition) if chosen else None
-    return {
-        "count": count,
-        "overridden": found.filter(override_value__isnull=False).count(),
-        "mean": found.order_by().aggregate(mean=Avg("score_in_force"))["mean"] if len(metrics) == 1 else None,
+    shown = {
         "readable": any(one.judges or one.rules for one in now),
         "chosen": chosen,
         "parts": parts_of_definitions(run.project_id, now[0], later) if later else [],
+    }
+    if selection.only is None and reads_judgements(run, selection.filters):
+        return shown
+    found = selection.of(run)
+    count = found.count()
+    return shown | {
+        "known": True,
+        "count": count,
+        "overridden": found.filter(override_value__isnull=False).count(),
+        "mean": found.order_by().aggregate(mean=Avg("score_in_force"))["mean"] if len(metrics) == 1 else None,
         **_takes(run, [later] if later else now, count),
     }
 

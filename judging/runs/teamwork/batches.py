@@ -5,7 +5,9 @@ positions of the run a transaction.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
@@ -23,6 +25,7 @@ from judging.runs.filters import CURRENT, Filters, among, matching
 from judging.runs.models import Judgement, JudgementQuerySet, Run
 from judging.runs.overrides import metrics_lock
 from judging.runs.teamwork.marks import (
+    CHANGES,
     MAKES,
     Change,
     Pair,
@@ -75,7 +78,7 @@ def undo(*, action: ReviewAction, by: User) -> bool:
     way, or undone already."""
     metrics_lock(action.run_id)
     action.refresh_from_db()
-    if action.state not in (State.DONE, State.FAILED):
+    if action.kind not in CHANGES or action.state not in (State.DONE, State.FAILED):
         return False
     action.state, action.undone_by, action.undone_at = State.UNDOING, by, timezone.now()
     action.place, action.share = 0, 0.0
@@ -91,17 +94,28 @@ def undo(*, action: ReviewAction, by: User) -> bool:
 @task(queue_name=workers.DATA)
 def work_off_actions() -> None:
     """Carry out, or undo, what waits."""
-    for pk in list(
-        ReviewAction.objects.filter(state__in=UNDER_WAY).order_by("pk").values_list("pk", flat=True)
-    ):
-        try:
-            while not workers.stopping.is_set() and _step(pk):
-                pass
-        except Exception as error:
-            if database_unavailable(error):
-                raise
-            log.exception("Review action %s failed.", pk)
-            ReviewAction.objects.filter(pk=pk, state__in=UNDER_WAY).update(state=State.FAILED)
+    for pk in _waiting().values_list("pk", flat=True):
+        work_off(pk, _step, _fail)
+
+
+def work_off(pk: int, step: Callable[[int], bool], fail: Callable[[int], object]) -> None:
+    """Call `step` until it says that the action is through, or the worker is to stop; `fail` where it breaks."""
+    try:
+        while not workers.stopping.is_set() and step(pk):
+            pass
+    except Exception as error:
+        if database_unavailable(error):
+            raise
+        log.exception("Review action %s failed.", pk)
+        fail(pk)
+
+
+def _waiting() -> QuerySet[ReviewAction]:
+    return ReviewAction.objects.filter(state__in=UNDER_WAY, kind__in=CHANGES).order_by("pk")
+
+
+def _fail(pk: int) -> None:
+    _waiting().filter(pk=pk).update(state=State.FAILED)
 
 
 @transaction.atomic
@@ -121,9 +135,10 @@ def _next_batch(action: ReviewAction) -> None:
     """Work off some positions of an action that waits. Call with the run's metrics locked."""
     run = action.run
     last = run.judgements.order_by("-position").values_list("position", flat=True).first() or 0
-    filters = replace(FilterForm(QueryDict(action.query.removeprefix("?")), run).filters, attempts=CURRENT)
+    filters = filters_of(action)
     upto = action.place + BATCH * (LOOKED_UP if filters.further else 1)
-    action_apply(action, _pairs_within(run, filters, action.place, upto))
+    pairs = found_within(run, filters, action.place, upto, "run_metric_id", "response_id").values()
+    action_apply(action, {(metric, response) for metric, response in pairs})
     action.place, action.share = upto, min(1.0, upto / max(1, last))
     if upto >= last:
         action_finish(action)
@@ -131,14 +146,22 @@ def _next_batch(action: ReviewAction) -> None:
         action.save()
 
 
-def _pairs_within(run: Run, filters: Filters, after: int, upto: int) -> set[Pair]:
-    """What the filter means among some positions. Texts are looked for in these judgements alone."""
+def filters_of(action: ReviewAction) -> Filters:
+    """Which judgements it means: current attempts."""
+    query = QueryDict(action.query.removeprefix("?"))
+    return replace(FilterForm(query, action.run).filters, attempts=CURRENT)
+
+
+def found_within(
+    run: Run, filters: Filters, after: int, upto: int, *fields: str
+) -> dict[int, tuple[Any, ...]]:
+    """{id: these fields} of what the filter means among some positions. Texts are looked for in these alone."""
     inside = reads_judgements(run, filters)
     found = matching(run, filters.outside if inside else filters, by_figures=False)
     found = found.filter(position__gt=after, position__lte=upto)
-    pairs = {pk: pair for pk, *pair in found.values_list("pk", "run_metric_id", "response_id")}
-    meant = among(run, filters, list(pairs)) if inside else pairs.keys()
-    return {(metric, response) for pk, (metric, response) in pairs.items() if pk in meant}
+    known = {pk: tuple(values) for pk, *values in found.values_list("pk", *fields)}
+    meant = among(run, filters, list(known)) if inside else known.keys()
+    return {pk: values for pk, values in known.items() if pk in meant}
 
 
 def _undo_batch(action: ReviewAction) -> None:
@@ -194,5 +217,5 @@ def _wake() -> None:
 
 def reconcile() -> None:
     """Take up what waits, if a worker died on it."""
-    if ReviewAction.objects.filter(state__in=UNDER_WAY).exists():
+    if _waiting().exists():
         _wake()

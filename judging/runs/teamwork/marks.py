@@ -30,7 +30,8 @@ REMOVES = {
     Kind.FINISH: MarkKind.ASSIGNED,
     Kind.INCLUDE: MarkKind.EXCLUDED,
 }
-_AUDITED = {kind: Action(f"review.{kind}") for kind in Kind}
+CHANGES = frozenset({*MAKES, *REMOVES})
+_AUDITED = {kind: Action(f"review.{kind}") for kind in CHANGES}
 
 Pair = tuple[int, int]
 """Ids of a run's metric and of a response."""

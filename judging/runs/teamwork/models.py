@@ -25,7 +25,8 @@ class MarkKind(models.TextChoices):
 
 
 class ReviewAction(models.Model):
-    """A change of the marks of one judgement, or of all that a filter means. Many are processed in batches: `place` is
+    """A change of the marks of one judgement, or of all that a filter means; or further attempts at all that it means
+    (Rejudging), where `made` says how many and nothing can be undone. Many are processed in batches: `place` is
     the position in the run up to which they are, or while they are undone the last mark."""
 
     class Kind(models.TextChoices):
@@ -36,11 +37,13 @@ class ReviewAction(models.Model):
         FINISH = "finish", _("Review finished")
         EXCLUDE = "exclude", _("Excluded from figures")
         INCLUDE = "include", _("Included again")
+        REJUDGE = "rejudge", _("Re-judged")
 
     class State(models.TextChoices):
         WAITING = "waiting", _("in progress")
         DONE = "done", _("done")
         FAILED = "failed", _("failed")
+        STOPPED = "stopped", _("stopped")
         UNDOING = "undoing", _("being undone")
         UNDONE = "undone", _("undone")
 
@@ -81,7 +84,8 @@ class ReviewAction(models.Model):
     @property
     def undoable(self) -> bool:
         """What failed on its way has changed something too."""
-        return self.state in (self.State.DONE, self.State.FAILED) and self.changed > 0
+        ended = self.state in (self.State.DONE, self.State.FAILED)
+        return ended and self.changed > 0 and self.kind != self.Kind.REJUDGE
 
     @property
     def percent(self) -> int:

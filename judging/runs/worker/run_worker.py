@@ -257,7 +257,7 @@ def runs_to_work_on(only: int | None) -> set[int]:
     """Plan the runs that wait for it; ids of those that run."""
     chosen = Run.objects.by_workers()
     chosen = chosen.filter(pk=only) if only else chosen.filter(only_worker="")
-    for pk in chosen.filter(state=RunState.PLANNING).order_by("pk").values_list("pk", flat=True):
+    for pk in chosen.to_plan().order_by("pk").values_list("pk", flat=True):
         planning.plan(pk)
     return set(chosen.filter(state=RunState.RUNNING).values_list("pk", flat=True))
 

@@ -366,4 +366,4 @@ def work_waits() -> bool:
     free = Chunk.objects.filter(run=OuterRef("pk"), done=False, owner="")
     for_anyone = Run.objects.by_workers().filter(only_worker="")
     running = for_anyone.filter(state=RunState.RUNNING).filter(Exists(free))
-    return running.exists() or for_anyone.filter(state=RunState.PLANNING).exists()
+    return running.exists() or for_anyone.to_plan().exists()

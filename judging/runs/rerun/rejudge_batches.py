@@ -1,0 +1,169 @@
+"""Judge many again: a worker plans the further attempts, some positions of the run a transaction.
+
+The run is being prepared until all are planned: nobody asks, extends or re-parses anything of it meanwhile, and what
+reviewers override goes over to the further attempt as ever. Where the run is cancelled, the planning stops, and what is
+planned belongs to the rest that was not run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from django.db import transaction
+from django_tasks import task
+
+from evalsite.accounts.models import User
+from evalsite.tasks import workers
+from judging.metrics.models import MetricVersion
+from judging.runs import planning
+from judging.runs.budget import budget_of
+from judging.runs.counts import MOST_COUNTED, reads_judgements
+from judging.runs.models import Judgement, JudgementState, Rejudging, Run, RunState
+from judging.runs.overrides import run_lock
+from judging.runs.rerun.rejudge import REJUDGEABLE, reading_by, record_rejudged, take_up_again
+from judging.runs.rerun.selection import Selection
+from judging.runs.row_filters import these
+from judging.runs.services import allow_budget
+from judging.runs.teamwork.batches import filters_of, found_within, work_off
+from judging.runs.teamwork.models import ReviewAction
+from judging.runs.worker import run_worker
+
+BATCH = 10_000  # positions of one transaction: a tenth of a second, in which nobody else writes on SQLite
+State = ReviewAction.State
+_COUNTED = {
+    JudgementState.SCORED: "scored",
+    JudgementState.NO_SCORE: "no_score",
+    JudgementState.UNPARSED: "unparsed",
+    JudgementState.ERROR: "errors",
+}
+"""The counters of a run by the states that they count."""
+
+
+def too_many_at_once(run: Run, selection: Selection) -> bool:
+    """Are so many meant, or must so many be read to know which, that no page waits for it?"""
+    if selection.only is not None:
+        return False
+    if reads_judgements(run, selection.filters):
+        return True
+    return selection.of(run).order_by()[: MOST_COUNTED + 1].count() > MOST_COUNTED
+
+
+@transaction.atomic
+def rejudge_begin(
+    *, run: Run, selection: Selection, user: User, version: MetricVersion | None = None
+) -> ReviewAction | None:
+    """Have a worker make new attempts at all that the filter means, then judge them; None while the run is under way.
+    As `run_rejudge` otherwise.
+
+    Raises ValidationError where the budget is spent.
+    """
+    locked = run_lock(run.pk)
+    if locked.state not in REJUDGEABLE:
+        return None
+    allow_budget(locked, budget_of(locked))
+    for stopped in Rejudging.objects.filter(run=locked).select_related("action"):  # cancelled a moment ago
+        _close(stopped, State.STOPPED)
+    reading = reading_by(locked, selection, version, user) if version else None
+    action = ReviewAction.objects.create(
+        run=locked, kind=ReviewAction.Kind.REJUDGE, query=selection.filters.query(), by=user
+    )
+    last = locked.judgements.order_by("-position").values_list("position", flat=True).first() or 0
+    Rejudging.objects.create(run=locked, action=action, reading=reading, last=last, state_before=locked.state)
+    locked.state = RunState.PLANNING
+    locked.save()
+    workers.wake(plan_rejudging)
+    return action
+
+
+@task(queue_name=workers.DATA)
+def plan_rejudging() -> None:
+    """Plan what waits."""
+    for pk in list(Rejudging.objects.order_by("action").values_list("action", flat=True)):
+        work_off(pk, _step, _fail)
+
+
+def _held(action_pk: int) -> tuple[Run, Rejudging] | None:
+    """The run, locked, and what is planned of it; None where that has ended."""
+    found = Rejudging.objects.filter(action=action_pk).values_list("run", flat=True).first()
+    if found is None:
+        return None
+    locked = run_lock(found)
+    parts = ("action__by", "action__run__version", "action__run__project", "reading__metric_version")
+    rejudging = Rejudging.objects.select_related(*parts).filter(action=action_pk).first()
+    return (locked, rejudging) if rejudging else None
+
+
+@transaction.atomic
+def _step(action_pk: int) -> bool:
+    """One batch. False when it is through."""
+    held = _held(action_pk)
+    if held is None:
+        return False
+    run, rejudging = held
+    if run.state != RunState.PLANNING:
+        _close(rejudging, State.STOPPED)
+        return False
+    action = rejudging.action
+    upto = min(rejudging.last, action.place + BATCH)
+    action.made += _plan(run, rejudging, upto)
+    action.place, action.share = upto, (upto + 1) / (rejudging.last + 1)
+    action.save()
+    if upto < rejudging.last:
+        return True
+    _go_on(run, rejudging)
+    _close(rejudging, State.DONE)
+    return False
+
+
+def _plan(run: Run, rejudging: Rejudging, upto: int) -> int:
+    """Plan the further attempts at what is meant up to a position; how many."""
+    action = rejudging.action
+    found = found_within(action.run, filters_of(action), action.place, upto, "state")
+    states = {pk: state for pk, (state,) in found.items() if state != JudgementState.NOT_RUN}
+    which = Judgement.objects.filter(pk__in=these(list(states))).values("pk")
+    statement, parameters = which.query.sql_with_params()
+    made = planning.plan_anew(run, statement, list(parameters), rejudging.reading) if states else 0
+    for state, count in Counter(states.values()).items():
+        counter = _COUNTED[JudgementState(state)]
+        setattr(run, counter, getattr(run, counter) - count)
+    run.revision += 1
+    run.save(update_fields=[*_COUNTED.values(), "revision"])
+    return made
+
+
+def _go_on(run: Run, rejudging: Rejudging) -> None:
+    """The run is as it was, or judges what was planned."""
+    run.state, made = rejudging.state_before, rejudging.action.made
+    if not made:
+        run.save(update_fields=["state"])
+        return
+    take_up_again(run)
+    record_rejudged(rejudging.action.run, rejudging.action.by, made, rejudging.reading)
+    workers.wake(run_worker.judge_runs)
+
+
+@transaction.atomic
+def _fail(action_pk: int) -> None:
+    """What was planned until then is judged."""
+    held = _held(action_pk)
+    if held is None:
+        return
+    run, rejudging = held
+    if run.state == RunState.PLANNING:
+        _go_on(run, rejudging)
+    _close(rejudging, State.FAILED)
+
+
+def _close(rejudging: Rejudging, state: State) -> None:
+    action, reading = rejudging.action, rejudging.reading
+    action.state = state
+    action.save()
+    rejudging.delete()
+    if reading and not action.made:
+        reading.delete()
+
+
+def reconcile() -> None:
+    """Take up what waits, if a worker died on it."""
+    if Rejudging.objects.exists():
+        workers.wake(plan_rejudging)

@@ -1,0 +1,262 @@
+"""Judge many again: a worker plans them in batches, then the run judges them as it judges a few."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.urls import reverse
+from msgspec import structs
+
+from evalsite.accounts.models import Project, User
+from evalsite.models import AuditEntry
+from judging.core.judges.scripted import Received, ScriptedJudge
+from judging.metrics.models import Metric, MetricVersion
+from judging.metrics.services import metric_create, metric_edit
+from judging.runs import counts
+from judging.runs.filters import ANYTHING, Filters
+from judging.runs.models import Judgement, Reading, Rejudging, Run, RunState
+from judging.runs.overrides import override_add
+from judging.runs.rerun import rejudge_batches
+from judging.runs.rerun.rejudge import run_rejudge
+from judging.runs.rerun.rejudge_batches import plan_rejudging, rejudge_begin
+from judging.runs.rerun.selection import Selection
+from judging.runs.services import ChosenMetric, run_create
+from judging.runs.stopping import run_cancel
+from judging.runs.teamwork import batches
+from judging.runs.teamwork.models import ReviewAction
+from judging.runs.worker import store
+from judging.runs.worker.run_worker import runs_to_work_on
+from tests.conftest import ClientOf
+from tests.judging.working import work
+from tests.make import a_metric, a_version
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def judge() -> Iterator[ScriptedJudge]:
+    def reply(asked: Received) -> str:
+        return "[[9]]" if "STRICT" in asked.prompt else "[[4]]" if "alpha" in asked.prompt else "[[6]]"
+
+    with ScriptedJudge(reply) as server:
+        yield server
+
+
+@pytest.fixture
+def metric(project: Project, judge: ScriptedJudge, alice: User) -> Metric:
+    return metric_create(project=project, definition=a_metric(judge.url), user=alice)
+
+
+@pytest.fixture
+def run(
+    project: Project, metric: Metric, judge: ScriptedJudge, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> Run:
+    """Five judgements of alpha (4) and five of beta (6). More than three are many; a batch is of three positions."""
+    version, first = a_version(project, rows=5), MetricVersion.objects.get(metric=metric)
+    made = run_create(
+        project=project,
+        name="run",
+        version=version,
+        candidates=list(version.candidates.all()),
+        metrics=[ChosenMetric(a_metric(judge.url), first)],
+        user=alice,
+    )
+    made = work(made)
+    monkeypatch.setattr(rejudge_batches, "MOST_COUNTED", 3)
+    monkeypatch.setattr(rejudge_batches, "BATCH", 3)
+    return made
+
+
+def begin(run: Run, user: User, filters: Filters = ANYTHING, **more: MetricVersion) -> ReviewAction:
+    action = rejudge_begin(run=run, selection=Selection(filters), user=user, **more)
+    assert action is not None
+    return action
+
+
+def again(run: Run) -> Run:
+    return Run.objects.get(pk=run.pk)
+
+
+def steps(action: ReviewAction, count: int) -> None:
+    for _ in range(count):
+        rejudge_batches._step(action.pk)
+    action.refresh_from_db()
+
+
+def test_all_of_a_filter_are_judged_again_whatever_the_batches(
+    run: Run, judge: ScriptedJudge, alice: User
+) -> None:
+    action = begin(run, alice, Filters(candidate="beta"))
+    plan_rejudging.call()
+    done = work(again(run))
+    action.refresh_from_db()
+    attempts = set(done.judgements.filter(current=True).values_list("candidate__name", "attempt", "state"))
+    assert attempts == {("alpha", 1, "scored"), ("beta", 2, "scored")}
+    assert (done.state, done.scored, len(judge.requests)) == ("finished", 10, 15)
+    assert (action.state, action.made, action.percent) == ("done", 5, 100)
+    assert not Rejudging.objects.exists()
+    assert AuditEntry.objects.filter(action="run.judged_again").count() == 1
+
+
+def test_batches_make_the_same_attempts_as_one_statement(run: Run, alice: User) -> None:
+    begin(run, alice, Filters(least=5))
+    plan_rejudging.call()
+    in_batches = list(run.judgements.order_by("position").values_list("response", "attempt", "current"))
+    Judgement.objects.filter(run=run, attempt=2).delete()
+    run.chunks.filter(done=False).delete()
+    run.judgements.update(current=True)
+    Run.objects.filter(pk=run.pk).update(state=RunState.FINISHED)
+    run_rejudge(run=run, selection=Selection(Filters(least=5)), user=alice)
+    assert (
+        list(run.judgements.order_by("position").values_list("response", "attempt", "current")) == in_batches
+    )
+
+
+def test_meanwhile_the_run_is_prepared_and_its_counts_hold(run: Run, alice: User) -> None:
+    action = begin(run, alice)
+    steps(action, 2)
+    half = again(run)
+    assert (half.state, half.scored, half.not_run) == (RunState.PLANNING, 4, 6)
+    assert half.judgements.filter(current=True, state="not_run").count() == 6
+    assert (action.state, action.made, action.percent) == ("waiting", 6, 60)
+
+
+def test_run_workers_leave_a_run_alone_until_all_is_planned(run: Run, alice: User) -> None:
+    action = begin(run, alice)
+    steps(action, 1)
+    assert not store.work_waits()
+    assert runs_to_work_on(None) == set()
+    assert again(run).state == RunState.PLANNING
+    steps(action, 3)
+    assert runs_to_work_on(None) == {run.pk}
+
+
+def test_nothing_else_is_planned_meanwhile(run: Run, alice: User) -> None:
+    begin(run, alice)
+    assert rejudge_begin(run=run, selection=Selection(Filters()), user=alice) is None
+    assert run_rejudge(run=run, selection=Selection(Filters()), user=alice) == 0
+
+
+def test_a_worker_that_dies_leaves_whole_batches_and_the_next_goes_on(run: Run, alice: User) -> None:
+    action = begin(run, alice)
+    steps(action, 1)
+    plan_rejudging.call()
+    assert run.judgements.filter(attempt=2).count() == 10
+    assert work(again(run)).scored == 10
+
+
+def test_cancelling_the_run_stops_the_planning_and_what_is_planned_can_be_judged_later(
+    run: Run, judge: ScriptedJudge, alice: User
+) -> None:
+    action = begin(run, alice)
+    steps(action, 1)
+    assert run_cancel(again(run))
+    plan_rejudging.call()
+    action.refresh_from_db()
+    stopped = again(run)
+    assert (action.state, stopped.state, stopped.not_run) == ("stopped", RunState.CANCELLED, 3)
+    assert not Rejudging.objects.exists()
+    run_rejudge(run=stopped, selection=Selection(Filters(candidate="beta", state="scored")), user=alice)
+    assert work(again(run)).scored == 10
+
+
+def test_a_run_that_was_cancelled_a_moment_ago_is_judged_again_by_the_newer_filter(
+    run: Run, alice: User
+) -> None:
+    earlier = begin(run, alice)
+    run_cancel(again(run))
+    begin(run, alice, Filters(candidate="beta"))
+    plan_rejudging.call()
+    earlier.refresh_from_db()
+    assert (earlier.state, earlier.made) == ("stopped", 0)
+    assert set(run.judgements.filter(attempt=2).values_list("candidate__name")) == {("beta",)}
+
+
+def test_a_paused_run_stays_paused(run: Run, judge: ScriptedJudge, alice: User) -> None:
+    Run.objects.filter(pk=run.pk).update(state=RunState.PAUSED)
+    begin(run, alice)
+    plan_rejudging.call()
+    assert (again(run).state, again(run).not_run) == (RunState.PAUSED, 10)
+
+
+def test_where_nothing_is_meant_any_more_the_run_is_as_it_was(
+    run: Run, metric: Metric, judge: ScriptedJudge, alice: User
+) -> None:
+    version = stricter(metric, judge.url, alice)
+    begin(run, alice, Filters(least=9), version=version)
+    plan_rejudging.call()
+    assert (again(run).state, again(run).scored) == (RunState.FINISHED, 10)
+    assert not Reading.objects.exists()
+
+
+def stricter(metric: Metric, url: str, user: User) -> MetricVersion:
+    changed = structs.replace(a_metric(url, template="STRICT {{ response.content }}"))
+    metric_edit(metric=metric, definition=changed, user=user, based_on=1)
+    return MetricVersion.objects.filter(metric=metric).order_by("-number")[0]
+
+
+def test_another_version_judges_them(run: Run, metric: Metric, judge: ScriptedJudge, alice: User) -> None:
+    begin(run, alice, Filters(candidate="beta"), version=stricter(metric, judge.url, alice))
+    plan_rejudging.call()
+    done = work(again(run))
+    assert set(done.judgements.filter(attempt=2).values_list("score")) == {(9.0,)}
+
+
+def test_what_is_overridden_between_two_batches_goes_over(run: Run, alice: User, bob: User) -> None:
+    action = begin(run, alice)
+    steps(action, 1)
+    last = run.judgements.order_by("position").filter(attempt=1)[9]
+    override_add(judgement=last, value=10, reason="so", by=bob)
+    plan_rejudging.call()
+    newest = run.judgements.get(response=last.response_id, current=True)
+    assert (newest.attempt, newest.override_score) == (2, 10)
+
+
+def test_a_failure_judges_what_was_planned_and_says_so(
+    run: Run, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    action = begin(run, alice)
+    steps(action, 1)
+    monkeypatch.setattr(rejudge_batches, "filters_of", lambda action: 1 / 0)
+    plan_rejudging.call()
+    action.refresh_from_db()
+    assert (action.state, again(run).state) == ("failed", RunState.RUNNING)
+    assert work(again(run)).scored == 10
+
+
+def test_it_cannot_be_undone_and_the_other_actions_leave_it_alone(run: Run, alice: User) -> None:
+    action = begin(run, alice)
+    batches.work_off_actions.call()
+    assert ReviewAction.objects.get(pk=action.pk).place == -1
+    plan_rejudging.call()
+    assert not ReviewAction.objects.get(pk=action.pk).undoable
+    assert not batches.undo(action=action, by=alice)
+
+
+def test_the_page_leads_to_the_progress_and_shows_it(run: Run, alice: User, client_of: ClientOf) -> None:
+    client = client_of(alice)
+    sent = client.post(reverse("runs:judge_again", args=(run.project.slug, run.pk)))
+    actions = reverse("runs:actions", args=(run.project.slug, run.pk))
+    assert sent["Location"] == actions
+    steps(ReviewAction.objects.get(), 2)
+    assert "60 %" in client.get(actions).text
+    assert "60 %" in client.get(reverse("runs:detail", args=(run.project.slug, run.pk))).text
+    plan_rejudging.call()
+    page = client.get(actions).text
+    assert "Re-judged" in page
+    assert "/undo/" not in page
+
+
+def test_where_texts_must_be_read_the_page_waits_for_no_count(
+    run: Run, alice: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counts, "MOST_COUNTED", 3)
+    monkeypatch.setattr(counts, "lines_of", lambda run, filters: None)
+    client, address = client_of(alice), reverse("runs:judge_again", args=(run.project.slug, run.pk))
+    page = client.get(address + "?q=beta")
+    assert "Re-judge all matching items" in page.text
+    assert "count" not in page.context
+    client.post(address + "?q=beta")
+    plan_rejudging.call()
+    assert set(run.judgements.filter(attempt=2).values_list("candidate__name")) == {("beta",)}

@@ -1,0 +1,90 @@
+"""How long two large runs take to compare: python -m tools.bench.comparison [ITEMS]
+
+Two runs over one version, of 5 candidates and 2 metrics, ITEMS judgements each (100,000); every third score differs:
+by the same settings, by another prompt, and by another parser, by which all stored replies of the earlier run are read
+again. Prints the seconds of processor time of the worker that works the comparison out and keeps it, elapsed seconds,
+and those of the page that shows it. Uses DATABASE_URL (its data are kept, and used again), or SQLite in the folder
+DATA_DIR or a new one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+from tools.bench.lists import filled, judged_run
+
+ITEMS = 100_000
+LATER: dict[str, dict[str, Any]] = {
+    "same settings": {},
+    "another prompt": {"template": "Judge this: {{ data.question }}"},
+    "another parser": {"parse": {"regex": r"Score: \[\[(\d+)\]\]"}},
+}
+
+
+def main() -> None:
+    items = int(sys.argv[1]) if len(sys.argv) > 1 else ITEMS
+    os.environ.setdefault("DATA_DIR", tempfile.mkdtemp(prefix="evalsite-comparison-"))
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
+    import django
+
+    django.setup()
+    before = filled(items)
+    figures = {name: _compared(before, _later(before, name, judge)) for name, judge in LATER.items()}
+    print(json.dumps({"load": os.getloadavg()[0], "items": items, "seconds": figures}, indent=1))
+
+
+def _later(before: Any, name: str, judge: dict[str, Any]) -> Any:
+    """The other run, made if it is not there yet."""
+    from django.db import transaction
+    from django.db.models import F, Value
+    from django.db.models.functions import Mod
+
+    from judging.runs.models import Run
+
+    called = f"{before.name}, {name}"
+    if found := Run.objects.filter(name=called).first():
+        return found
+    with transaction.atomic():
+        run = judged_run(before.project, called, before.version, **judge)
+        third = run.judgements.annotate(third=Mod("position", Value(3))).filter(third=0, score__isnull=False)
+        third.update(score=Mod(F("score"), Value(10.0)) + 1)
+    return run
+
+
+def _compared(before: Any, after: Any) -> dict[str, float]:
+    from django.test import Client
+    from django.urls import reverse
+
+    from evalsite.accounts.models import User
+    from judging.comparison.kept import changes_of, work_out
+    from judging.comparison.models import Comparison
+
+    Comparison.objects.filter(before=before, after=after).delete()
+    kept = Comparison.objects.create(before=before, after=after)
+    found = _timed("worker", lambda: work_out(kept.pk))
+    kept.refresh_from_db()
+    if kept.state != Comparison.State.READY or not changes_of(kept):
+        raise RuntimeError(f"The comparison is {kept.state}")
+    user, _ = User.objects.get_or_create(username="bench", defaults={"is_superuser": True})
+    client = Client(HTTP_HOST="127.0.0.1")
+    client.force_login(user)
+    address = reverse("runs:compare", args=(after.project.slug, after.pk)) + f"?with={before.pk}"
+    client.get(address)  # templates are read, reports are made
+    return found | _timed("page", lambda: client.get(address))
+
+
+def _timed(name: str, work: Callable[[], object]) -> dict[str, float]:
+    began, used = time.perf_counter(), time.process_time()
+    work()
+    taken = {"processor": time.process_time() - used, "elapsed": time.perf_counter() - began}
+    return {f"{name}, {what}": round(seconds, 2) for what, seconds in taken.items()}
+
+
+if __name__ == "__main__":
+    main()
