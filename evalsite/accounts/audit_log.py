@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import QueryDict
+from django.utils.translation import gettext as _
 from django.utils.translation import pgettext_lazy
 
 from evalsite.accounts.models import Project, Role
@@ -47,6 +48,10 @@ DETAILS = {
     "value": pgettext_lazy("log", "value"),
     "reason": pgettext_lazy("log", "reason"),
     "ip": pgettext_lazy("log", "network address"),
+    "rater": pgettext_lazy("log", "rater"),
+    "items": pgettext_lazy("log", "items"),
+    "ratings": pgettext_lazy("log", "ratings"),
+    "note": pgettext_lazy("log", "note"),
 }
 COLUMNS = ("at", "actor", "via", "project", "action", "kind", "object_id", "name", "detail")
 
@@ -114,12 +119,11 @@ class LogPage:
 
 
 def listed(value: Any) -> str:
-    """A detail in words: lists with commas, roles by their names, nothing as –."""
+    """A detail in words: lists with commas, the roles in them by their names, nothing as –."""
     if isinstance(value, list):
-        return ", ".join(map(listed, value)) or "–"
-    if value in (None, ""):
-        return "–"
-    return str(Role(value).label) if value in Role.values else str(value)
+        named = (Role(one).label if one in Role.values else one for one in value)
+        return _(", ").join(map(str, named)) or "–"
+    return "–" if value in (None, "") else str(value)
 
 
 def entries_of(project: Project | None) -> QuerySet[AuditEntry]:

@@ -94,7 +94,8 @@ class EndpointForm(forms.Form):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=200,
-        help_text=gettext_lazy("Shown in metrics and runs."),
+        required=False,
+        help_text=gettext_lazy("Shown in metrics and runs. Defaults to the model ID."),
     )
     url = forms.CharField(
         label=gettext_lazy("Address"),
@@ -230,6 +231,7 @@ class EndpointForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         values = self.cleaned_data
+        values["name"] = values.get("name") or values.get("model", "")[:200]
         if values.get("first_byte_seconds", 0) > values.get("whole_seconds", 10**9):
             self.add_error("whole_seconds", _("Total timeout must not be shorter than time to first byte."))
         if any(values.get(name) is not None for name in PRICES) and not values.get("currency"):

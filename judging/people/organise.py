@@ -18,7 +18,7 @@ from judging.core.people.criteria import Criterion
 from judging.core.people.pairs import first_sides
 from judging.core.people.sampling import shuffled
 from judging.core.values import Value
-from judging.people.assignments import audit, locked, rater_add, release
+from judging.people.assignments import audit, locked, raters_add, release
 from judging.people.blindness import HIDEABLE, checked_names, proposed_names
 from judging.people.models import Assignment, AssignmentState, Evaluation, Item, OpensAs, Order, Scheme
 from judging.people.sampling import Gathered, ItemChoice, Thing, gather
@@ -78,8 +78,7 @@ def evaluation_create(
     items = _items_add(evaluation, gathered.things)
     _gold_add(evaluation, gold, len(items))
     _repeats_add(evaluation, items, len(items) + len(gold))
-    for one in raters:
-        rater_add(evaluation=evaluation, user=one, by=user)
+    raters_add(evaluation=evaluation, users=raters, by=user)
     return evaluation
 
 

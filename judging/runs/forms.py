@@ -12,7 +12,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError
 from django.db.models import QuerySet
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Candidate, Version
@@ -184,10 +184,15 @@ class VersionChoice(forms.ModelChoiceField):  # type: ignore[type-arg]
     """Names a version by its data set, number and size."""
 
     def label_from_instance(self, obj: Any) -> str:
-        return _("%(name)s, version %(number)s (%(rows)s rows)") % {
+        text = ngettext(
+            "%(name)s, version %(number)s (%(rows)s row)",
+            "%(name)s, version %(number)s (%(rows)s rows)",
+            obj.valid_rows,
+        )
+        return text % {
             "name": obj.dataset.name,
             "number": obj.number,
-            "rows": obj.valid_rows,
+            "rows": number(obj.valid_rows),
         }
 
 
@@ -203,7 +208,8 @@ class CandidateChoice(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
             ) from None
 
     def label_from_instance(self, obj: Any) -> str:
-        return _("%(name)s (%(count)s answers)") % {"name": obj.name, "count": obj.responses}
+        text = ngettext("%(name)s (%(count)s answer)", "%(name)s (%(count)s answers)", obj.responses)
+        return text % {"name": obj.name, "count": number(obj.responses)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +224,7 @@ class Chosen:
 
 def _row_choices(rows: int) -> list[tuple[str, str]]:
     few = [("few", gettext("%(n)s random rows") % {"n": FEW_ROWS})] if rows > FEW_ROWS else []
-    every = gettext("All %(n)s rows") % {"n": number(rows)}
+    every = ngettext("All %(n)s row", "All %(n)s rows", rows) % {"n": number(rows)}
     return [*few, ("all", every), ("some", gettext("Custom"))]
 
 

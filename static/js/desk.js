@@ -1,6 +1,5 @@
 // The rating desk: an item, its verdict, and the next one is there. Without this module the page's forms do the same.
-import { keep } from "./site.js";
-import { toast } from "./toasts.js";
+import { keep, toast } from "./site.js";
 import { VerdictForm } from "./desk/form.js";
 import { Outbox, whyNot } from "./desk/outbox.js";
 import { attend, elapsed, restart, stirredWithin, toLastQuestion, toggleDifference, toggleReasoning, toggleTogether, withLastQuestion } from "./desk/reading.js";

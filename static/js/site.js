@@ -1,5 +1,4 @@
 // What every page does beyond links and forms. Pages work without it.
-import { toast } from "./toasts.js";
 
 // Clicks that stand for the whole site, by delegation: they also reach what htmx brings later.
 document.addEventListener("click", async (event) => {
@@ -181,6 +180,71 @@ document.addEventListener("click", (event) => {
   openPalette();
 });
 
+// Short notices in a corner of the window, where they cover no submit button that is in sight.
+const SUBMITS = "button[type=submit], button:not([type]), input[type=submit]";
+const GAP = 16;
+const LOOK_AGAIN = 200; // a page that grows or shrinks tells nobody
+const holder = document.getElementById("toasts");
+let looking = 0;
+
+export function toast(text, kind = "success") {
+  if ([...holder.querySelectorAll("p")].some((line) => line.textContent === text)) return; // it is there already
+  const notice = document.createElement("div");
+  notice.className = "notice";
+  notice.dataset.kind = kind;
+  const line = document.createElement("p");
+  line.textContent = text;
+  notice.append(line, closeButton());
+  holder.append(notice);
+  placeToasts();
+  looking ||= setInterval(placeToasts, LOOK_AGAIN);
+  if (kind !== "error") setTimeout(() => notice.remove(), 6000);
+}
+
+function closeButton() {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "close";
+  button.dataset.close = "";
+  button.setAttribute("aria-label", document.body.dataset.close);
+  button.textContent = "×";
+  return button;
+}
+
+/** Puts the notices at the lowest free place at the right, else at the left, else at the top. */
+function placeToasts() {
+  if (!holder.children.length) {
+    clearInterval(looking);
+    looking = 0;
+    return;
+  }
+  const { width, height } = holder.getBoundingClientRect();
+  const page = document.documentElement.clientWidth;
+  const submits = [...document.querySelectorAll(SUBMITS)].filter((one) => one.checkVisibility()).map(area);
+  const left = [page - width - GAP, GAP].find((start) => lowest(submits, start, width, height) !== null);
+  const top = left === undefined ? GAP : lowest(submits, left, width, height);
+  holder.style.insetInlineStart = `${left ?? page - width - GAP}px`;
+  holder.style.insetBlockStart = `${top}px`;
+}
+
+/** A submit button's area in the window, or that of its form if it is pinned to the window's edge. */
+function area(button) {
+  const pinned = button.form && getComputedStyle(button.form).position === "sticky";
+  return (pinned ? button.form : button).getBoundingClientRect();
+}
+
+/** The lowest top edge in the window at which nothing in `taken` is covered; null if there is none. */
+function lowest(taken, left, width, height) {
+  let bottom = window.innerHeight - GAP;
+  const across = taken.filter((one) => one.left < left + width + GAP && one.right > left - GAP);
+  for (const one of across.sort((a, b) => b.bottom - a.bottom)) {
+    if (one.top < bottom && one.bottom + GAP > bottom - height) bottom = Math.min(bottom, one.top - GAP);
+  }
+  return bottom - height >= GAP ? bottom - height : null;
+}
+
+for (const name of ["scroll", "resize"]) window.addEventListener(name, placeToasts, { capture: true, passive: true });
+
 // htmx: a server's word to the reader comes as the event "toast"; a failure never loses what was typed.
 document.addEventListener("toast", (event) => toast(event.detail.text ?? event.detail.value, event.detail.kind));
 document.addEventListener("htmx:responseError", (event) => {
@@ -288,3 +352,103 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
 document.addEventListener("htmx:afterSwap", ({ detail }) => again(detail.xhr));
 document.addEventListener("htmx:oobBeforeSwap", ({ detail }) => kept.set(detail.target, remember(detail.target)));
 document.addEventListener("htmx:oobAfterSwap", ({ detail }) => again(detail.target));
+
+// What is typed into a long form is kept on the server as a draft. Leaving asks only where that failed, or for secrets.
+
+const AFTER = 800; // ms after the last key
+const LARGEST_WHILE_LEAVING = 60_000; // bytes: browsers send no more once a page is being left
+let timer = 0;
+let saving = null;
+let failed = false;
+let leaving = false;
+let draftState = null;
+
+const draft = () => document.querySelector("[data-draft]");
+const draftForm = () => document.getElementById(draft()?.dataset.form);
+
+function typed(form) {
+  const fields = new FormData(form);
+  for (const { name } of form.querySelectorAll("[data-secret], [name=csrfmiddlewaretoken]")) fields.delete(name);
+  return new URLSearchParams(fields).toString();
+}
+
+async function send(address, body, keepalive = false) {
+  const headers = { ...JSON.parse(document.body.getAttribute("hx-headers")), "Content-Type": "application/x-www-form-urlencoded" };
+  try {
+    return (await fetch(address, { method: "POST", headers, body, keepalive, redirect: "error" })).ok;
+  } catch {
+    return false;
+  }
+}
+
+// One after the other, so that the last that is typed is the last that is kept.
+function save() {
+  clearTimeout(timer);
+  timer = 0;
+  const mine = Promise.resolve(saving).then(async () => {
+    const form = draftForm();
+    if (!form) return;
+    const stored = await send(draft().dataset.draft, typed(form));
+    if (!stored && !failed) toast(draft()?.dataset.failed ?? "", "error");
+    failed = !stored;
+    say(form, stored ? "saved" : "failed");
+    if (saving === mine) saving = null;
+  });
+  saving = mine;
+  return mine;
+}
+
+function say(form, what) {
+  if (!draftState?.isConnected) {
+    draftState = document.createElement("small");
+    draftState.className = "quiet-text";
+    draftState.setAttribute("role", "status");
+    form.querySelector(".form-foot")?.append(draftState);
+  }
+  draftState.textContent = draft()?.dataset[what] ?? "";
+}
+
+function changed({ target }) {
+  if (target.form !== draftForm() || !target.form || target.matches("[data-secret]")) return;
+  clearTimeout(timer);
+  timer = setTimeout(save, AFTER);
+  if (draftState?.isConnected) draftState.textContent = "";
+}
+document.addEventListener("input", changed);
+document.addEventListener("change", changed);
+
+document.addEventListener("keydown", (event) => {
+  const form = draftForm();
+  if (!form || event.key.toLowerCase() !== "s" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+  event.preventDefault();
+  const button = form.querySelector("[data-save]");
+  if (button) form.requestSubmit(button);
+  else save().then(() => !failed && toast(draft().dataset.saved, "success"));
+});
+
+// A draft that were still on its way would outlive the saving of the form.
+document.addEventListener("submit", async (event) => {
+  const discards = event.target.closest("[data-draft]");
+  if (event.defaultPrevented || (event.target !== draftForm() && !discards)) return;
+  clearTimeout(timer);
+  timer = 0;
+  leaving = true;
+  if (!saving) return;
+  event.preventDefault();
+  await saving;
+  event.target.requestSubmit(event.submitter);
+});
+
+addEventListener("beforeunload", (event) => {
+  const form = draftForm();
+  if (leaving || !form) return;
+  const body = timer ? typed(form) : "";
+  const secrets = [...form.querySelectorAll("[data-secret]")].some((field) => field.value);
+  if (failed || secrets || body.length > LARGEST_WHILE_LEAVING) event.preventDefault();
+  else if (body) send(draft().dataset.draft, body, true);
+});
+addEventListener("pageshow", () => {
+  leaving = false;
+});
+
+if (draft()?.hasAttribute("data-unsaved")) save();

@@ -1,4 +1,4 @@
-"""axe finds nothing serious on any page: in English, light and dark, and in Chinese.
+"""axe finds nothing serious on any page: in English, light and dark, and in Chinese. Every page is light to load.
 
 The pages are all those of the URL conf: an address that no walk through the site meets needs a place in `prepare`,
 or in NO_PAGES with the reason.
@@ -65,6 +65,7 @@ ASK = """only => {
 }"""
 EVERYTHING = {"type": "tag", "values": RULES}
 CONTRAST = ["color-contrast"]
+MOST_REQUESTS, MOST_BYTES = 12, 100_000  # of a first visit, the icon included
 NO_MODELS = {f"asked-{name}_FORMS": count for name, count in (("TOTAL", "0"), ("INITIAL", "0"))}
 
 
@@ -279,3 +280,28 @@ def test_axe_finds_nothing_serious_on_any_page(
         if result:
             problems[f"{name} {address}"] = result
     assert problems == {}, json.dumps(problems, indent=1)
+
+
+def test_a_first_visit_of_any_page_makes_few_requests_and_loads_little(
+    site: str, browser: Browser, found: tuple[dict[str, str], set[str]]
+) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(PATIENCE * 1000)
+    page = context.new_page()
+    network = context.new_cdp_session(page)
+    network.send("Network.enable")
+    network.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    asked: set[str] = set()  # what shows progress asks the same address again
+    loaded: list[float] = []
+    network.on("Network.requestWillBeSent", lambda event: asked.add(event["request"]["url"]))
+    network.on("Network.loadingFinished", lambda event: loaded.append(event["encodedDataLength"]))
+    heavy = {}
+    for name, address in found[0].items():
+        asked.clear()
+        loaded.clear()
+        page.goto(site + address, wait_until="networkidle")
+        requests = len([url for url in asked if url.startswith(site) and "favicon" not in url]) + 1
+        if requests > MOST_REQUESTS or sum(loaded) > MOST_BYTES:
+            heavy[f"{name} {address}"] = (requests, sum(loaded), sorted(asked))
+    context.close()
+    assert heavy == {}, json.dumps(heavy, indent=1)

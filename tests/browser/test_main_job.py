@@ -46,7 +46,7 @@ def upload(page: Page, site: str, rows: Path) -> None:
 
 def add_endpoint(page: Page, site: str, url: str) -> None:
     page.goto(f"{site}/p/sample/endpoints/new/")
-    page.get_by_label("Name", exact=True).fill("Published verdicts")
+    page.get_by_label("Name optional", exact=True).fill("Published verdicts")
     page.get_by_label("Address", exact=True).fill(url)
     page.get_by_label("Model ID", exact=True).fill("gpt-4")
     page.get_by_role("button", name="Save", exact=True).click()

@@ -58,6 +58,14 @@ def test_both_languages_of_a_guide_quote_the_same_labels(page: dict[str, str]) -
     assert len(english) == len(chinese)
 
 
+def test_every_page_of_the_documentation_but_those_for_developers_is_in_both_languages() -> None:
+    """The pages are those of the site's menu; what follows `Development` is in English, and the menu says so."""
+    menu = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2].partition("- Development:")[0]
+    pages = re.findall(r"([\w-]+)\.md", menu)
+    assert {"index", "start", "runs", "glossary", "deploy", "settings"} <= set(pages)
+    assert [page for page in pages if not (ROOT / "docs" / f"{page}.zh.md").exists()] == []
+
+
 def test_both_readmes_name_the_same_labels_in_the_steps() -> None:
     english, chinese = (labels(language, "".join(steps(language))) for language in README)
     assert [label for label in english if not CHINESE[label] & chinese] == []

@@ -56,7 +56,7 @@ class MetricForm(forms.Form):
             ("median", gettext_lazy("the median")),
             ("majority", gettext_lazy("the majority")),
         ],
-        help_text=gettext_lazy("Without a postprocess. Where two values lead, a majority has no score."),
+        help_text=gettext_lazy("Used when there is no postprocess. A tied majority has no score."),
     )
     quorum = forms.IntegerField(
         label=gettext_lazy("Minimum valid votes"),

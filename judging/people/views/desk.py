@@ -41,8 +41,9 @@ from judging.people.models import Assignment, Evaluation, Rating, SkipReason
 
 AT_ONCE = 3
 """Items that come with the page: the one that is looked at, and those that follow at once."""
-BATCH = 5
-"""Items in an answer to the script, which asks until there are no more for now: a page waits for none of it long."""
+BATCH = 8
+"""Items in an answer to the script, which asks until there are no more for now. Together with the
+page's own more than a rater holds at first (FEWEST_AHEAD), so that a new page asks once."""
 
 
 @login_required

@@ -143,9 +143,8 @@ def add_raters(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     wanted = [number for text in request.POST.getlist("user") if (number := whole(text)) is not None]
     found = list(possible_raters(evaluation.run.project).filter(pk__in=wanted))
-    for user in found:
-        assignments.rater_add(evaluation=evaluation, user=user, by=access.signed_in(request))
     if found:
+        assignments.raters_add(evaluation=evaluation, users=found, by=access.signed_in(request))
         names = ", ".join(user.username for user in found)
         messages.success(request, _("Raters added: %(names)s") % {"names": names})
     return redirect("people:detail", slug, pk)

@@ -228,7 +228,7 @@ def _cost_stat(cost: Mapping[str, Any]) -> list[Stat]:
         return [Stat(_("Cost"), f"{cost['money']:,.2f} {cost['currency']}", said)]
     requests = ngettext("%(n)s request", "%(n)s requests", cost["requests"]) % {"n": number(cost["requests"])}
     return [
-        Stat(_("Duration"), duration(cost["wall_seconds"]), f"{requests}, {said}" if tokens else requests)
+        Stat(_("Duration"), duration(cost["wall_seconds"]), f"{requests} · {said}" if tokens else requests)
     ]
 
 

@@ -267,7 +267,7 @@ def test_a_csvs_header_with_a_finding_is_no_bad_row(as_alice: Client, upload: Up
     assert "did you mean “prompt”?" in text
     assert "rows/?line=1" not in text
     listed = as_alice.get(address(version) + "findings/csv.header/").content.decode()
-    assert "The rows concerned" not in listed
+    assert "Affected rows" not in listed
     rows = list(csv.reader(io.StringIO(download(as_alice, version, "bad-rows/").decode())))
     assert [row[1:] for row in rows] == [["promt", "response", "note"], ["1", "2", "3"], ["4", "5", "6"]]
 

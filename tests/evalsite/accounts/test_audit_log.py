@@ -86,3 +86,13 @@ def test_more_entries_cost_no_more_questions(
     client = client_of(adam)
     with django_assert_max_num_queries(11):
         assert client.get(LOG).status_code == 200
+
+
+def test_somebody_called_like_a_role_keeps_the_name(
+    client_of: ClientOf, adam: User, project: Project
+) -> None:
+    record(Action.RATER_ADDED, project=project, by=adam, rater="admin")
+    record(Action.MEMBER_ADDED, project=project, by=adam, roles=["admin", "rater"])
+    roles, rater = client_of(adam).get(LOG).context["page"].lines
+    assert rater.details == [("rater", "admin")]
+    assert roles.details == [("Roles", "administrator, rater")]

@@ -72,7 +72,7 @@ def test_a_form_with_errors_does_not_send_secrets_back(
     client_of: ClientOf, adam: User, project: Project
 ) -> None:
     secrets = {"key": KEY, "headers": "X-Team: hidden-header-value", "proxy": "http://u:proxy-password@h:1"}
-    page = client_of(adam).post(ENDPOINTS + "new/", {**FORM, **secrets, "name": ""})
+    page = client_of(adam).post(ENDPOINTS + "new/", {**FORM, **secrets, "model": ""})
     assert page.status_code == 422
     assert not [secret for secret in SECRETS if secret in page.text]
 
@@ -358,3 +358,8 @@ def test_a_stored_key_is_not_sent_to_another_server(
 def test_a_trial_of_an_unfinished_form_says_what_is_missing(adam: User, client_of: ClientOf) -> None:
     page = client_of(adam).post(ENDPOINTS + "try/", FORM | {"url": ""})
     assert "Address: This field is required." in page.text
+
+
+def test_an_endpoint_without_a_name_is_called_by_its_model(adam: User, client_of: ClientOf) -> None:
+    client_of(adam).post(ENDPOINTS + "new/", FORM | {"name": ""})
+    assert Endpoint.objects.get().name == FORM["model"]

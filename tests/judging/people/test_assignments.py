@@ -11,7 +11,7 @@ from django.test import Client
 
 from evalsite.accounts.models import Project, User
 from judging.people import assignments, ratings, selectors
-from judging.people.assignments import rater_add
+from judging.people.assignments import raters_add
 from judging.people.gold import gold_add, gold_of_item
 from judging.people.models import Assignment, AssignmentState, Evaluation
 from tests.conftest import ClientOf
@@ -51,7 +51,7 @@ def test_raters_share_what_is_left(project: Project, rita: User, ravi: User) -> 
 def test_who_joins_later_gets_a_share_of_what_another_holds(project: Project, rita: User, ravi: User) -> None:
     evaluation = make_evaluation(project, [rita], rows=8)
     before = fill(evaluation, rita)
-    rater_add(evaluation=evaluation, user=ravi)
+    raters_add(evaluation=evaluation, users=[ravi])
     assert fill(evaluation, rita, before) == before[:4]
     assert len(fill(evaluation, ravi)) == 4
 
@@ -60,7 +60,7 @@ def test_an_item_with_a_draft_is_not_taken_for_a_share(project: Project, rita: U
     evaluation = make_evaluation(project, [rita], rows=4)
     last = Assignment.objects.get(pk=fill(evaluation, rita)[-1])
     ratings.draft_save(assignment=last, values={}, comment="half a thought")
-    rater_add(evaluation=evaluation, user=ravi)
+    raters_add(evaluation=evaluation, users=[ravi])
     assert last.pk in fill(evaluation, rita)
 
 
@@ -155,7 +155,7 @@ def test_the_script_hears_what_is_still_held_and_until_when(
     have = ",".join(str(item["id"]) for item in first["items"])
     second = client.get(address, {"have": have}).json()
     assert (len(second["items"]), second["more"], sorted(second["held"])) == (3, False, held(rita))
-    rater_add(evaluation=evaluation, user=ravi)
+    raters_add(evaluation=evaluation, users=[ravi])
     assert len(client.get(address, {"have": have}).json()["held"]) == 4
 
 

@@ -56,7 +56,7 @@ def step(evaluation: Evaluation, user: User, what: str, by: User) -> None:
     elif what == "leave" and rater:
         assignments.rater_leave(rater=rater, by=by)
     elif what == "join":
-        assignments.rater_add(evaluation=evaluation, user=user, by=by)
+        assignments.raters_add(evaluation=evaluation, users=[user], by=by)
     elif what in ("close", "reopen"):
         (organise.evaluation_close if what == "close" else organise.evaluation_reopen)(
             evaluation=evaluation, by=by

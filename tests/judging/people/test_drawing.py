@@ -1,4 +1,4 @@
-"""What drawing the rows of an evaluation reads: it holds SQLite's only write lock meanwhile."""
+"""What making an evaluation asks of the database: it holds SQLite's only write lock meanwhile."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from evalsite.accounts.models import Project
-from judging.people.models import Scheme
+from evalsite.accounts.models import Project, Role, User
+from evalsite.models import AuditEntry
+from judging.people.assignments import rater_leave, raters_add
+from judging.people.models import EvaluationRater, Scheme
 from judging.people.sampling import ItemChoice, gather
+from tests.conftest import member
+from tests.judging.people.make import make_evaluation
 from tests.make import a_version
 
 pytestmark = pytest.mark.django_db
@@ -22,3 +26,30 @@ def test_only_the_texts_of_drawn_rows_are_read(project: Project) -> None:
     (texts,) = [one["sql"] for one in asked if '"datasets_row"."raw"' in one["sql"]]
     assert texts.partition(" IN (")[2].count(",") == 1
     assert gathered.rows == 2
+
+
+def test_twenty_raters_cost_no_more_queries_than_two(project: Project) -> None:
+    version = a_version(project, rows=3)
+    raters = [member(f"rater{number}", project, Role.RATER) for number in range(20)]
+    with CaptureQueriesContext(connection) as for_two:
+        make_evaluation(project, raters[:2], version=version)
+    with CaptureQueriesContext(connection) as for_twenty:
+        evaluation = make_evaluation(project, raters, version=version)
+    assert len(for_twenty) == len(for_two)
+    assert EvaluationRater.objects.filter(evaluation=evaluation).count() == 20
+
+
+def test_raters_are_numbered_in_order_and_each_is_in_the_log_once(project: Project, adam: User) -> None:
+    ravi, rita, rosa = (member(name, project, Role.RATER) for name in ("ravi", "rita", "rosa"))
+    evaluation = make_evaluation(project, [ravi])
+    rater_leave(rater=evaluation.raters.get(), by=adam)
+    raters_add(evaluation=evaluation, users=[rita, ravi, rosa], by=adam)
+    raters_add(evaluation=evaluation, users=[rosa], by=adam)
+    there = evaluation.raters.filter(left_at=None).order_by("pk")
+    assert list(there.values_list("pseudonym", "user__username")) == [
+        ("R1", "ravi"),
+        ("R2", "rita"),
+        ("R3", "rosa"),
+    ]
+    log = AuditEntry.objects.filter(action="rater.added", actor=adam.pk).order_by("pk")
+    assert [entry.detail["rater"] for entry in log] == ["rita", "ravi", "rosa"]

@@ -185,7 +185,7 @@ def test_a_leaver_keeps_the_verdicts_and_gives_the_rest_back(
     one, other = assignments.claim(evaluation=evaluation, user=rita)
     give(one, "A=B")
     assignments.rater_leave(rater=evaluation.raters.get(), by=alice)
-    assignments.rater_add(evaluation=evaluation, user=ravi, by=alice)
+    assignments.raters_add(evaluation=evaluation, users=[ravi], by=alice)
     assert [held.item for held in assignments.claim(evaluation=evaluation, user=ravi)] == [other.item]
     assert Rating.objects.count() == 1
 
