@@ -25,7 +25,7 @@ from datasets.core.answer_file import (
     prompt_hash,
 )
 from datasets.core.findings import Finding, FindingLog, printable
-from datasets.core.formats import Format, structural_keys
+from datasets.core.formats import LEGACY, Format, structural_keys
 from datasets.core.limits import Limits
 from datasets.core.reader import read
 from datasets.core.rows import RawRow
@@ -165,18 +165,14 @@ class _Passes:
         self.done = 0
         self.before = 0
 
-    def further(self, read: int) -> None:
-        self.done += read
+    def at(self, done: int, _all: int = 0) -> None:
+        """How many bytes of this pass's file were read."""
+        self.done = done
         if self.progress:
-            self.progress(min(self.done, self.all), self.all)
-
-    def at(self, done: int, _all: int) -> None:
-        """For a reader that says how far it is in its own file."""
-        self.further(done - self.before)
-        self.before = done
+            self.progress(min(self.before + done, self.all), self.all)
 
     def next_pass(self) -> None:
-        self.before = 0
+        self.before, self.done = self.before + self.done, 0
 
 
 class _Attaching:
@@ -212,7 +208,7 @@ class _Attaching:
     def _take_answers(self) -> None:
         log = FindingLog(kept_per_code=100)
         batch: list[tuple[Any, ...]] = []
-        for given in self._given(self.steps.further):
+        for given in self._given(self.steps.at):
             self.report.lines += 1
             log.add_all(given.findings)
             batch += self._entries(given)
@@ -408,7 +404,7 @@ def merged(row: RawRow, fmt: Format, added: list[tuple[str, str]]) -> bytes | No
     """
     if not row.valid:
         return None if fmt == "legacy_csv" else row.source.rstrip(b"\r\n")
-    legacy = fmt in ("legacy_jsonl", "legacy_csv")
+    legacy = fmt in LEGACY
     if not added and not legacy:
         return row.json.strip()
     top = _decode_top(row.json)

@@ -1,6 +1,6 @@
 """The lines of an upload of JSON: each a row that is examined, or together objects that are only described."""
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from datasets.core.csv_reader import broken_byte
@@ -83,12 +83,12 @@ class JsonlReader:
         # Reused while it is empty: nearly all rows have no findings, and a new one for each would cost a tenth.
         self._nothing = RowFindings(state.log.full)
 
-    def through(self, blocks: Iterator[Block]) -> Generator[Part, None, Finding | None]:
-        """Takes all blocks and gives each one's rows; what stopped it before their end.
+    def through(self, blocks: Iterator[Block]) -> Iterator[Part]:
+        """Takes all blocks and gives each one's rows.
 
-        Raises Surprise, only with a watch.
+        Raises Unreadable after the rows that could be read; with a watch also Surprise.
         """
-        stopped = None
+        stopped: Unreadable | None = None
         kept: list[NewRow] = []
         try:
             for block in blocks:
@@ -96,12 +96,13 @@ class JsonlReader:
                 yield kept, len(block.text)
                 kept = []
         except Unreadable as trouble:
-            stopped = trouble.found
+            stopped = trouble
         if self._watch:
             self._watch.rows += self._votes.total()
             self._watch.votes.update(self._votes)
         yield kept, 0
-        return stopped
+        if stopped:
+            raise stopped
 
     def _rows(self, block: Block) -> Iterator[NewRow]:
         if block.text.isspace() and not block.oversized:

@@ -13,7 +13,7 @@ from django.db.models import Exists, F, Max, OuterRef, QuerySet
 from django.utils.translation import gettext as _
 
 from datasets import uploads
-from datasets.core.csv_reader import CsvTable
+from datasets.core.csv_reader import CsvTable, records_in
 from datasets.core.decode import Upload
 from datasets.core.findings import Finding
 from datasets.core.formats import FORMATS
@@ -24,7 +24,6 @@ from datasets.core.row_edit import (
     blank_like,
     findings_in,
     one_line,
-    records_in,
     replaced,
 )
 from datasets.importing.worker import Progress, read_version
@@ -301,18 +300,9 @@ def write_file(version: Version, owner: str, progress: Progress) -> None:
     assert version.parent is not None  # only versions with a parent have edits
     parent = files.local(version.parent.stored_as, lambda: progress(0.0))
     with repair.work_folder(version) as made:
-        upload = Upload(parent, uploads.limits_of_kept())
-        try:
-            parts = replaced(
-                upload,
-                encoding_of(version.parent),
-                _replacements(version),
-                lambda share: progress(share * 0.9),
-            )
-            with made.open("wb") as file:
-                file.writelines(parts)
-        finally:
-            upload.close()
+        with Upload(parent, uploads.limits_of_kept()) as upload, made.open("wb") as file:
+            encoding, edits = encoding_of(version.parent), _replacements(version)
+            file.writelines(replaced(upload, encoding, edits, lambda share: progress(share * 0.9)))
         repair.take_file(version, owner, made, progress)
 
 
