@@ -13,7 +13,7 @@ from datasets.core.csv_reader import CsvRecord, CsvTable, broken_byte, records_i
 from datasets.core.decode import STUB
 from datasets.core.findings import CODES, Param
 from datasets.core.findings import Finding as Found
-from datasets.core.formats import FORMATS, Format
+from datasets.core.formats import Format, format_called
 from datasets.core.line_set import BLOCK, lines_in
 from datasets.core.lines import bytes_at
 from datasets.core.reader import KEPT_PER_CODE
@@ -103,7 +103,7 @@ def _beyond(row: Row) -> dict[str, Param]:
 
 def _check_of(version: Version, table: CsvTable | None, codes: dict[int, set[str]]) -> Check:
     """Another look at a row; at nothing where the table does not hold it as it was met."""
-    fmt = next((name for name in FORMATS if name == version.format), None)
+    fmt = format_called(version.format)
     not_as_met = _NOT_AS_MET_IN_CSV if fmt == "legacy_csv" else NOT_AS_MET
 
     def check(row: Row) -> list[Found]:
