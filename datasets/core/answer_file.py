@@ -17,13 +17,13 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from datasets.core.csv_reader import broken_byte
 from datasets.core.decode import Unreadable, Upload, blocks
 from datasets.core.detect import detect
-from datasets.core.findings import CODES, Finding
+from datasets.core.findings import CODES, Finding, not_utf8, too_large, too_many_values
 from datasets.core.formats import LEGACY, Format
 from datasets.core.json_errors import parse
 from datasets.core.json_nodes import Node
 from datasets.core.limits import Limits, holds_more_values
 from datasets.core.reader import read
-from datasets.core.row_decoder import UNDECODED, decoded, findings_of, not_utf8, too_large, too_many_values
+from datasets.core.row_decoder import UNDECODED, decoded, findings_of
 from datasets.core.rules import RowFindings, check_row
 from datasets.core.variables import before_question, has_earlier_answers, messages_of
 

@@ -12,10 +12,9 @@ from itertools import islice
 import msgspec
 
 from datasets.core.decode import Block
-from datasets.core.findings import Finding, finding
+from datasets.core.findings import Finding, finding, not_utf8, too_large, too_many_values
 from datasets.core.formats import LEGACY_COLUMNS
 from datasets.core.limits import Limits
-from datasets.core.row_decoder import not_utf8, too_large, too_many_values
 from datasets.core.spelling import near_miss
 
 

@@ -11,13 +11,13 @@ from typing import Literal
 
 from datasets.core.csv_reader import CsvRecord, CsvTable, csv_record, records_in
 from datasets.core.decode import Encoding, Unreadable, Upload, utf8_chunks
-from datasets.core.findings import Finding
+from datasets.core.findings import Finding, too_large, too_many_values
 from datasets.core.formats import Format
 from datasets.core.json_errors import JsonProblem, child_path, parse
 from datasets.core.json_nodes import Node
 from datasets.core.limits import Limits, holds_more_values
 from datasets.core.repair.models import Edit, edited
-from datasets.core.row_decoder import findings_of, too_large, too_many_values
+from datasets.core.row_decoder import findings_of
 
 MOST_FIELDS = 200
 _OPENED = frozenset({"messages", "conversation", "model_outputs", "responses", "content"})

@@ -27,7 +27,7 @@ from datasets.core.row_edit import (
 )
 from datasets.importing.worker import Progress
 from datasets.models import Dataset, Row, RowEdit, Version, VersionState
-from datasets.selectors import encoding_of
+from datasets.selectors import encoding_of, line_after
 from datasets.services import version_add
 from datasets.versions import invalid_rows, repair
 from datasets.versions.row_findings import codes_at
@@ -97,8 +97,7 @@ def standing(version: Version, line: int) -> Standing:
         raise ValidationError(too_long)
     table, until = _table(version), line + 1
     if table:
-        following = rows.filter(line__gt=line).order_by("line").values_list("line", flat=True).first()
-        until = following or line + limits.row_bytes
+        until = line_after(version, line) or line + limits.row_bytes
     text = lines_at(version.path, encoding_of(version), line, until, limits).replace("\0", "\ufffd")
     record = records_in(text, line)[0] if table else None
     if len(text) > LONGEST:

@@ -16,14 +16,14 @@ import msgspec
 
 from datasets.core.decode import Block, Unreadable, Upload, blocks, utf8_chunks
 from datasets.core.detect import Detection, detect
-from datasets.core.findings import CODES
+from datasets.core.findings import CODES, too_large
 from datasets.core.formats import model_key
 from datasets.core.limits import Limits
-from datasets.core.pretty_json import Broken, Objects, Passed, PrintedValue, with_unended_comment
+from datasets.core.pretty_json import Broken, Passed, PrintedValue, objects_in, with_unended_comment
 from datasets.core.repair.models import merged, renamed, with_roles
 from datasets.core.repair.python_literal import as_json
 from datasets.core.repair.text import CommaStripper, CommentStripper, without_comment
-from datasets.core.row_decoder import UNDECODED, is_json, too_large
+from datasets.core.row_decoder import UNDECODED, is_json
 from datasets.core.rules import RowFindings, check_row
 from datasets.core.stats import models_of
 
@@ -244,22 +244,11 @@ def _to_jsonl(upload: Upload, seen: Detection, unended_comment: int | None) -> I
     if seen.shape != "spread":
         yield from _as_it_is(upload)
         return
-
-    def written(found: PrintedValue | Broken | Passed, line: str) -> bytes:
-        text = _on_one_line(found, line) + "\n" if isinstance(found, PrintedValue) else broken.take(found)
-        return text.encode("utf-8", "surrogateescape")
-
-    objects = Objects(upload.limits.row_bytes, unended_comment)
     broken = _OneLine(upload.limits.row_bytes // 2)
-    number, line = 0, ""
-    decoded = (raw.decode("utf-8", "surrogateescape") for raw in _lines(upload, seen))
-    for number, line in enumerate(decoded, 1):
-        for found in objects.feed(number, line):
-            yield written(found, line)
-        if objects.too_large:
-            raise Unreadable(too_large(objects.start, upload.limits))
-    for found in objects.end(number, line):
-        yield written(found, line)
+    lines = (raw.decode("utf-8", "surrogateescape") for raw in _lines(upload, seen))
+    for line, found in objects_in(enumerate(lines, 1), upload.limits, unended_comment):
+        text = _on_one_line(found, line) + "\n" if isinstance(found, PrintedValue) else broken.take(found)
+        yield text.encode("utf-8", "surrogateescape")
     yield broken.take(Passed("", ended=True)).encode()
 
 
