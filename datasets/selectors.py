@@ -130,6 +130,12 @@ def previous_row(version: Version, line: int) -> Row | None:
     return _of(version, row) if row else None
 
 
+def line_after(version: Version, line: int, **only: bool) -> int | None:
+    """Where the next row stands; with a field only one that has it so."""
+    rows = Row.objects.filter(version=version, line__gt=line, **only).order_by("line")
+    return rows.values_list("line", flat=True).first()
+
+
 def random_row(version: Version) -> Row | None:
     """A valid row; lines are drawn, so that a row after a gap is a little likelier."""
     lines = Row.objects.filter(version=version).order_by("line").values_list("line", flat=True)

@@ -90,20 +90,26 @@ def version_create(
     parts: Sequence[dict[str, Any]] = (),
 ) -> Version:
     """A version of a file that is kept, which a worker is to read; `parts` are the files it was joined from."""
-    dataset = dataset_named(project, name.strip()[:200] or uploads.name_from(file_name), user)
-    version = Version.objects.create(
-        dataset=dataset,
-        number=next_number(dataset),
+    version = Version(
+        dataset=dataset_named(project, name.strip()[:200] or uploads.name_from(file_name), user),
         file_name=file_name,
         stored_as=stored.stored_as,
         size=stored.size,
         sha256=stored.sha256,
         parts=list(parts),
         chosen_format=chosen_format,
-        created_by=user,
     )
     joined = {"parts": [part["name"] for part in parts]} if parts else {}
-    record_version(Action.DATASET_UPLOADED, version, by=user, file=file_name, bytes=stored.size, **joined)
+    return version_add(version, Action.DATASET_UPLOADED, user, file=file_name, bytes=stored.size, **joined)
+
+
+@transaction.atomic
+def version_add(version: Version, action: Action, user: User | None, **detail: Any) -> Version:
+    """Number and save a new version and have a worker read it; the audit log has the action with its detail."""
+    version.number = next_number(version.dataset)
+    version.created_by = user
+    version.save(force_insert=True)
+    record_version(action, version, by=user, **detail)
     workers.wake(read_version, version_id=version.pk)
     return version
 
@@ -131,9 +137,8 @@ def next_number(dataset: Dataset) -> int:
 @transaction.atomic
 def version_read_as(*, version: Version, chosen_format: str, user: User | None) -> Version:
     """A further version from the same bytes, read as `chosen_format` ("" detects it again)."""
-    made = Version.objects.create(
+    made = Version(
         dataset=version.dataset,
-        number=next_number(version.dataset),
         origin="format",
         parent=version,
         file_name=version.file_name,
@@ -142,11 +147,8 @@ def version_read_as(*, version: Version, chosen_format: str, user: User | None) 
         sha256=version.sha256,
         parts=version.parts,
         chosen_format=chosen_format,
-        created_by=user,
     )
-    record_version(Action.DATASET_READ_AS, made, by=user, format=chosen_format or "auto")
-    workers.wake(read_version, version_id=made.pk)
-    return made
+    return version_add(made, Action.DATASET_READ_AS, user, format=chosen_format or "auto")
 
 
 @transaction.atomic

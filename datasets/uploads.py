@@ -74,12 +74,12 @@ def store(file: Incoming, most: int | None = None) -> Stored:
     Raises ValidationError with a sentence if it cannot be kept.
     """
     folder = Path(settings.DATA_DIR) / FOLDER
-    name = uuid.uuid4().hex
-    part = folder / f".{name}.part"
+    stored_as = new_name()
+    part = folder / f".{Path(stored_as).name}.part"
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
         size, sha256 = _copy(file, part, limit_bytes() if most is None else most)
-        files.put(part, f"{FOLDER}/{name}")
+        files.put(part, stored_as)
     except StorageUnreachable:
         log.exception("An upload could not be kept.")
         raise ValidationError(
@@ -99,7 +99,12 @@ def store(file: Incoming, most: int | None = None) -> Stored:
         raise
     finally:
         part.unlink(missing_ok=True)
-    return Stored(f"{FOLDER}/{name}", size, sha256)
+    return Stored(stored_as, size, sha256)
+
+
+def new_name() -> str:
+    """A name that no stored file has."""
+    return f"{FOLDER}/{uuid.uuid4().hex}"
 
 
 def too_large_sentence() -> str:

@@ -15,15 +15,15 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from datasets.core.csv_reader import broken_byte
-from datasets.core.decode import Unreadable, Upload, blocks, utf8_chunks
+from datasets.core.decode import Unreadable, Upload, blocks
 from datasets.core.detect import detect
-from datasets.core.findings import CODES, Finding
-from datasets.core.formats import Format
+from datasets.core.findings import CODES, Finding, not_utf8, too_large, too_many_values
+from datasets.core.formats import LEGACY, Format
 from datasets.core.json_errors import parse
 from datasets.core.json_nodes import Node
 from datasets.core.limits import Limits, holds_more_values
-from datasets.core.reader import UploadReading, read
-from datasets.core.row_decoder import UNDECODED, decoded, findings_of, not_utf8, too_large, too_many_values
+from datasets.core.reader import read
+from datasets.core.row_decoder import UNDECODED, decoded, findings_of
 from datasets.core.rules import RowFindings, check_row
 from datasets.core.variables import before_question, has_earlier_answers, messages_of
 
@@ -75,7 +75,7 @@ class Given:
     @property
     def error(self) -> Finding | None:
         """The first error on this line."""
-        return next((one for one in self.findings if CODES[one.code].severity == "error"), None)
+        return next((one for one in self.findings if one.severity == "error"), None)
 
 
 class _AnswerLine(Struct):
@@ -133,28 +133,28 @@ def given_lines(
     limits: Limits,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[Given]:
-    """The lines of an answers file, without blank ones. Raises OSError, NoAnswers, ModelNameWanted."""
-    upload = Upload(path, limits)
-    try:
+    """The lines of an answers file, without blank ones. Raises OSError, NoAnswers, ModelNameWanted.
+
+    `progress` gets the number of bytes read so far; of a legacy file, which is read twice, as of one pass.
+    """
+    with Upload(path, limits) as upload:
         seen = detect(upload)
         if seen.shape in ("spread", "none"):
-            raise NoAnswers(tuple(one for one in seen.findings if CODES[one.code].severity == "error"))
-        if seen.format in ("legacy_jsonl", "legacy_csv"):
+            raise NoAnswers(tuple(one for one in seen.findings if one.severity == "error"))
+        if seen.format in LEGACY:
             yield from _legacy(path, seen.format, model_name, match_by, limits, progress)
             return
-        encoding = seen.encoding or "utf-8"
-        for block in blocks(utf8_chunks(upload, encoding, progress), limits.row_bytes):
-            for number, line, row in decoded(block, limits.row_values):
-                if number in block.oversized:
-                    yield _refused(number, line, too_large(number, limits))
-                elif row is None and holds_more_values(line, limits.row_values):
-                    yield _refused(number, line, too_many_values(number, limits))
-                elif line.strip():
-                    yield _given(number, line, row, match_by)
-    except Unreadable as stopped:
-        raise NoAnswers((stopped.found,)) from None
-    finally:
-        upload.close()
+        try:
+            for block in blocks(upload, seen.encoding, progress):
+                for number, line, row in decoded(block, limits.row_values):
+                    if number in block.oversized:
+                        yield _refused(number, line, too_large(number, limits))
+                    elif row is None and holds_more_values(line, limits.row_values):
+                        yield _refused(number, line, too_many_values(number, limits))
+                    elif line.strip():
+                        yield _given(number, line, row, match_by)
+        except Unreadable as stopped:
+            raise NoAnswers((stopped.found,)) from None
 
 
 def _legacy(
@@ -167,15 +167,12 @@ def _legacy(
 ) -> Iterator[Given]:
     if not model_name.strip():
         raise ModelNameWanted
-    reported = [0]
 
     def advance(done: int, _all: int) -> None:
         if progress:
-            progress(done - reported[0])
-        reported[0] = done
+            progress(done)
 
-    reading: UploadReading = read(path, format=fmt, limits=limits, progress=advance, digest=False)
-    with reading:
+    with read(path, format=fmt, limits=limits, progress=advance, digest=False) as reading:
         for row in reading:
             if not row.valid:
                 yield Given(row.line, row.raw)

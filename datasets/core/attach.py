@@ -25,7 +25,7 @@ from datasets.core.answer_file import (
     prompt_hash,
 )
 from datasets.core.findings import Finding, FindingLog, printable
-from datasets.core.formats import Format, structural_keys
+from datasets.core.formats import LEGACY, Format, structural_keys
 from datasets.core.limits import Limits
 from datasets.core.reader import read
 from datasets.core.rows import RawRow
@@ -50,6 +50,7 @@ _ENTRY = (
     "INSERT INTO entry (line, kind, key, model, responses, problem, asked, earlier) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
+_NOT_CARRIED = "INSERT INTO entry (line, problem, responses) VALUES (?, 'row_not_carried', ?)"
 _KINDS = "SELECT kind FROM entry UNION SELECT 'asked' FROM entry WHERE asked IS NOT NULL"
 # How many rows have the key, and the first of them.
 _FIND = """
@@ -72,7 +73,6 @@ _JUDGE = (
          SELECT MIN(number) FROM entry AS first
          WHERE first.problem IS NULL AND first.target = entry.target AND first.model = entry.model)""",
 )
-_BATCH = 1000
 PROBLEMS = (
     "no_key",
     "unknown_id",
@@ -165,18 +165,14 @@ class _Passes:
         self.done = 0
         self.before = 0
 
-    def further(self, read: int) -> None:
-        self.done += read
+    def at(self, done: int, _all: int = 0) -> None:
+        """How many bytes of this pass's file were read."""
+        self.done = done
         if self.progress:
-            self.progress(min(self.done, self.all), self.all)
-
-    def at(self, done: int, _all: int) -> None:
-        """For a reader that says how far it is in its own file."""
-        self.further(done - self.before)
-        self.before = done
+            self.progress(min(self.before + done, self.all), self.all)
 
     def next_pass(self) -> None:
-        self.before = 0
+        self.before, self.done = self.before + self.done, 0
 
 
 class _Attaching:
@@ -211,44 +207,24 @@ class _Attaching:
 
     def _take_answers(self) -> None:
         log = FindingLog(kept_per_code=100)
-        batch: list[tuple[Any, ...]] = []
-        for given in self._given(self.steps.further):
+        for given in self._given(self.steps.at):
             self.report.lines += 1
             log.add_all(given.findings)
-            batch += self._entries(given)
-            if len(batch) >= _BATCH:
-                self._insert(_ENTRY, batch)
-        self._insert(_ENTRY, batch)
+            self.database.executemany(_ENTRY, self._entries(given))
         self.report.counts, self.report.findings = dict(log.counts), log.in_order()
 
     def _entries(self, given: Given) -> list[tuple[Any, ...]]:
         if not given.answers:
             return [(given.line, None, None, None, None, "bad_line", None, None)]
         key, problem = (given.key, None) if given.key else (Key("line", 0), "no_key")
-        return [
-            (
-                given.line,
-                key.kind,
-                key.value,
-                self._model(name),
-                responses,
-                problem,
-                given.asked,
-                given.earlier,
-            )
-            for name, responses in given.answers
-        ]
+        found, turns = (given.line, key.kind, key.value), (problem, given.asked, given.earlier)
+        return [(*found, self._model(name), responses, *turns) for name, responses in given.answers]
 
     def _model(self, name: str) -> int:
-        known = self.models.get(name)
-        if known is None:
-            known = self.models[name] = len(self.names)
+        if name not in self.models:
+            self.models[name] = len(self.names)
             self.names.append(name)
-        return known
-
-    def _insert(self, statement: str, batch: list[tuple[Any, ...]]) -> None:
-        self.database.executemany(statement, batch)
-        batch.clear()
+        return self.models[name]
 
     def _rows(self) -> Iterator[RawRow]:
         self.steps.next_pass()
@@ -260,19 +236,14 @@ class _Attaching:
 
     def _take_rows(self) -> None:
         kinds = {kind for (kind,) in self.database.execute(_KINDS)}
-        rows: list[tuple[Any, ...]] = []
-        has: list[tuple[Any, ...]] = []
         for row in self._rows():
             self.report.rows += 1
             self.report.good_rows += row.valid
-            rows.append((row.line, row.valid, *self._keys(row, kinds)))
+            base = (row.line, row.valid, *self._keys(row, kinds))
+            self.database.execute("INSERT INTO base VALUES (?, ?, ?, ?, ?)", base)
             names = {name for name, _, _ in row.responses}
-            has += [(row.line, self.models[name]) for name in names if name in self.models]
-            if len(rows) >= _BATCH:
-                self._insert("INSERT INTO base VALUES (?, ?, ?, ?, ?)", rows)
-                self._insert("INSERT INTO has VALUES (?, ?)", has)
-        self._insert("INSERT INTO base VALUES (?, ?, ?, ?, ?)", rows)
-        self._insert("INSERT INTO has VALUES (?, ?)", has)
+            has = [(row.line, self.models[name]) for name in names if name in self.models]
+            self.database.executemany("INSERT INTO has VALUES (?, ?)", has)
 
     def _keys(self, row: RawRow, kinds: set[str]) -> tuple[int | None, int | None, int | None]:
         """The row's id, prompt and what is asked in it as hashes, as far as the answers ask for them."""
@@ -311,7 +282,7 @@ class _Attaching:
                 added = self._with_own_turns(row, given) if given else []
                 written = merged(row, self.work.format, added)
                 if written is None:
-                    self._not_carried(row)
+                    self.database.execute(_NOT_CARRIED, [row.line, row.raw])
                     continue
                 file.write(written + b"\n")
                 self._note(row, added)
@@ -331,12 +302,6 @@ class _Attaching:
             added.append((name, responses))
         return added
 
-    def _not_carried(self, row: RawRow) -> None:
-        self.database.execute(
-            "INSERT INTO entry (line, problem, responses) VALUES (?, 'row_not_carried', ?)",
-            [row.line, row.raw],
-        )
-
     def _note(self, row: RawRow, added: list[tuple[str, str]]) -> None:
         if row.valid and not added and (self.work.format != "judge_only"):
             self.report.unanswered += 1
@@ -351,8 +316,7 @@ class _Attaching:
     def _write_unmatched(self) -> None:
         """JSONL: the file's own lines that did not match, then rows that could not be carried over."""
         with self.work.unmatched.open("wb") as file:
-            for entry in self._unmatched():
-                file.write(msgspec.json.encode(entry) + b"\n")
+            file.writelines(msgspec.json.encode(entry) + b"\n" for entry in self._unmatched())
 
     def _unmatched(self) -> Iterator[dict[str, Any]]:
         waiting = self.database.execute(
@@ -408,7 +372,7 @@ def merged(row: RawRow, fmt: Format, added: list[tuple[str, str]]) -> bytes | No
     """
     if not row.valid:
         return None if fmt == "legacy_csv" else row.source.rstrip(b"\r\n")
-    legacy = fmt in ("legacy_jsonl", "legacy_csv")
+    legacy = fmt in LEGACY
     if not added and not legacy:
         return row.json.strip()
     top = _decode_top(row.json)

@@ -3,19 +3,19 @@
 The legacy CSV has a header that names `prompt`, `response` and optionally `system`, and one turn a record.
 """
 
+import csv
+import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 import msgspec
 
-from datasets.core.findings import Finding, finding
+from datasets.core.decode import Block
+from datasets.core.findings import Finding, finding, not_utf8, too_large, too_many_values
 from datasets.core.formats import LEGACY_COLUMNS
 from datasets.core.limits import Limits
-from datasets.core.row_decoder import not_utf8
-from datasets.core.rules import RowFindings
-from datasets.core.spelling import misspelt
+from datasets.core.spelling import near_miss
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,31 +100,42 @@ def open_quote(line: str, inside: bool) -> int | None:
         position = comma + 1
 
 
-def records(
-    lines: Iterable[tuple[int, bytes, bool]], row_bytes: int, row_values: int = Limits().row_values
-) -> Iterator[CsvRecord]:
-    """(number, bytes with line end, oversized) → records. Blank lines between records are skipped.
+def records(blocks: Iterable[Block], limits: Limits) -> Iterator[CsvRecord]:
+    """The records of some blocks of lines. Blank lines between records are skipped.
 
-    A record longer than `row_bytes` is read to its end but not kept; of one with more than `row_values` fields the text
-    is.
+    A record longer than a row may be is read to its end but not kept; of one with too many fields the text is.
     """
     building: _Building | None = None
-    for number, raw, oversized in lines:
-        if building is None:
-            if not raw.strip():
-                continue
-            building = _Building(number, row_bytes, row_values)
-        if building.add(number, raw, oversized):
-            yield building.record(ended=True)
-            building = None
+    for block in blocks:
+        for number, line in enumerate(block.lines, block.first):
+            if building is None:
+                if not line.strip():
+                    continue
+                building = _Building(number, limits)
+            if building.add(number, line + b"\n", number in block.oversized):
+                yield building.record()
+                building = None
     if building:
-        yield building.record(ended=False)
+        yield building.record()
+
+
+def records_in(text: str, line: int = 1) -> list[CsvRecord]:
+    """The records in a text that begins at `line`."""
+    source = text.encode("utf-8", "replace")
+    return list(records([Block(line, source.split(b"\n"), source)], Limits()))
+
+
+def csv_record(fields: Iterable[str]) -> str:
+    """The text of one record, without a line end."""
+    written = io.StringIO()
+    csv.writer(written).writerow(fields)  # with another line end it would not quote fields that hold this one
+    return written.getvalue().removesuffix("\r\n")
 
 
 class _Building:
-    def __init__(self, line: int, row_bytes: int, row_values: int) -> None:
-        self.line, self.left = line, row_bytes
-        self.most = row_values
+    def __init__(self, line: int, limits: Limits) -> None:
+        self.line, self.left = line, limits.row_bytes
+        self.most = limits.row_values
         self.raw = bytearray()
         self.quote: int | None = None
         self.oversized = False
@@ -148,10 +159,9 @@ class _Building:
             self.raw += raw
         return self.quote is None
 
-    def record(self, ended: bool) -> CsvRecord:
-        text = self.raw.decode("utf-8", "replace")
-        text = text.removesuffix("\n").removesuffix("\r")
-        quote = None if ended or self.quote is None else self.quote + 1
+    def record(self) -> CsvRecord:
+        text = self.raw.decode("utf-8", "replace").removesuffix("\n").removesuffix("\r")
+        quote = None if self.quote is None else self.quote + 1
         crowded = not self.oversized and _has_more_fields(text, self.most)
         fields = [] if self.oversized or crowded else split_fields(text)
         return CsvRecord(self.line, text, fields, quote, self.oversized, crowded, self.broken, self.more)
@@ -190,10 +200,9 @@ class CsvTable:
         met = ", ".join(self.names)
         for key in ("prompt", "response"):
             if key not in self.keys:
-                near = misspelt(self.names, key, LEGACY_COLUMNS)
-                params: dict[str, Any] = {"near": near, "meant": key} if near else {}
+                near = near_miss(self.names, key, LEGACY_COLUMNS)
                 yield finding(
-                    "csv.header", line=self.line, path=key, problem="missing", name=key, met=met, **params
+                    "csv.header", line=self.line, path=key, problem="missing", name=key, met=met, **near
                 )
         seen: set[str] = set()
         for number, (name, key) in enumerate(zip(self.names, self.keys, strict=True), 1):
@@ -205,18 +214,17 @@ class CsvTable:
                 yield finding("json.nul", line=self.line, path=name)
             seen.add(key)
 
-    def check(self, record: CsvRecord) -> RowFindings:
+    def check(self, record: CsvRecord) -> list[Finding]:
         """Everything found in one record; all of it with its line."""
-        found = RowFindings()
-        for one in text_findings(record):
-            found.put(one)
+        found = list(text_findings(record))
         if record.quote is not None or not self.keys:
             return found
         if len(record.fields) != len(self.keys):
-            found.put(finding("csv.columns", line=record.line, met=len(record.fields), wanted=len(self.keys)))
+            found.append(
+                finding("csv.columns", line=record.line, met=len(record.fields), wanted=len(self.keys))
+            )
         elif self.usable:
-            for one in self._text_findings(record):
-                found.put(one)
+            found += self._text_findings(record)
         return found
 
     def row(self, record: CsvRecord) -> dict[str, str]:
@@ -233,6 +241,15 @@ class CsvTable:
                 yield finding("json.nul", line=record.line, path=name)
             if key in ("prompt", "response") and not text.strip():
                 yield finding(f"{key}.blank", line=record.line, path=name)
+
+
+def refusal(record: CsvRecord, limits: Limits) -> Finding | None:
+    """Why a record, or the header, is not looked at, if it is not."""
+    if record.crowded:
+        return too_many_values(record.line, limits)
+    if record.oversized and record.quote is None:
+        return too_large(record.line, limits)
+    return None
 
 
 def text_findings(record: CsvRecord) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, Self
 
 from datasets.core.file_kinds import SNIFFED_BYTES, other_kind
 from datasets.core.findings import Finding, finding
@@ -16,6 +16,7 @@ from datasets.core.limits import MEBIBYTE, Limits
 
 Encoding = Literal["utf-8", "utf-8-sig", "utf-16", "gb18030"]
 Progress = Callable[[int], None]
+"""Called with the number of bytes of the file that were read so far."""
 
 CHUNK = 128 * 1024
 SLICE = 16 * 1024
@@ -59,6 +60,12 @@ class Upload:
         self._file.seek(0)
         self.gzipped = self._file.read(2) == _GZIP
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
     @property
     def _file(self) -> BinaryIO:
         """The open file; one that was given by its path is opened again where it was closed."""
@@ -77,10 +84,7 @@ class Upload:
     def sha256(self) -> str:
         """Of the original bytes."""
         self._file.seek(0)
-        digest = hashlib.sha256()
-        while chunk := self._file.read(CHUNK):
-            digest.update(chunk)
-        return digest.hexdigest()
+        return hashlib.file_digest(self._file, "sha256").hexdigest()  # type: ignore[arg-type]
 
     def chunks(self, progress: Progress | None = None) -> Iterator[bytes]:
         """The decompressed bytes; raises Unreadable at a cut gzip or beyond the limit, after what could be read."""
@@ -127,10 +131,12 @@ class Upload:
 
     def _raw(self, progress: Progress | None) -> Iterator[bytes]:
         self._file.seek(0)
+        done = 0
         while chunk := self._file.read(CHUNK):
             yield chunk
+            done += len(chunk)
             if progress:
-                progress(len(chunk))
+                progress(done)
 
     def _unzipped(self, progress: Progress | None) -> Iterator[bytes]:
         """Members one after the other, each step bounded, so that a bomb cannot unfold in memory."""
@@ -198,8 +204,13 @@ def _decodes(upload: Upload, encoding: str) -> bool:
     return True
 
 
-def utf8_chunks(upload: Upload, encoding: Encoding, progress: Progress | None = None) -> Iterator[bytes]:
-    """The upload in UTF-8 without byte order mark. Bytes that are no UTF-8 in a UTF-8 file pass unchanged."""
+def utf8_chunks(
+    upload: Upload, encoding: Encoding | None, progress: Progress | None = None
+) -> Iterator[bytes]:
+    """The upload in UTF-8 without byte order mark. Bytes that are no UTF-8 in a UTF-8 file pass unchanged.
+
+    An encoding that is not known is UTF-8.
+    """
     if encoding in ("utf-16", "gb18030"):
         yield from _transcoded(upload, encoding, progress)
         return
@@ -220,13 +231,13 @@ def _transcoded(upload: Upload, encoding: Encoding, progress: Progress | None) -
         yield b"\xff"
 
 
-def blocks(chunks: Iterator[bytes], row_bytes: int) -> Iterator[Block]:
-    """Whole lines, some hundred kilobytes at a time; only \\n ends a line."""
+def blocks(upload: Upload, encoding: Encoding | None, progress: Progress | None = None) -> Iterator[Block]:
+    """Whole lines in UTF-8, some hundred kilobytes at a time; only \\n ends a line."""
     _keep_freed_memory()
-    assembler = _Assembler(row_bytes)
+    assembler = _Assembler(upload.limits.row_bytes)
     stopped: Unreadable | None = None
     try:
-        for chunk in chunks:
+        for chunk in utf8_chunks(upload, encoding, progress):
             block = assembler.add(chunk)
             if block:
                 yield block

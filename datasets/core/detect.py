@@ -18,13 +18,12 @@ from datasets.core.decode import (
     blocks,
     encoding_of,
     marked_encoding,
-    utf8_chunks,
 )
 from datasets.core.findings import Finding, Param, finding
 from datasets.core.formats import FORMAT_KEYS, Format, FormatKeys
 from datasets.core.pretty_json import NotSpread, Splitter
 from datasets.core.row_decoder import UNDECODED, is_json
-from datasets.core.spelling import misspelt
+from datasets.core.spelling import near_miss
 
 Shape = Literal["jsonl", "spread", "csv", "none"]
 
@@ -125,7 +124,7 @@ def guess_from_beginning(upload: Upload, forced: Format | None = None) -> Detect
         return None
     encoding = marked_encoding(upload.head())
     try:
-        block = next(blocks(utf8_chunks(upload, encoding), upload.limits.row_bytes), None)
+        block = next(blocks(upload, encoding), None)
     except Unreadable:
         return None
     if block is None or forced == "legacy_csv" or (forced is None and _csv_header(block)):
@@ -141,7 +140,7 @@ def guess_from_beginning(upload: Upload, forced: Format | None = None) -> Detect
 
 def confirmed(detector: Detector, guess: Detection, forced: Format | None) -> Detection | None:
     """The detection that the whole file gives, if it is of the guessed shape and format."""
-    concluded = _concluded(detector, forced, guess.encoding or "utf-8", guess.findings)
+    concluded = _concluded(detector, forced, guess.encoding, guess.findings)
     same = (concluded.shape, concluded.format) == (guess.shape, guess.format)
     return concluded if same else None
 
@@ -168,7 +167,7 @@ def _looked(
     """What a pass over the lines sees until it is sure; whether it is CSV. `unended_comment`: see Splitter."""
     detector, is_csv = Detector(Splitter(keep=False, unended_comment=unended_comment)), forced == "legacy_csv"
     try:
-        for block in blocks(utf8_chunks(upload, encoding), upload.limits.row_bytes):
+        for block in blocks(upload, encoding):
             if not detector.rows and not is_csv:
                 is_csv = forced is None and _csv_header(block)
             if is_csv or detector.spread:
@@ -179,9 +178,7 @@ def _looked(
             for number, line in enumerate(block.lines, block.first):
                 observe(number, line, detector)
     except Unreadable as trouble:
-        detector.stopped = (
-            trouble.found,
-        )  # of a file with rows the reading proper says it, after those rows
+        detector.stopped = (trouble.found,)  # of a file with rows the reading proper says it, after those
     return detector, is_csv
 
 
@@ -238,7 +235,7 @@ def _feed(number: int, line: bytes, detector: Detector) -> None:
         except NotSpread:
             if (
                 not detector.failed
-            ):  # what fails first decides whether the file began with a value over several lines
+            ):  # what fails first decides if the file began with a value over several lines
                 detector.failed, detector.begun = True, _goes_on(splitter)
             continue
         ended_below = any(piece.lines > 1 for piece in pieces) or (splitter.spans_lines and not splitter.open)
@@ -260,7 +257,7 @@ def _begins_spread(detector: Detector) -> bool:
 
 
 def _concluded(
-    detector: Detector, forced: Format | None, encoding: Encoding, found: tuple[Finding, ...]
+    detector: Detector, forced: Format | None, encoding: Encoding | None, found: tuple[Finding, ...]
 ) -> Detection:
     if not detector.rows or (detector.rows == 1 and b"".join(detector.first.split()) == b"[]"):
         return Detection(
@@ -289,8 +286,7 @@ def _key_meant(line: bytes) -> dict[str, Any]:
         wanted: tuple[str, ...] = ("messages", "conversation")
     except UNDECODED:
         names, wanted = header_of(line.decode("utf-8", "replace")), ("prompt", "response")
-    near = ((misspelt(names, meant), meant) for meant in wanted)
-    return next(({"near": name, "meant": meant} for name, meant in near if name), {})
+    return next(filter(None, (near_miss(names, meant) for meant in wanted)), {})
 
 
 def _beginning(line: bytes) -> str:

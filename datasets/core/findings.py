@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from datasets.core.limits import Limits
 from datasets.core.line_set import Lines
 
 Severity = Literal["error", "warning"]
@@ -134,6 +135,22 @@ def finding(
     clean = {name: printable(value) if isinstance(value, str) else value for name, value in params.items()}
     shown = path if path is None else printable(path, LONGEST_PATH)
     return Finding(line, column, shown, code, kind.severity, repair or kind.repair, clean)
+
+
+def not_utf8(line: int, broken: tuple[int, str]) -> Finding:
+    """Of a text whose first broken byte is known: its column, and the byte as `0xFF`."""
+    column, met = broken
+    return finding("file.encoding", line=line, column=column, met=met)
+
+
+def too_large(line: int, limits: Limits) -> Finding:
+    """Of a row that is too long to be looked at."""
+    return finding("row.too_large", line=line, limit=limits.row_bytes)
+
+
+def too_many_values(line: int, limits: Limits) -> Finding:
+    """Of a row that is not looked at, as its values would take many times its bytes."""
+    return finding("row.too_large", line=line, limit=limits.row_values, of="values")
 
 
 def printable(text: str, limit: int = 1000) -> str:

@@ -28,6 +28,11 @@ def structural_keys(fmt: Format | None) -> frozenset[str]:
     return frozenset({*FORMAT_KEYS}.union(legacy.get(fmt, ())))
 
 
+def format_called(name: str) -> Format | None:
+    """The format of this name; None if that is none."""
+    return next((fmt for fmt in FORMATS if fmt == name), None)
+
+
 _SEPARATORS = re.compile(r"[\s\-_.]+")
 
 

@@ -6,12 +6,12 @@ Slow beside a library's decoder, so only rows with something to report come here
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from datasets.core.json_nodes import BLANK, Node, scanstring
+from datasets.core.json_nodes import BLANK, Node, Steps, scanstring
 
 MAX_DEPTH = 200
 
@@ -83,50 +83,27 @@ def child_path(parent: str, key: str) -> str:
     return f"{parent}[{quoted}]"
 
 
-def flaws(text: str, root: Node) -> Iterator[Flaw]:
-    """Every duplicate key, lone surrogate and NUL of a parsed text, in the order of the text."""
-    trail: list[str | int] = []
-    walks: list[Iterator[tuple[str | int, Node, Node | None]]] = []
-    yield from _node_flaws(text, root, trail)
-    walks.append(_children(root))
-    while walks:
-        step = next(walks[-1], None)
-        if step is None:
-            walks.pop()
-            if trail:
-                trail.pop()
-            continue
-        name, node, key = step
-        trail.append(name)
-        if key is not None:
-            yield from _text_flaws(text, key, trail)
-        yield from _node_flaws(text, node, trail)
-        walks.append(_children(node))
-
-
-def _children(node: Node) -> Iterator[tuple[str | int, Node, Node | None]]:
-    """(index or key's text, value, key) of everything right below."""
-    if node.type == "object":
-        for key, value in node.members():
-            yield key.value, value, key
-    else:
-        for index, item in enumerate(node.items()):
-            yield index, item, None
-
-
-def _node_flaws(text: str, node: Node, trail: list[str | int]) -> Iterator[Flaw]:
+def flaws(text: str, node: Node, trail: Steps = ()) -> Iterator[Flaw]:
+    """Every duplicate key, lone surrogate and NUL in a value of a parsed text, to which `trail` leads."""
     if node.type == "string":
         yield from _text_flaws(text, node, trail)
-        return
-    seen: set[str] = set()
-    for key, _ in node.members():
-        name = key.value
-        if name in seen:
-            yield Flaw("json.duplicate_key", key.column, path_of([*trail, name]), name)
-        seen.add(name)
+    elif node.type == "array":
+        for index, item in enumerate(node.items()):
+            yield from flaws(text, item, (*trail, index))
+    elif node.type == "object":
+        seen: set[str] = set()
+        for key, _ in node.members():
+            name = key.value
+            if name in seen:
+                yield Flaw("json.duplicate_key", key.column, path_of((*trail, name)), name)
+            seen.add(name)
+        for key, value in node.members():
+            below = (*trail, key.value)
+            yield from _text_flaws(text, key, below)
+            yield from flaws(text, value, below)
 
 
-def path_of(trail: Sequence[str | int]) -> str:
+def path_of(trail: Steps) -> str:
     """The steps as a reader sees them, like `messages[2].role`."""
     path = ""
     for step in trail:
@@ -134,7 +111,7 @@ def path_of(trail: Sequence[str | int]) -> str:
     return path
 
 
-def _text_flaws(text: str, node: Node, trail: list[str | int]) -> Iterator[Flaw]:
+def _text_flaws(text: str, node: Node, trail: Steps) -> Iterator[Flaw]:
     value = node.value
     lone = _LONE.search(value)
     if lone:

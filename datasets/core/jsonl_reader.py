@@ -1,17 +1,17 @@
 """The lines of an upload of JSON: each a row that is examined, or together objects that are only described."""
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from datasets.core.csv_reader import broken_byte
 from datasets.core.decode import Block, Unreadable
 from datasets.core.detect import Detection, Detector, Votes, observe
-from datasets.core.findings import Finding, FindingLog, finding
+from datasets.core.findings import Finding, FindingLog, finding, not_utf8, too_large, too_many_values
 from datasets.core.formats import FORMAT_KEYS, format_keys
 from datasets.core.limits import Limits, holds_more_values
-from datasets.core.pretty_json import Broken, Objects, Passed, PrintedValue
-from datasets.core.row_decoder import decoded, explain, not_utf8, too_large, too_many_values
-from datasets.core.rows import NewRow, Part, RawRow, cut
+from datasets.core.pretty_json import Broken, PrintedValue, objects_in
+from datasets.core.row_decoder import decoded, explain
+from datasets.core.rows import NewRow, Part, RawRow
 from datasets.core.rules import RowFindings, check_row, placed
 from datasets.core.stats import Stats
 
@@ -83,38 +83,35 @@ class JsonlReader:
         # Reused while it is empty: nearly all rows have no findings, and a new one for each would cost a tenth.
         self._nothing = RowFindings(state.log.full)
 
-    def through(self, blocks: Iterator[Block]) -> Generator[Part, None, Finding | None]:
-        """Takes all blocks and gives each one's rows; what stopped it before their end.
+    def through(self, blocks: Iterator[Block]) -> Iterator[Part]:
+        """Takes all blocks and gives each one's rows.
 
-        Raises Surprise, only with a watch.
+        Raises Unreadable after the rows that could be read; with a watch also Surprise.
         """
-        stopped = None
+        stopped: Unreadable | None = None
         kept: list[NewRow] = []
         try:
             for block in blocks:
-                kept += self._rows(block)
+                is_blank = block.text.isspace() and not block.oversized
+                for number, line, row in () if is_blank else decoded(block, self._state.limits.row_values):
+                    if row is not None:
+                        valid = self._json_row(number, line, row)
+                    elif line.strip() or number in block.oversized:
+                        valid = self._other_line(number, line, oversized=number in block.oversized)
+                    else:
+                        continue
+                    if self._keep:
+                        kept.append(RawRow(number, valid, line, line).kept)
                 yield kept, len(block.text)
                 kept = []
         except Unreadable as trouble:
-            stopped = trouble.found
+            stopped = trouble
         if self._watch:
             self._watch.rows += self._votes.total()
             self._watch.votes.update(self._votes)
         yield kept, 0
-        return stopped
-
-    def _rows(self, block: Block) -> Iterator[NewRow]:
-        if block.text.isspace() and not block.oversized:
-            return
-        for number, line, row in decoded(block, self._state.limits.row_values):
-            if row is not None:
-                valid = self._json_row(number, line, row)
-                if self._keep:
-                    yield NewRow(number, True, *cut(line)) if valid else NewRow(number, False, line)
-            elif line.strip() or number in block.oversized:
-                valid = self._other_line(number, line, oversized=number in block.oversized)
-                if self._keep:
-                    yield RawRow(number, valid, line, line).kept
+        if stopped:
+            raise stopped
 
     def _json_row(self, number: int, line: bytes, row: dict[str, Any]) -> bool:
         """A row that is JSON without a flaw. While a value may be open over lines, it matters to that question."""
@@ -167,17 +164,13 @@ def describe_pretty(blocks: Iterator[Block], state: ReadState, unended_comment: 
 
     Raises Unreadable and UnendedComment.
     """
-    objects, votes = Objects(state.limits.row_bytes, unended_comment), Votes()
-    last = (0, "")  # line with anything on it
+    votes = Votes()
     try:
-        for number, line in _lines(blocks, state):
-            last = (number, line) if line.strip() else last
-            for found in objects.feed(number, line):
-                _describe(found, votes, state)
-            if objects.too_large:
-                raise Unreadable(too_large(objects.start, state.limits))
-        for found in objects.end(*last):
-            _describe(found, votes, state)
+        for _line, found in objects_in(_lines(blocks, state), state.limits, unended_comment):
+            if isinstance(found, Broken):
+                _describe_broken(found, votes, state)
+            elif isinstance(found, PrintedValue):
+                _describe_whole(found, votes, state)
     finally:
         state.format = state.format or votes.format()
 
@@ -196,13 +189,6 @@ def _lines(blocks: Iterator[Block], state: ReadState) -> Iterator[tuple[int, str
             held = (number, text)
     if held:
         yield held
-
-
-def _describe(found: PrintedValue | Broken | Passed, votes: Votes, state: ReadState) -> None:
-    if isinstance(found, Broken):
-        _describe_broken(found, votes, state)
-    elif isinstance(found, PrintedValue):
-        _describe_whole(found, votes, state)
 
 
 def _describe_broken(broken: Broken, votes: Votes, state: ReadState) -> None:

@@ -12,7 +12,7 @@ from itertools import chain, takewhile
 from typing import Literal
 
 from datasets.core.csv_reader import open_quote, records
-from datasets.core.decode import Block, Encoding, Unreadable, Upload, blocks, encoding_of, utf8_chunks
+from datasets.core.decode import Encoding, Unreadable, Upload, blocks, encoding_of, utf8_chunks
 from datasets.core.findings import Finding, Param, finding
 from datasets.core.formats import Format
 
@@ -144,7 +144,7 @@ def _read_head(source: PartSource, forced: Format | None) -> PartHead:
 
 
 def _look(source: PartSource, encoding: Encoding, forced: Format | None) -> PartHead:
-    given = blocks(utf8_chunks(source.upload, encoding), source.upload.limits.row_bytes)
+    given = blocks(source.upload, encoding)
     for block in given:
         first = next((line for line in block.lines if line.strip()), None)
         if first is None:
@@ -152,16 +152,10 @@ def _look(source: PartSource, encoding: Encoding, forced: Format | None) -> Part
         is_json = forced != "legacy_csv" if forced else _JSON_START.match(first)
         if is_json:
             return PartHead(_family(block.lines), encoding)
-        header = next(records(_numbered(chain([block], given)), source.upload.limits.row_bytes))
+        header = next(records(chain([block], given), source.upload.limits))
         columns = tuple(name.strip().lower() for name in header.fields)
         return PartHead("csv", encoding, columns, header.line + header.more)
     return PartHead("empty", encoding)
-
-
-def _numbered(given: Iterator[Block]) -> Iterator[tuple[int, bytes, bool]]:
-    for block in given:
-        for number, line in enumerate(block.lines, block.first):
-            yield number, line + b"\n", number in block.oversized
 
 
 def _family(lines: Sequence[bytes]) -> Family:
@@ -182,13 +176,13 @@ def _family(lines: Sequence[bytes]) -> Family:
 def _check_quotes(source: PartSource, head: PartHead) -> None:
     """A quote that is open at the end of a part would take in the rows of the next one."""
     opened = 0
-    given = blocks(utf8_chunks(source.upload, head.encoding), source.upload.limits.row_bytes)
     try:
-        for number, line, oversized in _numbered(given):
-            if oversized or b'"' not in line:
-                continue
-            still = open_quote(line.decode("utf-8", "replace"), opened > 0)
-            opened = 0 if still is None else number if still >= 0 else opened
+        for block in blocks(source.upload, head.encoding):
+            for number, line in enumerate(block.lines, block.first):
+                if number in block.oversized or b'"' not in line:
+                    continue
+                still = open_quote(line.decode("utf-8", "replace"), opened > 0)
+                opened = 0 if still is None else number if still >= 0 else opened
     except Unreadable as trouble:
         raise Misfit(source.name, "unreadable", trouble.found) from None
     if opened:

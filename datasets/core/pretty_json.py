@@ -6,10 +6,13 @@ object that is broken it goes on at the next one that begins at the same indenta
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from datasets.core.decode import Unreadable
+from datasets.core.findings import too_large
 from datasets.core.json_errors import MAX_DEPTH, word_at
+from datasets.core.limits import Limits
 
 _TOKEN = re.compile(
     r"""[ \t\r\n]*(?:
@@ -266,6 +269,22 @@ def with_unended_comment(attempt: Callable[[int | None], None]) -> None:
         attempt(known.line)
 
 
+def objects_in(
+    lines: Iterable[tuple[int, str]], limits: Limits, unended_comment: int | None
+) -> Iterator[tuple[str, "PrintedValue | Broken | Passed"]]:
+    """What numbered lines hold: each with the line on which it ends. Raises Unreadable and UnendedComment."""
+    objects = Objects(unended_comment)
+    last = (0, "")  # line with anything on it
+    for number, line in lines:
+        last = (number, line) if line.strip() else last
+        for found in objects.feed(number, line):
+            yield line, found
+        if objects.splitter.size > limits.row_bytes:  # so much is remembered of a value that has not ended
+            raise Unreadable(too_large(objects.start, limits))
+    for broken in objects.end(*last):
+        yield last[1], broken
+
+
 class Objects:
     """Lines in, whole values and broken ones out. Every method may raise UnendedComment.
 
@@ -273,9 +292,8 @@ class Objects:
     on a line at the same indentation, unless objects hold such lines.
     """
 
-    def __init__(self, most: int, unended_comment: int | None = None) -> None:
+    def __init__(self, unended_comment: int | None = None) -> None:
         self.splitter = Splitter(unended_comment=unended_comment)
-        self._most = most
         self._indent: str | None = None  # of the line on which the last object began
         self._indented: int | None = (
             None  # where the last object began whose lines stand further in than that
@@ -289,11 +307,6 @@ class Objects:
     def start(self) -> int:
         """The line at which the last object began."""
         return self.splitter.start[0]
-
-    @property
-    def too_large(self) -> bool:
-        """Is more remembered of a value that has not ended than may be?"""
-        return self.splitter.size > self._most
 
     def feed(self, number: int, line: str) -> Iterator[PrintedValue | Broken | Passed]:
         """What ends or breaks off on this line, and what is skipped until the next object."""

@@ -4,21 +4,18 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO
 
-from datasets.core.csv_reader import CsvRecord, CsvTable, records, text_findings
-from datasets.core.decode import Block, Encoding, Unreadable, Upload, blocks, utf8_chunks
+from datasets.core.csv_reader import CsvRecord, CsvTable, records, refusal, text_findings
+from datasets.core.decode import Block, Encoding, Unreadable, Upload, blocks
 from datasets.core.detect import Detection, Detector, confirmed, detect, guess_from_beginning
-from datasets.core.findings import CODES, Finding, Param, finding, printable
+from datasets.core.findings import CODES, ERRORS, Finding, Param, finding, printable
 from datasets.core.formats import Format
 from datasets.core.jsonl_reader import JsonlReader, ReadState, Surprise, describe_pretty
 from datasets.core.limits import Limits
 from datasets.core.line_set import Lines
 from datasets.core.pretty_json import with_unended_comment
-from datasets.core.row_decoder import too_large, too_many_values
 from datasets.core.rows import Part, RawRow
-from datasets.core.rules import RowFindings
 
 __all__ = ["KEPT_PER_CODE", "Progress", "RawRow", "Summary", "UploadReading", "read"]
 
@@ -76,24 +73,19 @@ class UploadReading:
         self._progress = progress
         self._sha256 = sha256
         self._state: ReadState | None = None
-        self._table: CsvTable | None = None
         self._iterated = False
-        self._done_bytes = 0
         self._reported_bytes = 0
 
     def __enter__(self) -> "UploadReading":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._upload.close()
 
     def __iter__(self) -> Iterator[RawRow]:
         """The rows, as many as were counted; `progress` then counts both passes as one."""
         self._iterated = True
         state = self._examined()
-        self._done_bytes = 0
         if state.detection.shape == "csv":
             yield from self._csv_rows(state)
         elif state.detection.shape == "jsonl":
@@ -108,12 +100,15 @@ class UploadReading:
         it the file is examined only, and no rows are given.
         """
         assert self._state is None  # what was examined already is iterated over
-        guess = guess_from_beginning(self._upload, self._forced)
-        state = (yield from self._as_promised(guess, keep=forget is not None)) if guess else None
-        if state is None:
-            if guess and forget:
+        guess, state = guess_from_beginning(self._upload, self._forced), None
+        if guess:
+            state = yield from self._attempt(guess, Detector(), keep=forget is not None)
+            if state is None and forget:
                 forget()
-            state = yield from self._as_detected(keep=forget is not None)
+        if state is None:
+            state = yield from self._attempt(
+                detect(self._upload, self._forced), None, keep=forget is not None
+            )
         self._report(self._upload.bytes)  # the end of the first pass, which is half of two
         self._state = state
         if forget:
@@ -144,65 +139,43 @@ class UploadReading:
         assert self._state is not None  # that is how examining ends
         return self._state
 
-    def _as_promised(self, guess: Detection, *, keep: bool) -> Generator[Part, None, ReadState | None]:
-        """One pass is enough if the file is what its beginning promises."""
-        watch = Detector()
-        state = ReadState(guess, self._upload.limits, self._kept_per_code)
-        try:
-            stopped = yield from JsonlReader(state, watch, keep=keep).through(self._blocks(state))
-        except Surprise:
-            return None
-        kept = confirmed(watch, guess, self._forced)
-        return self._ended(state, kept, stopped) if kept else None
-
-    def _as_detected(self, *, keep: bool) -> Generator[Part, None, ReadState]:
-        seen = detect(self._upload, self._forced)
+    def _attempt(
+        self, seen: Detection, watch: Detector | None, *, keep: bool
+    ) -> Generator[Part, None, ReadState | None]:
+        """Reads the file as what it seems to be. With a `watch`, None if it turns out to be something else."""
         state = ReadState(seen, self._upload.limits, self._kept_per_code)
-        self._done_bytes = 0
-        if seen.shape == "none":
-            return state
-        stopped = yield from self._through(state, keep=keep)
-        return self._ended(state, seen, stopped)
-
-    def _through(self, state: ReadState, *, keep: bool) -> Generator[Part, None, Finding | None]:
-        """Examines a file whose shape is known; what stopped it before the end."""
-        if state.detection.shape == "jsonl":
-            return (yield from JsonlReader(state, keep=keep).through(self._blocks(state)))
         try:
-            if state.detection.shape == "csv":
+            if seen.shape == "jsonl":
+                yield from JsonlReader(state, watch, keep=keep).through(self._blocks(state))
+            elif seen.shape == "csv":
                 yield from self._examine_csv(state, keep=keep)
-            else:
+            elif seen.shape == "spread":
                 self._describe(state)
         except Unreadable as stopped:
-            return stopped.found
-        return None
+            state.log.add(stopped.found)
+            state.stopped_by = stopped.found.code
+        except Surprise:
+            return None
+        if watch:
+            confirmed_as = confirmed(watch, seen, self._forced)
+            if confirmed_as is None:
+                return None
+            state.detection = confirmed_as
+        if seen.shape in ("jsonl", "csv") and not seen.silent:
+            state.stats.report(state.format, state.log)
+        return state
 
     def _describe(self, state: ReadState) -> None:
         def attempt(unended_comment: int | None) -> None:
             state.begin()
-            self._done_bytes = 0
             describe_pretty(self._blocks(state), state, unended_comment)
 
         with_unended_comment(attempt)
         if not state.rows and state.log.counts.keys() <= {"file.not_jsonl", "file.converted"}:
             state.log.add(finding("file.empty"))
 
-    def _ended(self, state: ReadState, seen: Detection, stopped: Finding | None) -> ReadState:
-        state.detection = seen
-        if stopped:
-            state.log.add(stopped)
-            state.stopped_by = stopped.code
-        if seen.shape in ("jsonl", "csv") and not seen.silent:
-            state.stats.report(state.format, state.log)
-        return state
-
     def _blocks(self, state: ReadState) -> Iterator[Block]:
-        encoding = state.detection.encoding or "utf-8"
-        return blocks(utf8_chunks(self._upload, encoding, self._advance), self._upload.limits.row_bytes)
-
-    def _advance(self, read: int) -> None:
-        self._done_bytes += read
-        self._report(self._done_bytes)
+        return blocks(self._upload, state.detection.encoding, self._report)
 
     def _report(self, done: int) -> None:
         """Bytes of the two passes as bytes of one file; never less than reported before."""
@@ -225,51 +198,24 @@ class UploadReading:
                     yield RawRow(number, valid == 1, line, line)
 
     def _csv_rows(self, state: ReadState) -> Iterator[RawRow]:
-        records = self._records(state)
-        next(records, None)
-        for record, valid in zip(records, state.valid, strict=False):
-            yield self._csv_row(record, bool(valid))
-
-    def _csv_row(self, record: CsvRecord, valid: bool) -> RawRow:
-        json = self._table.json(record) if valid and self._table else b""
-        return RawRow(record.line, valid, record.text.encode(), json)
-
-    def _records(self, state: ReadState) -> Iterator[CsvRecord]:
-        lines = (
-            (number, line + b"\n", number in block.oversized)
-            for block in _readable(self._blocks(state))
-            for number, line in enumerate(block.lines, block.first)
-        )
-        return records(lines, self._upload.limits.row_bytes, self._upload.limits.row_values)
+        found = records(_readable(self._blocks(state)), state.limits)
+        if header := next(found, None):
+            table = CsvTable.of(header)
+            for record, valid in zip(found, state.valid, strict=False):
+                yield _csv_row(record, table, bool(valid))
 
     def _examine_csv(self, state: ReadState, *, keep: bool) -> Kept:
-        records = self._records(state)
-        header = next(records, None)
-        if header:
-            self._table = table = CsvTable.of(header)
-            state.log.add_all(_header_findings(header, table, state))
-            for record in records:
-                valid = self._examine_record(record, table, state)
+        found = records(self._blocks(state), state.limits)
+        if header := next(found, None):
+            table = CsvTable.of(header)
+            state.log.add_all(_header_findings(header, table, state.limits))
+            for record in found:
+                valid = _examine_record(record, table, state)
                 if keep:
-                    row = self._csv_row(record, valid).kept
+                    row = _csv_row(record, table, valid).kept
                     yield [row], len(row.raw)
         if not state.rows:
             state.log.add(finding("file.empty"))
-
-    def _examine_record(self, record: CsvRecord, table: CsvTable, state: ReadState) -> bool:
-        is_cut = record.oversized and record.quote is None
-        found = RowFindings()
-        if is_cut:
-            found.put(too_large(record.line, state.limits))
-        elif record.crowded:
-            found.put(too_many_values(record.line, state.limits))
-        else:
-            found = table.check(record)
-        valid = state.count(found.valid and table.usable)
-        if not (is_cut or record.crowded):
-            state.stats.add(record.line, table.row(record), legacy_csv=True)
-        state.note_all(found.found)
-        return valid
 
     def _summarise(self, state: ReadState) -> Summary:
         stats, seen = state.stats, state.detection
@@ -293,12 +239,24 @@ class UploadReading:
         )
 
 
-def _header_findings(header: CsvRecord, table: CsvTable, state: ReadState) -> Iterator[Finding]:
+def _csv_row(record: CsvRecord, table: CsvTable, valid: bool) -> RawRow:
+    return RawRow(record.line, valid, record.text.encode(), table.json(record) if valid else b"")
+
+
+def _examine_record(record: CsvRecord, table: CsvTable, state: ReadState) -> bool:
+    refused = refusal(record, state.limits)
+    found = [refused] if refused else table.check(record)
+    valid = state.count(table.usable and ERRORS.isdisjoint(one.code for one in found))
+    if not refused:
+        state.stats.add(record.line, table.row(record), legacy_csv=True)
+    state.note_all(found)
+    return valid
+
+
+def _header_findings(header: CsvRecord, table: CsvTable, limits: Limits) -> Iterator[Finding]:
     """Of one that is not read to its end nothing is said of its names."""
-    if header.crowded:
-        yield too_many_values(header.line, state.limits)
-    elif header.oversized and header.quote is None:
-        yield too_large(header.line, state.limits)
+    if refused := refusal(header, limits):
+        yield refused
     else:
         yield from text_findings(header)
         if header.quote is None:

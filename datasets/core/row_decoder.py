@@ -14,7 +14,7 @@ from datasets.core.decode import Block
 from datasets.core.findings import Finding, finding
 from datasets.core.formats import Format
 from datasets.core.json_errors import MAX_DEPTH, JsonProblem, flaws, is_too_deep, parse
-from datasets.core.limits import Limits, holds_more_values
+from datasets.core.limits import holds_more_values
 from datasets.core.repair.python_literal import as_json
 from datasets.core.rules import RowFindings, check_row, placed
 
@@ -92,22 +92,6 @@ def invalid_json(line: int | None, problem: JsonProblem, text: str = "") -> Find
         met=problem.met,
         wanted=problem.wanted,
     )
-
-
-def not_utf8(line: int, broken: tuple[int, str]) -> Finding:
-    """Of a text whose first broken byte is known: its column, and the byte as `0xFF`."""
-    column, met = broken
-    return finding("file.encoding", line=line, column=column, met=met)
-
-
-def too_large(line: int, limits: Limits) -> Finding:
-    """Of a row that is too long to be looked at."""
-    return finding("row.too_large", line=line, limit=limits.row_bytes)
-
-
-def too_many_values(line: int, limits: Limits) -> Finding:
-    """Of a row that is not looked at, as its values would take many times its bytes."""
-    return finding("row.too_large", line=line, limit=limits.row_values, of="values")
 
 
 def findings_of(number: int, text: str, fmt: Format | None) -> list[Finding]:

@@ -1,23 +1,23 @@
 """One row changed by hand: its parts as fields of a form, what is found in it, and a file with such rows replaced."""
 
 import codecs
-import csv
 import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from datasets.core.csv_reader import CsvRecord, CsvTable, records
+from datasets.core.csv_reader import CsvRecord, CsvTable, csv_record, records_in
 from datasets.core.decode import Encoding, Unreadable, Upload, utf8_chunks
-from datasets.core.findings import Finding
+from datasets.core.findings import Finding, too_large, too_many_values
 from datasets.core.formats import Format
 from datasets.core.json_errors import JsonProblem, child_path, parse
 from datasets.core.json_nodes import Node
 from datasets.core.limits import Limits, holds_more_values
 from datasets.core.repair.models import Edit, edited
-from datasets.core.row_decoder import findings_of, too_large, too_many_values
+from datasets.core.row_decoder import findings_of
 
 MOST_FIELDS = 200
 _OPENED = frozenset({"messages", "conversation", "model_outputs", "responses", "content"})
@@ -104,7 +104,7 @@ def with_fields(text: str, values: Mapping[str, str], table: CsvTable | None = N
     if not changed:
         return text
     if table:
-        return _csv_record([changed.get(field.path, field).value for field in fields])
+        return csv_record([changed.get(field.path, field).value for field in fields])
     return edited(text, _edits(text, changed))
 
 
@@ -120,12 +120,6 @@ def _edits(text: str, changed: Mapping[str, RowField]) -> Iterator[Edit]:
         if field := changed.get(path):
             spelt = field.value if field.kind == "json" else json.dumps(field.value, ensure_ascii=False)
             yield node.start, node.end, spelt
-
-
-def _csv_record(values: list[str]) -> str:
-    buffer = io.StringIO()
-    csv.writer(buffer).writerow(values)
-    return buffer.getvalue().removesuffix("\r\n")
 
 
 def as_typed(old: str, new: str) -> str:
@@ -157,12 +151,6 @@ def record_of(text: str) -> CsvRecord | None:
     return found[0] if len(found) == 1 and found[0].quote is None else None
 
 
-def records_in(text: str, line: int = 1) -> list[CsvRecord]:
-    """The records of a CSV in a text that begins at `line`."""
-    lines = enumerate(text.encode("utf-8", "replace").split(b"\n"), line)
-    return list(records(((number, part + b"\n", False) for number, part in lines), Limits().row_bytes))
-
-
 def findings_in(
     text: str, line: int, fmt: Format | None, limits: Limits, table: CsvTable | None = None
 ) -> list[Finding]:
@@ -171,7 +159,7 @@ def findings_in(
     if len(source) > limits.row_bytes:
         return [too_large(line, limits)]
     if table:
-        found = [one for record in records_in(text, line) for one in table.check(record).found]
+        found = [one for record in records_in(text, line) for one in table.check(record)]
     elif holds_more_values(source, limits.row_values):
         return [too_many_values(line, limits)]
     else:
@@ -192,18 +180,17 @@ def replaced(
     """
     if encoding == "utf-8-sig":
         yield codecs.BOM_UTF8
-    writer, done, end, windows = _Writer(iter(replacements)), 0, b"\n", False
-    try:
+    writer, done, end, windows = _Writer(replacements), 0, b"\n", False
+    with suppress(Unreadable):  # its finding is added when the file is validated
         for chunk in utf8_chunks(upload, encoding):
             windows = windows or (not done and b"\r\n" in chunk)
-            for part in writer.feed(chunk):
+            for piece in io.BytesIO(chunk):
+                part = writer.take(piece)
                 end = part[-1:] or end
                 yield part
             done += len(chunk)
             if progress:
                 progress(min(1.0, done / max(upload.bytes, 1)))
-    except Unreadable:
-        pass  # its finding is added when the file is validated
     line_end = b"\r\n" if windows else b"\n"
     for text in writer.added():
         yield (b"" if end == b"\n" else line_end) + text + line_end
@@ -211,60 +198,34 @@ def replaced(
 
 
 class _Writer:
-    """Copies bytes up to a line that is replaced, writes its replacement, and leaves out what stood there."""
+    """Lines in, or the parts of long ones; out comes each as it is, a replacement where one begins, or nothing."""
 
-    def __init__(self, replacements: Iterator[Replacement]) -> None:
-        self._coming = replacements
-        self._next = next(replacements, None)
+    def __init__(self, replacements: Iterable[Replacement]) -> None:
+        self._coming = iter(replacements)
+        self._next = next(self._coming, None)
         self._line = 1  # of the byte that comes next
         self._skip_to = 0  # the line with which copying goes on
         self._deleting = False
         self._before_end = b""  # the last byte that was left out, but for line ends
 
-    def feed(self, chunk: bytes) -> Iterator[bytes]:
-        at = 0
-        while at < len(chunk):
-            if self._skip_to > self._line:
-                at = self._leave_out(chunk, at)
-                if self._skip_to == self._line and not self._deleting:
-                    yield b"\r\n" if self._before_end == b"\r" else b"\n"
-            elif self._next is None or self._next.lines == 0:
-                yield chunk[at:]
-                return
-            elif self._next.line == self._line:
-                yield self._begin(self._next)
-            else:
-                start, at = at, self._advance(chunk, at, self._next.line)
-                yield chunk[start:at]
+    def take(self, piece: bytes) -> bytes:
+        line = self._line
+        self._line += piece.endswith(b"\n")
+        written = b""
+        if line >= self._skip_to:
+            found = self._next
+            if found is None or found.line != line or found.lines == 0:
+                return piece
+            self._skip_to, self._deleting = line + found.lines, not found.text
+            self._next = next(self._coming, None)
+            written = found.text.encode("utf-8", "replace")
+        self._before_end = piece.removesuffix(b"\n")[-1:] or self._before_end
+        if self._line == self._skip_to and not self._deleting:  # a last line without a line end stays without
+            written += b"\r\n" if self._before_end == b"\r" else b"\n"
+        return written
 
     def added(self) -> Iterator[bytes]:
         """The rows that come behind the last line."""
         while self._next is not None:
             yield self._next.text.encode("utf-8", "replace")
             self._next = next(self._coming, None)
-
-    def _begin(self, found: Replacement) -> bytes:
-        self._skip_to, self._deleting = found.line + found.lines, not found.text
-        self._next = next(self._coming, None)
-        return found.text.encode("utf-8", "replace")
-
-    def _advance(self, chunk: bytes, at: int, until: int) -> int:
-        """The place behind as many line ends as there are before line `until`, or the chunk's end."""
-        left = chunk.count(b"\n", at)
-        if left < until - self._line:
-            self._line += left
-            return len(chunk)
-        while self._line < until:
-            at = chunk.index(b"\n", at) + 1
-            self._line += 1
-        return at
-
-    def _leave_out(self, chunk: bytes, at: int) -> int:
-        """The place behind the next line end, or the chunk's end. A last line without one stays without."""
-        end = chunk.find(b"\n", at)
-        if end < 0:
-            self._before_end = chunk[-1:]
-            return len(chunk)
-        self._before_end = chunk[at:end][-1:] or self._before_end
-        self._line += 1
-        return end + 1

@@ -10,11 +10,11 @@ from typing import Any
 from msgspec import UNSET
 
 from datasets.core.findings import ERRORS, Finding, finding
-from datasets.core.formats import ROLES, Format
+from datasets.core.formats import LEGACY, ROLES, Format
 from datasets.core.json_errors import trusted
 from datasets.core.json_nodes import JsonType, Places
 from datasets.core.repair.models import can_merge
-from datasets.core.spelling import misspelt, role_meant
+from datasets.core.spelling import near_miss, role_meant
 from datasets.core.variables import joined
 
 MOST_IN_A_ROW = 1_000
@@ -69,9 +69,7 @@ class RowFindings:
 
     def missing(self, code: str, key: str, at: str, holder: dict[str, Any], known: Sequence[str]) -> None:
         """A key that an object lacks; named with it is the key that seems to be meant for it."""
-        near = misspelt(holder, key, known)
-        hint: dict[str, Any] = {"near": near, "meant": key} if near else {}
-        self.add(code, f"{at}.{key}" if at else key, **hint)
+        self.add(code, f"{at}.{key}" if at else key, **near_miss(holder, key, known))
 
     @property
     def valid(self) -> bool:
@@ -101,7 +99,7 @@ def _steps(path: str) -> tuple[str | int, ...]:
 
 def check_row(row: dict[str, Any], fmt: Format, found: RowFindings) -> None:
     """Adds everything that the rules of a format say of a row."""
-    legacy = fmt in ("legacy_jsonl", "legacy_csv")
+    legacy = fmt in LEGACY
     own, other = ("conversation", "messages") if legacy else ("messages", "conversation")
     if own not in row and other in row:
         found.add("file.mixed_formats", other, format=fmt)

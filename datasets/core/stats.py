@@ -11,11 +11,11 @@ import msgspec
 import numpy as np
 
 from datasets.core.findings import Finding, FindingLog, finding
-from datasets.core.formats import COMPUTED, Format, model_key, structural_keys
+from datasets.core.formats import COMPUTED, LEGACY, Format, model_key, structural_keys
 from datasets.core.json_errors import child_path
 from datasets.core.json_nodes import JsonType
 from datasets.core.rules import JSON_TYPES, is_text
-from datasets.core.spelling import misspelt
+from datasets.core.spelling import near_miss
 from datasets.core.variables import joined, messages_of
 
 DISTINCT_NAMES = 20_000
@@ -158,11 +158,9 @@ class Stats:
         reference = self.fields.get("ref_answer", TypeCount())
         have = reference.total() - reference[type(None)]
         if 0 < have < self.objects:
-            near = misspelt(self.fields, "ref_answer")
-            params: dict[str, Any] = {"near": near, "meant": "ref_answer"} if near else {}
-            missing = self.objects - have
+            near, missing = near_miss(self.fields, "ref_answer"), self.objects - have
             yield finding(
-                "ref_answer.some_missing", path="ref_answer", missing=missing, rows=self.objects, **params
+                "ref_answer.some_missing", path="ref_answer", missing=missing, rows=self.objects, **near
             )
         for name, types in self.fields.items():
             if name in hidden or name == "ref_answer":
@@ -177,15 +175,15 @@ class Stats:
 
     def _misspelt(self, fmt: Format | None) -> Iterator[Finding]:
         """Fields called almost like an optional key that no row has: without it no row is wrong."""
-        legacy = fmt in ("legacy_jsonl", "legacy_csv")
-        optional = ("ref_answer", "system") if legacy else ("ref_answer", "model_outputs")
+        optional = ("ref_answer", "system" if fmt in LEGACY else "model_outputs")
         for meant in optional:
             if meant in self.fields or (meant == "model_outputs" and fmt != "infer_and_judge"):
                 continue
-            near = misspelt(self.fields, meant, structural_keys(fmt))
+            near = near_miss(self.fields, meant, structural_keys(fmt))
             if near:
-                path, rows = child_path("", near), self.fields[near].total()
-                yield finding("field.misspelt", path=path, near=near, meant=meant, rows=rows)
+                name = near["near"]
+                rows = self.fields[name].total()
+                yield finding("field.misspelt", path=child_path("", name), rows=rows, **near)
 
 
 def _named(counts: dict[str, Count], name: str, new: Callable[[], Count]) -> Count | None:

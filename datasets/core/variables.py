@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from datasets.core.formats import LEGACY_COLUMNS, Format, structural_keys
+from datasets.core.formats import LEGACY, LEGACY_COLUMNS, Format, structural_keys
 
 EARLIER = "earlier_messages"
 """The key of a response for the messages that came before the last question in its own conversation."""
@@ -48,7 +48,7 @@ def reference_in(data: Mapping[str, Any]) -> Any:
 
 def messages_of(row: dict[str, Any], fmt: Format) -> list[dict[str, Any]]:
     """The messages of a decoded valid row; a legacy row's are made from its system text and its turns."""
-    if "messages" in row and fmt not in ("legacy_jsonl", "legacy_csv"):
+    if "messages" in row and fmt not in LEGACY:
         return [message | {"content": joined(message.get("content"))} for message in row["messages"]]
     system = row.get("system") or ""
     messages = [{"role": "system", "content": system}] if system.strip() else []
@@ -67,19 +67,12 @@ def joined(content: Any) -> str:
 
 def computed(messages: list[dict[str, Any]]) -> dict[str, str | None]:
     """`question` (last user message), `gt` (last message if the assistant's), `history` (all but those two)."""
-    asked = [index for index, message in enumerate(messages) if message["role"] == "user"]
-    question = asked[-1] if asked else None
-    gt = len(messages) - 1 if messages and messages[-1]["role"] == "assistant" else None
-    left = [
-        f"{_LABELS[message['role']]} {message['content']}"
-        for index, message in enumerate(messages)
-        if index not in (question, gt)
-    ]
-    return {
-        "question": None if question is None else messages[question]["content"],
-        "gt": None if gt is None else messages[gt]["content"],
-        "history": "\n".join(left) if left else None,
-    }
+    left = list(messages)
+    gt = left.pop()["content"] if left and left[-1]["role"] == "assistant" else None
+    asked = _last_question(left)
+    question = left.pop(asked)["content"] if asked < len(left) else None
+    history = "\n".join(f"{_LABELS[message['role']]} {message['content']}" for message in left)
+    return {"question": question, "gt": gt, "history": history if left else None}
 
 
 def before_question(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from django.utils.translation import gettext_noop
 from django_tasks import task
 
 from datasets.core.decode import Unreadable
-from datasets.core.formats import FORMATS, Format
+from datasets.core.formats import format_called
 from datasets.core.line_set import Lines
 from datasets.core.reader import Summary, read
 from datasets.core.rows import NewRow
@@ -175,7 +175,7 @@ def _read(version_id: int, owner: str, stop: threading.Event) -> None:
         make = file_makers[version.origin]
         make(version, owner, lambda share: importer.progress(int(share * version.size), 0))
         importer.bytes_read = 0
-    chosen: Format | None = next((name for name in FORMATS if name == version.chosen_format), None)
+    chosen = format_called(version.chosen_format)
     path = files.local(version.stored_as, lambda: importer.progress(0, 0))
     reading = read(path, format=chosen, limits=limits_of_kept(), progress=importer.progress, digest=False)
     with reading, importer:

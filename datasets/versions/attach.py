@@ -21,7 +21,6 @@ from datasets import services, uploads
 from datasets.core.answer_file import MATCH_BY, ModelNameWanted, NoAnswers
 from datasets.core.attach import AttachReport, AttachWork, attach
 from datasets.importing import worker
-from datasets.importing.worker import read_version
 from datasets.models import Attachment, Version
 from datasets.selectors import format_of
 from datasets.versions import temp_files
@@ -209,9 +208,8 @@ def attachment_use(*, attachment: Attachment, user: User | None) -> Version | No
         ours = Attachment.objects.filter(pk=attachment.pk, state=State.MATCHED)
         if not attachment.report.get("matched") or not ours.update(state=State.USED):
             return None
-        made = Version.objects.create(
+        made = Version(
             dataset=version.dataset,
-            number=services.next_number(version.dataset),
             origin="attach",
             parent=version,
             stopped_by=version.stopped_by,
@@ -220,11 +218,9 @@ def attachment_use(*, attachment: Attachment, user: User | None) -> Version | No
             size=attachment.report["merged_size"],
             sha256=attachment.report["merged_sha256"],
             chosen_format="judge_only",
-            created_by=user,
         )
+        services.version_add(made, Action.DATASET_ANSWERS, user)
         Attachment.objects.filter(pk=attachment.pk).update(made=made)
-        services.record_version(Action.DATASET_ANSWERS, made, by=user)
-        workers.wake(read_version, version_id=made.pk)
     return made
 
 

@@ -18,7 +18,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 from django_tasks import task
 
-from datasets.core.formats import FORMATS
+from datasets.core.formats import format_called
 from datasets.core.match import ChangedRow, Matcher, digests
 from datasets.importing import worker
 from datasets.importing.tables import LEASE
@@ -143,7 +143,7 @@ class _Comparison:
                 matcher.close()
 
     def _read(self, side: Literal["old", "new"], version: Version, matcher: Matcher) -> None:
-        fmt = next((name for name in FORMATS if name == version.format), None)
+        fmt = format_called(version.format)
         rows = whole_rows(version, only_valid=False)
         while part := list(islice(rows, BATCH)):
             matcher.add(side, [(row.line, digests(row.raw, fmt, row.answers)) for row in part])

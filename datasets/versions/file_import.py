@@ -7,7 +7,6 @@ record of what was left out. The version's file is made from the originals, then
 from __future__ import annotations
 
 import hashlib
-import uuid
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -30,14 +29,13 @@ from datasets.core.imports.table import open_tables, read_tables
 from datasets.core.imports.tables import Table
 from datasets.core.imports.xlsx import SheetLook, is_xlsx, xlsx_sheets
 from datasets.core.parts import common_name
-from datasets.importing.worker import NotImported, Progress, read_version
+from datasets.importing.worker import NotImported, Progress
 from datasets.models import FileImport, SavedColumns, Version
 from datasets.versions import repair
 from datasets.versions.attach import KEPT_FOR
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action
 from evalsite.storage import files
-from evalsite.tasks import workers
 
 ORIGIN = STEP = "import"
 TABLE = "table"
@@ -154,24 +152,21 @@ def import_commit(*, draft: FileImport, user: User | None) -> Version:
         draft.version.dataset if draft.version else services.dataset_named(draft.project, draft.name, user)
     )
     several = draft.version is None
-    made = Version.objects.create(
+    made = Version(
         dataset=dataset,
-        number=services.next_number(dataset),
         origin=ORIGIN,
         parent=draft.version,
         file_name=uploads.shown_name(f"{uploads.name_from(draft.files[0]['name'])}.jsonl"),
-        stored_as=f"{uploads.FOLDER}/{uuid.uuid4().hex}",
+        stored_as=uploads.new_name(),
         size=sum(one["size"] for one in draft.files),
         parts=[{**one, "encoding": "", "first_line": 1, "skipped": 0} for one in draft.files]
         if several
         else [],
         repairs=[{"name": STEP, "value": draft.source}],
-        created_by=user,
     )
-    FileImport.objects.filter(pk=draft.pk).update(made=made)
     names = [one["name"] for one in draft.files]
-    services.record_version(Action.DATASET_IMPORTED, made, by=user, source=draft.source, files=names)
-    workers.wake(read_version, version_id=made.pk)
+    services.version_add(made, Action.DATASET_IMPORTED, user, source=draft.source, files=names)
+    FileImport.objects.filter(pk=draft.pk).update(made=made)
     return made
 
 
@@ -241,7 +236,7 @@ def _kept_verdicts(draft: FileImport, imported: Imported, path: Path, progress: 
         files.delete(draft.verdicts_as)  # of an attempt that was broken off
     if not count:
         return 0, ""
-    name = f"{uploads.FOLDER}/{uuid.uuid4().hex}"
+    name = uploads.new_name()
     files.put(path, name)
     return count, name
 

@@ -9,15 +9,16 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils import translation
 
-from datasets.core.csv_reader import CsvRecord, CsvTable, open_quote, records, split_fields
-from datasets.core.decode import Upload, blocks, utf8_chunks
+from datasets.core.csv_reader import CsvRecord, CsvTable, csv_record, open_quote, records, split_fields
+from datasets.core.decode import Upload, blocks
 from datasets.core.findings import Finding as Found
 from datasets.core.limits import Limits
 from datasets.messages import message
 from datasets.models import Row, Version
+from datasets.selectors import encoding_of
 from datasets.versions import row_findings
 from datasets.versions.parts import PartLine, places
-from datasets.versions.row_writer import csv_record, slices, with_key
+from datasets.versions.row_writer import slices, with_key
 from evalsite.cells import no_formula
 
 KEY = "findings"
@@ -103,7 +104,7 @@ def _free_name(taken: set[str]) -> str:
 
 def _csv_line(row: Row, found: list[Found], place: PartLine | None) -> str:
     sentences = " | ".join(_in_words(one, place) for one in found)
-    return f"{_without_end(csv_record([sentences]))},{_harmless(row.raw)}\r\n"
+    return f"{csv_record([sentences])},{_harmless(row.raw)}\r\n"
 
 
 def _harmless(record: str) -> str:
@@ -113,11 +114,7 @@ def _harmless(record: str) -> str:
     guarded = [no_formula(field) for field in fields]
     if guarded == fields and open_quote(record, False) is None:
         return record
-    return _without_end(csv_record(guarded))
-
-
-def _without_end(record: str) -> str:
-    return record.removesuffix("\r\n")
+    return csv_record(guarded)
 
 
 def _in_words(found: Found, place: PartLine | None) -> str:
@@ -128,15 +125,5 @@ def _in_words(found: Found, place: PartLine | None) -> str:
 
 def _header(version: Version) -> CsvRecord:
     """The first record of the upload."""
-    limits = Limits()
-    upload = Upload(version.path, limits)
-    try:
-        encoding = next((e for e in ("utf-16", "gb18030") if e == version.encoding), "utf-8")
-        lines = (
-            (number, line + b"\n", False)
-            for block in blocks(utf8_chunks(upload, encoding), limits.row_bytes)  # type: ignore[arg-type]
-            for number, line in enumerate(block.lines, block.first)
-        )
-        return next(records(lines, limits.row_bytes))
-    finally:
-        upload.close()
+    with Upload(version.path, Limits()) as upload:
+        return next(records(blocks(upload, encoding_of(version)), upload.limits))

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from datasets import services, uploads
 from datasets.core.decode import Upload
-from datasets.core.formats import FORMATS
+from datasets.core.formats import format_called
 from datasets.core.imports.places import place_in
 from datasets.core.parts import Joining, Misfit, PartSource, Placed, common_name, fit_together, place_of
 from datasets.messages import message
@@ -104,7 +104,7 @@ def dataset_upload_parts(
     be joined or kept; nothing is left then.
     """
     sources = [PartSource(uploads.shown_name(name), Upload(file, limits())) for file, name in given]
-    forced = next((name for name in FORMATS if name == chosen_format), None)
+    forced = format_called(chosen_format)
     kept: list[uploads.Stored] = []
     try:
         joining = fit_together(sources, limits_of_kept().file_bytes, forced)

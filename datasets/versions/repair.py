@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,14 +23,13 @@ from datasets.core.findings import printable
 from datasets.core.formats import model_key
 from datasets.core.repair.apply import REPAIRS, Repair, repair_file
 from datasets.importing import tables
-from datasets.importing.worker import Progress, read_version
+from datasets.importing.worker import Progress
 from datasets.models import Dataset, Version, VersionState
-from datasets.services import OPEN_STATES, next_number, record_version
+from datasets.services import OPEN_STATES, version_add
 from datasets.versions import repair_offers, temp_files
 from evalsite.accounts.models import User
 from evalsite.audit import Action
 from evalsite.storage import files
-from evalsite.tasks import workers
 
 LONGEST_NAME = 1000
 WORK = "repairs"
@@ -44,28 +42,23 @@ def version_repair(*, version: Version, repairs: Sequence[Repair], user: User | 
     """
     steps = _checked(version, repairs)
     with transaction.atomic():
-        Dataset.objects.select_for_update().get(
-            pk=version.dataset_id
-        )  # of two at once the second finds the first's
+        Dataset.objects.select_for_update().get(pk=version.dataset_id)  # the second of two finds the first's
         same = _made_before(version, steps)
         if same:
             return same, False
-        made = Version.objects.create(
+        made = Version(
             dataset=version.dataset,
-            number=next_number(version.dataset),
             origin="repair",
             parent=version,
             stopped_by=version.stopped_by,
             file_name=file_name(version.file_name, [step.name for step in steps]),
-            stored_as=f"{uploads.FOLDER}/{uuid.uuid4().hex}",
+            stored_as=uploads.new_name(),
             size=version.size,
             chosen_format=version.chosen_format,
             repairs=[_as_json(step) for step in steps],
-            created_by=user,
         )
-        record_version(Action.DATASET_REPAIRED, made, by=user, repairs=[step.name for step in steps])
-        workers.wake(read_version, version_id=made.pk)
-    return made, True
+        names = [step.name for step in steps]
+        return version_add(made, Action.DATASET_REPAIRED, user, repairs=names), True
 
 
 def _checked(version: Version, repairs: Sequence[Repair]) -> list[Repair]:

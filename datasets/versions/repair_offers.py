@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -232,16 +233,12 @@ def _beginning(version: Version, names: Sequence[str]) -> Beginning:
 
 def _head(version: Version, encoding: Encoding) -> bytes:
     """The first kilobytes in UTF-8, whole lines if there are any."""
-    upload, head = Upload(version.path, Limits()), b""
-    try:
+    head = b""
+    with Upload(version.path, Limits()) as upload, suppress(Unreadable):  # what was read is the sample
         for chunk in utf8_chunks(upload, encoding):
             head += chunk[:HEAD_BYTES]
             if len(head) >= HEAD_BYTES:
                 return head[: head.rfind(b"\n") + 1] or head
-    except Unreadable:
-        pass  # what was read is the sample
-    finally:
-        upload.close()
     return head
 
 

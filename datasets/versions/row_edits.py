@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,10 +12,10 @@ from django.db.models import Exists, F, Max, OuterRef, QuerySet
 from django.utils.translation import gettext as _
 
 from datasets import uploads
-from datasets.core.csv_reader import CsvTable
+from datasets.core.csv_reader import CsvTable, records_in
 from datasets.core.decode import Upload
 from datasets.core.findings import Finding
-from datasets.core.formats import FORMATS
+from datasets.core.formats import format_called
 from datasets.core.lines import lines_at
 from datasets.core.row_edit import (
     Replacement,
@@ -24,19 +23,17 @@ from datasets.core.row_edit import (
     blank_like,
     findings_in,
     one_line,
-    records_in,
     replaced,
 )
-from datasets.importing.worker import Progress, read_version
+from datasets.importing.worker import Progress
 from datasets.models import Dataset, Row, RowEdit, Version, VersionState
-from datasets.selectors import encoding_of
-from datasets.services import next_number, record_version
+from datasets.selectors import encoding_of, line_after
+from datasets.services import version_add
 from datasets.versions import invalid_rows, repair
 from datasets.versions.row_findings import codes_at
 from evalsite.accounts.models import User
 from evalsite.audit import Action
 from evalsite.storage import files
-from evalsite.tasks import workers
 from evalsite.web.numbers import LARGEST
 
 ORIGIN = "edit"
@@ -64,7 +61,7 @@ class Standing:
 
     def findings(self, text: str) -> list[Finding]:
         """What the ordinary rules find in a text that were to stand in its place."""
-        fmt = next((name for name in FORMATS if name == self.version.format), None)
+        fmt = format_called(self.version.format)
         return findings_in(text, self.line, fmt, uploads.limits(), self.table)
 
 
@@ -100,8 +97,7 @@ def standing(version: Version, line: int) -> Standing:
         raise ValidationError(too_long)
     table, until = _table(version), line + 1
     if table:
-        following = rows.filter(line__gt=line).order_by("line").values_list("line", flat=True).first()
-        until = following or line + limits.row_bytes
+        until = line_after(version, line) or line + limits.row_bytes
     text = lines_at(version.path, encoding_of(version), line, until, limits).replace("\0", "\ufffd")
     record = records_in(text, line)[0] if table else None
     if len(text) > LONGEST:
@@ -274,25 +270,22 @@ def version_edit(*, version: Version, user: User | None, until: int = LARGEST) -
     edits = list(open_edits(version).filter(pk__lte=until).values_list("pk", "line"))
     if not edits or not can_edit(version):
         return None
-    made = Version.objects.create(
+    made = Version(
         dataset=version.dataset,
-        number=next_number(version.dataset),
         origin=ORIGIN,
         parent=version,
         stopped_by=version.stopped_by,
         file_name=repair.file_name(version.file_name, []),
-        stored_as=f"{uploads.FOLDER}/{uuid.uuid4().hex}",
+        stored_as=uploads.new_name(),
         size=version.size,
         chosen_format=version.chosen_format,
         repairs=[{"name": "edit_rows", "rows": len(edits)}],
-        created_by=user,
     )
+    lines = [line for _pk, line in edits[:LINES_RECORDED]]
+    version_add(made, Action.DATASET_EDITED, user, rows=len(edits), lines=lines)
     for start in range(0, len(edits), 500):
         part = [pk for pk, _line in edits[start : start + 500]]
         RowEdit.objects.filter(pk__in=part).update(made=made)
-    lines = [line for _pk, line in edits[:LINES_RECORDED]]
-    record_version(Action.DATASET_EDITED, made, by=user, rows=len(edits), lines=lines)
-    workers.wake(read_version, version_id=made.pk)
     return made
 
 
@@ -301,18 +294,9 @@ def write_file(version: Version, owner: str, progress: Progress) -> None:
     assert version.parent is not None  # only versions with a parent have edits
     parent = files.local(version.parent.stored_as, lambda: progress(0.0))
     with repair.work_folder(version) as made:
-        upload = Upload(parent, uploads.limits_of_kept())
-        try:
-            parts = replaced(
-                upload,
-                encoding_of(version.parent),
-                _replacements(version),
-                lambda share: progress(share * 0.9),
-            )
-            with made.open("wb") as file:
-                file.writelines(parts)
-        finally:
-            upload.close()
+        with Upload(parent, uploads.limits_of_kept()) as upload, made.open("wb") as file:
+            encoding, edits = encoding_of(version.parent), _replacements(version)
+            file.writelines(replaced(upload, encoding, edits, lambda share: progress(share * 0.9)))
         repair.take_file(version, owner, made, progress)
 
 

@@ -9,12 +9,11 @@ from itertools import groupby
 
 import numpy as np
 
-from datasets.core.csv_reader import CsvRecord, CsvTable, broken_byte, records
+from datasets.core.csv_reader import CsvRecord, CsvTable, broken_byte, records_in
 from datasets.core.decode import STUB
 from datasets.core.findings import CODES, Param
 from datasets.core.findings import Finding as Found
-from datasets.core.formats import FORMATS, Format
-from datasets.core.limits import Limits
+from datasets.core.formats import Format, format_called
 from datasets.core.line_set import BLOCK, lines_in
 from datasets.core.lines import bytes_at
 from datasets.core.reader import KEPT_PER_CODE
@@ -84,10 +83,14 @@ def _from_the_file(version: Version, row: Row, found: Found) -> Found:
     if found.code == "row.too_large":
         return replace(found, params=_beyond(row))
     if found.code == "file.encoding" and version.format != "legacy_csv" and version.file_is_kept:
-        broken = broken_byte(bytes_at(version.path, encoding_of(version), row.line, limits_of_kept()))
+        broken = broken_byte(_line_of_file(version, row.line))
         if broken:
             return replace(found, column=broken[0], params={"met": broken[1]})
     return found
+
+
+def _line_of_file(version: Version, line: int) -> bytes:
+    return bytes_at(version.path, encoding_of(version), line, line + 1, limits_of_kept())
 
 
 def _beyond(row: Row) -> dict[str, Param]:
@@ -100,7 +103,7 @@ def _beyond(row: Row) -> dict[str, Param]:
 
 def _check_of(version: Version, table: CsvTable | None, codes: dict[int, set[str]]) -> Check:
     """Another look at a row; at nothing where the table does not hold it as it was met."""
-    fmt = next((name for name in FORMATS if name == version.format), None)
+    fmt = format_called(version.format)
     not_as_met = _NOT_AS_MET_IN_CSV if fmt == "legacy_csv" else NOT_AS_MET
 
     def check(row: Row) -> list[Found]:
@@ -109,7 +112,7 @@ def _check_of(version: Version, table: CsvTable | None, codes: dict[int, set[str
         if row.valid:
             return [replace(one, column=None) for one in _check_valid(row, fmt)]
         if fmt == "legacy_csv":
-            return table.check(_record(row)).found if table else []
+            return table.check(records_in(row.raw, row.line)[0]) if table else []
         return findings_of(row.line, row.raw, fmt)
 
     return check
@@ -119,16 +122,9 @@ def _check_valid(row: Row, fmt: Format | None) -> list[Found]:
     if fmt == "legacy_csv":
         fields: dict[str, str] = json.loads(row.raw)
         table = CsvTable(tuple(fields), tuple(fields), row.line)
-        return table.check(CsvRecord(row.line, "", list(fields.values()))).found
+        return table.check(CsvRecord(row.line, "", list(fields.values())))
     (whole,) = with_answers([row])
     return findings_of(row.line, as_json(whole, fmt or ""), fmt)
-
-
-def _record(row: Row) -> CsvRecord:
-    lines = (
-        (number, part + b"\n", False) for number, part in enumerate(row.raw.encode().split(b"\n"), row.line)
-    )
-    return next(records(lines, Limits().row_bytes))
 
 
 def stored_finding(finding: Finding) -> Found:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
-from django.conf import settings
 from django.db.models import QuerySet
 
-from datasets.core.decode import Block, Unreadable, Upload, blocks, utf8_chunks
-from datasets.core.limits import Limits
+from datasets.core.decode import Block, Unreadable, Upload, blocks
 from datasets.models import Response, Row, Version
 from datasets.selectors import encoding_of
+from datasets.uploads import limits_of_kept
 
 FIRST_SLICE, SLICE = 20, 500
 LINES = 10_000
-_ANY_SIZE = Limits(file_bytes=1 << 60, unpacked_bytes=1 << 60)  # it was within the limits when it was read
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +103,13 @@ def _lines_of_file(version: Version) -> Iterator[bytes]:
     """The tables hold a row in parts; only the file has all of it, keys beside a model's name and answers too."""
     wanted = _valid_lines(version)
     line = next(wanted, None)
-    upload = Upload(version.path, _ANY_SIZE)
-    try:
-        longest = settings.CONFIG.row_max_kb * 1024
-        for block in blocks(utf8_chunks(upload, encoding_of(version)), longest):
+    # It was within the limits when it was read.
+    limits = replace(limits_of_kept(), file_bytes=1 << 60, unpacked_bytes=1 << 60)
+    with (
+        Upload(version.path, limits) as upload,
+        suppress(Unreadable),
+    ):  # of a cut archive the rows before the cut
+        for block in blocks(upload, encoding_of(version)):
             last, found = block.first + len(block.lines) - 1, []
             while line is not None and line <= last:
                 cut = line in block.oversized  # the limit was higher when it was read
@@ -118,10 +118,6 @@ def _lines_of_file(version: Version) -> Iterator[bytes]:
             yield b"".join(found)
             if line is None:
                 return
-    except Unreadable:
-        return  # a cut archive: the rows before the cut have been sent
-    finally:
-        upload.close()
 
 
 def _as_it_stands(block: Block, line: int) -> bytes:
@@ -139,10 +135,3 @@ def _valid_lines(version: Version) -> Iterator[int]:
     while part := list(rows.filter(line__gt=after)[:LINES]):
         yield from part
         after = part[-1]
-
-
-def csv_record(values: list[str]) -> str:
-    """One record with its line end."""
-    buffer = io.StringIO()
-    csv.writer(buffer).writerow(values)
-    return buffer.getvalue()

@@ -6,7 +6,6 @@ The version's file is made in the background from the tables, then read like any
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -16,12 +15,11 @@ from django.db.models import Q
 from datasets import services, uploads
 from datasets.core.formats import Format, structural_keys
 from datasets.core.variables import messages_of
-from datasets.importing.worker import Progress, read_version
-from datasets.models import UPLOADED, Candidate, Response, Row, Version
+from datasets.importing.worker import Progress
+from datasets.models import UPLOADED, Candidate, Dataset, Response, Row, Version
 from datasets.versions import repair, row_writer
 from evalsite.accounts.models import User
 from evalsite.audit import Action
-from evalsite.tasks import workers
 
 ORIGIN = "run"
 STEP = "answers_of_run"
@@ -33,28 +31,24 @@ def version_of_answers(*, version: Version, source: str, name: str, user: User |
 
     `name`: of the run, for people.
     """
-    number = services.next_number(version.dataset)
+    Dataset.objects.select_for_update().get(pk=version.dataset_id)  # the second of two finds the first's
     step = [{"name": STEP, "value": source}]
     same = Version.objects.filter(
         parent=version, origin=ORIGIN, state__in=(*services.OPEN_STATES, "ready"), repairs=step
     ).first()
     if same:
         return same
-    made = Version.objects.create(
+    made = Version(
         dataset=version.dataset,
-        number=number,
         origin=ORIGIN,
         parent=version,
         stopped_by=version.stopped_by,
         file_name=uploads.shown_name(f"{name[:200]}.jsonl"),
-        stored_as=f"{uploads.FOLDER}/{uuid.uuid4().hex}",
+        stored_as=uploads.new_name(),
         chosen_format="judge_only",
         repairs=step,
-        created_by=user,
     )
-    services.record_version(Action.DATASET_ANSWERS, made, by=user)
-    workers.wake(read_version, version_id=made.pk)
-    return made
+    return services.version_add(made, Action.DATASET_ANSWERS, user)
 
 
 def write_file(version: Version, owner: str, progress: Progress) -> None:

@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest
+from collections.abc import Mapping
+from typing import Any
+
+from django.forms import BaseForm
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
 
 
 def part_wanted(request: HttpRequest) -> bool:
     """Did htmx ask, for a part of the page?"""
     return request.headers.get("HX-Request") == "true"
+
+
+def json_wanted(request: HttpRequest) -> bool:
+    """Was it sent by static/js/upload.js, which shows the progress? The plain form works too."""
+    return request.headers.get("Accept") == "application/json"
+
+
+def uploaded(request: HttpRequest, address: str) -> HttpResponse:
+    """To the page of what was uploaded."""
+    return JsonResponse({"address": address}) if json_wanted(request) else redirect(address)
+
+
+def upload_refused(
+    request: HttpRequest, form: BaseForm, template: str, context: Mapping[str, Any]
+) -> HttpResponse:
+    """The form once more, with what is wrong."""
+    if json_wanted(request):
+        sentences = [text for errors in form.errors.values() for text in errors]
+        return JsonResponse({"errors": sentences}, status=422)
+    return render(request, template, context, status=422)
 
 
 def number_asked(request: HttpRequest, name: str) -> int | None:

@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import get_language, override
@@ -27,7 +27,7 @@ from datasets.importing import queue_status
 from datasets.messages import message
 from datasets.models import Attachment, Version
 from datasets.versions import attach
-from datasets.views import part_wanted
+from datasets.views import part_wanted, upload_refused, uploaded
 from evalsite import access
 from evalsite.access import May
 from evalsite.storage import files
@@ -51,15 +51,12 @@ def _attach(request: HttpRequest, version: Version) -> HttpResponse:
     if request.method != "POST":
         return render(request, "datasets/attach.html", _form_context(version, AnswersForm()))
     form = AnswersForm(request.POST, request.FILES)
-    if not form.is_valid():
-        return _answer_invalid(request, version, form)
-    try:
-        kept = _keep(request, version, form.cleaned_data)
-    except ValidationError as error:
-        form.add_error(None, error)
-        return _answer_invalid(request, version, form)
-    address = _address(kept)
-    return JsonResponse({"address": address}) if _wants_json(request) else redirect(address)
+    if form.is_valid():
+        try:
+            return uploaded(request, _address(_keep(request, version, form.cleaned_data)))
+        except ValidationError as error:
+            form.add_error(None, error)
+    return upload_refused(request, form, "datasets/attach.html", _form_context(version, form))
 
 
 def _keep(request: HttpRequest, version: Version, wanted: dict[str, Any]) -> Attachment:
@@ -71,18 +68,6 @@ def _keep(request: HttpRequest, version: Version, wanted: dict[str, Any]) -> Att
         match_by=wanted["match_by"],
         user=access.signed_in(request),
     )
-
-
-def _wants_json(request: HttpRequest) -> bool:
-    """Sent by static/js/upload.js, which shows the progress; the plain form works too."""
-    return request.headers.get("Accept") == "application/json"
-
-
-def _answer_invalid(request: HttpRequest, version: Version, form: AnswersForm) -> HttpResponse:
-    if _wants_json(request):
-        sentences = [text for errors in form.errors.values() for text in errors]
-        return JsonResponse({"errors": sentences}, status=422)
-    return render(request, "datasets/attach.html", _form_context(version, form), status=422)
 
 
 def _form_context(version: Version, form: AnswersForm) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from datasets.core.formats import ROLES
 from datasets.core.row_edit import RowField, fields_of, with_fields
 from datasets.core.text_diff import Passage, excerpts, pieces
 from datasets.models import Row, RowEdit, Version
+from datasets.selectors import line_after
 from datasets.versions import invalid_rows, row_edits
 from datasets.versions.row_edits import Overtaken, Standing
 from datasets.views import number_asked, part_wanted
@@ -148,7 +149,7 @@ def _save(request: HttpRequest, row: Standing, text: str) -> HttpResponse:
         messages.info(request, _("Line %(line)s is as it stands in the file.") % {"line": row.line})
     else:
         messages.success(request, _("The edit of line %(line)s was saved to the draft.") % {"line": row.line})
-    following = _next_bad(row) if "next" in request.POST else None
+    following = line_after(version, row.line, valid=False) if "next" in request.POST else None
     slug = version.dataset.project.slug
     line = kept.line if kept else row.line
     return redirect("datasets:edit_row", slug, version.dataset_id, version.number, following or line)
@@ -180,7 +181,7 @@ def _page(
         "earlier": _earlier(row),
         "deleted": row.line != row_edits.NEW and _is_deleted(row),
         "edits_open": row_edits.open_edits(version).count(),
-        "next_bad": _next_bad(row),
+        "next_bad": line_after(version, row.line, valid=False),
         **_beside(row, text),
     }
     return render(request, "datasets/edit.html", context, status=status)
@@ -218,11 +219,6 @@ def _earlier(row: Standing) -> list[RowEdit]:
 def _is_deleted(row: Standing) -> bool:
     last = row_edits.last_edit(row.version, row.line)
     return last is not None and last.is_open and not last.text
-
-
-def _next_bad(row: Standing) -> int | None:
-    bad = Row.objects.filter(version=row.version, valid=False, line__gt=row.line).order_by("line")
-    return bad.values_list("line", flat=True).first()
 
 
 @login_required

@@ -98,13 +98,8 @@ def _query(request: HttpRequest) -> str:
 
 def _to_line(version: Version, slug: str, line: int) -> HttpResponse:
     """To the row at a line; between rows, to the next one."""
-    there = (
-        Row.objects.filter(version=version, line__gte=line).order_by("line").values_list("line", flat=True)
-    )
-    before = (
-        Row.objects.filter(version=version, line__lt=line).order_by("-line").values_list("line", flat=True)
-    )
-    found = there.first() or before.first()
+    before = Row.objects.filter(version=version, line__lt=line).order_by("-line")
+    found = selectors.line_after(version, line - 1) or before.values_list("line", flat=True).first()
     if found is None:
         return redirect("datasets:rows", slug, version.dataset_id, version.number)
     return redirect("datasets:row", slug, version.dataset_id, version.number, found)
@@ -227,17 +222,12 @@ def raw(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -
     return answer
 
 
-def _line_after(version: Version, line: int) -> int | None:
-    after = Row.objects.filter(version=version, line__gt=line).order_by("line")
-    return after.values_list("line", flat=True).first()
-
-
 @login_required
 def original(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
     """The row as it stands in the uploaded file, on a page of its own, or for its place in the row's page."""
     version = get_ready_version(request, slug, dataset, number)
     found = _row(version, line)
-    text, next_line = None, _line_after(version, line)
+    text, next_line = None, selectors.line_after(version, line)
     # In a CSV a record may go over several lines.
     until = line + 1 if version.format != "legacy_csv" else next_line or line + LONGEST_RECORD
     if version.file_is_kept:

@@ -12,8 +12,8 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import TooManyFilesSent, ValidationError
 from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import redirect, render
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -27,7 +27,7 @@ from datasets.forms import UploadForm
 from datasets.models import Dataset, FileImport, Version
 from datasets.versions import file_import, parts
 from datasets.views import file_import as file_import_page
-from datasets.views import format_guide
+from datasets.views import format_guide, upload_refused, uploaded
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project, User
@@ -56,14 +56,12 @@ def _upload(request: HttpRequest, project: Project) -> HttpResponse:
         form = UploadForm(initial={"name": name, "together": "parts" if name else "each"})
         return render(request, "datasets/upload.html", _context(project, form))
     form = UploadForm(request.POST, request.FILES)
-    if not form.is_valid():
-        return _answer_invalid(request, project, form)
-    try:
-        address = _keep(request, project, form.cleaned_data)
-    except ValidationError as error:
-        form.add_error(None, error)
-        return _answer_invalid(request, project, form)
-    return JsonResponse({"address": address}) if _wants_json(request) else redirect(address)
+    if form.is_valid():
+        try:
+            return uploaded(request, _keep(request, project, form.cleaned_data))
+        except ValidationError as error:
+            form.add_error(None, error)
+    return upload_refused(request, form, "datasets/upload.html", _context(project, form))
 
 
 def _keep(request: HttpRequest, project: Project, wanted: dict[str, Any]) -> str:
@@ -138,18 +136,6 @@ def _keep_each(request: HttpRequest, given: list[UploadedFile[bytes]], common: d
 def _too_many_sentence() -> str:
     text = _("An upload can have at most %(most)s files. Nothing was saved. Upload fewer at a time.")
     return text % {"most": settings.DATA_UPLOAD_MAX_NUMBER_FILES}
-
-
-def _wants_json(request: HttpRequest) -> bool:
-    """Sent by static/js/upload.js, which shows the progress; the plain form works too."""
-    return request.headers.get("Accept") == "application/json"
-
-
-def _answer_invalid(request: HttpRequest, project: Project, form: UploadForm) -> HttpResponse:
-    if _wants_json(request):
-        sentences = [text for errors in form.errors.values() for text in errors]
-        return JsonResponse({"errors": sentences}, status=422)
-    return render(request, "datasets/upload.html", _context(project, form), status=422)
 
 
 def _address(project: Project, version: Version) -> str:

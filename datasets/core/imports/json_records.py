@@ -88,7 +88,7 @@ def _is_lines(start: bytes) -> bool:
 
 def _lines(upload: Upload, encoding: Encoding) -> Iterator[tuple[int, Any]]:
     limits = upload.limits
-    for block in blocks(utf8_chunks(upload, encoding), limits.row_bytes):
+    for block in blocks(upload, encoding):
         for number, line in enumerate(block.lines, block.first):
             if line.strip() or number in block.oversized:
                 yield number, _line_value(number, line, block, limits)

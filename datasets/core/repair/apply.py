@@ -10,16 +10,16 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from datasets.core.decode import Unreadable, Upload, blocks, utf8_chunks
+from datasets.core.decode import Block, Unreadable, Upload, blocks, utf8_chunks
 from datasets.core.detect import Detection, detect
-from datasets.core.findings import CODES, finding
+from datasets.core.findings import CODES, too_large
 from datasets.core.formats import model_key
 from datasets.core.limits import Limits
-from datasets.core.pretty_json import Broken, Objects, Passed, PrintedValue, with_unended_comment
+from datasets.core.pretty_json import Broken, Passed, PrintedValue, objects_in, with_unended_comment
 from datasets.core.repair.models import merged, renamed, with_roles
 from datasets.core.repair.python_literal import as_json
 from datasets.core.repair.text import CommaStripper, CommentStripper, without_comment
@@ -46,6 +46,7 @@ WITHOUT_CHOICE = tuple(name for name in REPAIRS if name not in CHOICES)
 
 Concerned = Callable[[bytes], bool]
 RowChange = Callable[[str], str | None]
+Part = TypeVar("Part", bytes, Block)
 Progress = Callable[[float], None]
 """Called at every chunk that is read, with the share that is done; what it raises ends the repair."""
 
@@ -146,8 +147,7 @@ class _Watched(Upload):
 
 def _run(source: Path, target: Path, repair: Repair, limits: Limits, progress: Progress | None) -> str:
     """One repair; the shape of what it was given."""
-    upload = _Watched(source, limits, progress)
-    try:
+    with _Watched(source, limits, progress) as upload:
         seen = detect(upload)
         upload.counts = True
         if repair.name == "to_jsonl":
@@ -155,21 +155,18 @@ def _run(source: Path, target: Path, repair: Repair, limits: Limits, progress: P
         else:
             _write(target, _repaired(upload, seen, repair))
         return seen.shape
-    finally:
-        upload.close()
 
 
 def _write(target: Path, parts: Iterator[bytes]) -> None:
     with target.open("wb") as file:
-        for part in parts:
-            file.write(part)
+        file.writelines(parts)
 
 
 def _as_it_is(upload: Upload) -> Iterator[bytes]:
-    yield from _whole(upload.chunks())
+    return _whole(upload.chunks())
 
 
-def _whole(parts: Iterator[bytes]) -> Iterator[bytes]:
+def _whole(parts: Iterator[Part]) -> Iterator[Part]:
     """What can be read of a cut or damaged archive; its finding is added when the file is validated."""
     try:
         yield from parts
@@ -181,11 +178,9 @@ def _whole(parts: Iterator[bytes]) -> Iterator[bytes]:
 def _lines(upload: Upload, seen: Detection) -> Iterator[bytes]:
     """Physical lines in UTF-8 with their line ends."""
     ends_open = b""
-    for block in blocks(_whole(utf8_chunks(upload, seen.encoding or "utf-8")), upload.limits.row_bytes):
+    for block in _whole(blocks(upload, seen.encoding)):
         if block.oversized:
-            raise Unreadable(
-                finding("row.too_large", line=min(block.oversized), limit=upload.limits.row_bytes)
-            )
+            raise Unreadable(too_large(min(block.oversized), upload.limits))
         ends_open = b"" if block.text.endswith(b"\n") else b"\n"
         for index, line in enumerate(block.lines):
             last = ends_open and index == len(block.lines) - 1
@@ -216,12 +211,6 @@ def _text(line: bytes) -> str | None:
         return line.decode()
     except UnicodeDecodeError:
         return None
-
-
-def _to_utf8(upload: Upload, seen: Detection) -> Iterator[bytes]:
-    if seen.encoding in ("utf-16", "gb18030"):
-        return _whole(utf8_chunks(upload, seen.encoding))
-    return _as_it_is(upload)
 
 
 def _comments_across_lines(upload: Upload, seen: Detection) -> Iterator[bytes]:
@@ -255,24 +244,11 @@ def _to_jsonl(upload: Upload, seen: Detection, unended_comment: int | None) -> I
     if seen.shape != "spread":
         yield from _as_it_is(upload)
         return
-
-    def written(found: PrintedValue | Broken | Passed, line: str) -> bytes:
+    broken = _OneLine(upload.limits.row_bytes // 2)
+    lines = (raw.decode("utf-8", "surrogateescape") for raw in _lines(upload, seen))
+    for line, found in objects_in(enumerate(lines, 1), upload.limits, unended_comment):
         text = _on_one_line(found, line) + "\n" if isinstance(found, PrintedValue) else broken.take(found)
-        return text.encode("utf-8", "surrogateescape")
-
-    objects, broken = (
-        Objects(upload.limits.row_bytes, unended_comment),
-        _OneLine(upload.limits.row_bytes // 2),
-    )
-    number, line = 0, ""
-    decoded = (raw.decode("utf-8", "surrogateescape") for raw in _lines(upload, seen))
-    for number, line in enumerate(decoded, 1):
-        for found in objects.feed(number, line):
-            yield written(found, line)
-        if objects.too_large:
-            raise Unreadable(finding("row.too_large", line=objects.start, limit=upload.limits.row_bytes))
-    for found in objects.end(number, line):
-        yield written(found, line)
+        yield text.encode("utf-8", "surrogateescape")
     yield broken.take(Passed("", ended=True)).encode()
 
 
@@ -356,11 +332,11 @@ _ACROSS_LINES = {"strip_comments": _comments_across_lines, "strip_trailing_comma
 
 def _repaired(upload: Upload, seen: Detection, repair: Repair) -> Iterator[bytes]:
     name = repair.name
-    if name == "to_utf8":
-        return _to_utf8(upload, seen)
+    if name == "to_utf8" and seen.encoding in ("utf-16", "gb18030"):
+        return _whole(utf8_chunks(upload, seen.encoding))
     if seen.shape == "spread" and name in _ACROSS_LINES:
         return _ACROSS_LINES[name](upload, seen)
-    if seen.shape != "jsonl":
+    if seen.shape != "jsonl" or name == "to_utf8":
         return _as_it_is(upload)
     if name == "unify_model_names":
         return _with_one_name(upload, seen, repair)

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from datasets.core.decode import Block, Unreadable, Upload, blocks, encoding_of, utf8_chunks
+from datasets.core.decode import Block, Unreadable, Upload, blocks, encoding_of
 from datasets.core.limits import Limits
 from judging.core.results_file.fields import cell
 
@@ -60,20 +60,18 @@ class NotResults(Exception):
 
 def records(path: Path) -> Iterator[tuple[int, Record | RefusedLine]]:
     """Each line that is not blank, with the number of its (first) physical line. Raises NotResults."""
-    upload = Upload(path, Limits(row_bytes=LINE_BYTES))
-    try:
-        yield from _records(upload)
-    except Unreadable as trouble:
-        raise NotResults("unreadable", finding=trouble.found.code) from None
-    finally:
-        upload.close()
+    with Upload(path, Limits(row_bytes=LINE_BYTES)) as upload:
+        try:
+            yield from _records(upload)
+        except Unreadable as trouble:
+            raise NotResults("unreadable", finding=trouble.found.code) from None
 
 
 def _records(upload: Upload) -> Iterator[tuple[int, Record | RefusedLine]]:
     kind = upload.other_kind()
     if kind is not None:
         raise NotResults("other_kind", kind=kind)
-    parts = blocks(utf8_chunks(upload, encoding_of(upload)), LINE_BYTES)
+    parts = blocks(upload, encoding_of(upload))
     first = next((part for part in parts if part.text.strip()), None)
     if first is None:
         raise NotResults("empty")

@@ -201,7 +201,7 @@ def test_a_fault_costs_no_row_that_holds_others() -> None:
 
 
 def result(text: str) -> int:
-    objects, found = Objects(1 << 20), 0
+    objects, found = Objects(), 0
     for number, line in enumerate(text.split("\n"), 1):
         found += sum(isinstance(one, Broken) for one in objects.feed(number, line))
     return found

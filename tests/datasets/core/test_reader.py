@@ -215,9 +215,16 @@ def test_a_limit_is_a_finding(limits: Limits, code: str) -> None:
     assert result.valid_rows == 1
 
 
-def test_a_cut_gzip_gives_the_rows_before_the_cut() -> None:
-    source = gzip.compress(b"".join(jsonl(ask(str(i) * 9)) for i in range(5000)))[:-2000]
-    result = summary(source)
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [jsonl(ask(str(i) * 9)) for i in range(5000)],
+        [b"prompt,response\n", *(f"question {i},answer {i * i}\n".encode() for i in range(5000))],
+    ],
+    ids=["jsonl", "csv"],
+)
+def test_a_cut_gzip_gives_the_rows_before_the_cut(lines: list[bytes]) -> None:
+    result = summary(gzip.compress(b"".join(lines))[:-2000])
     assert result.counts["file.encoding"] == 1
     assert 0 < result.valid_rows < 5000
 

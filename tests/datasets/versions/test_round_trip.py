@@ -13,6 +13,7 @@ from django.conf import LazySettings
 from hypothesis import given
 from hypothesis import strategies as st
 
+from datasets.core.csv_reader import csv_record
 from datasets.models import Row, Version
 from datasets.versions import downloads, row_writer
 from tests.datasets.conftest import Upload, question
@@ -90,7 +91,7 @@ def test_a_row_that_became_too_long_for_the_limit_is_written_all_the_same(
 @given(st.lists(st.tuples(CELLS.map(lambda text: f"q{text}"), CELLS, CELLS), min_size=1, max_size=3))
 def test_records_of_a_csv_come_out_equal(upload: Upload, records: list[tuple[str, str, str]]) -> None:
     header = ["prompt", "response", "备注"]
-    source = "".join(row_writer.csv_record(list(one)) for one in [header, *records])
+    source = "".join(f"{csv_record(one)}\r\n" for one in [header, *records])
     version = upload(source.encode(), read=True, file_name="x.csv")
     text = b"".join(downloads.legacy_csv(version)).decode("utf-8-sig")
     assert list(csv.reader(StringIO(text, newline=""))) == [header, *map(list, records)]
