@@ -9,11 +9,11 @@ from typing import Protocol
 from judging.core.judges.client import HttpClients
 from judging.core.judges.errors import MAYBE_SETTING_CODES, SETTING_CODES, JudgeError
 from judging.core.judges.rate_limiter import Reservation
-from judging.core.judges.replies import Reply
+from judging.core.judges.reply import Reply
 from judging.core.judges.retry import AskResult, RetryPolicy, ask_with_retries
 from judging.core.judges.settings import Request
 from judging.core.results import Failure
-from judging.endpoints.client_pool import ModelConnection
+from judging.endpoints.client import ModelConnection
 
 
 class Abandoned(Exception):
@@ -78,7 +78,8 @@ class RequestGuard:
 
     async def before(self, request: Request) -> None:
         """Raises Abandoned where the run may send no more, JudgeError where the endpoint is down for too long."""
-        self.reservation = await self.client.admit(request, self.max_outage)
+        await self.client.breaker.wait(self.max_outage)
+        self.reservation = await self.client.rate.acquire(request)
         await self.gate.spending.affordable()
         if not self.gate.open:
             raise Abandoned

@@ -13,7 +13,7 @@ import httpx
 
 from judging.core.judges.client import ask
 from judging.core.judges.errors import JudgeError
-from judging.core.judges.replies import Reply
+from judging.core.judges.reply import Reply
 from judging.core.judges.reply_reader import OnText
 from judging.core.judges.settings import JudgeSettings, Request, without
 

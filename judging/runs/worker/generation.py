@@ -15,7 +15,7 @@ from judging.core.candidates import CandidateModel, answer_of, build_request, fl
 from judging.core.judges.retry import AskResult
 from judging.core.results import Failure, JudgementResult
 from judging.core.values import Outcome
-from judging.endpoints.client_pool import ClientPool, ModelConnection
+from judging.endpoints.client import ClientPool, ModelConnection
 from judging.endpoints.requests import Abandoned, Caller
 from judging.runs.json_storage import as_json
 from judging.runs.models import RunCandidate
