@@ -222,12 +222,11 @@ class RetryBudget:
     """The retries left to an endpoint: a hundred, and one more per reply. A server that fails more often than it
     answers does not get twice the load for it."""
 
-    def __init__(self, most: float = 100.0, per_reply: float = 1.0) -> None:
+    def __init__(self, most: int = 100) -> None:
         self._most = self._left = most
-        self._per_reply = per_reply
 
     def earn(self) -> None:
-        self._left = min(self._most, self._left + self._per_reply)
+        self._left = min(self._most, self._left + 1)
 
     def spend(self) -> bool:
         """Takes one; whether there was one left."""

@@ -39,7 +39,7 @@ class Cell(TypedDict):
 
     `kind`: "number", "bool" or "category": what the metric's mean is over; None where nothing is scored.
     `kinds`: scored responses by kind. `mean`: over items, an item's responses first; a bool counts 1 or 0;
-    None for categories. `ci_low`, `ci_high`: 95 % (or the level asked for): t, for bools Wilson.
+    None for categories. `ci_low`, `ci_high`: 95 %: t, for bools Wilson.
     `items`: items behind the main figure; `clusters`: independent units among them.
     `responses` = scored + no_score + unparsed + errors + not_run; `asked` = responses − no_score;
     `coverage` = scored / asked, None where nothing was asked.
