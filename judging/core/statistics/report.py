@@ -31,10 +31,7 @@ def report(
     judgements: DataFrame,
     metrics: Sequence[Metric],
     *,
-    run: str,
-    dataset: str,
     rows: int | None = None,
-    cost: Mapping[str, Any] | None = None,
     features: DataFrame | None = None,
 ) -> Report:
     """The figures of a table of judgements (`frame`), as strict JSON types (`document.Report` explains each).
@@ -52,8 +49,6 @@ def report(
     with quiet():
         verdicts = _verdict_figures(frame, metrics, features)
     document: Report = Report(
-        run=run,
-        dataset=dataset,
         rows=len(units) if rows is None else rows,
         level=LEVEL,
         power=POWER,
@@ -62,7 +57,6 @@ def report(
         people_candidates=people_cells(frame, metrics),
         pairs=[pair for name in sorted(pairs) for pair in pairs[name]],
         **verdicts,  # type: ignore[typeddict-item]
-        cost=dict(cost or {}),
     )
     return document
 
