@@ -24,7 +24,7 @@ MOST_STEPS, SMALL_STEP = 50, 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparisons:
+class PairedComparisons:
     """Comparisons of `size` candidates: `a` and `b` their numbers, `won` 1 where a won, ½ for a tie, 0 where b won,
     `clusters` the row (or its cluster); all of shape (comparisons,)."""
 
@@ -46,7 +46,7 @@ class Strengths:
     coefficient_errors: Floats
 
 
-def wins_between(comparisons: Comparisons) -> Floats:
+def wins_between(comparisons: PairedComparisons) -> Floats:
     """How often each candidate beat each other, a tie half to each: (candidates, candidates)."""
     wins = np.zeros((comparisons.size, comparisons.size))
     np.add.at(wins, (comparisons.a, comparisons.b), comparisons.won)
@@ -54,12 +54,12 @@ def wins_between(comparisons: Comparisons) -> Floats:
     return wins
 
 
-def is_connected(comparisons: Comparisons) -> bool:
+def is_connected(comparisons: PairedComparisons) -> bool:
     """Whether comparisons lead from every candidate to every other one, whoever won."""
     return _all_reached((wins_between(comparisons) + wins_between(comparisons).T) > 0)
 
 
-def has_ratings(comparisons: Comparisons) -> bool:
+def has_ratings(comparisons: PairedComparisons) -> bool:
     """Whether Bradley–Terry ratings exist: wins or ties lead from every candidate to every other one. Then nobody, and
     no group of candidates, won or lost all against the rest. Source: Ford, American Mathematical Monthly 64(8), 1957.
     """
@@ -75,7 +75,7 @@ def _all_reached(leads: np.ndarray) -> bool:
     return bool(reached.all())
 
 
-def bradley_terry(comparisons: Comparisons, features: Floats | None = None) -> Strengths | None:
+def bradley_terry(comparisons: PairedComparisons, features: Floats | None = None) -> Strengths | None:
     """`log(p / (1 - p)) = rating_a - rating_b (+ features @ coefficients)`, by maximum likelihood (Newton's method).
 
     `features`: (comparisons, features), a's minus b's. The covariance is the sandwich `H⁺ (sum_g s_g s_gᵀ) H⁺ G/(G−1)`
@@ -103,7 +103,7 @@ def bradley_terry(comparisons: Comparisons, features: Floats | None = None) -> S
     )
 
 
-def candidate_design(comparisons: Comparisons) -> Floats:
+def candidate_design(comparisons: PairedComparisons) -> Floats:
     """1 for a, −1 for b: (comparisons, candidates)."""
     many = np.arange(comparisons.a.size)
     design = np.zeros((many.size, comparisons.size))
@@ -212,9 +212,9 @@ def _of_author(
     )
 
 
-def _comparisons(each: DataFrame, names: list[str]) -> Comparisons:
+def _comparisons(each: DataFrame, names: list[str]) -> PairedComparisons:
     places = {name: place for place, name in enumerate(names)}
-    return Comparisons(
+    return PairedComparisons(
         size=len(names),
         a=each["candidate"].astype(object).map(places).to_numpy().astype(np.int64),
         b=each["other"].astype(object).map(places).to_numpy().astype(np.int64),
@@ -231,7 +231,7 @@ def _rate(won: Floats, clusters: Ints) -> tuple[float | None, float | None, floa
     return mean.mean, *wilson(mean.mean, effective_size(mean, won.size))
 
 
-def _cell(place: int, met: Comparisons, each: DataFrame) -> SideCell:
+def _cell(place: int, met: PairedComparisons, each: DataFrame) -> SideCell:
     mine = (met.a == place) | (met.b == place)
     won = np.where(met.a == place, met.won, 1 - met.won)[mine]
     rate, low, high = _rate(won, met.clusters[mine])
@@ -266,7 +266,7 @@ def _add_ratings(cells: dict[str, SideCell], found: Strengths) -> None:
             cell["rank_low"], cell["rank_high"] = ranks[place]
 
 
-def _pairs(names: list[str], met: Comparisons, each: DataFrame) -> list[SidePair]:
+def _pairs(names: list[str], met: PairedComparisons, each: DataFrame) -> list[SidePair]:
     found = []
     bad = (each["label"] == BOTH_BAD).to_numpy()
     for a, b in combinations(range(len(names)), 2):
@@ -298,7 +298,7 @@ class StyleEffects(NamedTuple):
     ratings: Floats
 
 
-def style_effects(each: DataFrame, met: Comparisons, features: DataFrame) -> StyleEffects | None:
+def style_effects(each: DataFrame, met: PairedComparisons, features: DataFrame) -> StyleEffects | None:
     """The coefficients of the features in a Bradley–Terry model with candidates: what a verdict owes to looks beside
     who answered, and the candidates' ratings in it.
 
@@ -317,7 +317,7 @@ def style_effects(each: DataFrame, met: Comparisons, features: DataFrame) -> Sty
     a, b = sides[0][known], sides[1][known]
     apart = np.divide(a - b, a + b, out=np.zeros_like(a), where=a + b > 0)
     spread = apart.std(axis=0)
-    part = Comparisons(met.size, met.a[known], met.b[known], met.won[known], met.clusters[known])
+    part = PairedComparisons(met.size, met.a[known], met.b[known], met.won[known], met.clusters[known])
     kept = _informative(part, apart, spread)
     found = bradley_terry(part, apart[:, kept] / spread[kept]) if kept else None
     if found is None or not np.isfinite(found.coefficient_errors).all():
@@ -329,7 +329,7 @@ def style_effects(each: DataFrame, met: Comparisons, features: DataFrame) -> Sty
     return StyleEffects(coefficients, found.ratings)
 
 
-def _informative(met: Comparisons, apart: Floats, spread: Floats) -> list[int]:
+def _informative(met: PairedComparisons, apart: Floats, spread: Floats) -> list[int]:
     """The features that differ and are no mixture of the ones before them and of who answered."""
     design = candidate_design(met)
     kept: list[int] = []

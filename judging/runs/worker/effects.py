@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from judging.core.injection_check import holds_verdict
-from judging.core.judges.retry import AskResult, RequestAttempt
+from judging.core.judges.retry import AskResult
 from judging.core.judges.settings import build_request
 from judging.core.metric_definition import MetricDefinition
 from judging.core.prompts import Rendered, names_of, postprocess_arguments, render, render_item
@@ -234,20 +234,12 @@ def as_judge_call(question: Question, asked: AskResult, model: ModelConnection, 
         asked.request,
         {name: getattr(reply, name) for name in _REPLY_SEEN} if reply else None,
         Failure(error.code, error.message) if error else None,
-        [attempt_record(call) for call in asked.calls],
-        seconds=reply.seconds if reply else sum(call.seconds for call in asked.calls),
-        first_token_seconds=reply.first_token_seconds if reply else None,
-        prompt_tokens=reply.usage.prompt_tokens if reply else None,
-        completion_tokens=reply.usage.completion_tokens if reply else None,
+        [call.record() for call in asked.calls],
+        seconds=asked.seconds,
+        first_token_seconds=asked.first_token_seconds,
+        prompt_tokens=asked.usage.prompt_tokens,
+        completion_tokens=asked.usage.completion_tokens,
         endpoint=model.endpoint,
         swapped=question.swapped,
         digest=digest,
     )
-
-
-def attempt_record(call: RequestAttempt) -> dict[str, Any]:
-    """One HTTP try, as it is kept: what there is nothing to say of is left out."""
-    seen: dict[str, Any] = {"started_unix": call.started_unix, "seconds": call.seconds, "status": call.status}
-    if call.error_code:
-        seen |= {"error_code": call.error_code, "message": call.message, "waited": call.waited}
-    return seen

@@ -27,7 +27,8 @@ class RuleEffects:
     def __init__(self, metric: MetricDefinition, sandbox: Sandbox, in_sandbox: RunInThread) -> None:
         reading = read_program(metric.rules)
         self.program = reading.program
-        self.broken = f"{reading.errors[0].place.line}: {reading.errors[0].code}" if reading.errors else ""
+        errors = [f"{one.place.line}: {one.code}" for one in reading.errors[:1]]
+        self._broken = Ruled(Outcome.error(BROKEN, "".join(errors)))  # where there is no program
         self.sandbox, self.in_sandbox = sandbox, in_sandbox
         self.each_alone = metric.sandbox == "item"
         self.alone = not metric.preprocess and not metric.postprocess and self._asks_nobody()
@@ -39,18 +40,14 @@ class RuleEffects:
 
     def result(self, item: Item) -> JudgementResult:
         """Of a program that is `alone`: it needs no script, block or judge."""
-        return result_by_rules(self._at_once(item))
-
-    def _at_once(self, item: Item) -> Ruled:
-        if self.program is None:
-            return Ruled(Outcome.error(BROKEN, self.broken))
-        return ruled(evaluate(self.program, item))
+        said = ruled(evaluate(self.program, item)) if self.program else self._broken
+        return result_by_rules(said)
 
     async def apply(self, item: Item, ask: Ask | None, previous: PreviousReplies | None) -> Ruled:
         """Score an item; with `previous`, by what the judge model replied before, asking nobody. `ask` is None where
         the metric has no judge model."""
         if self.program is None:
-            return Ruled(Outcome.error(BROKEN, self.broken))
+            return self._broken
         if previous is not None:
             ask = _from(previous.asked)
         return await judge_by_rules(self.program, item, self._run, ask)
