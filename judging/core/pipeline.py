@@ -191,15 +191,13 @@ def swapped_context(context: Context) -> Context | None:
 
 async def read_verdicts(asked: tuple[JudgeCall, ...], effects: Effects) -> tuple[Verdict, ...]:
     """What each reply says, and after the two of one comparison what they come to."""
-    found: list[Verdict] = []
     read = {one.place: await read_verdict(one, effects) for one in asked if one.failure is None}
-    for one in asked:
-        if one.place not in read:
-            continue
-        found.append(read[one.place])
-        first = read.get((one.judge, one.repeat, False))
-        if one.swapped and first is not None:
-            found.append(combine_verdicts(first, read[one.place]))
+    found: list[Verdict] = []
+    for (judge, repeat, swapped), verdict in read.items():
+        found.append(verdict)
+        first = read.get((judge, repeat, False))
+        if swapped and first is not None:
+            found.append(combine_verdicts(first, verdict))
     return tuple(found)
 
 
