@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -44,9 +44,9 @@ def token_revoke(*, token: ApiToken) -> bool:
     return True
 
 
-def token_find(secret: str, now: datetime | None = None) -> ApiToken | None:
+def token_find(secret: str) -> ApiToken | None:
     """The token that says `secret`, of an account that is open; its use is noted, once a minute."""
-    now = now or timezone.now()
+    now = timezone.now()
     valid = ApiToken.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
     found = valid.filter(token_hash=hashed(secret), user__is_active=True).select_related("user").first()
     if found and (found.last_used_at is None or found.last_used_at < now - USE_NOTED_EVERY):

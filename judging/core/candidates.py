@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from judging.core.judges.replies import Reply
+from judging.core.judges.reply import Reply
 from judging.core.judges.settings import JudgeSettings, Request, request_of
 from judging.core.metric_definition import JudgeModel
 

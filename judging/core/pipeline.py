@@ -1,6 +1,6 @@
 """How one response is judged: preprocess → judge models in order → postprocess or parsing → an outcome.
 
-Pure: what touches processes and networks comes in as `Effects` (results.py).
+Pure: what touches processes and networks comes in as `Effects` and `Ask` (results.py).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from judging.core.results import (
     FORMAT_FAILED,
     ORDER_FLIP,
     TRUNCATED,
+    Ask,
     Context,
     Effects,
     Failure,
@@ -41,9 +42,13 @@ from judging.core.votes import QUORUM, combine_votes
 
 
 async def judge_item(
-    item: Item, metric: MetricDefinition, effects: Effects, previous: PreviousReplies | None = None
+    item: Item,
+    metric: MetricDefinition,
+    effects: Effects,
+    ask: Ask | None,
+    previous: PreviousReplies | None = None,
 ) -> JudgementResult:
-    """Judge one response by one metric; with `previous`, by what its judges replied before, asking nobody.
+    """Judge one response by one metric; with `previous`, by what its judges replied before: then `ask` may be None.
 
     Whatever goes wrong becomes the outcome's reason, never an exception.
     """
@@ -55,7 +60,7 @@ async def judge_item(
             return JudgementResult(_failed(before.failure), preprocess=before)
         context = Context(with_changes(item, before.changed), before.result)
     judge = _judge_by_rules if metric.rules else _judge_by_models
-    result = await judge(item, context, metric, effects, previous, before)
+    result = await judge(item, context, metric, effects, ask, previous, before)
     return msgspec.structs.replace(result, seconds=time.perf_counter() - started)
 
 
@@ -64,10 +69,11 @@ async def _judge_by_rules(
     context: Context,
     metric: MetricDefinition,
     effects: Effects,
+    ask: Ask | None,
     previous: PreviousReplies | None,
     before: ScriptResult | None,
 ) -> JudgementResult:
-    ruled = await effects.apply_rules(context, previous)
+    ruled = await effects.apply_rules(context.item, ask, previous)
     context = replace(context, asked=ruled.asked)
     after = await effects.postprocess(context) if metric.postprocess else None
     flags = (*effects.flags(item), *flags_of(ruled.asked)) if ruled.asked else ()
@@ -79,13 +85,15 @@ async def _judge_by_models(
     context: Context,
     metric: MetricDefinition,
     effects: Effects,
+    ask: Ask | None,
     previous: PreviousReplies | None,
     before: ScriptResult | None,
 ) -> JudgementResult:
     if previous is not None:
         context = replace(context, asked=previous.asked)
     elif metric.judges:
-        context, failure = await ask_judges(metric, context, effects)
+        assert ask is not None
+        context, failure = await ask_judges(metric, context, effects, ask)
         if failure is not None:
             flags = flags_of(context.asked)
             return JudgementResult(_failed(failure), context.asked, preprocess=before, flags=flags)
@@ -124,7 +132,7 @@ def _failed(failure: Failure) -> Outcome:
 
 
 async def ask_judges(
-    metric: MetricDefinition, context: Context, effects: Effects
+    metric: MetricDefinition, context: Context, effects: Effects, ask: Ask
 ) -> tuple[Context, Failure | None]:
     """The context with all that was asked, in the order of judges, repeats and sides; or the first prompt's failure.
 
@@ -137,7 +145,7 @@ async def ask_judges(
             if isinstance(made, Failure):
                 return context, made
             questions += made
-        asked = (*context.asked, *await effects.ask(questions))
+        asked = (*context.asked, *await ask(questions))
         context = replace(context, asked=tuple(sorted(asked, key=lambda one: one.place)))
     return context, None
 
@@ -183,15 +191,13 @@ def swapped_context(context: Context) -> Context | None:
 
 async def read_verdicts(asked: tuple[JudgeCall, ...], effects: Effects) -> tuple[Verdict, ...]:
     """What each reply says, and after the two of one comparison what they come to."""
-    found: list[Verdict] = []
     read = {one.place: await read_verdict(one, effects) for one in asked if one.failure is None}
-    for one in asked:
-        if one.place not in read:
-            continue
-        found.append(read[one.place])
-        first = read.get((one.judge, one.repeat, False))
-        if one.swapped and first is not None:
-            found.append(combine_verdicts(first, read[one.place]))
+    found: list[Verdict] = []
+    for (judge, repeat, swapped), verdict in read.items():
+        found.append(verdict)
+        first = read.get((judge, repeat, False))
+        if swapped and first is not None:
+            found.append(combine_verdicts(first, verdict))
     return tuple(found)
 
 

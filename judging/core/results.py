@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -160,8 +160,12 @@ class PreviousReplies:
     preprocess: ScriptResult | None = None
 
 
+Ask = Callable[[Sequence[Question]], Awaitable[Sequence[JudgeCall]]]
+"""Asks judge models all of the questions at the same time; one answer each, in order."""
+
+
 class Effects(Protocol):
-    """The effects that a judgement needs. Implementations may batch what many judgements want at once."""
+    """The effects that judgements need besides asking. Implementations may batch what many want at once."""
 
     async def preprocess(self, context: Context) -> ScriptResult: ...
 
@@ -171,11 +175,7 @@ class Effects(Protocol):
 
     async def render(self, judge: int, context: Context) -> str | Failure: ...
 
-    async def ask(self, questions: Sequence[Question]) -> list[JudgeCall]:
-        """All of them at the same time; one answer each, in order."""
-        ...
-
-    async def apply_rules(self, context: Context, previous: PreviousReplies | None) -> Ruled:
+    async def apply_rules(self, item: Item, ask: Ask | None, previous: PreviousReplies | None) -> Ruled:
         """The metric's rule program on an item."""
         ...
 

@@ -1,19 +1,38 @@
-"""One worker's client for one endpoint: how many requests at once, how fast, whether it is up, how many retries."""
+"""One worker's clients of endpoints, kept in step with those of the other workers.
+
+A client knows of one endpoint how many requests may be sent at once, how fast, whether it is up, how many retries.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from judging.core.judges.circuit_breaker import CircuitBreaker, EndpointStatus
+from django.db import DatabaseError
+
+from evalsite.secrets import Undecryptable
+from evalsite.tasks.backoff import Backoff
+from judging.core.judges.circuit_breaker import REFRESH_SECONDS, CircuitBreaker, EndpointStatus
 from judging.core.judges.concurrency_limiter import ConcurrencyLimiter
 from judging.core.judges.errors import LIMIT_CODES, JudgeError
 from judging.core.judges.rate_limiter import RateLimiter, Reservation
-from judging.core.judges.replies import Reply
+from judging.core.judges.reply import Reply
 from judging.core.judges.retry import RetryBudget
-from judging.core.judges.settings import Request
+from judging.core.judges.settings import JudgeSettings
+from judging.core.metric_definition import JudgeModel
+from judging.core.results import Failure
 from judging.endpoints import limiter
+from judging.endpoints.models import Endpoint
+from judging.endpoints.settings import default_concurrency, judge_settings, unusable
+
+log = logging.getLogger("judging.run_worker")
+
+ALLOCATE_SECONDS = 1.0
 
 RunInThread = Callable[..., Awaitable[Any]]
 
@@ -39,15 +58,6 @@ class EndpointClient:
         self.breaker = CircuitBreaker()
         self.retries = RetryBudget()
         self._expected = max_concurrency  # a worker that starts asks for all it may have
-
-    async def admit(self, request: Request, max_outage: float) -> Reservation | None:
-        """Returns when a try of a request that holds a slot may be sent.
-
-        Raises the JudgeError of an outage once it has lasted `max_outage` seconds.
-        """
-        if self.breaker.outage is not None:
-            await self.breaker.wait(max_outage)
-        return await self.rate.acquire(request)
 
     def record(self, reply: Reply | None, error: JudgeError | None, reservation: Reservation | None) -> None:
         """Learns from how a try ended."""
@@ -101,3 +111,111 @@ class EndpointClient:
             self.concurrency.close_for(status.closed_for)
         if status.down_for is None or not self.concurrency.events.successes:
             self.breaker.update(status)
+
+
+@dataclass(slots=True)
+class ModelConnection:
+    """A judge or candidate model of one run: its own settings, and its endpoint's shared client."""
+
+    settings: JudgeSettings
+    client: EndpointClient
+    endpoint: int | None = None
+    failure: Failure | None = None
+    answered: bool = False
+    name: str = ""
+    setting_failures: int = 0  # in a row
+
+    def learn(self, refuses: frozenset[str]) -> bool:
+        """Remembers what the server refuses; whether that is new."""
+        new = refuses - self.settings.refuses
+        if new:
+            self.settings = replace(self.settings, refuses=self.settings.refuses | new)
+        return bool(new)
+
+
+class ClientPool:
+    """`reads` and `writes` run database work outside the event loop. `manual`: for a single call from a page."""
+
+    def __init__(self, owner: str, *, reads: RunInThread, writes: RunInThread, manual: bool = False) -> None:
+        self.owner = owner
+        self.manual = manual
+        self.clients: dict[str, EndpointClient] = {}
+        self._reads = reads
+        self._writes = writes
+        self._allocated_at = time.monotonic()
+
+    def connection(self, judge: JudgeModel) -> ModelConnection:
+        """Reads the database."""
+        row = Endpoint.objects.filter(pk=judge.endpoint).first() if judge.endpoint else None
+        client, name = self.client(judge), row.name if row else judge.url
+        try:
+            settings = judge_settings(judge, row)
+        except Undecryptable:
+            settings = JudgeSettings(url=judge.url, model=judge.model)
+            return ModelConnection(settings, client, judge.endpoint, Failure("key_unreadable"), name=name)
+        return ModelConnection(settings, client, row.pk if row else None, unusable(judge, row), name=name)
+
+    def client(self, judge: JudgeModel) -> EndpointClient:
+        """Reads and writes the database."""
+        key = limiter.endpoint_key(judge)
+        if key not in self.clients:
+            limiter.ensure_row(key)
+            client = EndpointClient(
+                key, judge.endpoint, default_concurrency(), self._writes, manual=self.manual
+            )
+            client.apply(limiter.allocate([client.report()], self.owner)[key])
+            self.clients[key] = client
+        return self.clients[key]
+
+    async def keep_in_sync(self) -> None:
+        """Until cancelled. If the database is away for so long that other workers may take this worker's slots, it has
+        stopped using them."""
+        backoff = Backoff()
+        while True:
+            pause = REFRESH_SECONDS
+            try:
+                await self.refresh()
+                urgent = any(client.urgent for client in self.clients.values())
+                if urgent or self._unallocated_for() >= ALLOCATE_SECONDS:
+                    await self.allocate()
+                backoff.succeeded()
+            except DatabaseError as error:
+                log.warning("The endpoints' limits cannot be shared: %s", error)
+                pause = min(backoff.failed(), limiter.SHARE_SECONDS / 4)
+            if self._unallocated_for() > limiter.SHARE_SECONDS / 2:
+                for client in self.clients.values():
+                    client.concurrency.share = 0
+            await asyncio.sleep(pause)
+
+    def _unallocated_for(self) -> float:
+        return time.monotonic() - self._allocated_at
+
+    async def refresh(self) -> None:
+        """Takes over what other workers found out; claims a probe where one is due and wanted."""
+        if not self.clients:
+            return
+        for key, status in (await self._reads(limiter.read_status, list(self.clients))).items():
+            client = self.clients[key]
+            client.update(status)
+            breaker = client.breaker
+            if breaker.wants_probe and await self._writes(limiter.claim_probe, key, breaker.probes + 1):
+                breaker.probe()
+
+    async def allocate(self) -> None:
+        """Reports to the other workers, and takes over this worker's shares."""
+        began = time.monotonic()
+        reports = [client.report() for client in self.clients.values()]
+        for key, allocation in (await self._writes(limiter.allocate, reports, self.owner)).items():
+            self.clients[key].apply(allocation)
+        self._allocated_at = began
+
+    def report_remaining(self) -> None:
+        """For a single call, whose last results would otherwise be lost. Writes the database."""
+        for client in self.clients.values():
+            limiter.allocate([client.report()], self.owner)
+            if client.rate.owed:
+                limiter.reserve(client.key, [], client.rate.owed)
+
+    async def release_shares(self) -> None:
+        """Leaves the slots to other workers, after any allocation that is still being written."""
+        await self._writes(limiter.release_shares, list(self.clients), self.owner)

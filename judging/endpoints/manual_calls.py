@@ -19,13 +19,12 @@ from typing import Any, Generic, TypeVar
 
 from judging.core.judges.errors import Held, JudgeError
 from judging.core.judges.rate_limiter import RateLimited, Reservation
-from judging.core.judges.replies import Reply
+from judging.core.judges.reply import Reply
 from judging.core.judges.retry import Guard
 from judging.core.judges.settings import Request
 from judging.core.metric_definition import JudgeModel
 from judging.endpoints import limiter
-from judging.endpoints.client import EndpointClient
-from judging.endpoints.client_pool import ClientPool
+from judging.endpoints.client import ClientPool, EndpointClient
 
 COUNTDOWN_SECONDS = 0.5  # between two events that say how long the call still has to wait
 

@@ -9,11 +9,11 @@ from typing import Protocol
 from judging.core.judges.client import HttpClients
 from judging.core.judges.errors import MAYBE_SETTING_CODES, SETTING_CODES, JudgeError
 from judging.core.judges.rate_limiter import Reservation
-from judging.core.judges.replies import Reply
+from judging.core.judges.reply import Reply
 from judging.core.judges.retry import AskResult, RetryPolicy, ask_with_retries
 from judging.core.judges.settings import Request
 from judging.core.results import Failure
-from judging.endpoints.client_pool import ModelConnection
+from judging.endpoints.client import ModelConnection
 
 
 class Abandoned(Exception):
@@ -65,20 +65,20 @@ class RunGate:
     error: EndpointError | None = None
 
 
+@dataclass(slots=True)
 class RequestGuard:
     """core.judges.retry.Guard of one request of a run."""
 
-    def __init__(self, gate: RunGate, model: ModelConnection, waiting: Waiting, max_outage: float) -> None:
-        self.gate = gate
-        self.client = model.client
-        self.endpoint = model.endpoint
-        self.waiting = waiting
-        self.max_outage = max_outage
-        self.reservation: Reservation | None = None
+    gate: RunGate
+    model: ModelConnection
+    waiting: Waiting
+    max_outage: float
+    reservation: Reservation | None = None
 
     async def before(self, request: Request) -> None:
         """Raises Abandoned where the run may send no more, JudgeError where the endpoint is down for too long."""
-        self.reservation = await self.client.admit(request, self.max_outage)
+        await self.model.client.breaker.wait(self.max_outage)
+        self.reservation = await self.model.client.rate.acquire(request)
         await self.gate.spending.affordable()
         if not self.gate.open:
             raise Abandoned
@@ -88,12 +88,12 @@ class RequestGuard:
     def after(self, reply: Reply | None, error: JudgeError | None) -> None:
         answered = reply or (error.reply if error else None)
         self.waiting.request_ended(failed=error is not None and answered is None)
-        self.gate.spending.end_call(answered, reply is None, self.endpoint)
+        self.gate.spending.end_call(answered, reply is None, self.model.endpoint)
         if reply is not None or error is not None:
-            self.client.record(reply, error, self.reservation)
+            self.model.client.record(reply, error, self.reservation)
 
     def may_retry(self) -> bool:
-        return self.client.retries.spend()
+        return self.model.client.retries.spend()
 
 
 class Caller:

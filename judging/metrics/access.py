@@ -1,4 +1,4 @@
-"""Access checks for endpoints and metrics: a function here returns the object or raises."""
+"""The only way to a metric: returns it, or raises."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ from evalsite.access import May
 from judging.metrics.models import Metric, MetricVersion
 
 
-def get_metric(request: HttpRequest, slug: str, metric_id: int, may: May = May.METRICS) -> Metric:
+def get_metric(request: HttpRequest, slug: str, metric_id: int) -> Metric:
     """A metric of the project called `slug`. Raises Http404 or PermissionDenied."""
-    project = access.get_project(request, slug, may)
+    project = access.get_project(request, slug, May.METRICS)
     metric = Metric.objects.filter(project=project, pk=metric_id).first()
     if metric is None:
         raise Http404
     return metric
 
 
-def get_metric_version(
-    request: HttpRequest, slug: str, metric_id: int, number: int, may: May = May.METRICS
-) -> MetricVersion:
+def get_metric_version(request: HttpRequest, slug: str, metric_id: int, number: int) -> MetricVersion:
     """Version `number` of a metric of the project called `slug`. Raises Http404 or PermissionDenied."""
-    metric = get_metric(request, slug, metric_id, may)
+    metric = get_metric(request, slug, metric_id)
     version = MetricVersion.objects.filter(metric=metric, number=number).select_related("created_by").first()
     if version is None:
         raise Http404

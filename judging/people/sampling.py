@@ -65,12 +65,11 @@ class ItemChoice:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """The things to rate, the candidates that take part, and how many drawn rows had nothing to rate."""
+    """The things to rate, the candidates that take part, and how many rows were drawn."""
 
     things: list[Thing]
     candidates: list[int]
     rows: int
-    rows_without: int
 
 
 Answers = dict[int, dict[int, list[int]]]  # row → candidate → its answers in their order
@@ -85,8 +84,7 @@ def gather(choice: ItemChoice) -> Gathered:
     chosen = _in_order([rows[one.place] for one in drawn])
     answers, taking_part = _answers(choice, chosen)
     things = _things(choice, chosen, drawn, answers)
-    used = len({thing.row for thing in things})
-    return Gathered(things, taking_part, len(chosen), len(chosen) - used)
+    return Gathered(things, taking_part, len(chosen))
 
 
 def _strata_of_rows(choice: ItemChoice) -> tuple[list[int], list[str]]:
@@ -123,7 +121,7 @@ def _gather_answers(choice: ItemChoice, about: Run) -> Gathered:
         of = (response.candidate_id,)
         chance = one.probability if by_chance else None
         things.append(Thing(response.row_id, response.pk, None, of, one.stratum, chance))
-    return Gathered(things, [one.pk for one in choice.candidates], len({thing.row for thing in things}), 0)
+    return Gathered(things, [one.pk for one in choice.candidates], len({thing.row for thing in things}))
 
 
 def _judged(choice: ItemChoice, about: Run) -> Any:

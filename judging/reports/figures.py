@@ -218,9 +218,7 @@ def _work_out(run: Run) -> tuple[Kept, DataFrame]:
     metrics_by_key = {key: selectors.scaled(one) for key, one in definitions.items()}
     judgements, metrics = run_frame(run, definitions), list(metrics_by_key.values())
     features = features_of_answers(run, metrics)
-    document = dict[str, Any](
-        report(judgements, metrics, run=run.name, dataset="", rows=run.rows, features=features)
-    )
+    document = dict[str, Any](report(judgements, metrics, rows=run.rows, features=features))
     counts = selectors.overridden(run)
     for candidate, cells in document["candidates"].items():
         for metric, cell in cells.items():

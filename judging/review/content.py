@@ -103,15 +103,15 @@ def indented(text: str) -> str:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    return _pretty(value) if isinstance(value, dict | list) else text
+    return pretty(value) if isinstance(value, dict | list) else text
 
 
 def _call(given: Any) -> ToolCall:
     function = given.get("function") if isinstance(given, dict) else None
     if not isinstance(function, dict):
-        return ToolCall("", _pretty(given))
+        return ToolCall("", pretty(given))
     arguments = function.get("arguments")
-    text = arguments if isinstance(arguments, str) else _pretty(arguments)
+    text = arguments if isinstance(arguments, str) else pretty(arguments)
     return ToolCall(str(function.get("name") or ""), indented(text), str(given.get("id") or ""))
 
 
@@ -122,7 +122,7 @@ def _part(given: Any) -> Part:
         return Part("text", given["text"])
     address = _address(given) if isinstance(given, dict) else ""
     if not address:
-        return Part("other", _pretty(given))
+        return Part("other", pretty(given))
     if not address.startswith("data:"):
         return Part("remote", address[:_NAMED])
     return Part("image", address) if _shown(address) else Part("other", f"{address[:_NAMED]}…")
@@ -143,5 +143,5 @@ def _text_of(content: Any) -> str:
     return "".join(part.text for part in parts_of(content))
 
 
-def _pretty(value: Any) -> str:
+def pretty(value: Any) -> str:
     return clean_text(json.dumps(value, ensure_ascii=False, indent=2))

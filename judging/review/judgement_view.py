@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from datasets.core.variables import earlier_of, reference_in, row_and_response
-from evalsite.cells import clean_text
 from judging.core.metric_definition import MetricDefinition
 from judging.core.rules.program import Reason
 from judging.core.values import value_text
 from judging.messages import reason_sentence
-from judging.review.content import Part, ToolCall, Turn, calls_of, images_in, turns_of, with_parts
+from judging.review.content import Part, ToolCall, Turn, calls_of, images_in, pretty, turns_of, with_parts
 from judging.rule_messages import reason_sentence as rule_sentence
 from judging.runs.export import json_export
 from judging.runs.export.records import (
@@ -195,7 +193,7 @@ def _try(one: Generation) -> AnswerTry:
     request = _loads(one.request) or {}
     return AnswerTry(
         one,
-        _pretty(request),
+        pretty(request),
         [_call(call) for call in _loads(one.calls) or []],
         reason_sentence(one.error, one.detail) if one.error else "",
     )
@@ -230,8 +228,8 @@ def _asked(reply: JudgeReply, metric: MetricDefinition, verdict: dict[str, Any],
         name=name,
         repeat=0 if metric.rules else reply.repeat,
         messages=request.get("messages", []),
-        params_json=_pretty(params),
-        request_json=_pretty(request),
+        params_json=pretty(params),
+        request_json=pretty(request),
         extra_json=_others(extra, ("tool_calls",)),
         calls=[_call(one) for one in _loads(reply.calls) or []],
         value=verdict.get("value"),
@@ -269,8 +267,8 @@ def _script(source: str, kept: str) -> Script | None:
     if not source:
         return None
     seen = script_record(kept)
-    changed = {side: _pretty(fields) for side, fields in seen["changed"].items() if fields}
-    result = "" if seen["error"] else _pretty(seen["result"])
+    changed = {side: pretty(fields) for side, fields in seen["changed"].items() if fields}
+    result = "" if seen["error"] else pretty(seen["result"])
     code, _colon, detail = (seen["error"] or "").partition(": ")
     error = reason_sentence(code, detail) if code else ""
     return Script(source, bool(kept), result, changed, seen["printed"], error)
@@ -278,18 +276,14 @@ def _script(source: str, kept: str) -> Script | None:
 
 def _others(fields: dict[str, Any], without: tuple[str, ...]) -> str:
     left = {name: value for name, value in fields.items() if name not in without}
-    return _pretty(left) if left else ""
+    return pretty(left) if left else ""
 
 
 def _loads(text: str | None) -> Any:
     return json_export.loads(text) if text else None
 
 
-def _pretty(value: Any) -> str:
-    return clean_text(json.dumps(value, ensure_ascii=False, indent=2))
-
-
 def _text(value: Any) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else _pretty(value)
+    return value if isinstance(value, str) else pretty(value)

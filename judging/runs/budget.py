@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from judging.core.judges.replies import Reply
+from judging.core.judges.reply import Reply
 from judging.runs.models import Run, RunState
 
 MILLION = 1_000_000

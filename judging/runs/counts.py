@@ -184,15 +184,15 @@ def _united(statements: Sequence[str]) -> str:
     return _united([f"SELECT * FROM ({part}) AS part" for part in parts])  # noqa: S608
 
 
-def union_rows(parts: Sequence[QuerySet[Any, Any]], columns: str = "*") -> list[Any]:
-    """The rows of all parts, one part after another; `columns` may be an aggregate over each part.
+def union_rows(parts: Sequence[QuerySet[Any, Any]]) -> list[Any]:
+    """The rows of all parts, one part after another.
 
     One statement for many queries: Django's own unions take no limits on SQLite."""
     compiled = [one for part in parts if (one := _compiled(part)) is not None]
     found: list[Any] = []
     for at in range(0, len(compiled), _QUERIES_AT_ONCE):
         together = compiled[at : at + _QUERIES_AT_ONCE]
-        sql = " UNION ALL ".join(f"SELECT {columns} FROM ({one}) AS part" for one, _ in together)  # noqa: S608
+        sql = " UNION ALL ".join(f"SELECT * FROM ({one}) AS part" for one, _ in together)  # noqa: S608
         with connection.cursor() as cursor:
             cursor.execute(sql, [value for _, values in together for value in values])
             found += cursor.fetchall()

@@ -61,13 +61,6 @@ def _item(judgement: Judgement) -> dict[str, Any]:
     } | ({"shown_first": judgement.shown_first} if judgement.source_id else {})
 
 
-def overridden_of(run_metric: RunMetric) -> QuerySet[Judgement]:
-    """A metric's judgements on which an override is in force."""
-    return Judgement.objects.filter(
-        run=run_metric.run_id, run_metric=run_metric, override_value__isnull=False
-    )
-
-
 def in_force_of(judgements: Iterable[Judgement]) -> dict[int, Override]:
     """{judgement: the entry in force} of those that are overridden."""
     overridden = {_key(one): one.pk for one in judgements if one.overridden}

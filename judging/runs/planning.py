@@ -241,8 +241,7 @@ def plan_reading(
 
 
 def _plan_further(run: Run, which: str, parameters: list[Any], asked_by: str, reading: str) -> int:
-    last = run.judgements.order_by("-position").values_list("position", flat=True).first()
-    start = 0 if last is None else last + 1
+    start = _next_position(run)
     insert = _PLAN_FURTHER.format(
         columns=_PLANNED_COLUMNS, empty=_EMPTY_TEXTS, asked_by=asked_by, reading=reading, which=which
     )

@@ -58,7 +58,7 @@ def _measure() -> None:
     began = time.process_time()
     frame = judgement_frame(_judgements(), metrics, {key: f"c{key}" for key in range(CANDIDATES)})
     made = time.process_time()
-    report(frame, list(metrics.values()), run="bench", dataset="")
+    report(frame, list(metrics.values()))
     ended = time.process_time()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps([made - began, ended - made, peak]))

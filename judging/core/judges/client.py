@@ -20,7 +20,7 @@ from httpx_aiohttp import AiohttpTransport
 
 from judging.core.judges.error_responses import error_for_status, redacted
 from judging.core.judges.errors import Interrupted, JudgeError, Unreachable, Unusable
-from judging.core.judges.replies import Reply
+from judging.core.judges.reply import Reply
 from judging.core.judges.reply_reader import OnText, ReplyReader
 from judging.core.judges.settings import JudgeSettings, Request, Timeouts, chat_url
 

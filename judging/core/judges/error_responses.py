@@ -77,14 +77,12 @@ _UNSUPPORTED = re.compile(
 )
 
 
-def error_for_status(
-    status: int, headers: Mapping[str, str], body: bytes, now: datetime | None = None
-) -> JudgeError:
+def error_for_status(status: int, headers: Mapping[str, str], body: bytes) -> JudgeError:
     """The error of a response with status 3xx-5xx; `body` may be cut or empty."""
     text = body.decode("utf-8", "replace")
     if 300 <= status < 400:
         return _error("redirected", headers.get("location", ""), status)
-    retry_after = retry_after_seconds(headers, now)
+    retry_after = retry_after_seconds(headers)
     code = _code(status, text)
     if code == "quota" and retry_after is not None:
         # Some services call the calls per minute a quota too, and then say when it is filled again.

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from judging.core.judges.replies import Reply
+from judging.core.judges.reply import Reply
 
 
 class JudgeError(Exception):

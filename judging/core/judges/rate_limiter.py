@@ -16,7 +16,7 @@ from itertools import islice
 
 import msgspec
 
-from judging.core.judges.replies import Reply
+from judging.core.judges.reply import Reply
 from judging.core.judges.settings import Request
 
 MINUTE = 60.0

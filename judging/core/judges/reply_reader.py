@@ -14,7 +14,7 @@ import msgspec
 from judging.core.json_size import TooLarge, check_json_size
 from judging.core.judges.error_responses import error_in_body, server_words
 from judging.core.judges.errors import Interrupted, Refused, Unusable
-from judging.core.judges.replies import Reply, Usage
+from judging.core.judges.reply import Reply, Usage
 
 MAX_BYTES = 64 * 2**20  # on the wire, where one token costs 200–400 bytes
 MAX_TEXT = 2**20  # characters of content, reasoning and tool calls together

@@ -7,13 +7,13 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
+from typing import Any, Protocol
 
 import httpx
 
 from judging.core.judges.client import ask
 from judging.core.judges.errors import JudgeError
-from judging.core.judges.replies import Reply
+from judging.core.judges.reply import Reply, Usage
 from judging.core.judges.reply_reader import OnText
 from judging.core.judges.settings import JudgeSettings, Request, without
 
@@ -90,6 +90,17 @@ class RequestAttempt:
     message: str
     waited: float
 
+    def record(self) -> dict[str, Any]:
+        """As it is kept: what there is nothing to say of is left out."""
+        kept: dict[str, Any] = {
+            "started_unix": self.started_unix,
+            "seconds": self.seconds,
+            "status": self.status,
+        }
+        if self.error_code:
+            kept |= {"error_code": self.error_code, "message": self.message, "waited": self.waited}
+        return kept
+
 
 @dataclass(frozen=True, slots=True)
 class AskResult:
@@ -103,6 +114,19 @@ class AskResult:
     calls: tuple[RequestAttempt, ...]
     request: Request
     refuses: frozenset[str]
+
+    @property
+    def usage(self) -> Usage:
+        return self.reply.usage if self.reply else Usage()
+
+    @property
+    def seconds(self) -> float:
+        """Of the reply, without one of all tries."""
+        return self.reply.seconds if self.reply else sum(call.seconds for call in self.calls)
+
+    @property
+    def first_token_seconds(self) -> float | None:
+        return self.reply.first_token_seconds if self.reply else None
 
 
 async def ask_with_retries(
@@ -222,12 +246,11 @@ class RetryBudget:
     """The retries left to an endpoint: a hundred, and one more per reply. A server that fails more often than it
     answers does not get twice the load for it."""
 
-    def __init__(self, most: float = 100.0, per_reply: float = 1.0) -> None:
+    def __init__(self, most: int = 100) -> None:
         self._most = self._left = most
-        self._per_reply = per_reply
 
     def earn(self) -> None:
-        self._left = min(self._most, self._left + self._per_reply)
+        self._left = min(self._most, self._left + 1)
 
     def spend(self) -> bool:
         """Takes one; whether there was one left."""

@@ -131,8 +131,11 @@ def outcome_of(criterion: Criterion, value: Value | None) -> Outcome:
     return Outcome("scored", value)
 
 
-def active_seconds(seconds: Any, most: float = 3600.0) -> float:
+MOST_SECONDS = 3600.0
+
+
+def active_seconds(seconds: Any) -> float:
     """A time on an item as a client reports it, made safe: 0 for nonsense, at most an hour."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
         return 0.0
-    return min(max(float(seconds), 0.0), most)
+    return min(max(float(seconds), 0.0), MOST_SECONDS)

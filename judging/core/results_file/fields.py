@@ -77,18 +77,18 @@ def whole_of(record: Mapping[str, Any], name: str, least: int = 1, most: int = M
     return int(given)
 
 
-def moment_of(record: Mapping[str, Any], name: str) -> float | None:
-    """A point in time as Unix seconds, from ISO 8601 (UTC unless it says otherwise) or from Unix seconds."""
-    given = plain(record.get(name))
+def moment_of(record: Mapping[str, Any]) -> float | None:
+    """The point in time `at` as Unix seconds, from ISO 8601 (UTC unless it says otherwise) or from Unix seconds."""
+    given = plain(record.get("at"))
     if given is None:
         return None
     if isinstance(given, int | float) and not isinstance(given, bool):
-        return number_of(record, name)
+        return number_of(record, "at")
     try:
         moment = datetime.fromisoformat(str(given))
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
-        raise Refusal("not_moment", field=name) from None
+        raise Refusal("not_moment", field="at") from None
 
 
 def value_of(record: Mapping[str, Any]) -> Value | None:

@@ -180,7 +180,7 @@ def _verdict(line: int, record: Record, kinds: Mapping[str, Kind | None]) -> Fil
         repeat=whole_of(record, "repeat", most=_SMALL) or 1,
         shown_first=whole_of(record, "shown_first", most=2) if other else None,
         drawn_with=_probability(record),
-        at=moment_of(record, "at"),
+        at=moment_of(record),
         seconds=number_of(record, "seconds"),
         prompt_tokens=whole_of(record, "prompt_tokens", 0),
         completion_tokens=whole_of(record, "completion_tokens", 0),

@@ -23,6 +23,7 @@ from judging.core.sandbox.supervisor import ZygoteSupervisor
 
 _MOST_BATCH_BYTES = 32 << 20
 _MOST_BATCH_ITEMS = 1000
+_MOST_WORKERS = 8  # that run at a time
 _MOST_STARTS = 4  # of workers for one batch, when something outside ends them or their zygote
 
 
@@ -30,7 +31,7 @@ class Sandbox:
     """Runs jobs in disposable workers; started at its first use. All methods may be called from any thread.
 
     ``level``: 3 all walls, 2 and 1 some, 0 none (see README.md). ``without`` leaves walls out, to see what a machine
-    that lacks them does. ``workers`` bounds how many run at a time.
+    that lacks them does.
     """
 
     def __init__(
@@ -38,13 +39,11 @@ class Sandbox:
         limits: SandboxLimits | None = None,
         *,
         minimum_level: int = 1,
-        workers: int = 8,
         without: frozenset[Layer] = frozenset(),
     ) -> None:
         self.limits = limits or SandboxLimits()
         self._minimum_level = minimum_level
         self._without = without
-        self._workers = workers
         self._held: frozenset[str] = frozenset()
         self._closed = 0  # how often
         self._supervisor: ZygoteSupervisor | None = None
@@ -52,7 +51,7 @@ class Sandbox:
         _ALL.add(self)
 
     def _make_locks(self) -> None:
-        self._places = threading.BoundedSemaphore(self._workers)
+        self._places = threading.BoundedSemaphore(_MOST_WORKERS)
         self._starting = threading.Lock()
 
     def __enter__(self) -> Self:

@@ -180,7 +180,7 @@ def contingency(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 
 
 def alpha_interval(
-    ratings: Floats, clusters: Ints, level: Level, draws: Draws, confidence: float = 0.95
+    ratings: Floats, clusters: Ints, level: Level, draws: Draws
 ) -> tuple[float | None, float | None]:
     """Percentile bootstrap interval of `krippendorff_alpha`, whole clusters of units drawn together.
 
@@ -201,7 +201,7 @@ def alpha_interval(
     sums = np.zeros((drawn.shape[1], values.size**2))
     np.add.at(sums, member, met.reshape(len(met), -1))
     observed = (drawn @ sums).reshape(-1, values.size, values.size)
-    return percentiles(_alphas(values, observed, level), confidence)
+    return percentiles(_alphas(values, observed, level))
 
 
 def _alphas(values: Floats, observed: Floats, level: Level) -> Floats:

@@ -101,9 +101,7 @@ def answer_keys(each: DataFrame, name: str, number: str) -> list[tuple[str, int,
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def length_effects(
-    verdicts: Verdicts, features: DataFrame | None, draws: Draws, level: float
-) -> list[LengthEffect]:
+def length_effects(verdicts: Verdicts, features: DataFrame | None, draws: Draws) -> list[LengthEffect]:
     """For each judge of scores, how they go with length within rows: rows with one answer say nothing.
 
     Spearman: the correlation of ranks within the row, centred there. Slope: `sum dy dx / sum dx²` with dx the
@@ -115,14 +113,14 @@ def length_effects(
     for name, rows in verdicts.authors.items():
         known = np.isin(rows["row"].to_numpy(), features.index.unique("row"))
         scored = rows[known & rows["kind"].isin(["number", "bool"]).to_numpy()]
-        effect = _length_effect(verdicts.metric, name, scored, features, draws, level)
+        effect = _length_effect(verdicts.metric, name, scored, features, draws)
         if effect is not None:
             found.append(effect)
     return found
 
 
 def _length_effect(
-    metric: Metric, judge: str, scored: DataFrame, features: DataFrame, draws: Draws, level: float
+    metric: Metric, judge: str, scored: DataFrame, features: DataFrame, draws: Draws
 ) -> LengthEffect | None:
     length = (
         features["length"].reindex(answer_keys(scored, "candidate", "response")).to_numpy(dtype=np.float64)
@@ -146,8 +144,8 @@ def _length_effect(
     np.add.at(sums, member, parts)
     correlations, slopes = _figures(drawn @ sums)
     whole = _figures(parts.sum(axis=0)[None])
-    low, high = percentiles(correlations, level)
-    slope_low, slope_high = percentiles(slopes, level)
+    low, high = percentiles(correlations)
+    slope_low, slope_high = percentiles(slopes)
     return LengthEffect(
         metric=metric.name,
         judge=judge,

@@ -77,7 +77,7 @@ def scale_of(judgements: DataFrame, metric: Metric) -> Scale:
 
 
 def metric_cells(
-    mine: DataFrame, scale: Scale, names: Sequence[str], *, clustered: bool, level: float
+    mine: DataFrame, scale: Scale, names: Sequence[str], *, clustered: bool
 ) -> tuple[dict[str, Cell], dict[str, Series[float]]]:
     """The cell of each of these candidates under one metric, and its items' means, from one row for each answer."""
     given: Mapping[str, DataFrame] = dict(iter(mine.groupby("candidate", observed=True)))  # type: ignore[arg-type]
@@ -85,29 +85,29 @@ def metric_cells(
     for name in names:
         cell = given.get(name, mine.iloc[:0])
         means[name] = item_means(of_kind(cell, scale.kind))
-        cells[name] = _cell(cell, np.asarray(means[name], dtype=np.float64), scale, clustered, level)
+        cells[name] = _cell(cell, np.asarray(means[name], dtype=np.float64), scale, clustered)
     return cells, means
 
 
-def _cell(given: DataFrame, means: Floats, scale: Scale, clustered: bool, level: float) -> Cell:
+def _cell(given: DataFrame, means: Floats, scale: Scale, clustered: bool) -> Cell:
     """The figures of one metric on one candidate; `means` are those of its items with a value of the scale's kind."""
     scored = of_kind(given, scale.kind)
-    cell = _counts_and_mean(given, _main(means, item_units(scored), scale, level), scale)
+    cell = _counts_and_mean(given, _main(means, item_units(scored), scale), scale)
     cell["off_scale"] = _off_scale(scored, scale)
     cell["top_share"] = _top_share(scored, scale)
     cell["distribution"] = histogram(scored["value"].to_numpy(), scale.bins) if scale.bins else []
-    _add_rate(cell, given, scale, level)
-    _add_categories(cell, given, level)
+    _add_rate(cell, given, scale)
+    _add_categories(cell, given)
     if means.size < len(scored) and scale.kind != "category":
         _add_repeats(cell, scored, scale)
     cell["notes"] = _notes(cell, means, clustered)
     return cell
 
 
-def _main(means: Floats, units: Ints, scale: Scale, level: float) -> Estimate:
+def _main(means: Floats, units: Ints, scale: Scale) -> Estimate:
     if scale.kind == "category":
         return Estimate(None, None, None, None, means.size, np.unique(units).size)
-    return estimate_mean(means, units, level)
+    return estimate_mean(means, units)
 
 
 def _counts_and_mean(given: DataFrame, main: Estimate, scale: Scale) -> Cell:
@@ -174,17 +174,17 @@ def _top_share(scored: DataFrame, scale: Scale) -> float | None:
     return mean_of_items(means_by_row(scored["row"].to_numpy(), at_top)[1])
 
 
-def _add_rate(cell: Cell, given: DataFrame, scale: Scale, level: float) -> None:
+def _add_rate(cell: Cell, given: DataFrame, scale: Scale) -> None:
     """The rate of true, for every metric with bools; as the main figure its interval is the cell's."""
     if scale.kind != "bool" and not cell["kinds"]["bool"]:
         return
-    rate = estimate_rate(of_kind(given, "bool"), level)
+    rate = estimate_rate(of_kind(given, "bool"))
     cell["rate"], cell["rate_ci_low"], cell["rate_ci_high"] = rate.rate, rate.low, rate.high
     if scale.kind == "bool":
         cell["ci_low"], cell["ci_high"] = rate.low, rate.high
 
 
-def _add_categories(cell: Cell, given: DataFrame, level: float) -> None:
+def _add_categories(cell: Cell, given: DataFrame) -> None:
     """The most frequent labels, most frequent first, then by name; the rest in one count."""
     if not cell["kinds"]["category"]:
         return
@@ -193,7 +193,7 @@ def _add_categories(cell: Cell, given: DataFrame, level: float) -> None:
     present = sorted(((-count, str(label)) for label, count in counts[counts > 0].items()))
     cell["categories"] = {}
     for _, label in present[:MOST_CATEGORIES]:
-        rate = estimate_rate(mine.assign(value=mine["label"] == label), level)
+        rate = estimate_rate(mine.assign(value=mine["label"] == label))
         share = CategoryShare(count=rate.count, share=rate.rate, ci_low=rate.low, ci_high=rate.high)
         cell["categories"][label] = share
     if rest := present[MOST_CATEGORIES:]:

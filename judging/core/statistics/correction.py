@@ -17,7 +17,7 @@ from judging.core.values import Value
 from .document import Corrected
 from .frame import Metric
 from .judges import shared_values
-from .numeric import Floats, finite, normal_quantile
+from .numeric import UPPER, Floats, finite, normal_quantile
 from .verdicts import Verdicts, of_people, on_both, verdicts_under
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def ratings_to_halve(given: Labelled) -> int | None:
     return low - n
 
 
-def corrected_scores(verdicts: Verdicts, level: float) -> list[Corrected]:
+def corrected_scores(verdicts: Verdicts) -> list[Corrected]:
     """For each candidate and each judge of a metric of scores, where people labelled some of its answers."""
     people = verdicts.value[verdicts.value["kind"].isin(["number", "bool"]).to_numpy()]
     if people.empty or verdicts.compares:
@@ -139,7 +139,7 @@ def corrected_scores(verdicts: Verdicts, level: float) -> list[Corrected]:
             of_people = labels.reindex(cell["item"])
             given = _labelled(cell["value"].to_numpy(), of_people)
             if given.people.size:
-                found.append(_corrected(verdicts.metric, str(candidate), judge, given, level))
+                found.append(_corrected(verdicts.metric, str(candidate), judge, given))
     return found
 
 
@@ -150,11 +150,11 @@ def _labelled(judged: Floats, people: DataFrame) -> Labelled:
     return Labelled(labels[known], judged[known], chances[known], judged[~known])
 
 
-def _corrected(metric: Metric, candidate: str, judge: str, given: Labelled, level: float) -> Corrected:
+def _corrected(metric: Metric, candidate: str, judge: str, given: Labelled) -> Corrected:
     whole = np.concatenate([given.judge, given.rest])
     refused = why_refused(given)
     found = None if refused else correct(given)
-    reach = normal_quantile(0.5 + level / 2) * found.se if found else 0.0
+    reach = normal_quantile(UPPER) * found.se if found else 0.0
     return Corrected(
         {
             "metric": metric.name,

@@ -1,6 +1,6 @@
 """The shape of the document that `report --json` prints; None where a figure can't be had, never NaN."""
 
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 from .numeric import BinCount
 
@@ -39,7 +39,7 @@ class Cell(TypedDict):
 
     `kind`: "number", "bool" or "category": what the metric's mean is over; None where nothing is scored.
     `kinds`: scored responses by kind. `mean`: over items, an item's responses first; a bool counts 1 or 0;
-    None for categories. `ci_low`, `ci_high`: 95 % (or the level asked for): t, for bools Wilson.
+    None for categories. `ci_low`, `ci_high`: 95 %: t, for bools Wilson.
     `items`: items behind the main figure; `clusters`: independent units among them.
     `responses` = scored + no_score + unparsed + errors + not_run; `asked` = responses − no_score;
     `coverage` = scored / asked, None where nothing was asked.
@@ -413,8 +413,6 @@ class Report(TypedDict):
     `candidates`: values of judges and rules, combined; people's under metrics on which only people spoke.
     `people_candidates`: people's, under every metric on which they spoke."""
 
-    run: str
-    dataset: str
     rows: int
     level: float
     power: float
@@ -430,8 +428,6 @@ class Report(TypedDict):
     scale_ends: list[ScaleEnds]
     raters: list[Raters]
     corrected: list[Corrected]
-    breakdown: NotRequired[list[Breakdown]]
-    cost: dict[str, Any]
 
 
 REFUSED = ("not_random", "too_few")

@@ -43,40 +43,38 @@ class Shared:
     binary: bool = False
 
 
-def judge_agreements(verdicts: Verdicts, draws: Draws, level: float) -> list[JudgeAgreement]:
+def judge_agreements(verdicts: Verdicts, draws: Draws) -> list[JudgeAgreement]:
     """Every judge, rule program and script of a metric against people, then each two judges, by name."""
-    authors, found = verdicts.authors, agreements_with_people(verdicts, draws, level)
+    authors, found = verdicts.authors, agreements_with_people(verdicts, draws)
     judges = [name for name, rows in authors.items() if (rows["source"] == "judge").all()]
     for a, b in combinations(judges, 2):
         rows, others = on_both(authors[a], authors[b])
         if len(rows):
             shared = shared_values(rows, others, verdicts.level)
-            found.append(_agreement(verdicts, a, b, shared, draws, level))
+            found.append(_agreement(verdicts, a, b, shared, draws))
     return found
 
 
-def agreements_with_people(verdicts: Verdicts, draws: Draws, level: float) -> list[JudgeAgreement]:
+def agreements_with_people(verdicts: Verdicts, draws: Draws) -> list[JudgeAgreement]:
     """Every judge, rule program and script of a metric against people, by name, where they have answers in common."""
     found = []
     for judge, judged in verdicts.authors.items() if len(verdicts.people) else ():
         rows, people = on_both(judged, verdicts.value)
         if len(rows):
             shared = shared_values(rows, people, verdicts.level)
-            one = _agreement(verdicts, judge, "people", shared, draws, level)
+            one = _agreement(verdicts, judge, "people", shared, draws)
             one["human"] = human_ceiling(verdicts, rows)
             if not verdicts.compares and shared.level != "nominal":
-                one["by_candidate"] = bias_by_candidate(rows.take(shared.places), shared, level)
+                one["by_candidate"] = bias_by_candidate(rows.take(shared.places), shared)
             found.append(one)
     return found
 
 
-def _agreement(
-    verdicts: Verdicts, judge: str, against: str, shared: Shared, draws: Draws, level: float
-) -> JudgeAgreement:
+def _agreement(verdicts: Verdicts, judge: str, against: str, shared: Shared, draws: Draws) -> JudgeAgreement:
     a, b = shared.a, shared.b
     ordinal, small = shared.level != "nominal" or shared.binary, len(shared.labels) <= MOST_LABELS
-    bias = estimate_mean(a - b, shared.clusters, level) if ordinal else None
-    low, high = kappa_interval(shared, draws, level) if ordinal else (None, None)
+    bias = estimate_mean(a - b, shared.clusters) if ordinal else None
+    low, high = kappa_interval(shared, draws) if ordinal else (None, None)
     found = JudgeAgreement(
         metric=verdicts.metric.name,
         judge=judge,
@@ -100,11 +98,11 @@ def _agreement(
         human=None,
     )
     if shared.binary:
-        _add_rates(found, shared, level)
+        _add_rates(found, shared)
     return found
 
 
-def bias_by_candidate(rows: DataFrame, shared: Shared, level: float) -> list[CandidateBias]:
+def bias_by_candidate(rows: DataFrame, shared: Shared) -> list[CandidateBias]:
     """A judge's bias on each candidate's answers beside that on the others', by name, as `means.welch`: rows that
     candidates share make the interval too wide rather than too narrow."""
     names = rows["candidate"].astype(str).to_numpy()
@@ -112,9 +110,9 @@ def bias_by_candidate(rows: DataFrame, shared: Shared, level: float) -> list[Can
     for name in np.unique(names):
         here = names == name
         mine, others = (
-            estimate_mean(shared.a[one] - shared.b[one], shared.clusters[one], level) for one in (here, ~here)
+            estimate_mean(shared.a[one] - shared.b[one], shared.clusters[one]) for one in (here, ~here)
         )
-        apart = welch(mine, others, level)
+        apart = welch(mine, others)
         found.append(
             CandidateBias(
                 candidate=str(name),
@@ -188,7 +186,7 @@ def _has_strengths(labels: NDArray[np.object_]) -> bool:
     return bool(np.isin(labels, ["A>>B", "B>>A"]).any())
 
 
-def kappa_interval(shared: Shared, draws: Draws, level: float) -> tuple[float | None, float | None]:
+def kappa_interval(shared: Shared, draws: Draws) -> tuple[float | None, float | None]:
     """Percentile bootstrap interval of the quadratic kappa, whole rows drawn together.
 
     None where a side never varies: kappa is 0 in every draw then, whatever the other side says."""
@@ -203,15 +201,15 @@ def kappa_interval(shared: Shared, draws: Draws, level: float) -> tuple[float | 
     expected = squares_a + squares_b - 2 * of_a * of_b / np.maximum(total, 1)
     known = expected > ROUNDING * np.maximum(1.0, squares_a + squares_b)
     kappas = 1 - np.divide(observed, expected, out=np.full(total.shape, np.nan), where=known)
-    return percentiles(kappas, level)
+    return percentiles(kappas)
 
 
-def _add_rates(found: JudgeAgreement, shared: Shared, level: float) -> None:
+def _add_rates(found: JudgeAgreement, shared: Shared) -> None:
     """True positive and negative rates, from the table's columns."""
     for name, truth in (("positive", 1), ("negative", 0)):
         column = shared.counts[:, truth]
         total, right = column.sum(), column[truth]
-        low, high = wilson(right / total, total, level) if total else (None, None)
+        low, high = wilson(right / total, total) if total else (None, None)
         rates = {f"true_{name}_rate": right / total if total else None}
         rates |= {f"true_{name}_low": low, f"true_{name}_high": high}
         found.update({key: None if one is None else float(one) for key, one in rates.items()})  # type: ignore[typeddict-item]
@@ -264,7 +262,7 @@ def judge_repeats(verdicts: Verdicts) -> list[Repeats]:
     return found
 
 
-def order_effects(verdicts: Verdicts, level: float) -> list[OrderEffect]:
+def order_effects(verdicts: Verdicts) -> list[OrderEffect]:
     """Each judge's comparisons that it saw in both orders. A flip: with the order the winner changed to the other."""
     found = []
     for name, rows in verdicts.judges.items() if verdicts.compares else ():
@@ -272,7 +270,7 @@ def order_effects(verdicts: Verdicts, level: float) -> list[OrderEffect]:
         if not len(twice):
             continue
         flips = int((twice[1] * twice[2] < 0).sum())
-        low, high = wilson(flips / len(twice), len(twice), level)
+        low, high = wilson(flips / len(twice), len(twice))
         found.append(
             OrderEffect(
                 metric=verdicts.metric.name,
@@ -282,7 +280,7 @@ def order_effects(verdicts: Verdicts, level: float) -> list[OrderEffect]:
                 share=flips / len(twice),
                 ci_low=low,
                 ci_high=high,
-                first_side=first_side(seen, level),
+                first_side=first_side(seen),
             )
         )
     return found
@@ -304,12 +302,12 @@ def with_known_order(rows: DataFrame) -> DataFrame:
     return rows[((rows["order"] != "both") & (rows["shown_first"] > 0) & rows["kind"].notna()).to_numpy()]
 
 
-def first_side(rows: DataFrame, level: float) -> FirstSide:
+def first_side(rows: DataFrame) -> FirstSide:
     """How often what stood first won, over verdicts whose order is known, with Wilson's interval."""
     known = with_known_order(rows)
     ahead = np.sign(steps_of(known)) * np.where(known["shown_first"] == 1, 1, -1)
     first, second, ties = (int((ahead == sign).sum()) for sign in (1, -1, 0))
     total = first + second + ties
     share = (first + ties / 2) / total if total else None
-    low, high = wilson(share, total, level) if share is not None else (None, None)
+    low, high = wilson(share, total) if share is not None else (None, None)
     return FirstSide(first=first, second=second, ties=ties, share=share, ci_low=low, ci_high=high)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .numeric import Bools, Floats, Ints, finite, normal_quantile, quiet, same, t_quantile, t_two_sided
+from .numeric import UPPER, Bools, Floats, Ints, finite, normal_quantile, quiet, same, t_quantile, t_two_sided
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -98,8 +98,8 @@ def _all_differ(clusters: Ints) -> bool:
     return bool((clusters[1:] > clusters[:-1]).all())
 
 
-def estimate_mean(values: Floats, clusters: Ints | None = None, level: float = 0.95) -> Estimate:
-    """The mean of the items' scores (items,) with its t interval: `mean ± t(level, df) * se`.
+def estimate_mean(values: Floats, clusters: Ints | None = None) -> Estimate:
+    """The mean of the items' scores (items,) with its t interval: `mean ± t(0.975, df) * se`.
 
     `df` is items - 1, with `clusters` (items,) clusters - 1. Where all values are equal `se` is 0 and the
     interval has no width: the sample shows no spread, which the report says beside it. Not clipped to a
@@ -113,7 +113,7 @@ def estimate_mean(values: Floats, clusters: Ints | None = None, level: float = 0
     se = standard_error(values) if clusters is None else clustered_standard_error(values, clusters)
     if mean is None or se is None:
         return Estimate(mean, se, None, None, n, units)
-    reach = t_quantile(0.5 + level / 2, units - 1) * se if se else 0.0
+    reach = t_quantile(UPPER, units - 1) * se if se else 0.0
     return Estimate(mean, se, finite(mean - reach), finite(mean + reach), n, units)
 
 
@@ -126,7 +126,7 @@ class Apart(NamedTuple):
     p: float | None
 
 
-def welch(a: Estimate, b: Estimate, level: float = 0.95) -> Apart:
+def welch(a: Estimate, b: Estimate) -> Apart:
     """Welch's t test of two means of different items: `t = (a - b) / sqrt(se_a² + se_b²)`, with the degrees of freedom
     of Welch and Satterthwaite. Source: Welch, Biometrika 34, 1947."""
     if a.mean is None or b.mean is None:
@@ -136,7 +136,7 @@ def welch(a: Estimate, b: Estimate, level: float = 0.95) -> Apart:
         return Apart(finite(difference), None, None, None)
     error = math.hypot(a.se, b.se)
     df = 1 / ((a.se / error) ** 4 / (a.clusters - 1) + (b.se / error) ** 4 / (b.clusters - 1))
-    reach = t_quantile(0.5 + level / 2, df) * error
+    reach = t_quantile(UPPER, df) * error
     p = t_two_sided(difference / error, df)
     return Apart(finite(difference), finite(difference - reach), finite(difference + reach), p)
 
@@ -174,13 +174,13 @@ class Rate:
     clusters: int
 
 
-def wilson(rate: float, n: float, level: float = 0.95) -> tuple[float, float]:
+def wilson(rate: float, n: float) -> tuple[float, float]:
     """`(p + z²/2n ± z sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n)`: the interval of a rate over n > 0 trials.
 
     Stays inside 0…1 and has a width where all trials agree. Assumes independent trials; `n` need not be
     whole. Source: Wilson 1927; recommended by Brown, Cai and DasGupta, Statistical Science 16(2), 2001.
     """
-    z = normal_quantile(0.5 + level / 2)
+    z = normal_quantile(UPPER)
     spread = z * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
     centre = rate + z * z / (2 * n)
     low, high = (centre - spread) / (1 + z * z / n), (centre + spread) / (1 + z * z / n)
@@ -202,16 +202,16 @@ def effective_size(estimate: Estimate, responses: int) -> float:
     return float(min(1 + rate * (1 - rate) / estimate.se**2, responses))
 
 
-def estimate_rate(judgements: DataFrame, level: float = 0.95) -> Rate:
+def estimate_rate(judgements: DataFrame) -> Rate:
     """The rate of true in one cell, the item's rate first, with Wilson's interval on the effective size.
 
     `value` is 1 where true, else 0.
     """
-    mean = estimate_mean(np.asarray(item_means(judgements), dtype=np.float64), item_units(judgements), level)
+    mean = estimate_mean(np.asarray(item_means(judgements), dtype=np.float64), item_units(judgements))
     low = high = None
     responses = len(judgements)
     if mean.mean is not None:
-        low, high = wilson(mean.mean, effective_size(mean, responses), level)
+        low, high = wilson(mean.mean, effective_size(mean, responses))
     count = int(judgements["value"].sum())
     return Rate(mean.mean, mean.se, low, high, count, responses, mean.items, mean.clusters)
 

@@ -21,6 +21,9 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
+LEVEL = 0.95  # of every interval
+UPPER = 0.5 + LEVEL / 2  # the quantile at which an interval ends
+POWER = 0.8  # of the smallest difference and the items needed
 ROUNDING = 1e-12  # relative; differences below it come from the order of additions, not from the data
 
 
@@ -93,12 +96,12 @@ class Draws:
         return counts.reshape(self.count, units).astype(np.float64), member.astype(np.int64)
 
 
-def percentiles(values: Floats, level: float = 0.95) -> tuple[float | None, float | None]:
+def percentiles(values: Floats) -> tuple[float | None, float | None]:
     """The percentile interval of a bootstrap's values (draws,); None where half of the draws gave none."""
     known = values[np.isfinite(values)]
     if known.size < max(2, values.size / 2):
         return None, None
-    low, high = np.quantile(known, [0.5 - level / 2, 0.5 + level / 2])
+    low, high = np.quantile(known, [1 - UPPER, UPPER])
     return finite(low), finite(high)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from .document import Pair
 from .frame import Metric
 from .means import Estimate, estimate_mean
-from .numeric import ROUNDING, Floats, Ints, normal_quantile, t_quantile, t_two_sided
+from .numeric import LEVEL, POWER, ROUNDING, UPPER, Floats, Ints, normal_quantile, t_quantile, t_two_sided
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -32,9 +32,7 @@ class MeanDifference:
     losses: int
 
 
-def metric_pairs(
-    means: DataFrame, units: Series[int], metric: Metric, level: float, power: float
-) -> list[Pair]:
+def metric_pairs(means: DataFrame, units: Series[int], metric: Metric) -> list[Pair]:
     """Every pair of candidates under one metric, by name, Holm-corrected together.
 
     `means` has a row for each item and a column for each candidate, NaN where it has no mean; `units` are the items'.
@@ -43,15 +41,15 @@ def metric_pairs(
     pairs = []
     for a, b in combinations(sorted(values), 2):
         shared = ~(np.isnan(values[a]) | np.isnan(values[b]))
-        difference = paired_difference(values[a][shared], values[b][shared], clusters[shared], level)
-        pairs.append(_pair(a, b, metric, difference, level, power))
+        difference = paired_difference(values[a][shared], values[b][shared], clusters[shared])
+        pairs.append(_pair(a, b, metric, difference))
     for pair, corrected in zip(pairs, holm([pair["p"] for pair in pairs]), strict=True):
         pair["p_holm"] = corrected
-        pair["distinguishable"] = None if corrected is None else corrected < 1 - level
+        pair["distinguishable"] = None if corrected is None else corrected < 1 - LEVEL
     return pairs
 
 
-def _pair(a: str, b: str, metric: Metric, difference: MeanDifference, level: float, power: float) -> Pair:
+def _pair(a: str, b: str, metric: Metric, difference: MeanDifference) -> Pair:
     estimate, wanted = difference.estimate, metric.wanted_difference
     return Pair(
         a=a,
@@ -69,15 +67,13 @@ def _pair(a: str, b: str, metric: Metric, difference: MeanDifference, level: flo
         wins=difference.wins,
         ties=difference.ties,
         losses=difference.losses,
-        smallest_difference=smallest_difference(estimate, level, power),
+        smallest_difference=smallest_difference(estimate),
         wanted_difference=wanted,
-        items_needed=items_needed(estimate, wanted, level, power) if wanted else None,
+        items_needed=items_needed(estimate, wanted) if wanted else None,
     )
 
 
-def paired_difference(
-    a: Floats, b: Floats, clusters: Ints | None = None, level: float = 0.95
-) -> MeanDifference:
+def paired_difference(a: Floats, b: Floats, clusters: Ints | None = None) -> MeanDifference:
     """Compares two candidates' item means on the items that both have; all three of shape (shared items,).
 
     The difference is the mean of a_i − b_i with the (clustered) t interval and t test of `estimate_mean`.
@@ -86,7 +82,7 @@ def paired_difference(
     near = TIE * np.maximum(1.0, np.maximum(np.abs(a), np.abs(b)))
     differences = np.where(np.abs(a - b) <= near, 0.0, a - b)
     wins, losses = int(np.sum(differences > 0)), int(np.sum(differences < 0))
-    estimate = estimate_mean(differences, clusters, level)
+    estimate = estimate_mean(differences, clusters)
     return MeanDifference(estimate, p_value(estimate), wins, int(a.size) - wins - losses, losses)
 
 
@@ -118,19 +114,19 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return corrected
 
 
-def smallest_difference(estimate: Estimate, level: float = 0.95, power: float = 0.8) -> float | None:
-    """The smallest true difference that a test on these items finds with this power.
+def smallest_difference(estimate: Estimate) -> float | None:
+    """The smallest true difference that a test on these items finds with a power of 80 %.
 
     `(t_{1-a/2} + t_power) se`, in score units. Takes the spread seen as the true one; None where there is
     none to see. Source: Bloom, "Minimum Detectable Effects", Evaluation Review 19(5), 1995.
     """
     if not estimate.se:
         return None
-    return _reach(estimate.clusters - 1, level, power) * estimate.se
+    return _reach(estimate.clusters - 1) * estimate.se
 
 
-def items_needed(estimate: Estimate, wanted: float, level: float = 0.95, power: float = 0.8) -> int | None:
-    """How many items of this kind find a true difference of `wanted` (score units, not 0) with this power.
+def items_needed(estimate: Estimate, wanted: float) -> int | None:
+    """How many items of this kind find a true difference of `wanted` (score units, not 0) with a power of 80 %.
 
     The smallest n with `(t_{1-a/2, df} + t_{power, df})² n0 se² / n <= wanted²`, where df keeps the ratio of
     clusters to items seen. None where no spread is seen.
@@ -138,13 +134,13 @@ def items_needed(estimate: Estimate, wanted: float, level: float = 0.95, power: 
     if not estimate.se or wanted == 0:
         return None
     variance, per_item = estimate.items * estimate.se**2, estimate.clusters / estimate.items
-    normal = normal_quantile(0.5 + level / 2) + normal_quantile(power)
+    normal = normal_quantile(UPPER) + normal_quantile(POWER)
     n = max(math.ceil(2 / per_item), math.ceil(normal**2 * variance / wanted**2))
     enough = wanted**2 * (1 + ROUNDING) / variance
-    while _reach(n * per_item - 1, level, power) ** 2 / n > enough:
+    while _reach(n * per_item - 1) ** 2 / n > enough:
         n += max(1, n // 1000)
     return n
 
 
-def _reach(df: float, level: float, power: float) -> float:
-    return t_quantile(0.5 + level / 2, df) + t_quantile(power, df)
+def _reach(df: float) -> float:
+    return t_quantile(UPPER, df) + t_quantile(POWER, df)

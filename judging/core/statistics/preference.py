@@ -13,7 +13,7 @@ from .document import Coefficient, SideBySide, SideCell, SidePair
 from .frame import Metric
 from .judges import first_side
 from .means import effective_size, estimate_mean, wilson
-from .numeric import Floats, Ints, finite, normal_quantile
+from .numeric import UPPER, Floats, Ints, finite, normal_quantile
 from .raters import raters_of
 from .verdicts import BOTH_BAD, STEPS, Verdicts, steps_of
 
@@ -24,7 +24,7 @@ MOST_STEPS, SMALL_STEP = 50, 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparisons:
+class PairedComparisons:
     """Comparisons of `size` candidates: `a` and `b` their numbers, `won` 1 where a won, ½ for a tie, 0 where b won,
     `clusters` the row (or its cluster); all of shape (comparisons,)."""
 
@@ -46,7 +46,7 @@ class Strengths:
     coefficient_errors: Floats
 
 
-def wins_between(comparisons: Comparisons) -> Floats:
+def wins_between(comparisons: PairedComparisons) -> Floats:
     """How often each candidate beat each other, a tie half to each: (candidates, candidates)."""
     wins = np.zeros((comparisons.size, comparisons.size))
     np.add.at(wins, (comparisons.a, comparisons.b), comparisons.won)
@@ -54,12 +54,12 @@ def wins_between(comparisons: Comparisons) -> Floats:
     return wins
 
 
-def is_connected(comparisons: Comparisons) -> bool:
+def is_connected(comparisons: PairedComparisons) -> bool:
     """Whether comparisons lead from every candidate to every other one, whoever won."""
     return _all_reached((wins_between(comparisons) + wins_between(comparisons).T) > 0)
 
 
-def has_ratings(comparisons: Comparisons) -> bool:
+def has_ratings(comparisons: PairedComparisons) -> bool:
     """Whether Bradley–Terry ratings exist: wins or ties lead from every candidate to every other one. Then nobody, and
     no group of candidates, won or lost all against the rest. Source: Ford, American Mathematical Monthly 64(8), 1957.
     """
@@ -75,7 +75,7 @@ def _all_reached(leads: np.ndarray) -> bool:
     return bool(reached.all())
 
 
-def bradley_terry(comparisons: Comparisons, features: Floats | None = None) -> Strengths | None:
+def bradley_terry(comparisons: PairedComparisons, features: Floats | None = None) -> Strengths | None:
     """`log(p / (1 - p)) = rating_a - rating_b (+ features @ coefficients)`, by maximum likelihood (Newton's method).
 
     `features`: (comparisons, features), a's minus b's. The covariance is the sandwich `H⁺ (sum_g s_g s_gᵀ) H⁺ G/(G−1)`
@@ -103,7 +103,7 @@ def bradley_terry(comparisons: Comparisons, features: Floats | None = None) -> S
     )
 
 
-def candidate_design(comparisons: Comparisons) -> Floats:
+def candidate_design(comparisons: PairedComparisons) -> Floats:
     """1 for a, −1 for b: (comparisons, candidates)."""
     many = np.arange(comparisons.a.size)
     design = np.zeros((many.size, comparisons.size))
@@ -150,26 +150,24 @@ def _sandwich(inverse: Floats, scores: Floats, clusters: Ints) -> Floats:
     return covariance
 
 
-def rank_intervals(found: Strengths, level: float = 0.95) -> list[tuple[int, int]]:
+def rank_intervals(found: Strengths) -> list[tuple[int, int]]:
     """The places (1 is best) that each candidate may have: 1 + how many are surely better, and the number of candidates
     less how many are surely worse. Sure: the interval of the two ratings' difference lies on one side of zero."""
     ratings, covariance = found.ratings, found.covariance
     variances = np.diag(covariance)
     errors = np.sqrt(np.maximum(variances[:, None] + variances[None, :] - 2 * covariance, 0.0))
-    ahead = (
-        ratings[None, :] - ratings[:, None] > normal_quantile(0.5 + level / 2) * errors
-    )  # [i, j]: j ahead of i
+    ahead = ratings[None, :] - ratings[:, None] > normal_quantile(UPPER) * errors  # [i, j]: j ahead of i
     np.fill_diagonal(ahead, False)
     size = ratings.size
     return [(1 + int(ahead[i].sum()), size - int(ahead[:, i].sum())) for i in range(size)]
 
 
-def side_by_side(verdicts: Verdicts, level: float, features: DataFrame | None = None) -> list[SideBySide]:
+def side_by_side(verdicts: Verdicts, features: DataFrame | None = None) -> list[SideBySide]:
     """One entry for each author of a metric's comparisons, people together as `people`; none where nothing is compared.
 
     `features`: of the answers, as `style.answer_features` gives them."""
     found = [
-        _of_author(verdicts.metric, name, each, all_of, level, features)
+        _of_author(verdicts.metric, name, each, all_of, features)
         for name, each, all_of in comparisons_by(verdicts)
     ]
     return [one for one in found if one["candidates"]]
@@ -190,14 +188,14 @@ def comparisons_by(verdicts: Verdicts) -> list[tuple[str, DataFrame, DataFrame]]
 
 
 def _of_author(
-    metric: Metric, name: str, each: DataFrame, verdicts: DataFrame, level: float, features: DataFrame | None
+    metric: Metric, name: str, each: DataFrame, verdicts: DataFrame, features: DataFrame | None
 ) -> SideBySide:
     names = sorted({*each["candidate"].astype(object), *each["other"].astype(object)})
     met = _comparisons(each, names)
     ratings = bradley_terry(met)
-    cells = {one: _cell(place, met, each, level) for place, one in enumerate(names)}
+    cells = {one: _cell(place, met, each) for place, one in enumerate(names)}
     if ratings is not None:
-        _add_ratings(cells, ratings, level)
+        _add_ratings(cells, ratings)
     style = None if features is None or features.empty else style_effects(each, met, features)
     for place, cell in enumerate(cells.values()):
         cell["style_rating"] = finite(style.ratings[place]) if style else None
@@ -205,18 +203,18 @@ def _of_author(
         metric=metric.name,
         by=name,
         candidates=cells,
-        pairs=_pairs(names, met, each, level),
+        pairs=_pairs(names, met, each),
         steps={step: int((each["label"] == step).sum()) for step in STEPS},
         connected=is_connected(met),
         perfect=[one for one, cell in cells.items() if cell["comparisons"] in (cell["wins"], cell["losses"])],
-        first_side=first_side(verdicts, level),
+        first_side=first_side(verdicts),
         style=style.coefficients if style else None,
     )
 
 
-def _comparisons(each: DataFrame, names: list[str]) -> Comparisons:
+def _comparisons(each: DataFrame, names: list[str]) -> PairedComparisons:
     places = {name: place for place, name in enumerate(names)}
-    return Comparisons(
+    return PairedComparisons(
         size=len(names),
         a=each["candidate"].astype(object).map(places).to_numpy().astype(np.int64),
         b=each["other"].astype(object).map(places).to_numpy().astype(np.int64),
@@ -225,18 +223,18 @@ def _comparisons(each: DataFrame, names: list[str]) -> Comparisons:
     )
 
 
-def _rate(won: Floats, clusters: Ints, level: float) -> tuple[float | None, float | None, float | None]:
+def _rate(won: Floats, clusters: Ints) -> tuple[float | None, float | None, float | None]:
     """The mean of outcomes (comparisons,) of 1, ½ and 0, with Wilson's interval on the effective size."""
-    mean = estimate_mean(won, clusters, level)
+    mean = estimate_mean(won, clusters)
     if mean.mean is None:
         return None, None, None
-    return mean.mean, *wilson(mean.mean, effective_size(mean, won.size), level)
+    return mean.mean, *wilson(mean.mean, effective_size(mean, won.size))
 
 
-def _cell(place: int, met: Comparisons, each: DataFrame, level: float) -> SideCell:
+def _cell(place: int, met: PairedComparisons, each: DataFrame) -> SideCell:
     mine = (met.a == place) | (met.b == place)
     won = np.where(met.a == place, met.won, 1 - met.won)[mine]
-    rate, low, high = _rate(won, met.clusters[mine], level)
+    rate, low, high = _rate(won, met.clusters[mine])
     return SideCell(
         comparisons=int(mine.sum()),
         wins=int((won == 1).sum()),
@@ -256,10 +254,10 @@ def _cell(place: int, met: Comparisons, each: DataFrame, level: float) -> SideCe
     )
 
 
-def _add_ratings(cells: dict[str, SideCell], found: Strengths, level: float) -> None:
-    reach = normal_quantile(0.5 + level / 2)
+def _add_ratings(cells: dict[str, SideCell], found: Strengths) -> None:
+    reach = normal_quantile(UPPER)
     errors = np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
-    ranks = rank_intervals(found, level)
+    ranks = rank_intervals(found)
     for place, cell in enumerate(cells.values()):
         rating, error = finite(found.ratings[place]), finite(errors[place])
         cell["rating"], cell["se"] = rating, error
@@ -268,7 +266,7 @@ def _add_ratings(cells: dict[str, SideCell], found: Strengths, level: float) -> 
             cell["rank_low"], cell["rank_high"] = ranks[place]
 
 
-def _pairs(names: list[str], met: Comparisons, each: DataFrame, level: float) -> list[SidePair]:
+def _pairs(names: list[str], met: PairedComparisons, each: DataFrame) -> list[SidePair]:
     found = []
     bad = (each["label"] == BOTH_BAD).to_numpy()
     for a, b in combinations(range(len(names)), 2):
@@ -276,7 +274,7 @@ def _pairs(names: list[str], met: Comparisons, each: DataFrame, level: float) ->
         if not here.any():
             continue
         won = np.where(met.a == a, met.won, 1 - met.won)[here]
-        rate, low, high = _rate(won, met.clusters[here], level)
+        rate, low, high = _rate(won, met.clusters[here])
         found.append(
             SidePair(
                 a=names[a],
@@ -300,7 +298,7 @@ class StyleEffects(NamedTuple):
     ratings: Floats
 
 
-def style_effects(each: DataFrame, met: Comparisons, features: DataFrame) -> StyleEffects | None:
+def style_effects(each: DataFrame, met: PairedComparisons, features: DataFrame) -> StyleEffects | None:
     """The coefficients of the features in a Bradley–Terry model with candidates: what a verdict owes to looks beside
     who answered, and the candidates' ratings in it.
 
@@ -319,7 +317,7 @@ def style_effects(each: DataFrame, met: Comparisons, features: DataFrame) -> Sty
     a, b = sides[0][known], sides[1][known]
     apart = np.divide(a - b, a + b, out=np.zeros_like(a), where=a + b > 0)
     spread = apart.std(axis=0)
-    part = Comparisons(met.size, met.a[known], met.b[known], met.won[known], met.clusters[known])
+    part = PairedComparisons(met.size, met.a[known], met.b[known], met.won[known], met.clusters[known])
     kept = _informative(part, apart, spread)
     found = bradley_terry(part, apart[:, kept] / spread[kept]) if kept else None
     if found is None or not np.isfinite(found.coefficient_errors).all():
@@ -331,7 +329,7 @@ def style_effects(each: DataFrame, met: Comparisons, features: DataFrame) -> Sty
     return StyleEffects(coefficients, found.ratings)
 
 
-def _informative(met: Comparisons, apart: Floats, spread: Floats) -> list[int]:
+def _informative(met: PairedComparisons, apart: Floats, spread: Floats) -> list[int]:
     """The features that differ and are no mixture of the ones before them and of who answered."""
     design = candidate_design(met)
     kept: list[int] = []

@@ -83,14 +83,14 @@ def _slots(values: Floats, items: Ints) -> Floats:
     return table
 
 
-def rater_agreement(verdicts: Verdicts, draws: Draws, level: float) -> Raters | None:
+def rater_agreement(verdicts: Verdicts, draws: Draws) -> Raters | None:
     """The figures of raters' own verdicts (no adjudicator's) under one metric; None where nobody rated."""
     rows = raters_of(verdicts)
     table = ratings_of(rows, verdicts)
     if not table.names:
         return None
     several = int(((~np.isnan(table.by_slot)).sum(axis=1) >= 2).sum())
-    low, high = agreement.alpha_interval(table.by_slot, table.clusters, table.level, draws, level)
+    low, high = agreement.alpha_interval(table.by_slot, table.clusters, table.level, draws)
     return Raters(
         metric=verdicts.metric.name,
         level=table.level,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from .document import Breakdown, Cell, Deviation, Pair, Report, ValueAgreement
 from .frame import REFERENCE, Metric, of_kind, ordered, rated_candidates
 from .judges import agreements_with_people, judge_agreements, judge_repeats, order_effects
 from .means import Estimate, estimate_mean, item_means, item_units, welch
-from .numeric import Draws, quiet
+from .numeric import LEVEL, POWER, Draws, quiet
 from .pairs import metric_pairs
 from .preference import side_by_side
 from .raters import rater_agreement
@@ -28,59 +27,42 @@ if TYPE_CHECKING:
 Cells = dict[str, dict[str, Cell]]
 
 
-@dataclass(frozen=True, slots=True)
-class ReportOptions:
-    """`level`: of the intervals; `power`: of the smallest difference and the items needed; `seed`: of random draws."""
-
-    level: float = 0.95
-    power: float = 0.8
-    seed: int = 0
-
-
 def report(
     judgements: DataFrame,
     metrics: Sequence[Metric],
     *,
-    run: str,
-    dataset: str,
     rows: int | None = None,
-    cost: Mapping[str, Any] | None = None,
     features: DataFrame | None = None,
-    options: ReportOptions | None = None,
 ) -> Report:
     """The figures of a table of judgements (`frame`), as strict JSON types (`document.Report` explains each).
 
     `metrics`: those that figures are wanted of, with their scales, in this order. `rows`: how many rows the run
-    covers, by default those that have a judgement. `features`: of the answers, from `style.answer_features`.
+    covers, by default those that have a judgement. `features`: of the answers, from `bias.answer_features`.
     Every candidate has a cell under every metric, with zeros and None where it has no judgement.
     With nothing scored every figure is None; with one item (or one cluster) there is a mean without error or interval
     (a rate has Wilson's); where all values are equal the error is 0 and the interval has no width, and `notes` says
     so. Equal judgements give equal documents, whatever their order. ValueError as `frame.ordered`.
     """
-    options = options or ReportOptions()
     frame = ordered(judgements)
     units = frame.drop_duplicates("row").set_index("row")["unit"].sort_index()
-    cells, pairs = _cells_and_pairs(frame, metrics, units, options)
+    cells, pairs = _cells_and_pairs(frame, metrics, units)
     with quiet():
-        verdicts = _verdict_figures(frame, metrics, features, options)
+        verdicts = _verdict_figures(frame, metrics, features)
     document: Report = Report(
-        run=run,
-        dataset=dataset,
         rows=len(units) if rows is None else rows,
-        level=options.level,
-        power=options.power,
-        seed=options.seed,
+        level=LEVEL,
+        power=POWER,
+        seed=Draws().seed,
         candidates=cells,
-        people_candidates=people_cells(frame, metrics, options.level),
+        people_candidates=people_cells(frame, metrics),
         pairs=[pair for name in sorted(pairs) for pair in pairs[name]],
         **verdicts,  # type: ignore[typeddict-item]
-        cost=dict(cost or {}),
     )
     return document
 
 
 def _cells_and_pairs(
-    frame: DataFrame, metrics: Sequence[Metric], units: Series[int], options: ReportOptions
+    frame: DataFrame, metrics: Sequence[Metric], units: Series[int]
 ) -> tuple[Cells, dict[str, list[Pair]]]:
     import pandas as pd  # in functions: it takes 300 ms, which most processes do not need
 
@@ -91,19 +73,17 @@ def _cells_and_pairs(
     for metric in metrics:
         mine = counted(frame, metric)
         scale = scale_of(mine, metric)
-        found, means = metric_cells(mine, scale, names, clustered=clustered, level=options.level)
+        found, means = metric_cells(mine, scale, names, clustered=clustered)
         for name in names:
             cells[name][metric.name] = found[name]
         scored = [name for name in names if name != REFERENCE or means[name].size]
         table = pd.DataFrame({name: means[name].reindex(units.index) for name in scored}, index=units.index)
         compared = scale.kind != "category"
-        pairs[metric.name] = (
-            metric_pairs(table, units, metric, options.level, options.power) if compared else []
-        )
+        pairs[metric.name] = metric_pairs(table, units, metric) if compared else []
     return cells, pairs
 
 
-def people_cells(frame: DataFrame, metrics: Sequence[Metric], level: float) -> Cells:
+def people_cells(frame: DataFrame, metrics: Sequence[Metric]) -> Cells:
     """The cells of people's values, of the candidates and metrics on which people spoke."""
     people = frame[of_people(frame)]
     clustered = bool(frame["cluster"].notna().any())
@@ -111,17 +91,17 @@ def people_cells(frame: DataFrame, metrics: Sequence[Metric], level: float) -> C
     for metric in metrics:
         mine = one_each(people[(people["metric"] == metric.name).to_numpy()])
         names = [str(name) for name in mine["candidate"].cat.remove_unused_categories().cat.categories]
-        found, _means = metric_cells(mine, scale_of(mine, metric), names, clustered=clustered, level=level)
+        found, _means = metric_cells(mine, scale_of(mine, metric), names, clustered=clustered)
         for name in names:
             cells.setdefault(name, {})[metric.name] = found[name]
     return cells
 
 
 def _verdict_figures(
-    frame: DataFrame, metrics: Sequence[Metric], features: DataFrame | None, options: ReportOptions
+    frame: DataFrame, metrics: Sequence[Metric], features: DataFrame | None
 ) -> dict[str, Any]:
     """What is about verdicts and who gave them, in the order of metrics."""
-    draws, level = Draws(options.seed), options.level
+    draws = Draws()
     names = ("side_by_side", "judges", "repeats", "order", "length", "scale_ends", "raters", "corrected")
     found: dict[str, list[Any]] = {name: [] for name in names}
     for metric in metrics:
@@ -130,14 +110,14 @@ def _verdict_figures(
         if features is None and says_one_thing_each(mine, metric):
             continue
         verdicts = verdicts_under(mine, metric)
-        found["side_by_side"] += side_by_side(verdicts, level, features)
-        found["judges"] += judge_agreements(verdicts, draws, level)
+        found["side_by_side"] += side_by_side(verdicts, features)
+        found["judges"] += judge_agreements(verdicts, draws)
         found["repeats"] += judge_repeats(verdicts)
-        found["order"] += order_effects(verdicts, level)
-        found["length"] += length_effects(verdicts, features, draws, level)
-        raters = rater_agreement(verdicts, draws, level)
+        found["order"] += order_effects(verdicts)
+        found["length"] += length_effects(verdicts, features, draws)
+        raters = rater_agreement(verdicts, draws)
         found["raters"] += [raters] if raters else []
-        found["corrected"] += corrected_scores(verdicts, level)
+        found["corrected"] += corrected_scores(verdicts)
     return found
 
 
@@ -149,13 +129,10 @@ def breakdown(
     metrics: Sequence[Metric],
     field: str,
     values: Mapping[int, str],
-    level: float = 0.95,
-    seed: int = 0,
 ) -> Breakdown:
     """The cells of an ordered table by the values of a field, `values` {row: value}; rows without one count as ''.
 
-    The most frequent values are kept, in the order of their names. `p_bh` is corrected over all comparisons. `seed`: of
-    the bootstrap of each judge's agreement with people.
+    The most frequent values are kept, in the order of their names. `p_bh` is corrected over all comparisons.
     """
     rows = frame["row"].to_numpy()
     known, place = np.unique(rows, return_inverse=True)
@@ -168,9 +145,9 @@ def breakdown(
     judges: list[ValueAgreement] = []
     for metric in metrics:
         mine = counted(frame, metric)
-        judges += _agreements(frame, metric, kept, Draws(seed), level)
-        _add_cells(cells, mine, metric, level)
-        deviations += _deviations(mine, metric, kept, level)
+        judges += _agreements(frame, metric, kept, Draws())
+        _add_cells(cells, mine, metric)
+        deviations += _deviations(mine, metric, kept)
     corrected = benjamini_hochberg([one["p"] for one in deviations])
     for one, p in zip(deviations, corrected, strict=True):
         one["p_bh"] = p
@@ -178,9 +155,7 @@ def breakdown(
     return Breakdown(field=field, values=cells, comparisons=deviations, judges=judges, left_out=left_out)
 
 
-def _agreements(
-    frame: DataFrame, metric: Metric, kept: Sequence[str], draws: Draws, level: float
-) -> list[ValueAgreement]:
+def _agreements(frame: DataFrame, metric: Metric, kept: Sequence[str], draws: Draws) -> list[ValueAgreement]:
     """Each judge of a metric against people, value by value."""
     mine = frame[(frame["metric"] == metric.name).to_numpy()]
     if of_people(mine).all() or not of_people(mine).any():
@@ -190,25 +165,23 @@ def _agreements(
         return [
             ValueAgreement(value=value, **one)
             for value in kept
-            for one in agreements_with_people(verdicts.of_rows_with("part", value), draws, level)
+            for one in agreements_with_people(verdicts.of_part(value), draws)
         ]
 
 
-def _add_cells(
-    cells: dict[str, dict[str, dict[str, Cell]]], mine: DataFrame, metric: Metric, level: float
-) -> None:
+def _add_cells(cells: dict[str, dict[str, dict[str, Cell]]], mine: DataFrame, metric: Metric) -> None:
     scale = scale_of(mine, metric)
     names = rated_candidates(mine)
     clustered = bool(mine["cluster"].notna().any())
     parts = dict(iter(mine.groupby("part")))
     for value, by_candidate in cells.items():
         part = parts.get(value, mine.iloc[:0])
-        found, _means = metric_cells(part, scale, names, clustered=clustered, level=level)
+        found, _means = metric_cells(part, scale, names, clustered=clustered)
         for name, cell in found.items():
             by_candidate.setdefault(name, {})[metric.name] = cell
 
 
-def _deviations(mine: DataFrame, metric: Metric, kept: Sequence[str], level: float) -> list[Deviation]:
+def _deviations(mine: DataFrame, metric: Metric, kept: Sequence[str]) -> list[Deviation]:
     """Of each value and candidate; none where the metric has no mean."""
     scale = scale_of(mine, metric)
     if scale.kind in (None, "category"):
@@ -220,13 +193,13 @@ def _deviations(mine: DataFrame, metric: Metric, kept: Sequence[str], level: flo
         part = cell.drop_duplicates("row")["part"].to_numpy()
         for value in kept:
             here = part == value
-            a, b = (estimate_mean(means[one], units[one], level) for one in (here, ~here))
-            found.append(_deviation(value, str(name), metric.name, a, b, level))
+            a, b = (estimate_mean(means[one], units[one]) for one in (here, ~here))
+            found.append(_deviation(value, str(name), metric.name, a, b))
     return found
 
 
-def _deviation(value: str, candidate: str, metric: str, a: Estimate, b: Estimate, level: float) -> Deviation:
-    apart = welch(a, b, level)
+def _deviation(value: str, candidate: str, metric: str, a: Estimate, b: Estimate) -> Deviation:
+    apart = welch(a, b)
     return Deviation(
         value=value,
         candidate=candidate,

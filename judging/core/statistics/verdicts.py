@@ -265,11 +265,11 @@ class Verdicts:
         """Whether all values are bools."""
         return set(self.rows["kind"].dropna().unique()) == {"bool"}
 
-    def of_rows_with(self, column: str, value: str) -> Verdicts:
-        """What is said of the rows with this value in a column. `rows` stay all, so that the level does too."""
+    def of_part(self, part: str) -> Verdicts:
+        """What is said of the rows of this `part`. `rows` stay all, so that the level does too."""
 
         def kept(rows: DataFrame) -> DataFrame:
-            return rows[(rows[column] == value).to_numpy()]
+            return rows[(rows["part"] == part).to_numpy()]
 
         authors = {name: kept(rows) for name, rows in self.authors.items()}
         return replace(self, people=kept(self.people), value=kept(self.value), authors=authors)

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 from django import forms
+from django.db.models import QuerySet
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -49,6 +50,19 @@ def unified(text: str) -> str:
 class EndpointField(forms.ModelChoiceField):  # type: ignore[type-arg]  # Django's own takes none
     def label_from_instance(self, obj: Any) -> str:
         return f"{obj.name} · {obj.model}"
+
+
+def offer_endpoints(
+    form: forms.BaseForm, project: Project, chosen: JudgeModel | None
+) -> tuple[EndpointField, QuerySet[Endpoint]]:
+    """The project's endpoints as the choices of the form's field; an archived one stays chosen."""
+    endpoints = selectors.endpoints_of(project)
+    if chosen and chosen.endpoint:
+        endpoints |= Endpoint.objects.filter(project=project, pk=chosen.endpoint)
+    choice = form.fields["endpoint"]
+    assert isinstance(choice, EndpointField)
+    choice.queryset = endpoints
+    return choice, endpoints
 
 
 class CodeField(forms.CharField):
@@ -124,12 +138,7 @@ class JudgeForm(forms.Form):
         if typed is not None and not checked:
             initial = {name: typed.get(f"{prefix}-{name}") for name in self.base_fields}
         super().__init__(typed if checked else None, prefix=prefix, initial=initial)
-        endpoints = selectors.endpoints_of(project)
-        if before and before.endpoint:  # an archived one stays chosen
-            endpoints |= Endpoint.objects.filter(project=project, pk=before.endpoint)
-        choice = self.fields["endpoint"]
-        assert isinstance(choice, EndpointField)
-        choice.queryset = endpoints
+        choice, endpoints = offer_endpoints(self, project, before)
         if typed is None and not self.address and not self.initial.get("endpoint") and len(endpoints) == 1:
             self.initial["endpoint"] = endpoints[0].pk  # nothing to choose from
         if before and self.address:

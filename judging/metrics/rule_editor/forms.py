@@ -13,11 +13,10 @@ from evalsite.accounts.models import Project
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.rules.check import read_program
 from judging.core.rules.program import Problem
-from judging.endpoints import selectors
 from judging.endpoints.fields import JsonObjectField
 from judging.endpoints.models import Endpoint
 from judging.metrics.editor.forms import MetricForm
-from judging.metrics.editor.judge_forms import CodeField, EndpointField, with_endpoint
+from judging.metrics.editor.judge_forms import CodeField, EndpointField, offer_endpoints, with_endpoint
 from judging.rule_messages import problem_sentence
 
 MAX_PROGRAM = 200_000  # characters
@@ -53,12 +52,7 @@ class RuleForm(MetricForm):
     def __init__(self, data: Any, *, project: Project, before: MetricDefinition) -> None:
         super().__init__(data, initial=initial_of(before))
         self.before = before
-        endpoints = selectors.endpoints_of(project)
-        if self.judge and self.judge.endpoint:  # an archived one stays chosen
-            endpoints |= Endpoint.objects.filter(project=project, pk=self.judge.endpoint)
-        choice = self.fields["endpoint"]
-        assert isinstance(choice, EndpointField)
-        choice.queryset = endpoints
+        choice, _endpoints = offer_endpoints(self, project, self.judge)
         if self.judge and self.judge.url:
             place = {"model": self.judge.model, "url": self.judge.url}
             choice.empty_label = _("%(model)s at %(url)s, as imported") % place

@@ -193,7 +193,7 @@ class _Maker:
         kind = next((cell["kind"] for cell in cells.values() if cell["kind"]), None)
         values = labels.ValueFormat.of(kind, metric.low, metric.high)
         lines, scale = self.figures.rule_lines.get(metric.name), (metric.low, metric.high)
-        wanted = wanted_difference(self.options.difference, pairs, self.document, scale, rate=values.rate)
+        wanted = wanted_difference(self.options.difference, pairs, scale, rate=values.rate)
         return MetricView(
             number=place,
             name=metric.name,

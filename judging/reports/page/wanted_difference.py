@@ -55,7 +55,6 @@ class WantedDifference:
 def wanted_difference(
     text: str,
     pairs: Sequence[Mapping[str, Any]],
-    document: Mapping[str, Any],
     scale: tuple[float | None, float | None],
     *,
     rate: bool,
@@ -68,7 +67,7 @@ def wanted_difference(
     value = _value(text)
     if not text or value is None or not LEAST <= value <= most:
         return WantedDifference(text, rate, error=_refusal(most) if text else "")
-    needed = [_needed(pair, value / unit, document) for pair in pairs]
+    needed = [_needed(pair, value / unit) for pair in pairs]
     return WantedDifference(text, rate, needed)
 
 
@@ -89,9 +88,9 @@ def _refusal(most: float) -> str:
     return _("Enter a number from %(least)s to %(most)s.") % {"least": LEAST, "most": number(most)}
 
 
-def _needed(pair: Mapping[str, Any], wanted: float, document: Mapping[str, Any]) -> int | None:
+def _needed(pair: Mapping[str, Any], wanted: float) -> int | None:
     estimate = Estimate(pair["difference"], pair["se"], None, None, pair["items"], pair["clusters"])
     try:
-        return items_needed(estimate, wanted, document["level"], document["power"])
+        return items_needed(estimate, wanted)
     except OverflowError:  # scores beyond all scales
         return None

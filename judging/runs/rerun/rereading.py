@@ -16,6 +16,7 @@ from judging.runs.models import Judgement, Run
 from judging.runs.stored_replies import previous_replies
 from judging.runs.worker.effects import MetricEffects
 from judging.runs.worker.store import RowReader
+from judging.runs.worker.threads import in_thread
 from judging.sandboxes import preview_sandbox
 
 BATCH = 500  # judgements in memory
@@ -31,7 +32,7 @@ def outcomes_by(
     Raises SandboxError where scripts or expressions of users cannot be run.
     """
     with ThreadPoolExecutor(1) as threads:
-        effects = MetricEffects(definition, [], None, preview_sandbox(), threads)
+        effects = MetricEffects(definition, [], None, preview_sandbox(), in_thread(threads))
         for start in range(0, len(judgements), BATCH):
             yield from asyncio.run(
                 _outcomes(effects, _loaded(effects, run, judgements[start : start + BATCH]))
@@ -43,20 +44,9 @@ _Loaded = list[tuple[int, Item, PreviousReplies]]
 
 async def _outcomes(effects: MetricEffects, loaded: _Loaded) -> list[tuple[int, Outcome]]:
     """What runs in the sandbox is done together; the rest waits for nothing, and a task each would cost more."""
-    alone = effects.of(_Nobody())
-    judging = (judge_item(item, effects.metric, alone, old) for _, item, old in loaded)
-    found = await asyncio.gather(*judging) if effects.in_sandbox else [await one for one in judging]
+    judging = (judge_item(item, effects.metric, effects, None, old) for _, item, old in loaded)
+    found = await asyncio.gather(*judging) if effects.uses_sandbox else [await one for one in judging]
     return [(pk, result.outcome) for (pk, _, _), result in zip(loaded, found, strict=True)]
-
-
-class _Nobody:
-    """In place of a judgement that waits for replies: none is asked for."""
-
-    def request_sent(self) -> None:
-        raise AssertionError
-
-    def request_ended(self, *, failed: bool) -> None:
-        raise AssertionError
 
 
 def _loaded(effects: MetricEffects, run: Run, judgements: Sequence[int]) -> _Loaded:

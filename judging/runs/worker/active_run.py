@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import cast
@@ -16,8 +15,7 @@ from judging.core.pipeline import judge_item
 from judging.core.results import JudgementResult
 from judging.core.sandbox.pool import Sandbox
 from judging.core.values import Outcome
-from judging.endpoints.client import RunInThread
-from judging.endpoints.client_pool import ClientPool
+from judging.endpoints.client import ClientPool, RunInThread
 from judging.endpoints.requests import Abandoned, Caller, RunGate
 from judging.runs import planning
 from judging.runs.budget import Ledger, budget_of, spent_by
@@ -50,7 +48,7 @@ class WorkerResources:
     clients: HttpClients
     pool: ClientPool
     sandbox: Sandbox
-    scripts: ThreadPoolExecutor
+    in_sandbox: RunInThread
     watching: RunInThread
     journal: Journal
     buffer: WriteBuffer
@@ -103,7 +101,7 @@ class ActiveRun:
             metric, shared = store.definition(key), self.shared
             models = [shared.pool.connection(judge) for judge in metric.judges]
             self.effects[key] = MetricEffects(
-                metric, models, self.caller, shared.sandbox, shared.scripts, self.cache
+                metric, models, self.caller, shared.sandbox, shared.in_sandbox, self.cache
             )
         return self.effects[key]
 
@@ -160,7 +158,9 @@ class ActiveRun:
             else:
                 answered = with_answer(item, generated) if generated else item
                 effects = self.effects[item.metric]
-                result = await judge_item(answered.item, effects.metric, effects.of(waiting), item.previous)
+                result = await judge_item(
+                    answered.item, effects.metric, effects, partial(effects.ask, waiting), item.previous
+                )
                 judged = store.Judged(answered, with_flags(answered, result))
         except (Abandoned, asyncio.CancelledError):
             pass  # it stays `not_run`

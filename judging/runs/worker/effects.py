@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 from judging.core.injection_check import holds_verdict
-from judging.core.judges.retry import AskResult, RequestAttempt
+from judging.core.judges.retry import AskResult
 from judging.core.judges.settings import build_request
 from judging.core.metric_definition import MetricDefinition
 from judging.core.prompts import Rendered, names_of, postprocess_arguments, render, render_item
 from judging.core.replies import Parser, make_parser
 from judging.core.results import (
     PLANTED_VERDICT,
+    Ask,
     Context,
     Failure,
     Item,
@@ -34,22 +35,21 @@ from judging.core.scripts import (
     run_preprocess,
 )
 from judging.core.values import Value
-from judging.endpoints.client_pool import ModelConnection
+from judging.endpoints.client import ModelConnection, RunInThread
 from judging.endpoints.requests import Caller, Waiting
 from judging.runs.worker.reply_cache import ReplyCache
 from judging.runs.worker.rule_effects import RuleEffects
 from judging.runs.worker.store import Seen
 from judging.runs.worker.threads import Batcher
 
-Wanted = TypeVar("Wanted")
-Answer = TypeVar("Answer")
 _OF_OTHERS = ("judge_resps", "judge_reqs")
 _REPLY_SEEN = ("content", "reasoning_content", "tool_calls", "finish_reason", "model")
 """What templates, scripts and pages see of a judge's reply."""
 
 
 class MetricEffects:
-    """What the judgements by one metric of one run share: batches for the sandbox, connections, the reply cache.
+    """core.results.Effects of all judgements by one metric of one run, which share batches for the sandbox,
+    connections and the reply cache.
 
     Without a `caller` nobody can be asked: stored replies are read.
     """
@@ -60,7 +60,7 @@ class MetricEffects:
         models: list[ModelConnection],
         caller: Caller | None,
         sandbox: Sandbox,
-        threads: ThreadPoolExecutor,
+        in_sandbox: RunInThread,
         cache: ReplyCache | None = None,
     ) -> None:
         self.metric = metric
@@ -68,22 +68,18 @@ class MetricEffects:
         self.models = models
         self.caller = caller
         self.sandbox = sandbox
-        self.threads = threads
+        self._in_sandbox = in_sandbox
         self._builds: tuple[bool, ...] | None = None
-        self._renders = [self._batched(self._render(number)) for number in range(len(metric.judges))]
-        self.preprocess = self._batched(self._preprocess)
-        self.postprocess = self._batched(self._postprocess)
+        self._renders = [Batcher(in_sandbox, partial(self._render, one.template)) for one in metric.judges]
+        self.preprocess = Batcher(in_sandbox, self._preprocess)
+        self.postprocess = Batcher(in_sandbox, self._postprocess)
         self._parsers = [
             make_parser(judge.parse, metric.min_score, metric.max_score) for judge in metric.judges
         ]
-        self._searches = [self._batched(self._search(parser)) for parser in self._parsers]
+        self._searches = [Batcher(in_sandbox, partial(self._search, one)) for one in self._parsers]
         reasoning = any("reasoning_content" in judge.template for judge in metric.judges)
         self._shown = ("content", "reasoning_content") if reasoning else ("content",)
-        self.rules = RuleEffects(metric, sandbox, threads) if metric.rules else None
-
-    def of(self, waiting: Waiting) -> JudgementEffects:
-        """The effects of one judgement, whose requests `waiting` waits for."""
-        return JudgementEffects(self, waiting)
+        self.rules = RuleEffects(metric, sandbox, in_sandbox) if metric.rules else None
 
     @property
     def alone(self) -> RuleEffects | None:
@@ -91,7 +87,7 @@ class MetricEffects:
         return self.rules if self.rules and self.rules.alone else None
 
     @property
-    def in_sandbox(self) -> bool:
+    def uses_sandbox(self) -> bool:
         """Whether anything of it runs in the sandbox: scripts, a rule program's blocks, a user's expressions."""
         metric = self.metric
         scripts = metric.preprocess or metric.postprocess or metric.rules
@@ -109,7 +105,7 @@ class MetricEffects:
 
     async def builds_on_others(self) -> tuple[bool, ...]:
         if self._builds is None:
-            self._builds = await asyncio.get_running_loop().run_in_executor(self.threads, self._find_builds)
+            self._builds = await self._in_sandbox(self._find_builds)
         return self._builds
 
     def _find_builds(self) -> tuple[bool, ...]:
@@ -117,7 +113,17 @@ class MetricEffects:
         found = (names_of(self.sandbox, judge.template)[0].used for judge in self.metric.judges)
         return tuple(any(one.path[0] in _OF_OTHERS for one in used) for used in found)
 
-    async def call(self, question: Question, waiting: Waiting) -> JudgeCall:
+    async def ask(self, waiting: Waiting, questions: Sequence[Question]) -> list[JudgeCall]:
+        """Raises Abandoned if the run lets go before all of them are sent; those that are, are waited for."""
+        if len(questions) == 1:
+            return [await self._call(questions[0], waiting)]
+        calls = await asyncio.gather(*(self._call(one, waiting) for one in questions), return_exceptions=True)
+        for call in calls:
+            if isinstance(call, BaseException):
+                raise call
+        return [call for call in calls if isinstance(call, JudgeCall)]
+
+    async def _call(self, question: Question, waiting: Waiting) -> JudgeCall:
         """Ask the judge model, unless the same request has been answered before and may be reused."""
         assert self.caller is not None
         model = self.models[question.judge]
@@ -138,6 +144,10 @@ class MetricEffects:
                 self.cache.keep(digest, made)
         return made
 
+    async def apply_rules(self, item: Item, ask: Ask | None, previous: PreviousReplies | None) -> Ruled:
+        assert self.rules is not None
+        return await self.rules.apply(item, ask if self.metric.judges else None, previous)
+
     async def read(self, judge: int, content: str) -> tuple[Value | None, str]:
         parser = self._parsers[judge]
         if not parser.sandbox_script:
@@ -155,32 +165,15 @@ class MetricEffects:
         planted = any(isinstance(text, str) and holds_verdict(text) for text in shown)
         return (PLANTED_VERDICT,) if planted else ()
 
-    def _batched(self, work: Callable[[list[Wanted]], list[Answer]]) -> Batcher[Wanted, Answer]:
-        async def in_thread(wanted: list[Wanted]) -> list[Answer]:
-            return await asyncio.get_running_loop().run_in_executor(self.threads, work, wanted)
+    def _render(self, template: str, contexts: list[Context]) -> list[str | Failure]:
+        items = [render_item(context, self.metric) for context in contexts]
+        rendered = render(self.sandbox, template, items, self.metric.undefined)
+        return [prompt_or_failure(one) for one in rendered]
 
-        return Batcher(in_thread)
-
-    def _render(self, judge: int) -> Callable[[list[Context]], list[str | Failure]]:
-        template = self.metric.judges[judge].template
-
-        def work(contexts: list[Context]) -> list[str | Failure]:
-            items = [render_item(context, self.metric) for context in contexts]
-            return [
-                prompt_or_failure(one) for one in render(self.sandbox, template, items, self.metric.undefined)
-            ]
-
-        return work
-
-    def _search(self, parser: Parser) -> Callable[[list[str]], list[ScriptOutcome]]:
+    def _search(self, parser: Parser, texts: list[str]) -> list[ScriptOutcome]:
         """A user's regular expression may take for ever, so it runs where scripts run."""
-
-        def work(texts: list[str]) -> list[ScriptOutcome]:
-            return run_preprocess(
-                self.sandbox, parser.sandbox_script, [({}, {"content": text}) for text in texts]
-            )
-
-        return work
+        items: list[tuple[dict[str, Any], dict[str, Any]]] = [({}, {"content": text}) for text in texts]
+        return run_preprocess(self.sandbox, parser.sandbox_script, items)
 
     def _preprocess(self, contexts: list[Context]) -> list[ScriptResult]:
         items = [(context.item.data, context.item.response) for context in contexts]
@@ -197,38 +190,6 @@ class MetricEffects:
             script_result("postprocess", one)
             for one in run_postprocess(self.sandbox, self.metric.postprocess, items, each_alone=alone)
         ]
-
-
-class JudgementEffects:
-    """core.results.Effects for one judgement: those of its metric, and requests that it waits for."""
-
-    def __init__(self, metric: MetricEffects, waiting: Waiting) -> None:
-        self._metric = metric
-        self._waiting = waiting
-        self.preprocess = metric.preprocess
-        self.builds_on_others = metric.builds_on_others
-        self.render = metric.render
-        self.postprocess = metric.postprocess
-        self.read = metric.read
-        self.flags = metric.flags
-
-    async def ask(self, questions: Sequence[Question]) -> list[JudgeCall]:
-        """Raises Abandoned if the run lets go before all of them are sent; those that are, are waited for."""
-        if len(questions) == 1:
-            return [await self._metric.call(questions[0], self._waiting)]
-        calls = await asyncio.gather(
-            *(self._metric.call(one, self._waiting) for one in questions), return_exceptions=True
-        )
-        for call in calls:
-            if isinstance(call, BaseException):
-                raise call
-        return [call for call in calls if isinstance(call, JudgeCall)]
-
-    async def apply_rules(self, context: Context, previous: PreviousReplies | None) -> Ruled:
-        rules = self._metric.rules
-        assert rules is not None
-        ask = self.ask if self._metric.metric.judges else None
-        return await rules.apply(context.item, ask, previous)
 
 
 def prompt_or_failure(rendered: Rendered) -> str | Failure:
@@ -273,20 +234,12 @@ def as_judge_call(question: Question, asked: AskResult, model: ModelConnection, 
         asked.request,
         {name: getattr(reply, name) for name in _REPLY_SEEN} if reply else None,
         Failure(error.code, error.message) if error else None,
-        [attempt_record(call) for call in asked.calls],
-        seconds=reply.seconds if reply else sum(call.seconds for call in asked.calls),
-        first_token_seconds=reply.first_token_seconds if reply else None,
-        prompt_tokens=reply.usage.prompt_tokens if reply else None,
-        completion_tokens=reply.usage.completion_tokens if reply else None,
+        [call.record() for call in asked.calls],
+        seconds=asked.seconds,
+        first_token_seconds=asked.first_token_seconds,
+        prompt_tokens=asked.usage.prompt_tokens,
+        completion_tokens=asked.usage.completion_tokens,
         endpoint=model.endpoint,
         swapped=question.swapped,
         digest=digest,
     )
-
-
-def attempt_record(call: RequestAttempt) -> dict[str, Any]:
-    """One HTTP try, as it is kept: what there is nothing to say of is left out."""
-    seen: dict[str, Any] = {"started_unix": call.started_unix, "seconds": call.seconds, "status": call.status}
-    if call.error_code:
-        seen |= {"error_code": call.error_code, "message": call.message, "waited": call.waited}
-    return seen

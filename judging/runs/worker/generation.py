@@ -15,12 +15,11 @@ from judging.core.candidates import CandidateModel, answer_of, build_request, fl
 from judging.core.judges.retry import AskResult
 from judging.core.results import Failure, JudgementResult
 from judging.core.values import Outcome
-from judging.endpoints.client_pool import ClientPool, ModelConnection
+from judging.endpoints.client import ClientPool, ModelConnection
 from judging.endpoints.requests import Abandoned, Caller
 from judging.runs.json_storage import as_json
 from judging.runs.models import RunCandidate
 from judging.runs.worker import store
-from judging.runs.worker.effects import attempt_record
 from judging.runs.worker.generation_store import Generated, Unanswered
 from judging.runs.worker.journal import InFlight, Work, WorkInFlight, WorkKey
 from judging.runs.worker.write_buffer import WriteBuffer
@@ -118,12 +117,12 @@ def _generated(of: Unanswered, item: store.ToJudge, asked: AskResult, model: Mod
         "" if failed or reply is None else as_json(answer_of(reply)),
         Failure(error.code, error.message) if failed and error else None,
         asked.request,
-        [attempt_record(call) for call in asked.calls],
+        [call.record() for call in asked.calls],
         model.endpoint,
-        reply.usage.prompt_tokens if reply else None,
-        reply.usage.completion_tokens if reply else None,
-        reply.seconds if reply else sum(call.seconds for call in asked.calls),
-        reply.first_token_seconds if reply else None,
+        asked.usage.prompt_tokens,
+        asked.usage.completion_tokens,
+        asked.seconds,
+        asked.first_token_seconds,
         (reply.finish_reason or "") if reply else "",
         (reply.model or "") if reply else "",
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -47,11 +48,7 @@ class ReplyCache:
     """Of one run in one worker."""
 
     def __init__(self, project: int, in_thread: RunInThread, *, warm: bool = False) -> None:
-        async def look(digests: list[str]) -> list[JudgeCall | None]:
-            found: list[JudgeCall | None] = await in_thread(known_replies, project, digests)
-            return found
-
-        self._look = Batcher(look)
+        self._look = Batcher(in_thread, partial(known_replies, project))
         self._warm = warm
         self._asking: dict[str, asyncio.Event] = {}
         self._recent: dict[str, JudgeCall] = {}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -13,10 +11,11 @@ from judging.core.pipeline import result_by_rules
 from judging.core.results import Item, JudgeCall, JudgementResult, PreviousReplies, Question, Ruled
 from judging.core.rules.check import read_program
 from judging.core.rules.evaluate import Ask, evaluate, judge_by_rules, ruled
-from judging.core.rules.program import BlockCall, Code, Reason, Scored
+from judging.core.rules.program import BlockCall, Reason, Scored
 from judging.core.rules.python_blocks import run_code
 from judging.core.sandbox.pool import Sandbox
 from judging.core.values import Outcome
+from judging.endpoints.client import RunInThread
 from judging.runs.worker.threads import Batcher
 
 BROKEN = "rules_invalid"
@@ -25,11 +24,12 @@ BROKEN = "rules_invalid"
 class RuleEffects:
     """One metric's program, read once."""
 
-    def __init__(self, metric: MetricDefinition, sandbox: Sandbox, threads: ThreadPoolExecutor) -> None:
+    def __init__(self, metric: MetricDefinition, sandbox: Sandbox, in_sandbox: RunInThread) -> None:
         reading = read_program(metric.rules)
         self.program = reading.program
-        self.broken = f"{reading.errors[0].place.line}: {reading.errors[0].code}" if reading.errors else ""
-        self.sandbox, self.threads = sandbox, threads
+        errors = [f"{one.place.line}: {one.code}" for one in reading.errors[:1]]
+        self._broken = Ruled(Outcome.error(BROKEN, "".join(errors)))  # where there is no program
+        self.sandbox, self.in_sandbox = sandbox, in_sandbox
         self.each_alone = metric.sandbox == "item"
         self.alone = not metric.preprocess and not metric.postprocess and self._asks_nobody()
         self._blocks: dict[str, Batcher[BlockCall, Scored | Reason]] = {}
@@ -40,18 +40,14 @@ class RuleEffects:
 
     def result(self, item: Item) -> JudgementResult:
         """Of a program that is `alone`: it needs no script, block or judge."""
-        return result_by_rules(self._at_once(item))
-
-    def _at_once(self, item: Item) -> Ruled:
-        if self.program is None:
-            return Ruled(Outcome.error(BROKEN, self.broken))
-        return ruled(evaluate(self.program, item))
+        said = ruled(evaluate(self.program, item)) if self.program else self._broken
+        return result_by_rules(said)
 
     async def apply(self, item: Item, ask: Ask | None, previous: PreviousReplies | None) -> Ruled:
         """Score an item; with `previous`, by what the judge model replied before, asking nobody. `ask` is None where
         the metric has no judge model."""
         if self.program is None:
-            return Ruled(Outcome.error(BROKEN, self.broken))
+            return self._broken
         if previous is not None:
             ask = _from(previous.asked)
         return await judge_by_rules(self.program, item, self._run, ask)
@@ -59,16 +55,9 @@ class RuleEffects:
     async def _run(self, call: BlockCall) -> Scored | Reason:
         label = call.code.label
         if label not in self._blocks:
-            self._blocks[label] = Batcher(self._in_sandbox(call.code))
+            work = partial(run_code, self.sandbox, call.code, each_alone=self.each_alone)
+            self._blocks[label] = Batcher(self.in_sandbox, work)
         return await self._blocks[label](call)
-
-    def _in_sandbox(self, code: Code) -> Callable[[list[BlockCall]], Awaitable[list[Scored | Reason]]]:
-        work = partial(run_code, self.sandbox, code, each_alone=self.each_alone)
-
-        async def batch(calls: list[BlockCall]) -> list[Scored | Reason]:
-            return await asyncio.get_running_loop().run_in_executor(self.threads, work, calls)
-
-        return batch
 
 
 def _from(calls: Sequence[JudgeCall]) -> Ask:

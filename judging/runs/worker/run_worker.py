@@ -25,7 +25,7 @@ from evalsite.tasks.backoff import Backoff
 from judging.core.judges.client import HttpClients
 from judging.core.judges.retry import RetryPolicy
 from judging.core.sandbox.job import SandboxBroken
-from judging.endpoints.client_pool import ClientPool
+from judging.endpoints.client import ClientPool
 from judging.endpoints.requests import EndpointError
 from judging.runs import planning
 from judging.runs.budget import Spent, budget_of, spent_by
@@ -70,6 +70,7 @@ class RunWorker:
         # Looking must not wait for those who write, and agreeing on limits not for the flush.
         self.threads = [ThreadPoolExecutor(1, f"run-{name}") for name in ("database", "watch", "agree")]
         self.in_database, self.in_watching, agreeing = map(in_thread, self.threads)
+        self.sandbox_threads = ThreadPoolExecutor(2, "run-sandbox")
         journal = Journal(owner)
         self.buffer = WriteBuffer(owner, self.in_database, journal)
         self.shared = WorkerResources(
@@ -78,7 +79,7 @@ class RunWorker:
             HttpClients(),
             ClientPool(owner, reads=self.in_watching, writes=agreeing),
             make_sandbox(),
-            ThreadPoolExecutor(2, "run-sandbox"),
+            in_thread(self.sandbox_threads),
             self.in_watching,
             journal,
             self.buffer,
@@ -86,7 +87,7 @@ class RunWorker:
 
     async def run(self) -> None:
         """The main loop; leaves nothing leased and nothing unwritten, unless the database is gone."""
-        self.shared.scripts.submit(self._start_sandbox)
+        self.sandbox_threads.submit(self._start_sandbox)
         beside = (self.shared.pool.keep_in_sync(), self._watch_runs(), self._report_turns())
         background = [asyncio.create_task(one) for one in beside]
         try:
@@ -249,7 +250,7 @@ class RunWorker:
         for threads in self.threads:
             await in_thread(threads)(connections.close_all)
             threads.shutdown()
-        self.shared.scripts.shutdown()
+        self.sandbox_threads.shutdown()
         self.shared.sandbox.close()
 
 

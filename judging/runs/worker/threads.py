@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
 
@@ -36,15 +36,18 @@ Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
 
+MOST_IN_BATCH = 200
+
+
 class Batcher(Generic[Question, Answer]):
     """Collects what is asked while a batch is under way and does it as the next batch, in order.
 
-    `work` runs elsewhere (a thread) and returns one answer for each question. If it raises, all who asked see it.
+    `work` runs in a thread and returns one answer for each question. If it raises, all who asked see it.
     """
 
-    def __init__(self, work: Callable[[list[Question]], Awaitable[list[Answer]]], most: int = 200) -> None:
+    def __init__(self, run: RunInThread, work: Callable[[list[Question]], list[Answer]]) -> None:
+        self._run = run
         self._work = work
-        self._most = most
         self._waiting: list[tuple[Question, asyncio.Future[Answer]]] = []
         self._worker: asyncio.Task[None] | None = None
 
@@ -58,9 +61,9 @@ class Batcher(Generic[Question, Answer]):
     async def _drain(self) -> None:
         await asyncio.sleep(0)  # let everyone who was started together ask first
         while self._waiting:
-            batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
+            batch, self._waiting = self._waiting[:MOST_IN_BATCH], self._waiting[MOST_IN_BATCH:]
             try:
-                answers = await self._work([question for question, _ in batch])
+                answers = await self._run(self._work, [question for question, _ in batch])
             except Exception as error:
                 for _, future in batch:
                     if not future.done():

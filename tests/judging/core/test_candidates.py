@@ -8,7 +8,7 @@ import pytest
 
 from datasets.core.variables import row_data
 from judging.core.candidates import CandidateModel, answer_of, build_request, flags_of
-from judging.core.judges.replies import Reply, Usage
+from judging.core.judges.reply import Reply, Usage
 from judging.core.judges.settings import JudgeSettings, Request
 
 SETTINGS = JudgeSettings(url="http://127.0.0.1:9/v1", model="qwen")

@@ -13,6 +13,7 @@ import pytest
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.pipeline import judge_item, read_verdicts, rounds
 from judging.core.results import (
+    Ask,
     Context,
     Failure,
     Item,
@@ -37,7 +38,7 @@ class FakeTools:
     before: Callable[[Context], ScriptResult] = lambda context: ScriptResult()
     after: Callable[[Context], ScriptResult] = lambda context: ScriptResult()
     prompt: Callable[[int, Context], str | Failure] = lambda judge, context: context.item.response["content"]
-    rules: Callable[[Context], Ruled] = lambda context: Ruled(Outcome("scored", 5))
+    rules: Callable[[Item], Ruled] = lambda item: Ruled(Outcome("scored", 5))
     builds: tuple[bool, ...] = (False,)
     asked: list[list[Question]] = field(default_factory=list)
     seen: list[Context] = field(default_factory=list)
@@ -56,8 +57,8 @@ class FakeTools:
         self.asked.append(list(questions))
         return [reply_to(question, self.says(question)) for question in questions]
 
-    async def apply_rules(self, context: Context, heard: PreviousReplies | None) -> Ruled:
-        return self.rules(context)
+    async def apply_rules(self, item: Item, ask: Ask | None, heard: PreviousReplies | None) -> Ruled:
+        return self.rules(item)
 
     async def postprocess(self, context: Context) -> ScriptResult:
         self.seen.append(context)
@@ -91,7 +92,7 @@ def judge(name: str = "j", **more: Any) -> JudgeModel:
 def found(
     definition: MetricDefinition, tools: FakeTools, heard: PreviousReplies | None = None
 ) -> JudgementResult:
-    return asyncio.run(judge_item(ITEM, definition, tools, heard))
+    return asyncio.run(judge_item(ITEM, definition, tools, tools.ask, heard))
 
 
 def by_judge(*said: Said) -> Callable[[Question], Said]:

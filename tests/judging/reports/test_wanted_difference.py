@@ -10,8 +10,6 @@ from judging.core.statistics.means import Estimate
 from judging.core.statistics.pairs import items_needed
 from judging.reports.page.wanted_difference import WantedDifference, wanted_difference
 
-DOCUMENT = {"level": 0.95, "power": 0.8}
-
 
 def a_pair(se: float | None = 0.2, items: int = 100) -> dict[str, Any]:
     return {"difference": 0.1, "se": se, "items": items, "clusters": items}
@@ -20,13 +18,13 @@ def a_pair(se: float | None = 0.2, items: int = 100) -> dict[str, Any]:
 def wanted(
     text: str, *pairs: dict[str, Any], rate: bool = False, scale: Any = (1.0, 10.0)
 ) -> WantedDifference:
-    found = wanted_difference(text, pairs or (a_pair(),), DOCUMENT, scale, rate=rate)
+    found = wanted_difference(text, pairs or (a_pair(),), scale, rate=rate)
     assert found is not None
     return found
 
 
 def test_without_pairs_there_is_nothing_to_ask() -> None:
-    assert wanted_difference("0.3", [], DOCUMENT, (1.0, 10.0), rate=False) is None
+    assert wanted_difference("0.3", [], (1.0, 10.0), rate=False) is None
 
 
 def test_nothing_entered_is_no_error() -> None:

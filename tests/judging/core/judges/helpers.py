@@ -6,7 +6,7 @@ from typing import Any
 
 from judging.core.judges.client import ask, open_client
 from judging.core.judges.errors import JudgeError
-from judging.core.judges.replies import Reply
+from judging.core.judges.reply import Reply
 from judging.core.judges.retry import NO_GUARD, AskResult, RetryPolicy, ask_with_retries
 from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
 

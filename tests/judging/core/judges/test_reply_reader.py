@@ -5,7 +5,7 @@ import pytest
 
 from judging.core.judges import reply_reader
 from judging.core.judges.errors import JudgeError
-from judging.core.judges.replies import Reply
+from judging.core.judges.reply import Reply
 from judging.core.judges.reply_reader import ReplyReader
 
 

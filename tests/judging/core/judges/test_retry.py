@@ -1,7 +1,7 @@
 import pytest
 
 from judging.core.judges.errors import JudgeError, Unreachable
-from judging.core.judges.replies import Reply
+from judging.core.judges.reply import Reply
 from judging.core.judges.retry import NoGuard, RetryBudget
 from judging.core.judges.scripted import (
     Answer,

@@ -37,7 +37,7 @@ def frame(candidates, metric=None, clusters=None) -> pd.DataFrame:
 def figures(candidates, metric=None, clusters=None):
     """The report of such judgements."""
     metric = metric or Metric("m", 1, 10)
-    return report(frame(candidates, metric, clusters), [metric], run="r", dataset="d")
+    return report(frame(candidates, metric, clusters), [metric])
 
 
 def cell(values, **options):
@@ -86,4 +86,4 @@ def under(verdicts, metric=None):
 
 def document(verdicts, metric=None, **options):
     metric = metric or Metric("m", 1, 10)
-    return report(table(verdicts, metric), [metric], run="r", dataset="d", **options)
+    return report(table(verdicts, metric), [metric], **options)

@@ -35,11 +35,6 @@ def test_the_interval_equals_scipys():
     assert (got.low, got.high) == pytest.approx((low, high))
 
 
-def test_another_level_gives_another_width():
-    narrow, wide = estimate_mean(FOUR, level=0.5), estimate_mean(FOUR, level=0.99)
-    assert wide.low < narrow.low < narrow.high < wide.high
-
-
 def test_no_item_has_no_figure():
     got = estimate_mean(np.array([]))
     assert (got.mean, got.se, got.low, got.high, got.items) == (None, None, None, None, 0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from judging.core.statistics.preference import (
-    Comparisons,
+    PairedComparisons,
     bradley_terry,
     has_ratings,
     is_connected,
@@ -24,12 +24,12 @@ PUBLISHED = [1.5814, 1.4364, 1.2945, 1.2476, 1.1077, 0.6839, 0]
 def games(wins, clusters=None):
     played = [(a, b, 1.0) for a, row in enumerate(wins) for b, many in enumerate(row) for _ in range(many)]
     a, b, won = (np.array(column) for column in zip(*played, strict=True))
-    return Comparisons(len(wins), a, b, won, np.arange(len(played)) % (clusters or len(played)))
+    return PairedComparisons(len(wins), a, b, won, np.arange(len(played)) % (clusters or len(played)))
 
 
 def met(*played, size=3):
     a, b, won = (np.array(column) for column in zip(*played, strict=True))
-    return Comparisons(size, a, b, won.astype(float), np.arange(len(played)))
+    return PairedComparisons(size, a, b, won.astype(float), np.arange(len(played)))
 
 
 def test_agrestis_baseball_table_gives_the_published_ratings():
@@ -90,9 +90,9 @@ def test_errors_do_not_depend_on_the_order_of_the_candidates(seed):
     rng = np.random.default_rng(seed)
     pairs = np.array([(a, b) for a in range(5) for b in range(a + 1, 5)] * 80)
     won, rows = rng.choice([0, 0.5, 1], len(pairs)), np.repeat(np.arange(80), 10)
-    first = bradley_terry(Comparisons(5, pairs[:, 0], pairs[:, 1], won, rows))
+    first = bradley_terry(PairedComparisons(5, pairs[:, 0], pairs[:, 1], won, rows))
     order = rng.permutation(5)
-    other = bradley_terry(Comparisons(5, order[pairs[:, 0]], order[pairs[:, 1]], won, rows))
+    other = bradley_terry(PairedComparisons(5, order[pairs[:, 0]], order[pairs[:, 1]], won, rows))
     errors = np.diag(first.covariance)
     assert (errors > 0).all()
     assert np.diag(other.covariance)[order] == pytest.approx(errors)

@@ -29,9 +29,7 @@ def test_equal_judgements_in_any_order_give_the_same_document():
     random = np.random.default_rng(5)
     scores = {name: [tuple(random.random(3)) for _ in range(50)] for name in "abc"}
     given, metric = frame(scores, clusters=[row // 3 for row in range(50)]), Metric("m", 0, 1)
-    first, second = (
-        report(each, [metric], run="r", dataset="d") for each in (given, given.sample(frac=1, random_state=1))
-    )
+    first, second = (report(each, [metric]) for each in (given, given.sample(frac=1, random_state=1)))
     assert first == second
 
 
@@ -78,20 +76,14 @@ def test_metrics_do_not_mix():
     rows = [*judgements({"a": [1, 3]}, "m"), *judgements({"a": [True, False, "?"]}, "n")]
     metrics = {"n": Metric("n"), "m": Metric("m", 1, 10)}
     given = judgement_frame(rows, metrics, {"a": "a"})
-    cells = report(given, list(metrics.values()), run="r", dataset="d")["candidates"]["a"]
+    cells = report(given, list(metrics.values()))["candidates"]["a"]
     assert (cells["m"]["mean"], cells["n"]["rate"], cells["n"]["unparsed"]) == (2.0, 0.5, 1)
 
 
 def test_rows_are_those_judged_unless_the_run_covers_more():
     given = frame({"a": [5, 6]})
-    assert report(given, METRICS, run="r", dataset="d")["rows"] == 2
-    assert report(given, METRICS, run="r", dataset="d", rows=80)["rows"] == 80
-
-
-def test_cost_is_handed_through():
-    assert report(frame({"a": [5]}), METRICS, run="r", dataset="d", cost={"tokens": 3})["cost"] == {
-        "tokens": 3
-    }
+    assert report(given, METRICS)["rows"] == 2
+    assert report(given, METRICS, rows=80)["rows"] == 80
 
 
 def test_a_response_judged_twice_is_refused():
@@ -119,19 +111,16 @@ def test_every_note_that_occurs_is_listed():
 def test_labels_that_are_no_sound_unicode_are_counted():
     rows = [("m", "a", row, 1, "scored", '"\\ud800"', None) for row in range(3)]
     given = judgement_frame(rows, {"m": METRICS[0]}, {"a": "a"})
-    assert (
-        report(given, METRICS, run="r", dataset="d")["candidates"]["a"]["m"]["categories"]["\ud800"]["count"]
-        == 3
-    )
+    assert report(given, METRICS)["candidates"]["a"]["m"]["categories"]["\ud800"]["count"] == 3
 
 
 def test_a_part_of_a_table_gives_the_figures_of_that_part():
     random = np.random.default_rng(9)
     scores = {name: [tuple(random.integers(1, 11, 3).tolist()) for _ in range(20)] for name in "abc"}
-    whole = report(frame(scores), METRICS, run="r", dataset="d")
+    whole = report(frame(scores), METRICS)
     part = frame(scores).query("candidate != 'c'")
     part["candidate"] = part["candidate"].cat.remove_unused_categories()
-    cells = report(part, METRICS, run="r", dataset="d")["candidates"]
+    cells = report(part, METRICS)["candidates"]
     assert cells == {name: whole["candidates"][name] for name in "ab"}
 
 

@@ -15,7 +15,7 @@ from evalsite.accounts.models import Project
 from evalsite.secrets import encrypt
 from judging.core.metric_definition import JudgeModel
 from judging.endpoints import limiter
-from judging.endpoints.client_pool import ClientPool, ModelConnection
+from judging.endpoints.client import ClientPool, ModelConnection
 from judging.endpoints.models import Endpoint, EndpointShare
 
 KEY = "sk-a-secret-key"
