@@ -104,7 +104,10 @@ FILES: dict[str, tuple[Callable[[], bytes], dict[str, int]]] = {
         lambda: gzip.compress(bytes(300 * MEBIBYTE)),
         {"file.too_large": 1, "file.unknown_format": 1},
     ),
-    "a bomb of blank lines": (lambda: gzip.compress((b" " * 9 + b"\n") * 26 * MEBIBYTE), {"file.too_large": 1}),
+    "a bomb of blank lines": (
+        lambda: gzip.compress((b" " * 9 + b"\n") * 26 * MEBIBYTE),
+        {"file.too_large": 1},
+    ),
     "a quote without end on one line": (
         lambda: b'prompt,response\na,"' + b"x" * 100 * MEBIBYTE,
         {"csv.quote": 1},
