@@ -141,6 +141,7 @@ def _context(
     draft: FileImport, table: Table | None, look: file_import.Look, problem: str | None
 ) -> dict[str, Any]:
     imported, columns = look.imported, _mapping(table, draft)
+    rows = [_preview(number, row, look.verdicts) for number, row in _first_rows(look.rows)]
     return {
         "draft": draft,
         "source": import_messages.source_name(draft.source),
@@ -155,7 +156,8 @@ def _context(
         "hidden_columns": max(0, len(table.columns) - column_choices.SHOWN) if table else 0,
         "problem": problem,
         "notes": [(import_messages.becomes_label(one.becomes), one.origin) for one in imported.notes],
-        "rows": [_preview(number, row, look.verdicts) for number, row in _first_rows(look.rows)],
+        "rows": rows,
+        "without_answers": bool(table and rows) and not any(row.answers for row in rows),
         "of_files": len({row.place.file for row in look.rows}) > 1,
         "looked_at": len(look.rows),
         "whole": look.whole,

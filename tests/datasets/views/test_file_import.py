@@ -143,6 +143,13 @@ def test_without_a_question_the_page_says_so_and_imports_nothing(as_alice: Clien
     assert not Version.objects.filter(origin="import").exists()
 
 
+def test_columns_of_which_none_is_an_answer_are_warned_of(as_alice: Client) -> None:
+    address = send(as_alice, b"question,wren,lark\nq1,a1,b1\n")
+    assert "No column is an answer." in shown(as_alice, address)
+    chosen_page = as_alice.post(address, chosen("question", "answer", "field", do="preview")).content.decode()
+    assert "No column is an answer." not in chosen_page
+
+
 def test_another_sheet_has_its_own_columns(as_alice: Client) -> None:
     book = xlsx([["question", "answer"], ["q", "a"]], [["Frage", "prompt"], ["r", "s"]])
     address = send(as_alice, book, name="book.xlsx")
