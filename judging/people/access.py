@@ -67,9 +67,16 @@ def blind_evaluations(request: HttpRequest, project: Project) -> set[int]:
 
 
 def hidden_among(request: HttpRequest, runs: Sequence[Run]) -> list[Run]:
-    """Those of one project's runs whose results the request's user must not see yet: `rates_here`."""
-    blind = Evaluation.objects.filter(pk__in=blind_evaluations(request, runs[0].project))
-    concerned = {pk for pair in blind.values_list("run", "about_run") for pk in pair}
+    """Those of some runs, of any projects, whose results the request's user must not see yet: `rates_here`."""
+    projects = {run.project_id: run.project for run in runs}
+    parts = EvaluationRater.objects.filter(user=access.signed_in(request), left_at=None)
+    parts = parts.filter(evaluation__closed_at=None, evaluation__run__project__in=projects)
+    concerned: set[int] = set()
+    for project, *pair in parts.values_list(
+        "evaluation__run__project", "evaluation__run", "evaluation__about_run"
+    ):
+        if May.RUN not in access.permissions(request, projects[project]):
+            concerned.update(pair)
     return [run for run in runs if run.pk in concerned]
 
 

@@ -15,6 +15,7 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
 from judging.core.charts.inline import mini_interval, trend
+from judging.people.access import hidden_among
 from judging.reports.outcomes import CandidateOutcome, MetricOutcome, bar_ends, outcomes
 from judging.reports.selectors import series_of
 from judging.runs.models import Run
@@ -52,6 +53,8 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
     """Figures that may be compared: over one version of the data, each metric in one version of it."""
     project = access.get_project(request, slug, May.READ_JUDGEMENTS)
     known = outcomes([project.pk])
+    for run in hidden_among(request, list(Run.objects.filter(pk__in=known).select_related("project"))):
+        del known[run.pk]
     versions = _versions(project, known)
     version = _chosen(request.GET.get("version", ""), versions)
     mine = {run: metrics for run, (data, metrics) in known.items() if version and data == version.pk}

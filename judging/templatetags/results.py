@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from datasets.models import Version
 from judging.core.charts.series import mark
+from judging.people.access import hidden_among, rates_here
 from judging.reports.outcomes import OutcomeView, outcome_views
 from judging.reports.selectors import series_of as project_series
 from judging.reports.views import figures_context
@@ -37,15 +38,21 @@ def series_of(version: Version) -> dict[str, int]:
     return project_series([version.dataset.project_id])[version.dataset.project_id]
 
 
-@register.simple_tag
-def outcomes_of(runs: Iterable[Run | tuple[Run, object]]) -> dict[int, OutcomeView]:
-    """{run's key: its result}, of runs as a list shows them, in one query: `{% outcomes_of runs as outcomes %}`."""
-    return outcome_views([one if isinstance(one, Run) else one[0] for one in runs])
+@register.simple_tag(takes_context=True)
+def outcomes_of(
+    context: template.Context, runs: Iterable[Run | tuple[Run, object]]
+) -> dict[int, OutcomeView]:
+    """{run's key: its result}, of runs as a list shows them: `{% outcomes_of runs as outcomes %}`."""
+    shown = [one if isinstance(one, Run) else one[0] for one in runs]
+    hidden = hidden_among(context["request"], shown)
+    return outcome_views([run for run in shown if run not in hidden])
 
 
 @register.inclusion_tag("reports/_summary.html", takes_context=True)
 def run_summary(context: template.Context, run: Run) -> dict[str, object]:
-    """The result of a run on its own page."""
+    """The result of a run on its own page; nothing for whoever still rates its answers."""
+    if rates_here(context["request"], run):
+        return {"hidden": True}
     return {**context.flatten(), **figures_context(run)}  # type: ignore[dict-item]
 
 

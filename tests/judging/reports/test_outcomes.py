@@ -8,14 +8,17 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from evalsite.accounts.models import Project, User
+from evalsite.accounts.models import Membership, Project, Role, User
+from judging.people.models import Evaluation
+from judging.people.organise import evaluation_close
 from judging.reports.figures import for_page
 from judging.reports.models import RunOutcome
 from judging.reports.outcomes import MetricOutcome, bar_ends, metric_outcomes, outcome_views, outcomes
 from judging.reports.page.report_view import report_view
 from judging.runs.models import Run
 from judging.templatetags.results import series_of
-from tests.conftest import ClientOf
+from tests.conftest import ClientOf, member
+from tests.judging.people.make import make_evaluation
 from tests.judging.reports.cast import a_judged_run, by_name
 from tests.make import a_version
 
@@ -183,3 +186,21 @@ def test_metrics_read_back_are_what_was_kept(run: Run) -> None:
     (_version, metrics) = outcomes([run.project_id])[run.pk]
     assert all(isinstance(metric, MetricOutcome) for metric in metrics)
     assert [metric.metric for metric in metrics] == ["quality", "style"]
+
+
+def test_a_reviewer_who_rates_a_runs_answers_sees_its_result_after_the_end(
+    client_of: ClientOf, project: Project, alice: User
+) -> None:
+    both = member("rosa", project, Role.RATER)
+    Membership.objects.create(user=both, project=project, role=Role.REVIEWER)
+    judged = known(a_judged_run(a_version(project, rows=4), by_name(alpha=7, beta=4)))
+    evaluation = make_evaluation(project, [both], rows=3)
+    Evaluation.objects.filter(pk=evaluation.pk).update(about_run=judged)
+    pages = ["/", "/p/physics/runs/", f"/p/physics/runs/{judged.pk}/", "/p/physics/runs/leaderboard/"]
+
+    def shown() -> list[bool]:
+        return ["7.00" in client_of(both).get(page).text for page in pages]
+
+    assert shown() == [False] * 4
+    evaluation_close(evaluation=evaluation, by=alice)
+    assert shown() == [True] * 4
