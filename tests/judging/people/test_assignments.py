@@ -148,15 +148,15 @@ def test_a_verdict_for_an_item_that_was_given_back_is_kept(project: Project, rit
 def test_the_script_hears_what_is_still_held_and_until_when(
     project: Project, rita: User, ravi: User, client_of: ClientOf
 ) -> None:
-    evaluation = make_evaluation(project, [rita], rows=8)
+    evaluation = make_evaluation(project, [rita], rows=10)
     client, address = client_of(rita), f"/p/physics/desk/{evaluation.run_id}/items/"
     first = client.get(address).json()
-    assert (len(first["items"]), first["more"], first["until"]) == (5, True, until(rita))
+    assert (len(first["items"]), first["more"], first["until"]) == (8, True, until(rita))
     have = ",".join(str(item["id"]) for item in first["items"])
     second = client.get(address, {"have": have}).json()
-    assert (len(second["items"]), second["more"], sorted(second["held"])) == (3, False, held(rita))
+    assert (len(second["items"]), second["more"], sorted(second["held"])) == (2, False, held(rita))
     raters_add(evaluation=evaluation, users=[ravi])
-    assert len(client.get(address, {"have": have}).json()["held"]) == 4
+    assert len(client.get(address, {"have": have}).json()["held"]) == 5
 
 
 @pytest.mark.parametrize("shares", [{"gold_share": 0.3}, {"repeat_share": 0.5}])
