@@ -16,7 +16,7 @@ from judging.people import assignments
 from judging.people.models import Assignment, Evaluation, Item, Rating
 from judging.people.sampling import prompt_of
 from tests.conftest import ClientOf, member
-from tests.judging.people.make import answered, give, legacy, make_evaluation, sent
+from tests.judging.people.make import answered, give, legacy, make_evaluation, rate_all, sent
 from tests.make import a_version
 
 pytestmark = pytest.mark.django_db
@@ -394,3 +394,15 @@ def test_an_evaluation_of_another_project_is_not_there(
     evaluation = make_evaluation(project, [rita])
     assert client_of(charlie).get(f"/p/elsewhere/evaluations/{evaluation.run_id}/").status_code == 404
     assert Assignment.objects.count() == 0
+
+
+def test_a_complete_evaluation_names_what_comes_next(
+    project: Project, bob: User, rita: User, client_of: ClientOf
+) -> None:
+    evaluation, client = make_evaluation(project, [rita], rows=2), client_of(bob)
+    address = f"/p/physics/evaluations/{evaluation.run_id}/"
+    assert "Next steps" not in client.get(address).text
+    rate_all(evaluation, rita, "A=B")
+    page = client.get(address, {"part": "progress"}, headers={"HX-Request": "true"}).text
+    assert f'href="/p/physics/runs/{evaluation.run_id}/report/"' in page
+    assert f'href="/p/physics/evaluations/{evaluation.run_id}/differences/"' in page
