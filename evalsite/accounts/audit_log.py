@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
@@ -17,6 +18,7 @@ from evalsite.accounts.models import Project, Role
 from evalsite.audit import Action
 from evalsite.cells import no_formula
 from evalsite.models import AuditEntry
+from evalsite.templatetags.show import moment
 from evalsite.web.numbers import whole
 from evalsite.web.paging import newest_first
 
@@ -106,7 +108,11 @@ class LogLine:
 
     @property
     def details(self) -> list[tuple[str, str]]:
-        return [(str(DETAILS.get(name, name)), listed(value)) for name, value in self.entry.detail.items()]
+        found = self.entry.detail.items()
+        return [
+            (str(DETAILS.get(name, name)), moment(at) if (at := _time(name, value)) else listed(value))
+            for name, value in found
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +122,10 @@ class LogPage:
     lines: list[LogLine]
     newer: int | None = None
     older: int | None = None
+
+
+def _time(name: str, value: Any) -> datetime | None:
+    return datetime.fromisoformat(value) if name == "until" and value else None
 
 
 def listed(value: Any) -> str:

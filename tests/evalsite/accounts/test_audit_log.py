@@ -96,3 +96,11 @@ def test_somebody_called_like_a_role_keeps_the_name(
     roles, rater = client_of(adam).get(LOG).context["page"].lines
     assert rater.details == [("rater", "admin")]
     assert roles.details == [("Roles", "administrator, rater")]
+
+
+def test_a_time_is_shown_like_every_other(client_of: ClientOf, adam: User, olga: User) -> None:
+    record(Action.TOKEN_MADE, by=adam, until="2026-11-22T09:30+00:00")
+    record(Action.TOKEN_MADE, by=adam, until=None)
+    endless, ending = client_of(olga).get("/log/").context["page"].lines
+    assert endless.details == [("expires", "–")]
+    assert "2026-11-22 09:30 UTC</time>" in ending.details[0][1]
