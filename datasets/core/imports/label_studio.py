@@ -2,6 +2,7 @@
 
 JSON-MIN has one flat record an annotation: the task's data, its `id`, what was said by the names of the labelling
 configuration, then who said it. Such a record is read as the task with the one annotation that it stands for.
+Chats that annotators held with a model stand in their annotations: each becomes a row, its last reply the answer.
 """
 
 from collections import Counter
@@ -61,7 +62,7 @@ def recognise(files: Sequence[SourceFile]) -> bool:
 def read(files: Sequence[SourceFile], options: Options) -> Imported:
     first = [one for file in files for one in first_records(file) if _is_either(one)]
     minimal = _MinimalExport(first)
-    tasks = [minimal.task(one) for one in first]
+    tasks = [chat for one in first for chat in _chats(minimal.task(one))]
     notes = minimal.notes() if minimal.names else list(_NOTES)
     prefix = "data" if any(map(_is_task, first)) else ""
     return gathered(files, options, _gather, [*task_notes(prefix, [one["data"] for one in tasks]), *notes])
@@ -71,12 +72,39 @@ def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> 
     for file in files:
         first = [one for one in first_records(file) if _is_either(one)]
         minimal, times = _MinimalExport(first), _Times()
-        columns = columns_of([minimal.task(one)["data"] for one in first])
+        columns = columns_of([chat["data"] for one in first for chat in _chats(minimal.task(one))])
         for place, given in records(file, options, found, _is_either):
-            record = minimal.task(given)
-            task = take_task(found, place, record.get("id"), record["data"], columns, {})
-            if task is not None:
-                _annotations(found, place, task, record, times.of(record.get("id")))
+            for record in _chats(minimal.task(given)):
+                task = take_task(found, place, record.get("id"), record["data"], columns, {})
+                if task is not None:
+                    _annotations(found, place, task, record, times.of(record.get("id")))
+
+
+def _chats(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The task itself; one for each annotation in which somebody chatted."""
+    annotations = task.get("annotations") or task.get("completions") or ()
+    held = [(one, messages) for one in annotations if (messages := _chat_messages(one))]
+    if not held:
+        yield task
+    for annotation, messages in held:
+        replied = messages[-1].get("role") == "assistant"
+        data = {**task["data"], "chat": messages[:-1] if replied else messages}
+        if replied:
+            data["response"] = messages[-1].get("content")
+        results = [one for one in annotation["result"] if _chat_message(one) is None]
+        yield {**task, "data": data, "annotations": [{**annotation, "result": results}]}
+
+
+def _chat_messages(annotation: Any) -> list[dict[str, Any]]:
+    results = annotation.get("result") if isinstance(annotation, dict) else None
+    found = map(_chat_message, results if isinstance(results, list) else [])
+    return [one for one in found if one is not None]
+
+
+def _chat_message(result: Any) -> dict[str, Any] | None:
+    value = result.get("value") if isinstance(result, dict) else None
+    message = value.get("chatmessage") if isinstance(value, dict) else None
+    return message if isinstance(message, dict) else None
 
 
 class _Times:

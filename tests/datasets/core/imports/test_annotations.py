@@ -53,6 +53,23 @@ def test_label_studio_s_task_is_a_row_and_its_annotations_are_people_s_verdicts(
     ]
 
 
+def test_a_chat_that_was_held_in_an_annotation_is_a_row_whose_last_reply_is_the_answer(
+    tmp_path: Path,
+) -> None:
+    def spoken(role: str, content: str) -> dict[str, Any]:
+        return chosen("chatmessage", {"chatmessage": {"role": role, "content": content}}, "chat", "chat")
+
+    held = [spoken("user", "Hi"), spoken("assistant", "Hello!"), spoken("user", "Why?")]
+    whole = annotation(*held, spoken("assistant", "So."), chosen("rating", {"rating": 4}, to_name="chat"))
+    tasks = [task(whole, annotation(*held[:1]), scenario="a crisis"), task(scenario="nobody chatted")]
+    found = taken(tmp_path, export__json=json.dumps(tasks))
+    (row,) = found.rows
+    assert [one["content"] for one in row["messages"]] == ["Hi", "Hello!", "Why?"]
+    assert (row["scenario"], found.answers) == ("a crisis", {"model": ["So."]})
+    assert found.said("metric", "value") == [("quality", 4)]
+    assert found.left_out == {"no_answer": 1, "row_without_answer": 1, "no_question": 1}
+
+
 def test_the_notes_name_the_fields_of_the_tasks(tmp_path: Path) -> None:
     (file,) = files(tmp_path, export__json=json.dumps([task()]))
     notes = label_studio.SOURCE.read([file], Options()).notes
