@@ -64,7 +64,7 @@ def test_twenty_kills_lose_nothing_and_double_nothing(processes: Processes, judg
     site = serve(processes)
     for _ in range(KILLS):
         done = now(run).done
-        wait_until(lambda done=done: now(run).done > done, GOES_ON_WITHIN)
+        wait_until(lambda done=done: now(run).done > done, GOES_ON_WITHIN, yielding=True)
         time.sleep(chance.random())
         who = chance.choice(("worker", "worker", "web", "all"))
         for pid in victims(site, who):
