@@ -342,15 +342,16 @@ def test_kept_figures_are_those_added_up_judgement_by_judgement(
 
 
 def with_subjects(run: Run) -> Run:
-    """The run, its rows with one of two subjects, on one of two shelves."""
+    """The run, its rows with one of two subjects, of one of two warehouses."""
+    # PostgreSQL keeps the keys of JSON by their lengths: in this order on both databases.
     for row in Row.objects.filter(version=run.version):
         Row.objects.filter(pk=row.pk).update(
             raw=json.dumps(
-                json.loads(row.raw) | {"subject": "ab"[row.line % 2], "shelf": "cd"[row.line % 3 % 2]}
+                json.loads(row.raw) | {"subject": "ab"[row.line % 2], "warehouse": "cd"[row.line % 3 % 2]}
             )
         )
     Version.objects.filter(pk=run.version_id).update(
-        fields_found={"subject": run.version.rows, "shelf": run.version.rows}
+        fields_found={"subject": run.version.rows, "warehouse": run.version.rows}
     )
     return Run.objects.get(pk=run.pk)
 
@@ -372,13 +373,13 @@ def test_slices_of_a_large_run_are_worked_out_by_a_worker_and_kept(
     client_of: ClientOf, alice: User, run: Run
 ) -> None:
     work_out(with_subjects(run))
-    assert "Computing statistics by shelf" in text(get(client_of, alice, run, "report/?by=shelf"))
+    assert "Computing statistics by warehouse" in text(get(client_of, alice, run, "report/?by=warehouse"))
     assert woken() == [{}]
     figures.keep_wanted()
     with CaptureQueriesContext(connection) as asked:
-        html = text(get(client_of, alice, run, "report/?by=shelf"))
-    assert "By shelf" in html
-    assert "field=shelf&amp;field_is=c" in html
+        html = text(get(client_of, alice, run, "report/?by=warehouse"))
+    assert "By warehouse" in html
+    assert "field=warehouse&amp;field_is=c" in html
     assert not [one for one in asked if 'FROM "judging_judgement"' in one["sql"]]
 
 
@@ -387,27 +388,27 @@ def test_slices_that_a_worker_kept_are_what_the_command_works_out(run: Run) -> N
     work_out(run)
     kept = figures.for_page(run)
     assert kept is not None
-    assert figures.slices_for_page(run, "shelf", kept) == (None, True)
+    assert figures.slices_for_page(run, "warehouse", kept) == (None, True)
     figures.keep_wanted()
-    expected = json.loads(json.dumps(report_by(run, ["shelf"])["breakdown"]))
-    assert figures.slices_for_page(run, "shelf", kept) == (expected, False)
+    expected = json.loads(json.dumps(report_by(run, ["warehouse"])["breakdown"]))
+    assert figures.slices_for_page(run, "warehouse", kept) == (expected, False)
 
 
 def test_slices_of_before_a_change_are_shown_until_newer_ones_are_there(
     client_of: ClientOf, alice: User, run: Run
 ) -> None:
     work_out(with_subjects(run))
-    get(client_of, alice, run, "report/?by=shelf")
+    get(client_of, alice, run, "report/?by=warehouse")
     figures.keep_wanted()
     override_add(judgement=Judgement.objects.filter(run=run).earliest("pk"), value=1, reason="seen", by=alice)
     work_out(run)
-    html = text(get(client_of, alice, run, "report/?by=shelf"))
-    assert "By shelf" in html
-    assert "Computing statistics by shelf" in html
+    html = text(get(client_of, alice, run, "report/?by=warehouse"))
+    assert "By warehouse" in html
+    assert "Computing statistics by warehouse" in html
     asks = {"headers": {"HX-Request": "true"}}
-    assert "HX-Refresh" not in get(client_of, alice, run, "report/?being_made=shelf", **asks).headers
+    assert "HX-Refresh" not in get(client_of, alice, run, "report/?being_made=warehouse", **asks).headers
     figures.keep_wanted()
-    assert get(client_of, alice, run, "report/?being_made=shelf", **asks).headers["HX-Refresh"] == "true"
+    assert get(client_of, alice, run, "report/?being_made=warehouse", **asks).headers["HX-Refresh"] == "true"
 
 
 def test_a_field_that_no_row_has_is_asked_for_once(client_of: ClientOf, alice: User, run: Run) -> None:
