@@ -268,18 +268,8 @@ def _alone(rows: DataFrame, places: Ints, names: list[str], apart: Bools) -> Voi
     """Each verdict for itself, those first that are `apart`."""
     order = np.argsort(~apart, kind="stable")[:MOST_LISTED]
     about = rows.iloc[order]
-    others = about["other"].astype(object)
-    return Voices(
-        total=len(rows),
-        names=names,
-        rows=about["row"].tolist(),
-        candidates=[str(name) for name in about["candidate"]],
-        responses=about["response"].tolist(),
-        others=others.where(others.notna(), None).tolist(),
-        other_responses=about["other_response"].tolist(),
-        said=[[said] for said in zip(places[order].tolist(), _values(about), strict=True)],
-        apart=apart[order].tolist(),
-    )
+    said = [[one] for one in zip(places[order].tolist(), _values(about), strict=True)]
+    return _listed(about, names, len(rows), said, apart[order])
 
 
 def _voices(
@@ -305,17 +295,25 @@ def _voices(
     about = rows.iloc[order[starts[first]]]
     given = [order[starts[entry] : ends[entry]] for entry in first.tolist()]
     values = iter(_values(rows.iloc[np.concatenate(given)]))
+    said = [[(int(places[one]), next(values)) for one in ones] for ones in given]
+    return _listed(about, names, int(starts.size), said, apart[first])
+
+
+def _listed(
+    about: DataFrame, names: list[str], total: int, said: list[list[tuple[int, Value]]], apart: Bools
+) -> Voices:
+    """`about`: a verdict of each entry, in the order of the list; `total`: how many entries there are in all."""
     others = about["other"].astype(object)
     return Voices(
-        total=int(starts.size),
+        total=total,
         names=names,
         rows=about["row"].tolist(),
         candidates=[str(name) for name in about["candidate"]],
         responses=about["response"].tolist(),
         others=others.where(others.notna(), None).tolist(),
         other_responses=about["other_response"].tolist(),
-        said=[[(int(places[one]), next(values)) for one in ones] for ones in given],
-        apart=apart[first].tolist(),
+        said=said,
+        apart=apart.tolist(),
     )
 
 
