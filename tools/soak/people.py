@@ -19,6 +19,7 @@ RATED_ROWS = 30
 WAIT = 900.0  # seconds until an upload or a run that is not done counts as an error
 ARRIVING = 60.0  # seconds in which all people sign in, one after the other
 ITEM = re.compile(r'data-item="(\d+)" data-shown="(\d*)"')
+PILL = re.compile(r'class="pill" [^>]*data-pk="(\d+)"')
 NEXT = re.compile(r'rel="next"[^>]* href="([^"]*)"')
 _WORDS = (
     "the",
@@ -178,7 +179,7 @@ class Reviewer(Person):
         self.stop.wait(self.pause)
         self.browser.get("list", f"{run}judgements/", sort="-score", q=self.random.choice(_WORDS))
         self.stop.wait(self.pause)
-        judgement = self.random.choice(re.findall(r"judgements/(\d+)/panel/", grid.text))
+        judgement = self.random.choice(PILL.findall(grid.text))
         self.browser.get("panel", f"{run}judgements/{judgement}/panel/")
         page = self.browser.get("judgement", f"{run}judgements/{judgement}/")
         if self.random.random() < 0.1:

@@ -1,7 +1,7 @@
 """The demo judge: an OpenAI-compatible server without a model, so that the product can be tried at once.
 
 It compares characters: from the built-in prompts it reads the reference and the answer, and counts how many of the
-reference's neighbouring character pairs occur in the answer. Every reply says that it is not a language model. Without
+reference's pairs of adjacent characters occur in the answer. Every reply says that it is not a language model. Without
 a reference it gives the middle of the scale. The same prompt always gets the same reply.
 
     python -m judging.core.judges.demo --host 127.0.0.1 --port 8001
@@ -86,7 +86,7 @@ def _scale(said: str) -> tuple[int, int]:
 
 
 def coverage(reference: str, answer: str) -> tuple[int, int]:
-    """How many of the reference's neighbouring character pairs occur in the answer, and how many there are.
+    """How many of the reference's pairs of adjacent characters occur in the answer, and how many there are.
 
     Case, blanks and punctuation do not count; a text of one character is compared as that.
     """
@@ -118,12 +118,12 @@ def _compared(prompt: DemoPrompt, found: int, pairs: int) -> str:
     percent = round(100 * found / pairs)
     if prompt.chinese:
         return (
-            "我不是语言模型：这个演示裁判只比较字符。"
+            "演示裁判不是语言模型，只比较字符。"
             f"参考答案中有 {pairs} 个相邻字符对，其中 {found} 个（{percent}%）也出现在回答里。\n\n{verdict}"
         )
     return (
-        "I am no language model: this demo judge only compares characters. "
-        f"Of the {pairs} pairs of neighbouring characters in the reference, "
+        "This demo judge is not a language model; it only compares characters. "
+        f"Of the {pairs} pairs of adjacent characters in the reference, "
         f"{found} ({percent}%) also occur in the answer.\n\n{verdict}"
     )
 
@@ -141,19 +141,19 @@ def _score_line(prompt: DemoPrompt, score: int) -> str:
 
 def _without_reference(prompt: DemoPrompt) -> str:
     if prompt.chinese:
-        text = "我不是语言模型：这个演示裁判只比较字符，而这里没有可以对照的参考答案。"
-        middling = "因此给出居中的结果，它不说明回答的好坏。"
+        text = "演示裁判不是语言模型，只比较字符，而这里没有可供对照的参考答案。"
+        middle_note = "因此给出居中的结果，它不说明回答的好坏。"
     else:
         text = (
-            "I am no language model: this demo judge only compares characters, "
-            "and there is no reference here to compare with."
+            "This demo judge is not a language model; it only compares characters, "
+            "and there is no reference to compare with."
         )
-        middling = " So it gives the middle, which says nothing about the answer."
+        middle_note = " It therefore gives the middle result, which says nothing about the answer."
     if prompt.asks == "nothing":
         return text
     middle = (prompt.low + prompt.high) // 2
     verdict = "[[A=B]]" if prompt.asks == "comparison" else _score_line(prompt, middle)
-    return f"{text}{middling}\n\n{verdict}"
+    return f"{text}{middle_note}\n\n{verdict}"
 
 
 def _reasoning(prompt: DemoPrompt, compared: tuple[int, int] | None) -> str:

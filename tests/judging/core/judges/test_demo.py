@@ -39,7 +39,7 @@ def test_a_comparison_gets_a_verdict(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_reply_says_that_there_is_no_model_in_the_prompts_language(name: str) -> None:
-    result = "我不是语言模型" if name.endswith(".zh") else "I am no language model"
+    result = "演示裁判不是语言模型" if name.endswith(".zh") else "This demo judge is not a language model"
     assert reply(rendered(name)).startswith(result)
 
 
