@@ -21,6 +21,7 @@ LOG_FORMATS = ("line", "json")
 FILES = ("folder", "s3")
 WORK_WAITS_SECONDS = 20  # for a database that is locked, or a connection to it: workers and commands
 PAGES_WAIT_SECONDS = 4
+PAGES_WAIT_FOR_SQLITE_SECONDS = 10  # its lock is no queue: on a busy machine a request may miss several turns
 # libpq: a server whose machine is gone is noticed within half a minute, not by TCP's own two hours.
 LOST_CONNECTIONS = {
     "tcp_user_timeout": 20_000,  # milliseconds
@@ -178,7 +179,7 @@ def for_pages(database: dict[str, Any]) -> None:
     seconds only, as it has a few threads for everybody."""
     options = database["OPTIONS"]
     if database["ENGINE"] == "django.db.backends.sqlite3":
-        options["timeout"] = PAGES_WAIT_SECONDS
+        options["timeout"] = PAGES_WAIT_FOR_SQLITE_SECONDS
     else:
         options["connect_timeout"] = min(int(options["connect_timeout"]), PAGES_WAIT_SECONDS)
         options["options"] = f"-c lock_timeout={PAGES_WAIT_SECONDS}s {options.get('options', '')}".strip()

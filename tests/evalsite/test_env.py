@@ -70,7 +70,7 @@ def test_pages_wait_for_a_locked_database_for_seconds_only() -> None:
     database = env.database(env.read({}))
     assert database["OPTIONS"]["timeout"] == env.WORK_WAITS_SECONDS
     env.for_pages(database)
-    assert database["OPTIONS"]["timeout"] == env.PAGES_WAIT_SECONDS
+    assert database["OPTIONS"]["timeout"] == env.PAGES_WAIT_FOR_SQLITE_SECONDS
 
 
 def test_pages_wait_for_postgresql_for_seconds_only() -> None:
