@@ -88,7 +88,7 @@ def _list_part(request: HttpRequest, form: FilterForm) -> dict[str, Any]:
         "page": page,
         "previous_url": filters.query(before=page.previous) if page.previous else "",
         "next_url": filters.query(after=page.next) if page.next else "",
-        **_search_on(page, filters),
+        **_search_on(run, page, filters),
         "columns": columns,
         "shown": shown,
         "differs": differences(run, among=selectors.answers_in(page)) if "differs" in shown else {},
@@ -140,11 +140,12 @@ def filter_menu(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return render(request, "review/filters.html" if whole else "review/_filters.html", context)
 
 
-def _search_on(page: selectors.Page, filters: Filters) -> dict[str, Any]:
+def _search_on(run: Run, page: selectors.Page, filters: Filters) -> dict[str, Any]:
     """Where a look goes on that ended before the page was full, and how far from the beginning it came."""
     if page.stopped is None:
         return {"search_on": ""}
-    by_row = filters.sort == "position" and not page.back
+    # Beyond the total stand further attempts: positions tell no longer how many were looked through.
+    by_row = filters.sort == "position" and not page.back and page.stopped.position < run.total
     looked_through = page.stopped.position + 1 if by_row else None
     return {"search_on": "previous" if page.back else "next", "looked_through": looked_through}
 

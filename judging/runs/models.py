@@ -315,6 +315,12 @@ class JudgementQuerySet(models.QuerySet["Judgement"]):
         return self.filter(rater=None, source=None)
 
 
+PLACE = Case(When(current=True, then=F("position")))
+"""The position of a current judgement. Its index holds nothing else in order: where a run was judged again, a walk by
+the bare positions would first pass all that is older. It is an expression, since SQLite takes an index with the
+condition `current` also where others are better."""
+
+
 class Judgement(models.Model):
     """What one metric, or one rater, said about one response (or about two); made as `not_run` when a run is planned.
 
@@ -459,6 +465,7 @@ class Judgement(models.Model):
                 condition=Q(current=True),
                 name="judgement_figures",
             ),
+            models.Index("run", PLACE, name="judgement_place"),
             models.Index(
                 fields=["run", "seconds", "position"],
                 condition=Q(current=True, seconds__isnull=False),
