@@ -229,7 +229,8 @@ class _Look:
     def _in_order(self, found: JudgementQuerySet) -> JudgementQuerySet:
         """By position. Older attempts, of which there may be a million in a row, are not walked past."""
         place = F("position") if self.filters.attempts == ALL else PLACE
-        return found.alias(place=place).order_by(*self._signed(("place",)))
+        # Without a bound the walk begins at those without a place, which an index holds too.
+        return found.alias(place=place).filter(place__gte=0).order_by(*self._signed(("place",)))
 
     def _beyond(self, place: int | None) -> Q:
         return Q() if place is None else self._further("place", place)

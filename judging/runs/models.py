@@ -202,8 +202,9 @@ class Reading(models.Model):
 
 
 class Rejudging(models.Model):
-    """Many further attempts of a run, as long as a worker plans them in batches: the run is `planning` meanwhile.
-    `action` is the review action that asked for them: its filter says which, its `place` how far they are planned."""
+    """Many further attempts of a run, judged or only read again, as long as a worker plans them in batches: the run is
+    `planning` meanwhile. `action` is the review action that asked for them: its filter says which, its `place` how far
+    they are planned."""
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True)
     action = models.OneToOneField("judging.ReviewAction", on_delete=models.CASCADE)

@@ -17,4 +17,9 @@ class Migration(migrations.Migration):
             model_name='judgement',
             index=models.Index(models.F('run'), models.Case(models.When(current=True, then=models.F('position'))), name='judgement_place'),
         ),
+        migrations.AlterField(
+            model_name='reviewaction',
+            name='kind',
+            field=models.CharField(choices=[('tag', 'Tag added'), ('untag', 'Tag removed'), ('assign', 'Assigned'), ('unassign', 'Unassigned'), ('finish', 'Review finished'), ('exclude', 'Excluded from figures'), ('include', 'Included again'), ('rejudge', 'Re-judged'), ('reparse', 'Re-parsed')], max_length=10),
+        ),
     ]
