@@ -8,6 +8,7 @@ positions, until a page is full or the look has cost enough.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -307,12 +308,21 @@ class _Look:
         return Nearest(found)
 
     def by_keys(self) -> list[Found]:
-        """By what a further filter counts: it means few among many, all of which are read."""
+        """By what a further filter counts: some thousand at a time, with all of one key, until the page is full."""
         keys = keys_of(self.run, self.filters)
         rest = self.filters.without(self.name)
-        there = matching(self.run, rest, by_figures=False).filter(pk__in=these(list(keys)))
-        positions = there.values_list("pk", "position")
-        return self._nearest_of([(pk, keys[pk], position) for pk, position in positions])
+        there = matching(self.run, rest, by_figures=False)
+        sign = -1 if self.falling else 1
+        ids = sorted(keys, key=lambda pk: sign * keys[pk])
+        ranks = [sign * keys[pk] for pk in ids]
+        at = bisect_left(ranks, sign * self.beside.key) if self.beside else 0
+        found: list[Found] = []
+        while at < len(ids) and len(found) < self.limit:
+            end = bisect_right(ranks, ranks[min(at + FEW, len(ids)) - 1])
+            positions = there.filter(pk__in=these(ids[at:end])).values_list("pk", "position")
+            found += self._nearest_of([(pk, keys[pk], position) for pk, position in positions])
+            at = end
+        return found[: self.limit]
 
     def of_all_attempts(self) -> list[Found]:
         """The newest, by their indexes, with the older ones, of which there are few."""
