@@ -28,6 +28,7 @@ from judging.review.differences import answer_differences, reply_differences
 from judging.review.forms import LARGEST, OverrideForm, WithdrawForm
 from judging.review.history import timeline
 from judging.review.judgement_view import JudgementView, judgement_view
+from judging.review.orders import place_of
 from judging.runs.access import get_judgement
 from judging.runs.addresses import filters_in, judgement_url, query_in
 from judging.runs.filter_form import FLAGS
@@ -164,6 +165,9 @@ def _page(
         "query": filters.query(),
         "here": here,
         "history": filters.query(tab="history"),
+        "list_query": filters.query(
+            after=place_of(found, filters).beside(filters, back=True) if before else ""
+        ),
         "previous_url": judgement_url(run, before, here) if before else "",
         "next_url": judgement_url(run, after, here) if after else "",
         **_of_tab(request, tab, found, context, budget),
@@ -198,7 +202,8 @@ def _panel(
     if ratings_hidden(request, found.run):
         return render(request, "reports/_hidden.html", {"run": found.run})
     context = _judgement_context(request, found, form, MarkupBudget())
-    return render(request, "review/_panel.html", context | {"here": ""}, status=status)
+    here = filters_in(request, found.run).query()
+    return render(request, "review/_panel.html", context | {"here": here}, status=status)
 
 
 def _judgement_context(
