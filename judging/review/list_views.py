@@ -27,6 +27,7 @@ from judging.review.orders import place_from
 from judging.review.pills import pill_of
 from judging.review.saved_views import views_for
 from judging.runs.access import get_judgement, get_run
+from judging.runs.addresses import keep_view
 from judging.runs.counts import count_text, counts_are_exact, counts_by_state
 from judging.runs.export.files import ENDINGS, FORMS
 from judging.runs.filter_form import FilterForm, form_in
@@ -40,12 +41,14 @@ from judging.runs.teamwork.marks import current_marks
 @login_required
 def judgements(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """A page of the list: what the filter in the address means, with the counts of each state."""
+    keep_view(request, "list")
     return _filtered_page(request, get_run(request, slug, pk), "review/list.html", _list_part)
 
 
 @login_required
 def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The grid: rows and candidates, with the judgements of every answer."""
+    keep_view(request, "grid")
     return _filtered_page(request, get_run(request, slug, pk), "review/grid.html", _grid_part)
 
 

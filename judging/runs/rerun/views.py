@@ -22,7 +22,7 @@ from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import MetricVersion
 from judging.metrics.version_diff import parts_of_definitions
 from judging.runs.access import get_run, get_run_metric
-from judging.runs.addresses import filters_in, judgement_url, query_in
+from judging.runs.addresses import filters_in, items_url, judgement_url, query_in
 from judging.runs.budget import MILLION
 from judging.runs.candidates import asked_of
 from judging.runs.counts import count_text, reads_judgements
@@ -131,7 +131,7 @@ def _back(request: HttpRequest, run: Run, only: int | None) -> str:
     """Where the reader comes from: the one judgement, or the list."""
     if only is not None:
         return judgement_url(run, only, query_in(request, run))
-    return reverse("runs:judgements", args=(run.project.slug, run.pk)) + filters_in(request, run).query()
+    return items_url(request, run, filters_in(request, run).query())
 
 
 def _afterwards(request: HttpRequest, run: Run, only: int | None) -> str:

@@ -195,6 +195,7 @@ def test_what_must_be_read_is_not_counted_in_a_large_run(run: Run, monkeypatch: 
         (Filters(sort="seconds"), "judgement_seconds"),
         (Filters(sort="-seconds", state="scored"), "judgement_seconds"),
         (Filters(flag="truncated"), "judgement_flagged"),
+        (Filters(flag="truncated", metric="quality"), "judgement_flagged"),
         (Filters(overridden="yes"), "judgement_overridden"),
         (Filters(attempts="older"), "judgement_older"),
         (Filters(q="says"), "judgement_place"),
