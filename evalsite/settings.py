@@ -151,7 +151,7 @@ RECONCILERS = [
     "judging.runs.worker.reconcile.reconcile",
     "judging.runs.results_import.services.reconcile",
     "judging.runs.teamwork.batches.reconcile",
-    "judging.runs.rerun.rejudge_batches.reconcile",
+    "judging.runs.rerun.rerun_batches.reconcile",
     "judging.comparison.kept.reconcile",
     "judging.metrics.lint.reconcile",
     "judging.people.rating_import.reconcile",

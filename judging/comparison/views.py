@@ -48,11 +48,12 @@ def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     hidden = hidden_among(request, [run, *others])
     if hidden:
         return render(request, "reports/hidden.html", {"run": hidden[0]})
+    before, after = min([*others, run], key=_age), max([*others, run], key=_age)
     if len(others) == 1 and "progress" in request.GET:
-        return _progress(request, others[0], run)
+        return _progress(request, before, after)
     context: dict[str, Any] = {"run": run, "others": others, "offered": _offered(run)}
     if len(others) == 1:
-        comparison = comparison_of(others[0], run)
+        comparison = comparison_of(before, after)
         if request.method == "POST":
             ask(comparison)
             return redirect(request.get_full_path())
@@ -60,6 +61,10 @@ def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     elif others:
         context |= {"table": _figures_table([*others, run])}
     return render(request, "comparison/compare.html", context)
+
+
+def _age(run: Run) -> int:
+    return run.pk  # from whichever of two runs one comes, the newer one is what the older has become
 
 
 def _chosen(request: HttpRequest, run: Run) -> list[Run]:

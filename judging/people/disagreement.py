@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_right
 from collections.abc import Collection
+from operator import neg
 
 from django import forms
+from django.core.cache import cache
 from django.db.models import Avg, Q
 from django.utils.translation import gettext_lazy as _
 
@@ -15,12 +19,34 @@ from judging.runs.models import Judgement, JudgementQuerySet, Run, SourceKind
 from judging.runs.row_filters import these
 from judging.runs.teamwork.exclusions import without_excluded
 
+_KEPT_SECONDS = 600
 _BY_PEOPLE = Q(source__kind__in=(SourceKind.RATER, SourceKind.ADJUDICATOR))
 
 
 def differences(run: Run, least: float = 0, among: Collection[int] | None = None) -> dict[int, float]:
     """{id: how far its score is from people's mean} of the current judgements that are at least so far from it; of
     these answers alone, if any are named. What figures leave out is left out."""
+    if among is not None:
+        return {pk: apart for pk, apart in _worked_out(run, among).items() if apart >= least}
+    ids, apart = _all_differences(run)
+    count = bisect_right(apart, -least, key=neg)
+    return dict(zip(ids[:count], apart[:count], strict=True))
+
+
+def _all_differences(run: Run) -> tuple[array[int], array[float]]:
+    """The ids and how far they are apart, the furthest first. Kept, since a page asks several times, and all that
+    was rated must be read."""
+    key = f"differences:{run.pk}:{run.created_at.timestamp()}:{run.revision}"
+    found: tuple[array[int], array[float]] | None = cache.get(key)
+    if found is None:
+        worked_out = _worked_out(run, None)
+        ids = sorted(worked_out, key=lambda pk: -worked_out[pk])
+        found = array("q", ids), array("d", (worked_out[pk] for pk in ids))
+        cache.set(key, found, _KEPT_SECONDS)
+    return found
+
+
+def _worked_out(run: Run, among: Collection[int] | None) -> dict[int, float]:
     people = _said_by_people(run, among)
     answers = these(sorted({response for _, response in people}))
     judged = _scored(run).filter(by_response(run), response__in=answers)
@@ -30,7 +56,7 @@ def differences(run: Run, least: float = 0, among: Collection[int] | None = None
     parts = ("pk", "run_metric__name", "response", "score_in_force")
     for pk, metric, response, score in judged.values_list(*parts).iterator():
         mean = people.get((metric, response))
-        if mean is not None and abs(score - mean) >= least:
+        if mean is not None:
             found[pk] = abs(score - mean)
     return found
 

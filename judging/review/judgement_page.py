@@ -28,8 +28,9 @@ from judging.review.differences import answer_differences, reply_differences
 from judging.review.forms import LARGEST, OverrideForm, WithdrawForm
 from judging.review.history import timeline
 from judging.review.judgement_view import JudgementView, judgement_view
+from judging.review.orders import place_of
 from judging.runs.access import get_judgement
-from judging.runs.addresses import filters_in, judgement_url, query_in
+from judging.runs.addresses import filters_in, items_url, judgement_url, query_in
 from judging.runs.filter_form import FLAGS
 from judging.runs.filters import Filters
 from judging.runs.models import INFER, PEOPLE, Generation, Judgement, JudgementState, Override
@@ -164,11 +165,18 @@ def _page(
         "query": filters.query(),
         "here": here,
         "history": filters.query(tab="history"),
+        "items_url": _items_url(request, found, filters, first=before is None),
         "previous_url": judgement_url(run, before, here) if before else "",
         "next_url": judgement_url(run, after, here) if after else "",
         **_of_tab(request, tab, found, context, budget),
     }
     return render(request, "review/judgement.html", context, status=status)
+
+
+def _items_url(request: HttpRequest, found: Judgement, filters: Filters, *, first: bool) -> str:
+    """Back to the list, or the grid, with this judgement at its top."""
+    before = "" if first else place_of(found, filters).beside(filters, back=True)
+    return items_url(request, found.run, filters.query(after=before))
 
 
 def _of_tab(
@@ -198,7 +206,8 @@ def _panel(
     if ratings_hidden(request, found.run):
         return render(request, "reports/_hidden.html", {"run": found.run})
     context = _judgement_context(request, found, form, MarkupBudget())
-    return render(request, "review/_panel.html", context | {"here": ""}, status=status)
+    here = filters_in(request, found.run).query()
+    return render(request, "review/_panel.html", context | {"here": here}, status=status)
 
 
 def _judgement_context(

@@ -27,6 +27,7 @@ from judging.review.orders import place_from
 from judging.review.pills import pill_of
 from judging.review.saved_views import views_for
 from judging.runs.access import get_judgement, get_run
+from judging.runs.addresses import keep_view
 from judging.runs.counts import count_text, counts_are_exact, counts_by_state
 from judging.runs.export.files import ENDINGS, FORMS
 from judging.runs.filter_form import FilterForm, form_in
@@ -40,12 +41,14 @@ from judging.runs.teamwork.marks import current_marks
 @login_required
 def judgements(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """A page of the list: what the filter in the address means, with the counts of each state."""
+    keep_view(request, "list")
     return _filtered_page(request, get_run(request, slug, pk), "review/list.html", _list_part)
 
 
 @login_required
 def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The grid: rows and candidates, with the judgements of every answer."""
+    keep_view(request, "grid")
     return _filtered_page(request, get_run(request, slug, pk), "review/grid.html", _grid_part)
 
 
@@ -88,7 +91,7 @@ def _list_part(request: HttpRequest, form: FilterForm) -> dict[str, Any]:
         "page": page,
         "previous_url": filters.query(before=page.previous) if page.previous else "",
         "next_url": filters.query(after=page.next) if page.next else "",
-        **_search_on(page, filters),
+        **_search_on(run, page, filters),
         "columns": columns,
         "shown": shown,
         "differs": differences(run, among=selectors.answers_in(page)) if "differs" in shown else {},
@@ -140,11 +143,12 @@ def filter_menu(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return render(request, "review/filters.html" if whole else "review/_filters.html", context)
 
 
-def _search_on(page: selectors.Page, filters: Filters) -> dict[str, Any]:
+def _search_on(run: Run, page: selectors.Page, filters: Filters) -> dict[str, Any]:
     """Where a look goes on that ended before the page was full, and how far from the beginning it came."""
     if page.stopped is None:
         return {"search_on": ""}
-    by_row = filters.sort == "position" and not page.back
+    # Beyond the total stand further attempts: positions tell no longer how many were looked through.
+    by_row = filters.sort == "position" and not page.back and page.stopped.position < run.total
     looked_through = page.stopped.position + 1 if by_row else None
     return {"search_on": "previous" if page.back else "next", "looked_through": looked_through}
 

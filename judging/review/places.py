@@ -8,6 +8,7 @@ positions, until a page is full or the look has cost enough.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,7 +30,7 @@ from judging.runs.filters import (
     matching,
     ranges_of,
 )
-from judging.runs.models import Judgement, JudgementQuerySet, JudgementState, Run
+from judging.runs.models import PLACE, Judgement, JudgementQuerySet, JudgementState, Run
 from judging.runs.row_filters import these
 
 WINDOW = 1_000  # positions that are looked through first; each further window is twice as long
@@ -218,24 +219,44 @@ class _Look:
     def by_position(self) -> Nearest:
         """Window by window, until the page is full or the look has cost enough."""
         anything = matching(self.run, self.filters, by_figures=False)
-        few = self.filters.flag or self.filters.overridden == YES or self.filters.attempts == OLDER
-        if few or not self.filters.chooses:
-            ordered = anything.filter(self.beyond_position).order_by(*self._signed(("position",)))
-            return Nearest(self._read(ordered, 0))
-        last = self.run.judgements.order_by("-position").values_list("position", flat=True).first() or 0
-        at = self.beside.position if self.beside else (last + 1 if self.falling else -1)
+        if self.filters.flag or self.filters.overridden == YES or self.filters.attempts == OLDER:
+            few = anything.filter(self.beyond_position).order_by(*self._signed(("position",)))
+            return Nearest(self._read(few, 0))
+        if not self.filters.chooses:
+            beyond = self._beyond(self.beside.position if self.beside else None)
+            return Nearest(self._read(self._in_order(anything).filter(beyond), 0))
+        return self._by_windows(anything)
+
+    def _in_order(self, found: JudgementQuerySet) -> JudgementQuerySet:
+        """By position. Older attempts, of which there may be a million in a row, are not walked past."""
+        place = F("position") if self.filters.attempts == ALL else PLACE
+        # Without a bound the walk begins at those without a place, which an index holds too.
+        return found.alias(place=place).filter(place__gte=0).order_by(*self._signed(("place",)))
+
+    def _beyond(self, place: int | None) -> Q:
+        return Q() if place is None else self._further("place", place)
+
+    def _by_windows(self, anything: JudgementQuerySet) -> Nearest:
         found: list[Found] = []
+        at = self.beside.position if self.beside else None
         size, looked_at = WINDOW, 0
-        while at > 0 if self.falling else at < last:
+        while (edges := self._window(at, size)) is not None:
             if looked_at >= MOST_LOOKED_AT:
-                return Nearest(found, stopped=Place(at, at))
-            edge = max(0, at - size) if self.falling else at + size
-            window = anything.filter(position__range=(edge, at - 1) if self.falling else (at + 1, edge))
-            found += self._read(window.order_by(*self._signed(("position",))), len(found))
+                return Nearest(found, stopped=Place(at, at) if at is not None else None)
+            found += self._read(self._in_order(anything).filter(place__range=edges), len(found))
             if len(found) == self.limit:
                 break
-            at, looked_at, size = edge, looked_at + size, 2 * size
+            at, looked_at, size = edges[0 if self.falling else 1], looked_at + size, 2 * size
         return Nearest(found)
+
+    def _window(self, beyond: int | None, size: int) -> tuple[int, int] | None:
+        """The next so many positions, from where the next judgement stands; None where there is none."""
+        attempts = matching(self.run, Filters(attempts=self.filters.attempts))
+        ahead = self._in_order(attempts).filter(self._beyond(beyond))
+        first = ahead.values_list("position", flat=True).first()
+        if first is None:
+            return None
+        return (max(0, first - size + 1), first) if self.falling else (first, first + size - 1)
 
     def through(self) -> Nearest:
         """Batch by batch of what the rest of the filter means, in order, each looked into, until the page is full or
@@ -287,12 +308,21 @@ class _Look:
         return Nearest(found)
 
     def by_keys(self) -> list[Found]:
-        """By what a further filter counts: it means few among many, all of which are read."""
+        """By what a further filter counts: some thousand at a time, with all of one key, until the page is full."""
         keys = keys_of(self.run, self.filters)
         rest = self.filters.without(self.name)
-        there = matching(self.run, rest, by_figures=False).filter(pk__in=these(list(keys)))
-        positions = there.values_list("pk", "position")
-        return self._nearest_of([(pk, keys[pk], position) for pk, position in positions])
+        there = matching(self.run, rest, by_figures=False)
+        sign = -1 if self.falling else 1
+        ids = sorted(keys, key=lambda pk: sign * keys[pk])
+        ranks = [sign * keys[pk] for pk in ids]
+        at = bisect_left(ranks, sign * self.beside.key) if self.beside else 0
+        found: list[Found] = []
+        while at < len(ids) and len(found) < self.limit:
+            end = bisect_right(ranks, ranks[min(at + FEW, len(ids)) - 1])
+            positions = there.filter(pk__in=these(ids[at:end])).values_list("pk", "position")
+            found += self._nearest_of([(pk, keys[pk], position) for pk, position in positions])
+            at = end
+        return found[: self.limit]
 
     def of_all_attempts(self) -> list[Found]:
         """The newest, by their indexes, with the older ones, of which there are few."""

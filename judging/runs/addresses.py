@@ -9,10 +9,24 @@ from judging.runs.filter_form import PAGE_PARAMETERS, form_in
 from judging.runs.filters import ANYTHING, Filters
 from judging.runs.models import Run
 
+_VIEW = "view_of_items"
+
 
 def judgement_url(run: Run, pk: int, query: str = "") -> str:
     """The page of a judgement of the run; `query` as `Filters.query` gives it."""
     return reverse("runs:judgement", args=(run.project.slug, run.pk, pk)) + query
+
+
+def items_url(request: HttpRequest, run: Run, query: str = "") -> str:
+    """The grid or the list, whichever the reader looked at last."""
+    name = "runs:items" if request.session.get(_VIEW) == "grid" else "runs:judgements"
+    return reverse(name, args=(run.project.slug, run.pk)) + query
+
+
+def keep_view(request: HttpRequest, view: str) -> None:
+    """The reader looks at the grid, or at the list. The session is written only where that changes."""
+    if request.session.get(_VIEW) != view:
+        request.session[_VIEW] = view
 
 
 def filters_in(request: HttpRequest, run: Run) -> Filters:

@@ -202,8 +202,9 @@ class Reading(models.Model):
 
 
 class Rejudging(models.Model):
-    """Many further attempts of a run, as long as a worker plans them in batches: the run is `planning` meanwhile.
-    `action` is the review action that asked for them: its filter says which, its `place` how far they are planned."""
+    """Many further attempts of a run, judged or only read again, as long as a worker plans them in batches: the run is
+    `planning` meanwhile. `action` is the review action that asked for them: its filter says which, its `place` how far
+    they are planned."""
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True)
     action = models.OneToOneField("judging.ReviewAction", on_delete=models.CASCADE)
@@ -313,6 +314,12 @@ class JudgementQuerySet(models.QuerySet["Judgement"]):
     def by_metrics(self) -> JudgementQuerySet:
         """Made by their run's own metrics: neither by people nor by whoever made what was imported."""
         return self.filter(rater=None, source=None)
+
+
+PLACE = Case(When(current=True, then=F("position")))
+"""The position of a current judgement. Its index holds nothing else in order: where a run was judged again, a walk by
+the bare positions would first pass all that is older. It is an expression, since SQLite takes an index with the
+condition `current` also where others are better."""
 
 
 class Judgement(models.Model):
@@ -459,6 +466,7 @@ class Judgement(models.Model):
                 condition=Q(current=True),
                 name="judgement_figures",
             ),
+            models.Index("run", PLACE, name="judgement_place"),
             models.Index(
                 fields=["run", "seconds", "position"],
                 condition=Q(current=True, seconds__isnull=False),

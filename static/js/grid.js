@@ -1,4 +1,5 @@
-// The grid of items: a judgement opens in the panel beside it; j and k go to the next and the previous one.
+// The grid of items: a judgement opens in the panel beside it; j and k go to the next and the previous one that the
+// filter means.
 import { keep } from "./site.js";
 
 const panel = document.getElementById("panel");
@@ -12,12 +13,13 @@ function select(pill) {
   pill.setAttribute("data-on", "");
   pill.scrollIntoView({ block: "nearest" });
   panel.hidden = false;
-  window.htmx.ajax("GET", `${pill.pathname}panel/`, { target: "#panel", swap: "innerHTML" });
+  window.htmx.ajax("GET", `${pill.pathname}panel/${pill.search}`, { target: "#panel", swap: "innerHTML" });
 }
 
 function step(by) {
-  const all = [...document.querySelectorAll(".pill[data-pk]")];
-  const at = all.indexOf(current());
+  const open = current();
+  const all = [...document.querySelectorAll(".pill[data-pk]")].filter((one) => one === open || !("other" in one.dataset));
+  const at = all.indexOf(open);
   const next = all[at < 0 ? 0 : at + by];
   if (next) select(next);
 }

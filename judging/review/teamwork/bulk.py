@@ -20,7 +20,7 @@ from evalsite.web.numbers import whole
 from evalsite.web.paging import newest_first
 from judging.review.teamwork.forms import change_of, form_for
 from judging.runs.access import get_run
-from judging.runs.addresses import filters_in
+from judging.runs.addresses import filters_in, items_url
 from judging.runs.counts import MOST_COUNTED
 from judging.runs.filters import Filters
 from judging.runs.models import Run
@@ -69,14 +69,15 @@ def act(request: HttpRequest, slug: str, pk: int, kind: str) -> HttpResponse:
         if action.under_way:
             return redirect("runs:actions", slug, pk)
         _report_done(request, run, action)
-        return redirect(reverse("runs:judgements", args=(slug, pk)) + filters.query())
+        return redirect(items_url(request, run, filters.query()))
     context = {
         "run": run,
         "form": form,
         "title": TITLES[kind],
         "after": AFTER[kind],
         "kind": kind,
-        "back": filters.query(),
+        "back": items_url(request, run, filters.query()),
+        "filtered": bool(filters.query()),
         "tag_names": tag_names(run.project) if of_kind in (Kind.TAG, Kind.UNTAG) else [],
         **_before(run, filters, of_kind, flagged),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import QuerySet
 from django.utils.functional import Promise
@@ -13,7 +13,9 @@ from django.utils.translation import gettext_lazy
 from judging.core.metric_definition import MetricDefinition
 from judging.core.sandbox.job import SandboxError
 from judging.core.values import Outcome, stored_value_text, value_text
-from judging.runs.models import Judgement, JudgementState, RunMetric
+from judging.runs.counts import MOST_COUNTED, reads_judgements
+from judging.runs.filters import among
+from judging.runs.models import PLACE, Judgement, JudgementState, RunMetric
 from judging.runs.rerun.rereading import outcomes_by
 from judging.runs.rerun.selection import Selection
 
@@ -43,11 +45,11 @@ class ChangedItem:
 
 @dataclass(frozen=True, slots=True)
 class ReparsePreview:
-    """What became of the first `read` of `total` judgements. `counts`: [(name of a change, how many)], those that
-    occur. The means are those in force: where a reviewer overrode a score, it stays."""
+    """What became of the first `read` of the judgements, or of `all_of_them`. `counts`: [(name of a change, how many)],
+    those that occur. The means are those in force: where a reviewer overrode a score, it stays."""
 
     read: int
-    total: int
+    all_of_them: bool
     counts: list[tuple[str | Promise, int]]
     mean_before: float | None
     mean_after: float | None
@@ -58,9 +60,7 @@ def preview_reading(
     run_metric: RunMetric, definition: MetricDefinition, selection: Selection
 ) -> ReparsePreview | None:
     """None where scripts or expressions of users cannot be run."""
-    meant = readable(run_metric, selection)
-    ids = list(meant.order_by("position").values_list("pk", flat=True)[:MOST])
-    total = len(ids) if len(ids) < MOST else meant.count()
+    ids, more = _first(run_metric, selection)
     try:
         outcomes = dict(outcomes_by(definition, run_metric.run, ids))
     except SandboxError:
@@ -72,12 +72,31 @@ def preview_reading(
     changed = [pair for pair in judged if _change(*pair) != "same"]
     return ReparsePreview(
         len(judged),
-        total,
+        not more,
         [(name, counts[code]) for code, name in CHANGES.items() if counts[code]],
         _mean([one.score_in_force for one, _ in judged]),
         _mean([one.score_in_force if one.overridden else outcome.score for one, outcome in judged]),
         [ChangedItem(one, _before(one), _after(outcome)) for one, outcome in changed[:SHOWN]],
     )
+
+
+def _first(run_metric: RunMetric, selection: Selection) -> tuple[list[int], bool]:
+    """The ids of those that a preview reads, and whether more are meant."""
+    run, filters = run_metric.run, selection.filters
+    inside = selection.only is None and reads_judgements(run, filters)
+    meant = readable(run_metric, replace(selection, filters=filters.outside) if inside else selection)
+    meant = meant.alias(place=PLACE).filter(place__gte=0).order_by("place")
+    ids = list(meant.values_list("pk", flat=True)[: MOST + 1])
+    shown = sorted(among(run, filters, ids[:MOST])) if inside else ids[:MOST]
+    return shown, len(ids) > MOST
+
+
+def count_readable(run_metric: RunMetric, selection: Selection) -> int | None:
+    """How many at least: one beyond MOST_COUNTED of more than that many. None where so many judgements must be read
+    to know that no page waits."""
+    if selection.only is None and reads_judgements(run_metric.run, selection.filters):
+        return None
+    return readable(run_metric, selection).order_by()[: MOST_COUNTED + 1].count()
 
 
 def readable(run_metric: RunMetric, selection: Selection) -> QuerySet[Judgement]:

@@ -121,35 +121,57 @@ def run_reparse(
     locked = run_lock(run.pk)
     if locked.state not in REPARSEABLE:
         return 0
-    part = selection is not None and not selection.whole
-    if part and scale_of(definition) != scale_of(definition_now(run_metric)):
-        raise ValidationError(_("Another scale can only be applied to all judgements of the metric."))
+    reading = reading_add(run_metric, definition, user=user, version=version, selection=selection)
     newest = locked.chunks.order_by("-pk").values_list("pk", flat=True).first()
-    reading = run_metric.readings.create(
-        number=run_metric.readings.count() + 1,
-        definition=definition.to_json(),
-        metric_version=version,
-        created_by=user,
-        whole=not part,
-    )
+    part = selection is not None and not selection.whole
     chosen = selection.of(locked).filter(run_metric=run_metric) if selection and part else None
     made = planning.plan_reading(locked, reading, all_of_them=bool(definition.rules), chosen=chosen)
     if not made or newest is None or not planning.set_rest_aside(locked, newest):
         transaction.set_rollback(True)
         return 0
-    if not part:
-        _read_rest_by(reading, locked)
-    set_going_again(locked)
+    reparse_go_on(locked, reading, made)
+    return made
+
+
+def reading_add(
+    run_metric: RunMetric,
+    definition: MetricDefinition,
+    *,
+    user: User | None,
+    version: MetricVersion | None,
+    selection: Selection | None,
+) -> Reading:
+    """Raises ValidationError where a part of the judgements were to get another scale than the rest."""
+    whole = selection is None or selection.whole
+    if not whole and scale_of(definition) != scale_of(definition_now(run_metric)):
+        raise ValidationError(_("Another scale can only be applied to all judgements of the metric."))
+    return run_metric.readings.create(
+        number=run_metric.readings.count() + 1,
+        definition=definition.to_json(),
+        metric_version=version,
+        created_by=user,
+        whole=whole,
+    )
+
+
+def reparse_go_on(run: Run, reading: Reading, made: int, *, stopped: bool = False) -> None:
+    """What is to be read again is planned: a worker reads it, unless the run, held by the caller, was `stopped`."""
+    if reading.whole:
+        _read_rest_by(reading, run)
+    if stopped:
+        count_again(run)
+        run.save()
+    else:
+        set_going_again(run)
     record(
         Action.RUN_READ_AGAIN,
         project=run.project,
         thing=run,
-        by=user,
-        metric=run_metric.name,
+        by=reading.created_by,
+        metric=reading.run_metric.name,
         judgements=made,
     )
     workers.wake(run_worker.judge_runs)
-    return made
 
 
 def _read_rest_by(reading: Reading, run: Run) -> None:

@@ -22,18 +22,18 @@ from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import MetricVersion
 from judging.metrics.version_diff import parts_of_definitions
 from judging.runs.access import get_run, get_run_metric
-from judging.runs.addresses import filters_in, judgement_url, query_in
+from judging.runs.addresses import filters_in, items_url, judgement_url, query_in
 from judging.runs.budget import MILLION
 from judging.runs.candidates import asked_of
-from judging.runs.counts import reads_judgements
+from judging.runs.counts import count_text, reads_judgements
 from judging.runs.models import Run, RunMetric, RunState
 from judging.runs.rerun import reparse
 from judging.runs.rerun.forms import ReparseForm
 from judging.runs.rerun.parser_trial import TriedReply, try_on_run
-from judging.runs.rerun.preview import preview_reading, readable
+from judging.runs.rerun.preview import count_readable, preview_reading, readable
 from judging.runs.rerun.rejudge import REJUDGEABLE, other_versions, run_rejudge
-from judging.runs.rerun.rejudge_batches import rejudge_begin, too_many_at_once
 from judging.runs.rerun.reparse import definition_now
+from judging.runs.rerun.rerun_batches import rejudge_begin, reparse_begin, too_many_at_once
 from judging.runs.rerun.selection import Selection
 
 
@@ -131,7 +131,7 @@ def _back(request: HttpRequest, run: Run, only: int | None) -> str:
     """Where the reader comes from: the one judgement, or the list."""
     if only is not None:
         return judgement_url(run, only, query_in(request, run))
-    return reverse("runs:judgements", args=(run.project.slug, run.pk)) + filters_in(request, run).query()
+    return items_url(request, run, filters_in(request, run).query())
 
 
 def _afterwards(request: HttpRequest, run: Run, only: int | None) -> str:
@@ -174,6 +174,7 @@ def read_again(request: HttpRequest, slug: str, pk: int, metric: int) -> HttpRes
         definition = None
     if definition and "begin" in request.POST:
         return _start_reparse(request, found, definition, selection, chosen[0] if chosen else None)
+    count = count_readable(found, selection)
     context: dict[str, Any] = {
         "run": found.run,
         "run_metric": found,
@@ -181,13 +182,16 @@ def read_again(request: HttpRequest, slug: str, pk: int, metric: int) -> HttpRes
         "versions": versions,
         "form": form,
         "chosen": chosen[0] if chosen else None,
-        "count": readable(found, selection).count(),
+        "count": count,
+        "count_shown": "" if count is None else count_text(count),
         "part": not selection.whole,
         "back": _back(request, found.run, only),
         "only": only,
         "may_read": found.run.state in reparse.REPARSEABLE,
         "rest": found.run.not_run if found.run.state in reparse.REPARSEABLE else 0,
-        "overridden": readable(found, selection).filter(override_value__isnull=False).count(),
+        "overridden": 0
+        if count is None
+        else readable(found, selection).filter(override_value__isnull=False).count(),
     }
     if definition:
         context |= _reparse_preview(request, found, definition, selection, form if sent is not None else None)
@@ -224,14 +228,18 @@ def _start_reparse(
     selection: Selection,
     version: MetricVersion | None,
 ) -> HttpResponse:
-    made = reparse.run_reparse(
-        run=found.run,
-        run_metric=found,
-        definition=definition,
-        user=signed_in(request),
-        version=version,
-        selection=selection,
-    )
+    meant: dict[str, Any] = {
+        "run": found.run,
+        "run_metric": found,
+        "definition": definition,
+        "user": signed_in(request),
+        "version": version,
+        "selection": selection,
+    }
+    many = too_many_at_once(found.run, selection)
+    if many and reparse_begin(**meant):
+        return redirect("runs:actions", found.run.project.slug, found.run.pk)
+    made = 0 if many else reparse.run_reparse(**meant)
     if made:
         text = ngettext(
             "Re-parsing %(n)s judgement. No API calls are made, and the earlier attempt is kept.",

@@ -38,6 +38,7 @@ class ReviewAction(models.Model):
         EXCLUDE = "exclude", _("Excluded from figures")
         INCLUDE = "include", _("Included again")
         REJUDGE = "rejudge", _("Re-judged")
+        REPARSE = "reparse", _("Re-parsed")
 
     class State(models.TextChoices):
         WAITING = "waiting", _("in progress")
@@ -85,7 +86,7 @@ class ReviewAction(models.Model):
     def undoable(self) -> bool:
         """What failed on its way has changed something too."""
         ended = self.state in (self.State.DONE, self.State.FAILED)
-        return ended and self.changed > 0 and self.kind != self.Kind.REJUDGE
+        return ended and self.changed > 0 and self.kind not in (self.Kind.REJUDGE, self.Kind.REPARSE)
 
     @property
     def percent(self) -> int:

@@ -78,6 +78,15 @@ def test_counts_lead_to_their_items(client: Client, runs: list[Run]) -> None:
     assert len(response.context["items"]) == 1
 
 
+def test_the_newer_run_is_what_the_older_has_become_whichever_one_comes_from(
+    client: Client, runs: list[Run]
+) -> None:
+    first, second = (
+        page(client, one, **{"with": other.pk}).context for one, other in (runs[:2], runs[1::-1])
+    )
+    assert (first["before"], first["after"]) == (second["before"], second["after"]) == (runs[0], runs[1])
+
+
 def test_the_replies_of_an_item_are_shown_with_what_differs(client: Client, runs: list[Run]) -> None:
     first, second = (run.judgements.order_by("position").last() for run in runs[:2])
     assert first

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -12,6 +13,7 @@ from django.urls import reverse
 
 from evalsite.accounts.models import Membership, Project, Role, User
 from judging.people import assignments
+from judging.people.disagreement import differences
 from judging.people.models import Adjudication, Evaluation
 from judging.people.organise import evaluation_close
 from judging.people.selectors import items_about
@@ -159,6 +161,18 @@ def test_whoever_rates_cannot_look_for_where_others_and_the_judge_disagree(
     allowed = browser.get(place, query)
     assert allowed.status_code == 200
     assert not allowed.context.get("problem")
+
+
+def test_what_people_and_the_judge_are_apart_is_read_once_until_something_changes(
+    rated: tuple[Judgement, Evaluation, User], bob: User, django_assert_num_queries: Any
+) -> None:
+    one = rated[0]
+    run = Run.objects.get(pk=one.run_id)
+    before = differences(run)
+    with django_assert_num_queries(0):
+        assert differences(run, least=min(before.values())) == before
+    override_add(judgement=one, value=1, reason="so", by=bob)
+    assert differences(Run.objects.get(pk=run.pk))[one.pk] != before[one.pk]
 
 
 def test_whoever_rates_downloads_nothing_chosen_by_what_others_rated(

@@ -29,11 +29,6 @@ from tests.judging.review.pages import ORDERS, SORTED_BY, address, pages, text
 pytestmark = pytest.mark.django_db
 
 
-POSITIONS = (
-    "sqlite_autoindex_judging_judgement_" if connection.vendor == "sqlite" else "judgement_position_once"
-)
-
-
 def varied(place: int) -> JudgementResult:
     if place % 7 == 3:
         return failed()
@@ -200,19 +195,20 @@ def test_what_must_be_read_is_not_counted_in_a_large_run(run: Run, monkeypatch: 
         (Filters(sort="seconds"), "judgement_seconds"),
         (Filters(sort="-seconds", state="scored"), "judgement_seconds"),
         (Filters(flag="truncated"), "judgement_flagged"),
+        (Filters(flag="truncated", metric="quality"), "judgement_flagged"),
         (Filters(overridden="yes"), "judgement_overridden"),
         (Filters(attempts="older"), "judgement_older"),
-        (Filters(q="says"), POSITIONS),
-        (Filters(reply="because"), POSITIONS),
-        (Filters(question="question"), POSITIONS),
+        (Filters(q="says"), "judgement_place"),
+        (Filters(reply="because"), "judgement_place"),
+        (Filters(question="question"), "judgement_place"),
         (Filters(reply="because", sort="-score"), "judgement_figures"),
         (Filters(q="says", sort="seconds"), "judgement_seconds"),
         (Filters(spread=0.0, sort="-spread"), "judgement_spread"),
-        (Filters(state="scored"), POSITIONS),
-        (Filters(sort="-position"), POSITIONS),
-        (Filters(sort="candidate"), POSITIONS),
-        (Filters(sort="-metric"), POSITIONS),
-        (Filters(sort="state"), POSITIONS),
+        (Filters(state="scored"), "judgement_place"),
+        (Filters(sort="-position"), "judgement_place"),
+        (Filters(sort="candidate"), "judgement_place"),
+        (Filters(sort="-metric"), "judgement_place"),
+        (Filters(sort="state"), "judgement_place"),
         (Filters(sort="-state"), "judgement_figures"),
     ],
 )

@@ -304,3 +304,15 @@ def test_the_queries_of_the_page_and_the_inbox_do_not_grow(
     work(8)
     Membership.objects.create(user=User.objects.create_user("zoe"), project=project, role=Role.REVIEWER)
     assert [queries(there) for there in places] == few
+
+
+@pytest.mark.parametrize("view", ["items", "judgements"])
+def test_an_action_on_a_filter_leads_back_to_the_grid_or_the_list_that_it_began_on(
+    one: Judgement, bob: User, client_of: ClientOf, view: str
+) -> None:
+    client, place = client_of(bob), reverse(f"runs:{view}", args=("physics", one.run_id)) + "?candidate=beta"
+    client.get(place)
+    assert client.post(of_run(one.run, "act", "flag") + "?candidate=beta")["Location"] == place
+    second = one.run.judgements.filter(candidate__name="beta").order_by("position")[1]
+    back = client.get(address(second) + "?candidate=beta").context["items_url"]
+    assert back.startswith(f"{place}&after=")

@@ -329,7 +329,7 @@ def test_a_large_run_is_previewed_in_part(
 ) -> None:
     monkeypatch.setattr("judging.runs.rerun.preview.MOST", 4)
     page = client_of(alice).post(address(run), {**SETTINGS, "try": "1"})
-    assert "The preview reads 4 of 6 judgements." in page.text
+    assert "The preview reads the first 4 judgements." in page.text
 
 
 @pytest.mark.parametrize(("query", "count"), [("?candidate=alpha", 3), ("?q=alpha+says+2", 1)])

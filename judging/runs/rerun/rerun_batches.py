@@ -1,26 +1,28 @@
-"""Judge many again: a worker plans the further attempts, some positions of the run a transaction.
+"""Judge many again, or read their replies again: a worker plans the further attempts, some positions of the run a
+transaction.
 
-The run is being prepared until all are planned: nobody asks, extends or re-parses anything of it meanwhile, and what
-reviewers override goes over to the further attempt as ever. Where the run is cancelled, the planning stops, and what is
-planned belongs to the rest that was not run.
+The run is being prepared until all are planned: nobody asks or extends anything of it meanwhile, and what reviewers
+override goes over to the further attempt as ever. What is planned of a run that is cancelled belongs to the rest that
+was not run. Judging again stops there; reading again goes on, because a metric's scores are on one scale.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-
 from django.db import transaction
+from django.db.models import Count, QuerySet
 from django_tasks import task
 
 from evalsite.accounts.models import User
 from evalsite.tasks import workers
+from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import MetricVersion
 from judging.runs import planning
 from judging.runs.budget import budget_of
 from judging.runs.counts import MOST_COUNTED, reads_judgements
-from judging.runs.models import Judgement, JudgementState, Rejudging, Run, RunState
+from judging.runs.models import Judgement, JudgementState, Reading, Rejudging, Run, RunMetric, RunState
 from judging.runs.overrides import run_lock
 from judging.runs.rerun.rejudge import REJUDGEABLE, reading_by, record_rejudged, take_up_again
+from judging.runs.rerun.reparse import REPARSEABLE, reading_add, reparse_go_on
 from judging.runs.rerun.selection import Selection
 from judging.runs.row_filters import these
 from judging.runs.services import allow_budget
@@ -58,19 +60,59 @@ def rejudge_begin(
     Raises ValidationError where the budget is spent.
     """
     locked = run_lock(run.pk)
-    if locked.state not in REJUDGEABLE:
+    if locked.state not in REJUDGEABLE or not _free(locked):
         return None
     allow_budget(locked, budget_of(locked))
-    for stopped in Rejudging.objects.filter(run=locked).select_related("action"):  # cancelled a moment ago
-        _close(stopped, State.STOPPED)
     reading = reading_by(locked, selection, version, user) if version else None
-    action = ReviewAction.objects.create(
-        run=locked, kind=ReviewAction.Kind.REJUDGE, query=selection.filters.query(), by=user
-    )
-    last = locked.judgements.order_by("-position").values_list("position", flat=True).first() or 0
-    Rejudging.objects.create(run=locked, action=action, reading=reading, last=last, state_before=locked.state)
-    locked.state = RunState.PLANNING
-    locked.save()
+    return _begin(locked, ReviewAction.Kind.REJUDGE, selection, user, reading)
+
+
+@transaction.atomic
+def reparse_begin(
+    *,
+    run: Run,
+    run_metric: RunMetric,
+    definition: MetricDefinition,
+    selection: Selection,
+    user: User,
+    version: MetricVersion | None = None,
+) -> ReviewAction | None:
+    """Have a worker make new attempts at all that the filter means of one metric, then read the stored replies by
+    `definition`; None while the run is under way, or calls are. As `run_reparse` otherwise.
+    """
+    locked = run_lock(run.pk)
+    if locked.state not in REPARSEABLE or not _free(locked):
+        return None
+    reading = reading_add(run_metric, definition, user=user, version=version, selection=selection)
+    newest = locked.chunks.order_by("-pk").values_list("pk", flat=True).first()
+    if newest is None or not planning.set_rest_aside(locked, newest):
+        transaction.set_rollback(True)
+        return None
+    return _begin(locked, ReviewAction.Kind.REPARSE, selection, user, reading)
+
+
+def _free(run: Run) -> bool:
+    """Is nothing else planned of a run that nobody works on? What was judged again until it was cancelled is closed."""
+    held = Rejudging.objects.select_related("action", "reading").filter(run=run).first()
+    if held and _only_reads(held):
+        return False
+    if held:
+        _close(held, State.STOPPED)
+    return True
+
+
+def _only_reads(rejudging: Rejudging) -> bool:
+    return rejudging.reading is not None and not rejudging.reading.asks
+
+
+def _begin(
+    run: Run, kind: ReviewAction.Kind, selection: Selection, user: User, reading: Reading | None
+) -> ReviewAction:
+    action = ReviewAction.objects.create(run=run, kind=kind, query=selection.filters.query(), by=user)
+    last = run.judgements.order_by("-position").values_list("position", flat=True).first() or 0
+    Rejudging.objects.create(run=run, action=action, reading=reading, last=last, state_before=run.state)
+    run.state = RunState.PLANNING
+    run.save()
     workers.wake(plan_rejudging)
     return action
 
@@ -88,7 +130,8 @@ def _held(action_pk: int) -> tuple[Run, Rejudging] | None:
     if found is None:
         return None
     locked = run_lock(found)
-    parts = ("action__by", "action__run__version", "action__run__project", "reading__metric_version")
+    parts = ["action__by", "action__run__version", "action__run__project"]
+    parts += ["reading__metric_version", "reading__run_metric", "reading__created_by"]
     rejudging = Rejudging.objects.select_related(*parts).filter(action=action_pk).first()
     return (locked, rejudging) if rejudging else None
 
@@ -100,7 +143,7 @@ def _step(action_pk: int) -> bool:
     if held is None:
         return False
     run, rejudging = held
-    if run.state != RunState.PLANNING:
+    if run.state != RunState.PLANNING and not _only_reads(rejudging):
         _close(rejudging, State.STOPPED)
         return False
     action = rejudging.action
@@ -119,11 +162,10 @@ def _plan(run: Run, rejudging: Rejudging, upto: int) -> int:
     """Plan the further attempts at what is meant up to a position; how many."""
     action = rejudging.action
     found = found_within(action.run, filters_of(action), action.place, upto, "state")
-    states = {pk: state for pk, (state,) in found.items() if state != JudgementState.NOT_RUN}
-    which = Judgement.objects.filter(pk__in=these(list(states))).values("pk")
-    statement, parameters = which.query.sql_with_params()
-    made = planning.plan_anew(run, statement, list(parameters), rejudging.reading) if states else 0
-    for state, count in Counter(states.values()).items():
+    ids = these([pk for pk, (state,) in found.items() if state != JudgementState.NOT_RUN])
+    made = _plan_these(run, rejudging, Judgement.objects.filter(pk__in=ids))
+    followed = Judgement.objects.filter(pk__in=ids, current=False).order_by()
+    for state, count in followed.values_list("state").annotate(count=Count("*")):
         counter = _COUNTED[JudgementState(state)]
         setattr(run, counter, getattr(run, counter) - count)
     run.revision += 1
@@ -131,15 +173,29 @@ def _plan(run: Run, rejudging: Rejudging, upto: int) -> int:
     return made
 
 
+def _plan_these(run: Run, rejudging: Rejudging, which: QuerySet[Judgement]) -> int:
+    reading = rejudging.reading
+    if reading and _only_reads(rejudging):
+        by_rules = bool(MetricDefinition.from_json(reading.definition).rules)
+        return planning.plan_reading(run, reading, all_of_them=by_rules, chosen=which)
+    statement, parameters = which.values("pk").query.sql_with_params()
+    return planning.plan_anew(run, statement, list(parameters), reading)
+
+
 def _go_on(run: Run, rejudging: Rejudging) -> None:
     """The run is as it was, or judges what was planned."""
-    run.state, made = rejudging.state_before, rejudging.action.made
+    made, reading = rejudging.action.made, rejudging.reading
+    stopped = run.state in (RunState.PAUSED, RunState.CANCELLED)
+    if run.state == RunState.PLANNING:
+        run.state = rejudging.state_before
     if not made:
         run.save(update_fields=["state"])
-        return
-    take_up_again(run)
-    record_rejudged(rejudging.action.run, rejudging.action.by, made, rejudging.reading)
-    workers.wake(run_worker.judge_runs)
+    elif reading and _only_reads(rejudging):
+        reparse_go_on(run, reading, made, stopped=stopped)
+    else:
+        take_up_again(run)
+        record_rejudged(rejudging.action.run, rejudging.action.by, made, reading)
+        workers.wake(run_worker.judge_runs)
 
 
 @transaction.atomic
@@ -149,6 +205,9 @@ def _fail(action_pk: int) -> None:
     if held is None:
         return
     run, rejudging = held
+    if rejudging.reading and _only_reads(rejudging):  # of a part: the rest can be read so by the same way
+        rejudging.reading.whole = False
+        rejudging.reading.save(update_fields=["whole"])
     if run.state == RunState.PLANNING:
         _go_on(run, rejudging)
     _close(rejudging, State.FAILED)

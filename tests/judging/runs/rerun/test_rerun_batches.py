@@ -1,4 +1,4 @@
-"""Judge many again: a worker plans them in batches, then the run judges them as it judges a few."""
+"""Judge or read many again: a worker plans them in batches, then the run goes on as it does with a few."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from judging.runs import counts
 from judging.runs.filters import ANYTHING, Filters
 from judging.runs.models import Judgement, Reading, Rejudging, Run, RunState
 from judging.runs.overrides import override_add
-from judging.runs.rerun import rejudge_batches
+from judging.runs.rerun import rerun_batches
 from judging.runs.rerun.rejudge import run_rejudge
-from judging.runs.rerun.rejudge_batches import plan_rejudging, rejudge_begin
+from judging.runs.rerun.reparse import definition_now
+from judging.runs.rerun.rerun_batches import plan_rejudging, rejudge_begin, reparse_begin
 from judging.runs.rerun.selection import Selection
-from judging.runs.services import ChosenMetric, run_create
+from judging.runs.services import ChosenMetric, run_create, run_resume
 from judging.runs.stopping import run_cancel
 from judging.runs.teamwork import batches
 from judging.runs.teamwork.models import ReviewAction
@@ -63,8 +64,8 @@ def run(
         user=alice,
     )
     made = work(made)
-    monkeypatch.setattr(rejudge_batches, "MOST_COUNTED", 3)
-    monkeypatch.setattr(rejudge_batches, "BATCH", 3)
+    monkeypatch.setattr(rerun_batches, "MOST_COUNTED", 3)
+    monkeypatch.setattr(rerun_batches, "BATCH", 3)
     return made
 
 
@@ -80,7 +81,7 @@ def again(run: Run) -> Run:
 
 def steps(action: ReviewAction, count: int) -> None:
     for _ in range(count):
-        rejudge_batches._step(action.pk)
+        rerun_batches._step(action.pk)
     action.refresh_from_db()
 
 
@@ -218,7 +219,7 @@ def test_a_failure_judges_what_was_planned_and_says_so(
 ) -> None:
     action = begin(run, alice)
     steps(action, 1)
-    monkeypatch.setattr(rejudge_batches, "filters_of", lambda action: 1 / 0)
+    monkeypatch.setattr(rerun_batches, "filters_of", lambda action: 1 / 0)
     plan_rejudging.call()
     action.refresh_from_db()
     assert (action.state, again(run).state) == ("failed", RunState.RUNNING)
@@ -260,3 +261,96 @@ def test_where_texts_must_be_read_the_page_waits_for_no_count(
     client.post(address + "?q=beta")
     plan_rejudging.call()
     assert set(run.judgements.filter(attempt=2).values_list("candidate__name")) == {("beta",)}
+
+
+OTHERWISE = {"regex": r"\[\[(\d)"}
+"""Reads what was read, in another way."""
+
+
+def begin_reading(run: Run, user: User, *, most: float = 10, **filters: str) -> ReviewAction | None:
+    found = run.metrics.get()
+    now = definition_now(found)
+    wanted = structs.replace(now, max_score=most, judges=(structs.replace(now.judges[0], parse=OTHERWISE),))
+    selection = Selection(Filters(metric=found.name, **filters))  # type: ignore[arg-type]
+    return reparse_begin(run=run, run_metric=found, definition=wanted, selection=selection, user=user)
+
+
+def test_all_replies_are_read_again_whatever_the_batches_and_nobody_is_asked(
+    run: Run, judge: ScriptedJudge, alice: User
+) -> None:
+    action = begin_reading(run, alice)
+    plan_rejudging.call()
+    done = work(again(run))
+    assert set(done.judgements.filter(current=True).values_list("attempt", "state")) == {(2, "scored")}
+    assert (done.state, done.scored, len(judge.requests)) == ("finished", 10, 10)
+    assert (ReviewAction.objects.get().state, action and action.kind) == ("done", "reparse")
+    assert definition_now(run.metrics.get()).judges[0].parse == OTHERWISE
+
+
+def test_a_filter_reads_its_part_again_and_the_metric_is_read_as_before(run: Run, alice: User) -> None:
+    begin_reading(run, alice, candidate="beta")
+    plan_rejudging.call()
+    assert set(run.judgements.filter(attempt=2).values_list("candidate__name")) == {("beta",)}
+    assert definition_now(run.metrics.get()).judges[0].parse != OTHERWISE
+
+
+def test_while_replies_are_prepared_to_be_read_again_the_counts_hold(run: Run, alice: User) -> None:
+    run.judgements.get(position=1).replies.all().delete()
+    action = begin_reading(run, alice)
+    assert action is not None
+    steps(action, 2)
+    half = again(run)
+    assert (half.state, half.scored, half.not_run) == (RunState.PLANNING, 5, 5)
+    assert rejudge_begin(run=run, selection=Selection(Filters()), user=alice) is None
+    assert begin_reading(run, alice) is None
+
+
+def test_a_cancelled_run_is_still_prepared_whole_as_its_scores_are_on_one_scale(
+    run: Run, alice: User
+) -> None:
+    action = begin_reading(run, alice, most=20)
+    assert action is not None
+    steps(action, 1)
+    assert run_cancel(again(run))
+    assert rejudge_begin(run=run, selection=Selection(Filters()), user=alice) is None
+    plan_rejudging.call()
+    stopped = again(run)
+    assert (stopped.state, stopped.scored, stopped.not_run) == (RunState.CANCELLED, 0, 10)
+    assert run_resume(stopped)
+    assert work(again(run)).scored == 10
+
+
+def test_the_page_leads_to_the_progress_of_many_read_again(
+    run: Run, alice: User, client_of: ClientOf
+) -> None:
+    page = reverse("runs:read_again", args=(run.project.slug, run.pk, run.metrics.get().pk))
+    client = client_of(alice)
+    sent = {"parse-0": "regex", "pattern-0": r"(\d)", "min_score": "1", "max_score": "10"}
+    answer = client.post(page, {**sent, "begin": "1"})
+    assert answer["Location"] == reverse("runs:actions", args=(run.project.slug, run.pk))
+    assert "Re-parsed" in client.get(answer["Location"]).text
+
+
+def test_a_failure_on_the_way_reads_what_was_planned_and_leaves_the_rest(
+    run: Run, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    action = begin_reading(run, alice)
+    assert action is not None
+    steps(action, 1)
+    monkeypatch.setattr(rerun_batches, "filters_of", lambda action: 1 / 0)
+    plan_rejudging.call()
+    assert work(again(run)).scored == 10
+    assert ReviewAction.objects.get().state == "failed"
+    assert definition_now(run.metrics.get()).judges[0].parse != OTHERWISE
+
+
+def test_texts_are_looked_for_by_the_worker_and_the_page_counts_nothing(
+    run: Run, alice: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counts, "MOST_COUNTED", 3)
+    monkeypatch.setattr(counts, "lines_of", lambda run, filters: None)
+    page = reverse("runs:read_again", args=(run.project.slug, run.pk, run.metrics.get().pk)) + "?q=beta"
+    sent = {"parse-0": "regex", "pattern-0": r"(\d)", "min_score": "1", "max_score": "10"}
+    preview = client_of(alice).post(page, {**sent, "try": "1"})
+    assert "Re-parse all matching items" in preview.text
+    assert preview.context["preview"].read == 5
