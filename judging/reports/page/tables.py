@@ -53,6 +53,19 @@ def ranked(document: Mapping[str, Any], metric: str) -> dict[str, Any]:
     )
 
 
+def ranked_by_wins(compared: Mapping[str, Any]) -> dict[str, Any]:
+    """The candidates that somebody compared (an entry of `side_by_side`), the highest win rate first."""
+    cells = {name: cell for name, cell in compared["candidates"].items() if cell["win_rate"] is not None}
+    return dict(sorted(cells.items(), key=lambda one: (-one[1]["win_rate"], one[0])))
+
+
+def comparisons_under(document: Mapping[str, Any], metric: str) -> Mapping[str, Any] | None:
+    """The comparisons that a metric's result is about: the first author's, if nothing under the metric has a mean."""
+    if any(metrics[metric]["mean"] is not None for metrics in document["candidates"].values()):
+        return None
+    return next((one for one in document.get("side_by_side", ()) if one["metric"] == metric), None)
+
+
 def uncertain(cell: Mapping[str, Any]) -> bool:
     """Could what is unscored change the mean?"""
     return cell["kind"] != "category" and bool(cell["unparsed"] or cell["errors"] or cell["not_run"])
