@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from evalsite.templatetags.show import number, percent
 from judging.core.charts.series import mark
 from judging.core.statistics.frame import Metric
-from judging.reports.labels import ValueFormat, decimal, interval, probability, signed, verdict
+from judging.reports.labels import ValueFormat, decimal, probability, share_interval, verdict
 from judging.reports.links import Links, linked
 from judging.reports.verdict_items import ANSWERS
 from judging.runs.filters import meaning_category
@@ -158,22 +158,23 @@ def _share(name: str, cell: Mapping[str, Any], metric: str, label: str, links: L
     count = linked(
         number(share["count"]), links.to(name, metric, state="scored", value=meaning_category(label))
     )
-    shown = interval(share["ci_low"], share["ci_high"])
-    return format_html("{} · {} {}", count, decimal(share["share"]), shown)
+    shown = share_interval(share["ci_low"], share["ci_high"])
+    return format_html("{} · {} {}", count, percent(share["share"]), shown)
 
 
-def repeats_table(cells: Cells, metric: str, links: Links) -> Table | None:
+def repeats_table(cells: Cells, metric: str, values: ValueFormat, links: Links) -> Table | None:
     """What only several responses to an item can tell; None where no item has several."""
     rows = []
     for name, cell in cells.items():
         passed, all_passed = cell.get("pass_at_k", {}), cell.get("all_pass_at_k", {})
         for k, best in cell.get("best_at_k", {}).items():
-            figures = (best, cell["worst_at_k"][k], passed.get(k), all_passed.get(k))
+            ends = map(values.text, (best, cell["worst_at_k"][k]))
+            shares = map(percent, (passed.get(k), all_passed.get(k)))
             count = cell["at_k_items"][k]
             address = links.to(name, metric, state="scored")
             if count < cell["items"]:
                 address = links.to_verdicts(ANSWERS, metric, candidate=name, least=k)
-            rows.append([name, k, *map(decimal, figures), _count(count, address)])
+            rows.append([name, k, *ends, *shares, _count(count, address)])
     columns = [
         Column(_("Candidate"), num=False),
         Column("k"),
@@ -214,7 +215,10 @@ def _better_bought(items: float | None, answers: float | None) -> str:
 
 
 def pairs_table(
-    pairs: Sequence[Mapping[str, Any]], links: Links, needed: Sequence[int | None] = ()
+    pairs: Sequence[Mapping[str, Any]],
+    values: ValueFormat,
+    links: Links,
+    needed: Sequence[int | None] = (),
 ) -> Table | None:
     """The differences on shared items; None for a single candidate. `needed`: items that each pair needs to show the
     wanted difference, if one is."""
@@ -223,13 +227,13 @@ def pairs_table(
             f"{pair['a']} − {pair['b']}",
             verdict(pair),
             *([number(needed[place])] if needed else []),
-            linked(signed(pair["difference"]), links.to_pair(pair)),
-            interval(pair["ci_low"], pair["ci_high"]),
+            linked(values.signed(pair["difference"]), links.to_pair(pair)),
+            values.interval(pair["ci_low"], pair["ci_high"]),
             probability(pair["p"]),
             probability(pair["p_holm"]),
             *(_count(pair[name], links.to_pair(pair, name)) for name in ("wins", "ties", "losses")),
             linked(number(pair["items"]), links.to_pair(pair)),
-            decimal(pair["smallest_difference"]),
+            values.difference(pair["smallest_difference"]),
         ]
         for place, pair in enumerate(pairs)
     ]

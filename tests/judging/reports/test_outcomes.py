@@ -78,7 +78,9 @@ def test_a_list_of_runs_shows_the_win_rate_of_comparisons(
     client_of: ClientOf, alice: User, project: Project, tmp_path: Path
 ) -> None:
     about = {"other_model": "beta", "metric": "better"}
-    lines = [verdict(line, value=value, **about) for line, value in enumerate(("A>B", "A>B", "A>B", "B>A"), 1)]
+    lines = [
+        verdict(line, value=value, **about) for line, value in enumerate(("A>B", "A>B", "A>B", "B>A"), 1)
+    ]
     known(imported(a_version(project, rows=4), tmp_path, *lines))
     html = client_of(alice).get("/p/physics/runs/").content.decode()
     assert "<b>75.0 %</b>" in html
