@@ -8,12 +8,11 @@ from hashlib import sha256
 from typing import Any
 
 import msgspec
-from django.utils.translation import gettext as _
 
 from judging.core.charts.inline import mini_interval, trend
 from judging.reports.labels import ValueFormat
 from judging.reports.models import RunOutcome
-from judging.reports.page.tables import comparisons_under, ranked, ranked_by_wins
+from judging.reports.page.tables import comparisons_under, ranked, ranked_by_wins, win_rate_title
 from judging.reports.selectors import series_of
 from judging.runs.models import Run
 
@@ -58,7 +57,7 @@ class MetricOutcome(msgspec.Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        return _("%(metric)s (win rate)") % {"metric": self.metric} if self.compared else self.metric
+        return win_rate_title(self.metric) if self.compared else self.metric
 
     @property
     def compared(self) -> bool:

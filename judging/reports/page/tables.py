@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
 
-from evalsite.templatetags.show import number, percent
+from evalsite.templatetags.show import NONE, number, percent
 from judging.core.charts.series import mark
 from judging.core.statistics.frame import Metric
 from judging.reports.labels import ValueFormat, decimal, probability, share_interval, verdict
@@ -72,21 +72,34 @@ def uncertain(cell: Mapping[str, Any]) -> bool:
 
 
 def metrics_table(document: Mapping[str, Any], metrics: Sequence[Metric], series: Mapping[str, int]) -> Table:
-    """Each candidate's mean and interval under every metric, in the order of the first."""
-    values = {
-        metric.name: ValueFormat.of(_kind(document, metric.name), metric.low, metric.high)
-        for metric in metrics
-    }
+    """Each candidate's mean, or win rate, and interval under every metric, in the order of the first."""
     order = ranked(document, metrics[0].name)
+    heads, cells = zip(*(_under(document, metric) for metric in metrics), strict=True)
     rows = [
         [
             format_html("{}{}", mark_safe(mark(series[name])), name),  # noqa: S308 (paths of ours)
-            *(_mean_cell(document["candidates"][name][metric], one) for metric, one in values.items()),
+            *(one.get(name, NONE) for one in cells),
         ]
         for name in order
     ]
-    columns = [Column(_("Candidate"), num=False), *map(Column, values)]
+    columns = [Column(_("Candidate"), num=False), *map(Column, heads)]
     return Table(_("Mean by metric"), columns, rows)
+
+
+def _under(document: Mapping[str, Any], metric: Metric) -> tuple[str, dict[str, str]]:
+    """A metric's head, and its cell by candidate."""
+    if compared := comparisons_under(document, metric.name):
+        rate = ValueFormat(rate=True)
+        won = ranked_by_wins(compared)
+        cells = {name: _figure(rate, cell["win_rate"], cell) for name, cell in won.items()}
+        return win_rate_title(metric.name), cells
+    values = ValueFormat.of(_kind(document, metric.name), metric.low, metric.high)
+    found = ranked(document, metric.name)
+    return metric.name, {name: _figure(values, cell["mean"], cell) for name, cell in found.items()}
+
+
+def win_rate_title(metric: str) -> str:
+    return _("%(metric)s (win rate)") % {"metric": metric}
 
 
 def with_mark(mark_of: str, name: str) -> str:
@@ -98,9 +111,9 @@ def _kind(document: Mapping[str, Any], metric: str) -> str | None:
     return next((one[metric]["kind"] for one in document["candidates"].values() if one[metric]["kind"]), None)
 
 
-def _mean_cell(cell: Mapping[str, Any], values: ValueFormat) -> str:
+def _figure(values: ValueFormat, value: float | None, cell: Mapping[str, Any]) -> str:
     interval_text = values.interval(cell["ci_low"], cell["ci_high"])
-    return format_html("<b>{}</b> <small>{}</small>", values.text(cell["mean"]), interval_text)
+    return format_html("<b>{}</b> <small>{}</small>", values.text(value), interval_text)
 
 
 def _count(count: int, address: str) -> str:

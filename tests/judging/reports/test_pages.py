@@ -308,6 +308,16 @@ def test_items_of_a_pair_have_no_needless_zeros(client_of: ClientOf, alice: User
     assert [re.sub(r"<[^>]*>|\s+", " ", row).split()[-3:] for row in rows[1:]] == [["10", "7.5", "+2.5"]] * 2
 
 
+def test_beside_means_comparisons_show_their_win_rate(
+    client_of: ClientOf, alice: User, project: Project, tmp_path: Path
+) -> None:
+    beats = verdict(value="A>B", metric="better", other_model="beta")
+    run = imported(a_version(project), tmp_path, verdict(metric="a score"), beats)
+    html = page(client_of, alice, run, "?metric=all")
+    assert "better (win rate)" in html
+    assert "<b>100 %</b>" in html.replace("100.0", "100")
+
+
 def test_what_others_judged_took_no_time_here(
     client_of: ClientOf, alice: User, project: Project, tmp_path: Path
 ) -> None:
