@@ -64,7 +64,7 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
     candidate = request.GET.get("candidate", "")
     if candidate and candidate not in names:
         raise Http404
-    metrics = [metric.metric for metric in columns.values()]
+    metrics = [metric.title for metric in columns.values()]
     cells = {name: zip(metrics, _row(project, name, mine, columns, series), strict=True) for name in names}
     context = {
         "versions": versions,
@@ -176,7 +176,7 @@ def _entries(
     return [
         BoardEntry(
             run=runs[run],
-            metric=metric.metric,
+            metric=metric.title,
             mean=metric.values.text(one.mean),
             interval=metric.values.interval(one.low, one.high),
             items=one.items,

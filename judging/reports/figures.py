@@ -97,18 +97,15 @@ def at_once(run: Run) -> Kept:
 
 def for_page(run: Run) -> Kept | None:
     """Its figures as far as they are known; a worker is woken where they are not, or no longer as they were."""
-    if not is_large(run):
-        kept = at_once(run)
-        if run.rests and not RunOutcome.objects.filter(run=run, revision=kept.revision).exists():
-            _keep_outcome(run, kept)
-        return kept
-    stored = _stored(run)
-    if stored is None or stored.due(run):
+    kept = _stored(run) if is_large(run) else at_once(run)
+    if kept is None or kept.due(run):
         if KeptFigures.objects.filter(run=run, wanted=True).exists():
             workers.wake(work_out_figures)
         else:
             _have_made(run)
-    return stored
+    elif run.rests and not RunOutcome.objects.filter(run=run, revision=kept.revision).exists():
+        _keep_outcome(run, kept)
+    return kept
 
 
 def slices_for_page(run: Run, field: str, kept: Kept) -> slices.Slices:

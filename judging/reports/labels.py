@@ -75,10 +75,14 @@ class ValueFormat:
 
     def signed(self, value: float | None) -> str:
         """A difference; of rates in percentage points."""
+        text = self.difference(value)
+        return f"+{text}" if value is not None and value > 0 else text
+
+    def difference(self, value: float | None) -> str:
+        """One without a direction."""
         if value is None:
             return NONE
-        text = decimal(100 * value, 1) if self.rate else decimal(value, self.places)
-        return f"+{text}" if value > 0 else text
+        return decimal(100 * value, 1) if self.rate else decimal(value, self.places)
 
     def interval(self, low: float | None, high: float | None) -> str:
         if low is None or high is None:

@@ -12,16 +12,17 @@ import msgspec
 from judging.core.charts.inline import mini_interval, trend
 from judging.reports.labels import ValueFormat
 from judging.reports.models import RunOutcome
-from judging.reports.page.tables import ranked
+from judging.reports.page.tables import comparisons_under, ranked, ranked_by_wins, win_rate_title
 from judging.reports.selectors import series_of
 from judging.runs.models import Run
 
 MOST_EARLIER = 200  # outcomes of a project that a trend looks through
 TREND_RUNS = 12
+COMPARED = "comparisons"
 
 
 class CandidateOutcome(msgspec.Struct, frozen=True):
-    """One candidate under one metric."""
+    """One candidate under one metric: its mean, or the share of its comparisons that it wins."""
 
     name: str
     mean: float | None
@@ -32,7 +33,8 @@ class CandidateOutcome(msgspec.Struct, frozen=True):
 
 class MetricOutcome(msgspec.Struct, frozen=True):
     """One metric of a run, its candidates the best first. `version`: of the metric, or of its definition: figures of
-    equal ones may be compared. `alike`: how many others the leader does not differ from significantly."""
+    equal ones may be compared. `kind`: of its values, COMPARED for comparisons. `alike`: how many others the leader
+    does not differ from significantly."""
 
     metric: str
     version: str
@@ -51,7 +53,15 @@ class MetricOutcome(msgspec.Struct, frozen=True):
 
     @property
     def values(self) -> ValueFormat:
-        return ValueFormat.of(self.kind, *self.scale)
+        return ValueFormat(rate=True) if self.compared else ValueFormat.of(self.kind, *self.scale)
+
+    @property
+    def title(self) -> str:
+        return win_rate_title(self.metric) if self.compared else self.metric
+
+    @property
+    def compared(self) -> bool:
+        return self.kind == COMPARED
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +85,9 @@ def metric_outcomes(
     """Of a document's figures; `versions`: by metric its version and the ends of its scale, in the run's order."""
     found = []
     for metric, (version, low, high) in versions.items():
+        if compared := comparisons_under(report, metric):
+            found.append(_of_comparisons(metric, version, compared))
+            continue
         cells = ranked(report, metric)
         kind = next((cell["kind"] for cell in cells.values() if cell["kind"]), "") or ""
         candidates = [
@@ -85,6 +98,24 @@ def metric_outcomes(
             MetricOutcome(metric, version, kind, (low, high), _alike(report, metric, cells), candidates)
         )
     return found
+
+
+def _of_comparisons(metric: str, version: str, compared: Mapping[str, Any]) -> MetricOutcome:
+    """Win rates. They depend on who judged and on whom a candidate met: only then are versions equal."""
+    cells = ranked_by_wins(compared)
+    leader = next(iter(cells), "")
+    met = sha256("\n".join([compared["by"], *sorted(cells)]).encode()).hexdigest()[:16]
+    return MetricOutcome(
+        metric=metric,
+        version=f"{version} {met}",
+        kind=COMPARED,
+        scale=(None, None),
+        alike=sum(cell["rank_low"] == 1 for name, cell in cells.items() if name != leader),
+        candidates=[
+            CandidateOutcome(name, cell["win_rate"], cell["ci_low"], cell["ci_high"], cell["comparisons"])
+            for name, cell in cells.items()
+        ],
+    )
 
 
 def _alike(report: Mapping[str, Any], metric: str, cells: Mapping[str, Any]) -> int:
@@ -136,7 +167,7 @@ def _view(
     number = series.get(leader.name, 1)
     means = earlier_means(run, first, leader.name, known)
     return OutcomeView(
-        metric=first.metric,
+        metric=first.title,
         name=leader.name,
         series=number,
         mean=values.text(leader.mean),
@@ -150,7 +181,7 @@ def _view(
 
 def bar_ends(metric: MetricOutcome) -> tuple[float, float]:
     """What an inline bar runs over: the metric's scale, else what its intervals fill."""
-    low, high = (0.0, 1.0) if metric.kind == "bool" else metric.scale
+    low, high = (0.0, 1.0) if metric.values.rate else metric.scale
     if low is not None and high is not None:
         return low, high
     ends = [end for one in metric.candidates for end in (one.mean, one.low, one.high) if end is not None]

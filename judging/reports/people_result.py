@@ -15,15 +15,19 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
+from judging.core.charts.inline import mini_interval
 from judging.core.people.criteria import BOTH_BAD, STEPS, Criterion
 from judging.people.access import rates_here
 from judging.people.labels import value_label
 from judging.reports.figures import for_page
+from judging.reports.labels import ValueFormat
+from judging.reports.selectors import series_of
 from judging.reports.services import report_document
 from judging.runs.access import get_run
 from judging.runs.models import Run
 
-BAR = 120  # units of width of the drawn bars
+BAR = 120  # units of width of the drawn distributions
+RATE = ValueFormat(rate=True)
 Document = Mapping[str, Any]
 
 
@@ -41,28 +45,25 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class CandidateLine:
-    """A candidate: its mean, or win rate, with its interval, both also as places on a drawn bar; what it got."""
+    """A candidate: its mean, or win rate, with its interval, both also as texts and drawn; what it got."""
 
     name: str
     value: float | None
-    low: float | None
-    high: float | None
+    text: str
+    interval: str
+    bar: str
     items: int
     segments: list[Segment]
-    x: float | None = None
-    x_low: float | None = None
-    x_width: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CriterionResult:
     """One criterion. `lines`: the candidates, best first. `clear`: whether the first is better than the second; None
-    where there is no second. `share`: values are shares of 1. `steps`: how often two candidates got each verdict."""
+    where there is no second. `steps`: how often two candidates got each verdict."""
 
     criterion: Criterion
     lines: list[CandidateLine]
     clear: bool | None
-    share: bool
     steps: list[Segment]
     agreement: Mapping[str, Any] | None
 
@@ -83,12 +84,13 @@ def people_result(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         return HttpResponse(status=204)  # nothing to swap in
     kept = for_page(run)
     if kept is not None:
-        context["results"] = results_of(run, report_document(run, kept.figures))
+        context["series"] = series_of([run.project_id])[run.project_id]
+        context["results"] = results_of(run, report_document(run, kept.figures), context["series"])
     return render(request, "reports/_people_result.html", context)
 
 
-def results_of(run: Run, document: Document) -> list[CriterionResult]:
-    """Criterion by criterion; free texts have no figures."""
+def results_of(run: Run, document: Document, series: Mapping[str, int]) -> list[CriterionResult]:
+    """Criterion by criterion; free texts have no figures. `series`: by candidate the number of its colour."""
     criteria = [
         Criterion.from_json(text)
         for text in run.metrics.order_by("number").values_list("definition", flat=True)
@@ -98,23 +100,23 @@ def results_of(run: Run, document: Document) -> list[CriterionResult]:
     found = []
     for one in criteria:
         if one.compares and one.name in compared:
-            found.append(_compared(one, compared[one.name], agreement.get(one.name)))
+            found.append(_compared(one, compared[one.name], agreement.get(one.name), series))
         elif not one.compares and one.scale != "text":
-            found.append(_rated(one, document, agreement.get(one.name)))
+            found.append(_rated(one, document, agreement.get(one.name), series))
     return found
 
 
-def _rated(criterion: Criterion, document: Document, agreement: Document | None) -> CriterionResult:
+def _rated(
+    criterion: Criterion, document: Document, agreement: Document | None, series: Mapping[str, int]
+) -> CriterionResult:
     cells = {
         name: of[criterion.name] for name, of in document["people_candidates"].items() if criterion.name in of
     }
-    low, high = _ends(criterion)
-    lines = [_line(name, cell, criterion, low, high) for name, cell in cells.items()]
+    lines = [_line(name, cell, criterion, series) for name, cell in cells.items()]
     lines.sort(key=lambda line: -(line.value if line.value is not None else -1e9))
     pair = _pair(document["pairs"], [line.name for line in lines], criterion.name)
     clear = None if pair is None else bool(pair["distinguishable"])
-    share = criterion.scale in ("yes_no", "categories")
-    return CriterionResult(criterion, lines, clear, share, [], agreement)
+    return CriterionResult(criterion, lines, clear, [], agreement)
 
 
 def _ends(criterion: Criterion) -> tuple[float, float]:
@@ -122,28 +124,29 @@ def _ends(criterion: Criterion) -> tuple[float, float]:
     return (min(numbers), max(numbers)) if numbers else (0.0, 1.0)
 
 
-def _line(name: str, cell: Document, criterion: Criterion, low: float, high: float) -> CandidateLine:
-    value, ci_low, ci_high = (cell[key] for key in ("mean", "ci_low", "ci_high"))
+def _line(name: str, cell: Document, criterion: Criterion, series: Mapping[str, int]) -> CandidateLine:
+    ends, values = _ends(criterion), ValueFormat()
+    figures = [cell[key] for key in ("mean", "ci_low", "ci_high")]
     if criterion.scale == "yes_no":
-        value, ci_low, ci_high = (cell.get(key) for key in ("rate", "rate_ci_low", "rate_ci_high"))
+        figures, values = [cell.get(key) for key in ("rate", "rate_ci_low", "rate_ci_high")], RATE
     segments = _segments(_counts(criterion, cell))
-    return CandidateLine(
-        name, value, ci_low, ci_high, cell["items"], segments, **_places(value, ci_low, ci_high, low, high)
-    )
+    return _drawn(name, figures, values, ends, cell["items"], segments, series)
 
 
-def _places(
-    value: float | None, low: float | None, high: float | None, least: float, most: float
-) -> dict[str, Any]:
-    """Where a value and its interval stand on a drawn bar of the scale."""
-    if value is None:
-        return {}
-
-    def place(number: float) -> float:
-        return round(BAR * (min(max(number, least), most) - least) / (most - least), 1)
-
-    begin, end = place(value if low is None else low), place(value if high is None else high)
-    return {"x": place(value), "x_low": begin, "x_width": round(end - begin, 1)}
+def _drawn(
+    name: str,
+    figures: Sequence[float | None],
+    values: ValueFormat,
+    ends: tuple[float, float],
+    items: int,
+    segments: list[Segment],
+    series: Mapping[str, int],
+) -> CandidateLine:
+    """`figures`: its mean or win rate, and the interval's ends."""
+    value, low, high = figures
+    bar = "" if value is None else mini_interval(series.get(name, 1), ends, value, low, high)
+    text, interval = values.text(value), "" if low is None else values.interval(low, high)
+    return CandidateLine(name, value, text, interval, bar, items, segments)
 
 
 def _counts(criterion: Criterion, cell: Document) -> list[tuple[str, int]]:
@@ -175,21 +178,20 @@ def _pair(pairs: Sequence[Document], names: Sequence[str], metric: str | None = 
     return next((one for one in of_metric if len(wanted) == 2 and {one["a"], one["b"]} == wanted), None)
 
 
-def _compared(criterion: Criterion, figures: Document, agreement: Document | None) -> CriterionResult:
-    lines = [
-        CandidateLine(
-            *(name, cell["win_rate"], cell["ci_low"], cell["ci_high"], cell["comparisons"]),
-            _segments([(_("Losses"), cell["losses"]), (_("Ties"), cell["ties"]), (_("Wins"), cell["wins"])]),
-            **_places(cell["win_rate"], cell["ci_low"], cell["ci_high"], 0, 1),
-        )
-        for name, cell in figures["candidates"].items()
-    ]
+def _compared(
+    criterion: Criterion, figures: Document, agreement: Document | None, series: Mapping[str, int]
+) -> CriterionResult:
+    lines = []
+    for name, cell in figures["candidates"].items():
+        counts = [(_("Losses"), cell["losses"]), (_("Ties"), cell["ties"]), (_("Wins"), cell["wins"])]
+        rates = [cell[key] for key in ("win_rate", "ci_low", "ci_high")]
+        lines.append(_drawn(name, rates, RATE, (0, 1), cell["comparisons"], _segments(counts), series))
     lines.sort(key=lambda line: -(line.value if line.value is not None else -1))
     pair = _pair(figures["pairs"], [line.name for line in lines])
     clear = None
     if pair is not None and pair["ci_low"] is not None:
         clear = pair["ci_low"] > 0.5 or pair["ci_high"] < 0.5
-    return CriterionResult(criterion, lines, clear, True, _steps(criterion, figures), agreement)
+    return CriterionResult(criterion, lines, clear, _steps(criterion, figures), agreement)
 
 
 def _steps(criterion: Criterion, figures: Document) -> list[Segment]:

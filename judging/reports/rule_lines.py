@@ -135,7 +135,7 @@ def _row(
     lacking, failed = sum(one.lacking for one in every), sum(one.failed for one in every)
     of_lowest = linked(number(lowest), links.to("", metric, rule=str(line), rule_score="1"))
     means = [
-        linked(decimal(by_candidate[one].mean), links.to(one, metric, rule=str(line), rule_score="lower"))
+        linked(decimal(by_candidate[one].mean, 2), links.to(one, metric, rule=str(line), rule_score="lower"))
         if one in by_candidate and by_candidate[one].scored
         else "–"
         for one in candidates

@@ -116,8 +116,8 @@ def retries_of(run: Run) -> int:
 
 
 def wall_seconds(run: Run) -> float | None:
-    """From the run's start to its end, or to now; None before it has started."""
-    if run.started_at is None:
+    """From the run's start to its end, or to now; None before it has started, and where others judged elsewhere."""
+    if run.started_at is None or run.imported:
         return None
     return max(0.0, ((run.finished_at or timezone.now()) - run.started_at).total_seconds())
 

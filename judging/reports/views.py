@@ -13,6 +13,7 @@ from django.utils.http import content_disposition_header
 from django_htmx.http import HttpResponseClientRefresh
 
 from evalsite.tasks import workers
+from evalsite.templatetags.show import score
 from evalsite.web.paging import paged
 from judging.core.charts.svg import as_file
 from judging.core.statistics.correction import Paired
@@ -21,7 +22,7 @@ from judging.people.access import rates_here
 from judging.reports import files, selectors
 from judging.reports.disagreements import choices, spoken
 from judging.reports.figures import Figures, for_page, item_means, slices_for_page
-from judging.reports.labels import author_name, decimal, signed
+from judging.reports.labels import author_name
 from judging.reports.links import Links
 from judging.reports.page.drawing import agreement_chart
 from judging.reports.page.report_view import PageOptions, fields_of, report_view
@@ -238,9 +239,9 @@ def _items_shown(run: Run, items: list[PairItem], asked: dict[str, str]) -> list
         {
             "line": item.line,
             "question": questions.get(item.line, "")[:QUESTION_CHARACTERS],
-            "a": decimal(item.a),
-            "b": decimal(item.b),
-            "difference": signed(item.difference),
+            "a": score(item.a),
+            "b": score(item.b),
+            "difference": f"+{score(item.difference)}" if item.difference > 0 else score(item.difference),
             "a_url": links.to(a, asked["metric"], line=item.line),
             "b_url": links.to(b, asked["metric"], line=item.line),
         }

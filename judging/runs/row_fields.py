@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-TURNS, LENGTH, LANGUAGE = "turns", "length", "language"
-"""How many messages of the user there are, how long the last of them is, and in what language, as far as its writing
-tells."""
-EVERY_ROW = (TURNS, LENGTH, LANGUAGE)
+TURNS, LENGTH, LANGUAGE, FORMAT = "turns", "length", "language", "format"
+"""How many messages of the user there are, and of the last of them how long it is, in what language, as far as its
+writing tells, and in what format. Of answers a format would be a result, by which they can't be divided fairly."""
+EVERY_ROW = (TURNS, LENGTH, LANGUAGE, FORMAT)
 _LENGTHS = (100, 500, 2000, 10_000)  # characters; the ends of buckets
 
 
@@ -17,9 +17,8 @@ def computed_value(data: Mapping[str, Any], field: str) -> str | None:
     """Of a row as templates see it; None for another field."""
     if field == TURNS:
         return str(sum(message["role"] == "user" for message in data["messages"]))
-    if field == LENGTH:
-        return _bucket(len(data["question"] or ""))
-    return language_of(data["question"] or "") if field == LANGUAGE else None
+    read = {LENGTH: length_of, LANGUAGE: language_of, FORMAT: format_of}.get(field)
+    return read(data["question"] or "") if read else None
 
 
 _WRITINGS = {
@@ -46,7 +45,24 @@ def language_of(text: str) -> str:
     return most if words[most] else OTHER
 
 
-def _bucket(length: int) -> str:
+_FORMATS = {
+    "code": re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE),
+    "table": re.compile(r"^ *\|? *:?-+:? *\|[-:| ]*$", re.MULTILINE),
+    "JSON": re.compile(r'[{\[]\s*"(?:[^"\\\n]|\\.)*"\s*[:,\]]'),
+    "list": re.compile(r"(?:^[ \t]*(?:(?:[-*+•]|\d{1,3}[.)]) |\d{1,3}[、．）]).*\s*){2}", re.MULTILINE),
+}
+"""What tells each format, the first that is met: a list has two entries that follow each other."""
+PLAIN = "plain text"
+
+
+def format_of(text: str) -> str:
+    """What a text holds besides sentences."""
+    return next((name for name, pattern in _FORMATS.items() if pattern.search(text)), PLAIN)
+
+
+def length_of(text: str) -> str:
+    """The bucket of lengths, in characters, that a text is in."""
+    length = len(text)
     below = [end for end in _LENGTHS if end <= length]
     above = [end for end in _LENGTHS if end > length]
     low = below[-1] if below else 0

@@ -15,7 +15,7 @@ from judging.core.charts.radar import FEWEST, Shape, radar_chart
 from judging.core.charts.scatter import Point, ScatterTexts, scatter_chart
 from judging.core.statistics.correction import Paired, value_key
 from judging.core.statistics.frame import Metric
-from judging.reports.labels import author_name, decimal, interval, label_text
+from judging.reports.labels import ValueFormat, author_name, label_text
 from judging.reports.links import Links
 
 MOST_POINTS = 400  # different pairs of values; of more a chart would be a cloud
@@ -27,7 +27,7 @@ def means_chart(chart_id: str, cells: Cells, metric: Metric) -> str:
     if all(cell["mean"] is None for cell in cells.values()):
         return ""
     rate = any(cell["kind"] == "bool" for cell in cells.values())
-    rows = [_row(name, cell) for name, cell in cells.items()]
+    rows = [_row(name, cell, metric) for name, cell in cells.items()]
     texts = IntervalTexts(
         title=_("%(metric)s: mean by candidate") % {"metric": metric.name},
         description="; ".join(f"{row.name}: {row.label}" for row in rows),
@@ -39,9 +39,10 @@ def means_chart(chart_id: str, cells: Cells, metric: Metric) -> str:
     return interval_chart(chart_id, rows, texts, scale=_scale(rows, metric, rate))
 
 
-def _row(name: str, cell: Mapping[str, Any]) -> IntervalRow:
-    shown = interval(cell["ci_low"], cell["ci_high"])
-    label = _("no score") if cell["mean"] is None else f"{decimal(cell['mean'])} {shown}"
+def _row(name: str, cell: Mapping[str, Any], metric: Metric) -> IntervalRow:
+    values = ValueFormat.of(cell["kind"], metric.low, metric.high)
+    shown = values.interval(cell["ci_low"], cell["ci_high"])
+    label = _("no score") if cell["mean"] is None else f"{values.text(cell['mean'])} {shown}"
     bounds = (cell["low_bound"], cell["high_bound"])
     low, high = (None, None) if bounds[0] == bounds[1] else bounds
     return IntervalRow(name, label, cell["mean"], cell["ci_low"], cell["ci_high"], low, high)

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from evalsite.templatetags.show import duration, number, percent
 from judging.core.charts.series import mark
 from judging.reports.labels import ValueFormat, author_name, kappa, share_interval, without_variation
+from judging.reports.page.tables import comparisons_under, ranked_by_wins
 
 NAMES_SHOWN = 3
 
@@ -45,8 +46,8 @@ def result_card(
 ) -> ResultCard:
     """Of one metric; `cells` are its candidates' figures, the best first."""
     pairs = [pair for pair in document["pairs"] if pair["metric"] == metric]
-    compared = next((one for one in document.get("side_by_side", ()) if one["metric"] == metric), None)
-    if compared and all(cell["mean"] is None for cell in cells.values()):
+    compared = comparisons_under(document, metric)
+    if compared:
         lead, standing = compared_sentences(compared, series)
     else:
         lead, standing = lead_sentence(cells, values, series), standing_sentence(cells, pairs)
@@ -57,11 +58,10 @@ def result_card(
 
 def compared_sentences(compared: Mapping[str, Any], series: Mapping[str, int]) -> tuple[SafeString, str]:
     """Who is ahead in comparisons, and who may be as good: what the intervals of the ratings allow."""
-    cells = {name: cell for name, cell in compared["candidates"].items() if cell["win_rate"] is not None}
-    order = sorted(cells, key=lambda name: (-cells[name]["win_rate"], name))
-    if not order:
+    cells = ranked_by_wins(compared)
+    if not cells:
         return format_html("{}", _("No comparisons yet")), ""
-    leader, cell = order[0], cells[order[0]]
+    leader, cell = next(iter(cells.items()))
     name = marked_name(series, leader)
     figure = format_html("<b>{}</b>", percent(cell["win_rate"]))
     interval = format_html('<span class="ci">{}</span>', share_interval(cell["ci_low"], cell["ci_high"]))
@@ -72,7 +72,7 @@ def compared_sentences(compared: Mapping[str, Any], series: Mapping[str, int]) -
         interval=interval,
         by=author_name(compared["by"]),
     )
-    alike = [one for one in order[1:] if cells[one]["rank_low"] == 1]
+    alike = [one for one in cells if one != leader and cells[one]["rank_low"] == 1]
     if cell["rank_low"] is None:
         return lead, ""
     if not alike:

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils.html import format_html
+from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from evalsite.templatetags.show import NONE, number, percent
+from judging.core.charts.inline import mini_interval
 from judging.reports.labels import author_name, share_interval, step_names
 from judging.reports.links import Links, linked
 from judging.reports.page.leaderboard import Series, marked
@@ -92,7 +94,7 @@ def _table(names: Sequence[str], one: Mapping[str, Any], series: Series, links: 
             _range(cells[name]),
             *([rating_points(cells[name]["style_rating"])] if styled else []),
             percent(cells[name]["win_rate"]),
-            share_interval(cells[name]["ci_low"], cells[name]["ci_high"]),
+            _win_interval(cells[name], series.get(name, 1)),
             *(_count(one, names, name, key, links) for key in (*OUTCOMES, "both_bad", "comparisons")),
         ]
         for name in names
@@ -109,6 +111,14 @@ def _table(names: Sequence[str], one: Mapping[str, Any], series: Series, links: 
     ]
     columns = [Column(_("Candidate"), num=False), *map(Column, heads)]
     return Table(_("Comparisons by candidate"), columns, rows)
+
+
+def _win_interval(cell: Mapping[str, Any], series: int) -> str:
+    shown = share_interval(cell["ci_low"], cell["ci_high"])
+    if cell["ci_low"] is None:
+        return shown
+    bar = mini_interval(series, (0, 1), cell["win_rate"], cell["ci_low"], cell["ci_high"])
+    return format_html("{}{}", mark_safe(bar), shown)  # noqa: S308 (escaped there)
 
 
 def _count(one: Mapping[str, Any], names: Sequence[str], name: str, key: str, links: Links) -> str:

@@ -108,7 +108,7 @@ def agreement_table(
             *([author_name(one["judge"])] if several else []),
             linked(number(one["items"]), links.to_agreement(one["judge"], one["value"])),
             percent(one["exact"], 0),
-            kappa(one["kappa_weighted"]),
+            kappa(one["kappa_weighted"]) if one["kappa_weighted"] or one["kappa_low"] else _("n/a"),
             interval(one["kappa_low"], one["kappa_high"], 2),
             kappa((one["human"] or {}).get("kappa_weighted")),
             kappa(one["spearman"]),

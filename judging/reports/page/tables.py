@@ -11,10 +11,10 @@ from django.utils.html import format_html
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
 
-from evalsite.templatetags.show import number, percent
+from evalsite.templatetags.show import NONE, number, percent
 from judging.core.charts.series import mark
 from judging.core.statistics.frame import Metric
-from judging.reports.labels import ValueFormat, decimal, interval, probability, signed, verdict
+from judging.reports.labels import ValueFormat, decimal, probability, share_interval, verdict
 from judging.reports.links import Links, linked
 from judging.reports.verdict_items import ANSWERS
 from judging.runs.filters import meaning_category
@@ -53,27 +53,53 @@ def ranked(document: Mapping[str, Any], metric: str) -> dict[str, Any]:
     )
 
 
+def ranked_by_wins(compared: Mapping[str, Any]) -> dict[str, Any]:
+    """The candidates that somebody compared (an entry of `side_by_side`), the highest win rate first."""
+    cells = {name: cell for name, cell in compared["candidates"].items() if cell["win_rate"] is not None}
+    return dict(sorted(cells.items(), key=lambda one: (-one[1]["win_rate"], one[0])))
+
+
+def comparisons_under(document: Mapping[str, Any], metric: str) -> Mapping[str, Any] | None:
+    """The comparisons that a metric's result is about: the first author's, if nothing under the metric has a mean."""
+    if any(metrics[metric]["mean"] is not None for metrics in document["candidates"].values()):
+        return None
+    return next((one for one in document.get("side_by_side", ()) if one["metric"] == metric), None)
+
+
 def uncertain(cell: Mapping[str, Any]) -> bool:
     """Could what is unscored change the mean?"""
     return cell["kind"] != "category" and bool(cell["unparsed"] or cell["errors"] or cell["not_run"])
 
 
 def metrics_table(document: Mapping[str, Any], metrics: Sequence[Metric], series: Mapping[str, int]) -> Table:
-    """Each candidate's mean and interval under every metric, in the order of the first."""
-    values = {
-        metric.name: ValueFormat.of(_kind(document, metric.name), metric.low, metric.high)
-        for metric in metrics
-    }
+    """Each candidate's mean, or win rate, and interval under every metric, in the order of the first."""
     order = ranked(document, metrics[0].name)
+    heads, cells = zip(*(_under(document, metric) for metric in metrics), strict=True)
     rows = [
         [
             format_html("{}{}", mark_safe(mark(series[name])), name),  # noqa: S308 (paths of ours)
-            *(_mean_cell(document["candidates"][name][metric], one) for metric, one in values.items()),
+            *(one.get(name, NONE) for one in cells),
         ]
         for name in order
     ]
-    columns = [Column(_("Candidate"), num=False), *map(Column, values)]
+    columns = [Column(_("Candidate"), num=False), *map(Column, heads)]
     return Table(_("Mean by metric"), columns, rows)
+
+
+def _under(document: Mapping[str, Any], metric: Metric) -> tuple[str, dict[str, str]]:
+    """A metric's head, and its cell by candidate."""
+    if compared := comparisons_under(document, metric.name):
+        rate = ValueFormat(rate=True)
+        won = ranked_by_wins(compared)
+        cells = {name: _figure(rate, cell["win_rate"], cell) for name, cell in won.items()}
+        return win_rate_title(metric.name), cells
+    values = ValueFormat.of(_kind(document, metric.name), metric.low, metric.high)
+    found = ranked(document, metric.name)
+    return metric.name, {name: _figure(values, cell["mean"], cell) for name, cell in found.items()}
+
+
+def win_rate_title(metric: str) -> str:
+    return _("%(metric)s (win rate)") % {"metric": metric}
 
 
 def with_mark(mark_of: str, name: str) -> str:
@@ -85,9 +111,9 @@ def _kind(document: Mapping[str, Any], metric: str) -> str | None:
     return next((one[metric]["kind"] for one in document["candidates"].values() if one[metric]["kind"]), None)
 
 
-def _mean_cell(cell: Mapping[str, Any], values: ValueFormat) -> str:
+def _figure(values: ValueFormat, value: float | None, cell: Mapping[str, Any]) -> str:
     interval_text = values.interval(cell["ci_low"], cell["ci_high"])
-    return format_html("<b>{}</b> <small>{}</small>", values.text(cell["mean"]), interval_text)
+    return format_html("<b>{}</b> <small>{}</small>", values.text(value), interval_text)
 
 
 def _count(count: int, address: str) -> str:
@@ -145,22 +171,23 @@ def _share(name: str, cell: Mapping[str, Any], metric: str, label: str, links: L
     count = linked(
         number(share["count"]), links.to(name, metric, state="scored", value=meaning_category(label))
     )
-    shown = interval(share["ci_low"], share["ci_high"])
-    return format_html("{} · {} {}", count, decimal(share["share"]), shown)
+    shown = share_interval(share["ci_low"], share["ci_high"])
+    return format_html("{} · {} {}", count, percent(share["share"]), shown)
 
 
-def repeats_table(cells: Cells, metric: str, links: Links) -> Table | None:
+def repeats_table(cells: Cells, metric: str, values: ValueFormat, links: Links) -> Table | None:
     """What only several responses to an item can tell; None where no item has several."""
     rows = []
     for name, cell in cells.items():
         passed, all_passed = cell.get("pass_at_k", {}), cell.get("all_pass_at_k", {})
         for k, best in cell.get("best_at_k", {}).items():
-            figures = (best, cell["worst_at_k"][k], passed.get(k), all_passed.get(k))
+            ends = map(values.text, (best, cell["worst_at_k"][k]))
+            shares = map(percent, (passed.get(k), all_passed.get(k)))
             count = cell["at_k_items"][k]
             address = links.to(name, metric, state="scored")
             if count < cell["items"]:
                 address = links.to_verdicts(ANSWERS, metric, candidate=name, least=k)
-            rows.append([name, k, *map(decimal, figures), _count(count, address)])
+            rows.append([name, k, *ends, *shares, _count(count, address)])
     columns = [
         Column(_("Candidate"), num=False),
         Column("k"),
@@ -201,7 +228,10 @@ def _better_bought(items: float | None, answers: float | None) -> str:
 
 
 def pairs_table(
-    pairs: Sequence[Mapping[str, Any]], links: Links, needed: Sequence[int | None] = ()
+    pairs: Sequence[Mapping[str, Any]],
+    values: ValueFormat,
+    links: Links,
+    needed: Sequence[int | None] = (),
 ) -> Table | None:
     """The differences on shared items; None for a single candidate. `needed`: items that each pair needs to show the
     wanted difference, if one is."""
@@ -210,13 +240,13 @@ def pairs_table(
             f"{pair['a']} − {pair['b']}",
             verdict(pair),
             *([number(needed[place])] if needed else []),
-            linked(signed(pair["difference"]), links.to_pair(pair)),
-            interval(pair["ci_low"], pair["ci_high"]),
+            linked(values.signed(pair["difference"]), links.to_pair(pair)),
+            values.interval(pair["ci_low"], pair["ci_high"]),
             probability(pair["p"]),
             probability(pair["p_holm"]),
             *(_count(pair[name], links.to_pair(pair, name)) for name in ("wins", "ties", "losses")),
             linked(number(pair["items"]), links.to_pair(pair)),
-            decimal(pair["smallest_difference"]),
+            values.difference(pair["smallest_difference"]),
         ]
         for place, pair in enumerate(pairs)
     ]

@@ -178,7 +178,10 @@ def test_with_json_the_sentences_go_to_standard_error(run: Run) -> None:
     [
         (("--require", "beta quality > 7"), "can't be read"),
         (("--require", "gamma quality >= 7"), "no candidate called 'gamma'"),
-        (("--by", "subject"), "No row has a field 'subject'. The fields are: turns, length, language."),
+        (
+            ("--by", "subject"),
+            "No row has a field 'subject'. The fields are: turns, length, language, format.",
+        ),
     ],
 )
 def test_what_the_run_does_not_have_is_refused_with_a_sentence(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from judging.reports.page.report_view import report_view
 from judging.runs.models import Run
 from judging.templatetags.results import series_of
 from tests.conftest import ClientOf, member
+from tests.judging.importing import imported, verdict
 from tests.judging.people.make import make_evaluation
 from tests.judging.reports.cast import a_judged_run, by_name
 from tests.make import a_version
@@ -47,6 +49,42 @@ def figures(**means: float | None) -> dict[str, Any]:
 def test_the_best_candidate_comes_first() -> None:
     (metric,) = metric_outcomes(figures(a=1.0, b=2.0), {"m": ("1", 1, 10)})
     assert [one.name for one in metric.candidates] == ["b", "a"]
+
+
+def compared(**win_rates: float) -> dict[str, Any]:
+    cells = {
+        name: {"win_rate": rate, "ci_low": 0.1, "ci_high": 0.9, "comparisons": 4, "rank_low": 1}
+        for name, rate in win_rates.items()
+    }
+    said = {"metric": "m", "by": "people", "candidates": cells}
+    return figures(**dict.fromkeys(win_rates)) | {"side_by_side": [said]}
+
+
+def test_comparisons_are_led_by_the_highest_win_rate() -> None:
+    (metric,) = metric_outcomes(compared(a=0.25, b=0.75), {"m": ("1", None, None)})
+    assert metric.leader
+    assert (metric.leader.name, metric.values.text(metric.leader.mean), metric.alike) == ("b", "75.0 %", 1)
+
+
+def test_win_rates_against_other_opponents_are_not_comparable() -> None:
+    versions = [
+        metric_outcomes(compared(**names), {"m": ("1", None, None)})[0].version
+        for names in ({"a": 0.5, "b": 0.5}, {"a": 0.6, "b": 0.4}, {"a": 0.5, "c": 0.5})
+    ]
+    assert versions[0] == versions[1] != versions[2]
+
+
+def test_a_list_of_runs_shows_the_win_rate_of_comparisons(
+    client_of: ClientOf, alice: User, project: Project, tmp_path: Path
+) -> None:
+    about = {"other_model": "beta", "metric": "better"}
+    lines = [
+        verdict(line, value=value, **about) for line, value in enumerate(("A>B", "A>B", "A>B", "B>A"), 1)
+    ]
+    known(imported(a_version(project, rows=4), tmp_path, *lines))
+    html = client_of(alice).get("/p/physics/runs/").content.decode()
+    assert "<b>75.0 %</b>" in html
+    assert "better (win rate)" in html
 
 
 def test_a_candidate_keeps_its_colour_in_a_run_over_some_and_in_further_data_sets(project: Project) -> None:

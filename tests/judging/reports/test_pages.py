@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from html import unescape
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,6 +23,7 @@ from judging.runs.models import Judgement, Run
 from judging.templatetags.results import breakable
 from tests.conftest import ClientOf
 from tests.judging import judged
+from tests.judging.importing import imported, verdict
 from tests.judging.reports.cast import a_judged_run, by_name, judge_all
 from tests.make import a_metric, a_run, a_version
 
@@ -91,7 +93,7 @@ def test_the_result_is_told_in_a_sentence(client_of: ClientOf, alice: User, proj
 def test_the_page_shows_every_pair(client_of: ClientOf, alice: User, run: Run) -> None:
     html = page(client_of, alice, run) + page(client_of, alice, run, "?metric=2")
     for pair in report_document(run)["pairs"]:
-        assert interval(pair["ci_low"], pair["ci_high"]) in html
+        assert interval(pair["ci_low"], pair["ci_high"], 2) in html
 
 
 def test_a_difference_to_detect_tells_the_items_that_each_pair_needs(
@@ -298,6 +300,32 @@ def test_the_page_is_there_in_chinese(client_of: ClientOf, alice: User, run: Run
     assert "待测模型" in answer.content.decode()
 
 
+def test_items_of_a_pair_have_no_needless_zeros(client_of: ClientOf, alice: User, project: Project) -> None:
+    run = a_judged_run(a_version(project, rows=2), by_name(alpha=10, beta=7.5))
+    rows = re.findall(
+        r"<tr>.*?</tr>", page(client_of, alice, run, "pair/?metric=quality&a=alpha&b=beta"), re.DOTALL
+    )
+    assert [re.sub(r"<[^>]*>|\s+", " ", row).split()[-3:] for row in rows[1:]] == [["10", "7.5", "+2.5"]] * 2
+
+
+def test_beside_means_comparisons_show_their_win_rate(
+    client_of: ClientOf, alice: User, project: Project, tmp_path: Path
+) -> None:
+    beats = verdict(value="A>B", metric="better", other_model="beta")
+    run = imported(a_version(project), tmp_path, verdict(metric="a score"), beats)
+    html = page(client_of, alice, run, "?metric=all")
+    assert "better (win rate)" in html
+    assert "<b>100 %</b>" in html.replace("100.0", "100")
+
+
+def test_what_others_judged_took_no_time_here(
+    client_of: ClientOf, alice: User, project: Project, tmp_path: Path
+) -> None:
+    run = imported(a_version(project), tmp_path, verdict())
+    assert report_document(run)["cost"]["wall_seconds"] is None
+    assert "Duration" not in page(client_of, alice, run)
+
+
 def with_fields(run: Run, **fields: list[str]) -> Run:
     """The run's rows with custom fields, the values in turn."""
     for row in Row.objects.filter(version=run.version):
@@ -320,7 +348,13 @@ def test_means_stand_by_the_first_telling_field_unasked(client_of: ClientOf, ali
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("subject", "maths"), ("turns", "1"), ("length", "0–99"), ("language", "Latin script")],
+    [
+        ("subject", "maths"),
+        ("turns", "1"),
+        ("length", "0–99"),
+        ("language", "Latin script"),
+        ("format", "plain text"),
+    ],
 )
 def test_every_slice_leads_to_its_judgements(
     client_of: ClientOf, alice: User, run: Run, field: str, value: str

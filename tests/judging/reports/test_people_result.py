@@ -19,7 +19,8 @@ pytestmark = pytest.mark.django_db
 
 
 def results(evaluation: Evaluation) -> list[CriterionResult]:
-    return results_of(evaluation.run, report_document(evaluation.run))
+    series = {"alpha": 1, "beta": 2}
+    return results_of(evaluation.run, report_document(evaluation.run), series)
 
 
 def prefer(evaluation: Evaluation, user: User, *values: str) -> None:
@@ -41,7 +42,8 @@ def test_the_best_candidate_comes_first_and_leads_where_the_difference_is_clear(
     rate_each(evaluation, rita, lambda item: item.number % 3 + (1 if item.number % 2 else 3))
     (result,) = results(evaluation)
     assert ([line.name for line in result.lines], result.clear) == (["beta", "alpha"], True)
-    assert result.lines[0].low is not None
+    assert result.lines[0].interval
+    assert "series-2" in result.lines[0].bar
 
 
 def test_a_lead_that_chance_may_have_made_is_no_clear_one(project: Project, rita: User) -> None:
