@@ -123,7 +123,7 @@ def run_reparse(
         return 0
     part = selection is not None and not selection.whole
     if part and scale_of(definition) != scale_of(definition_now(run_metric)):
-        raise ValidationError(_("Another scale can only be applied to all judgements of the metric."))
+        raise ValidationError(_("A different scale can only be applied to all judgements of the metric."))
     newest = locked.chunks.order_by("-pk").values_list("pk", flat=True).first()
     reading = run_metric.readings.create(
         number=run_metric.readings.count() + 1,

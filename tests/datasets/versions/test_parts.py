@@ -146,7 +146,7 @@ def test_files_that_suggest_one_name_get_data_sets_of_their_own(as_alice: Client
 def test_a_name_for_several_data_sets_is_refused(as_alice: Client) -> None:
     answer = send(as_alice, ("a.csv", CSV), ("b.csv", CSV), name="mine")
     assert answer.status_code == 422
-    assert "A name is for one data set." in answer.text
+    assert "Several data sets can't share a name." in answer.text
 
 
 # Parts of one data set
