@@ -1,6 +1,6 @@
 """docs/images: the running app with its sample projects, as README and guide show it.  python -m tools.pictures
 
-Each picture in English and Chinese; those that a README shows in both themes too.
+Each picture in English and Chinese, and in both themes.
 """
 
 from __future__ import annotations
@@ -92,7 +92,6 @@ PICTURES: dict[str, Callable[[Visit], None]] = {
     "desk": desk,
     "judgement": judgement,
 }
-IN_BOTH_THEMES = {"report"}
 
 
 def main() -> None:
@@ -104,7 +103,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for language in LOCALES:
             for name, prepare in PICTURES.items():
-                for theme in ("light", "dark") if name in IN_BOTH_THEMES else ("light",):
+                for theme in ("light", "dark"):
                     taken = picture(browser, site, language, theme, prepare)
                     file = FOLDER / file_name(name, language, theme)
                     file.write_bytes(few_colours(taken))
