@@ -95,7 +95,7 @@ class UploadForm(forms.Form):
         cleaned["name"] = cleaned.get("name", "").strip()
         if self._each_is_a_data_set(cleaned) and cleaned["name"]:
             raise forms.ValidationError(
-                _("A name is for one data set. Leave it empty, or choose “Parts of one data set”.")
+                _("Several data sets can't share a name. Leave it empty, or choose “Parts of one data set”.")
             )
         if not cleaned["name"] and not self._each_is_a_data_set(cleaned):
             names = [file.name or "" for file in given]
@@ -122,7 +122,7 @@ class FormatForm(forms.Form):
     """Which format a version's file is to be read as."""
 
     chosen_format = forms.ChoiceField(
-        label=_("Read it as"), choices=format_choices(_("what its content says")), required=False
+        label=_("Read as"), choices=format_choices(_("detect from content")), required=False
     )
 
 

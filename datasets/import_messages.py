@@ -52,10 +52,10 @@ LEFT_OUT: dict[str, str | Promise] = {
     ),
     "more_cells_than_columns": gettext_lazy("The record has more cells than the header has columns."),
     "no_answer": gettext_lazy("The answer is empty."),
-    "no_model": gettext_lazy("The record names no model, so its answer belongs to nobody."),
+    "no_model": gettext_lazy("The record doesn't name a model."),
     "no_number": gettext_lazy("The value is not a number."),
     "no_question": gettext_lazy("The record has no question."),
-    "no_value": gettext_lazy("There is no verdict in it."),
+    "no_value": gettext_lazy("It contains no verdict."),
     "not_a_record": gettext_lazy("Not a record of this tool."),
     "not_an_object": gettext_lazy("JSON, but not an object."),
     "one_score_of_several": gettext_lazy("One score for several answers."),
@@ -66,15 +66,15 @@ LEFT_OUT: dict[str, str | Promise] = {
     "score_not_number": gettext_lazy("The score is not a number."),
     "score_without_answer": gettext_lazy("A score without an answer."),
     "too_deep": gettext_lazy("Nested too deeply."),
-    "too_large": gettext_lazy("Larger than a row may be."),
-    "too_many_answers": gettext_lazy("More answers to one question than a row may hold."),
+    "too_large": gettext_lazy("Larger than the row limit."),
+    "too_many_answers": gettext_lazy("More answers to one question than a row can hold."),
     "verdict_without_answer": gettext_lazy("A verdict on an answer that is not in the files."),
     "verdict_without_row": gettext_lazy("A verdict on a question that is not in the files."),
     "yaml_broken": gettext_lazy("Invalid YAML; nothing after it can be read."),
 }
 
 _NOT_USABLE: dict[str, str | Promise] = {
-    "all_left_out": gettext_lazy("Nothing in “%(file)s” became a row. The first reason: %(why)s"),
+    "all_left_out": gettext_lazy("No row of “%(file)s” could be imported. First reason: %(why)s"),
     "archive_broken": gettext_lazy("“%(file)s” is damaged and cannot be unpacked."),
     "columns_not_understood": gettext_lazy(
         "“%(part)s” is not a column mapping. Write question=COLUMN, answer:MODEL=COLUMN and so on, with commas between."
@@ -91,10 +91,10 @@ _NOT_USABLE: dict[str, str | Promise] = {
         "“%(file)s” is a report of promptfoo for reading. Export the results as JSON and upload that: promptfoo export "
         "eval latest -o results.json"
     ),
-    "too_large": gettext_lazy("“%(file)s” is larger than can be read here."),
-    "too_large_unpacked": gettext_lazy("“%(file)s” is larger than can be read here once it is unpacked."),
-    "too_many_columns": gettext_lazy("The table has %(count)s columns, more than can be read."),
-    "unreadable": gettext_lazy("“%(file)s” is damaged or not what it seems to be, and cannot be read."),
+    "too_large": gettext_lazy("“%(file)s” exceeds the size limit."),
+    "too_large_unpacked": gettext_lazy("“%(file)s” exceeds the size limit when unpacked."),
+    "too_many_columns": gettext_lazy("The table has %(count)s columns, more than the limit."),
+    "unreadable": gettext_lazy("“%(file)s” is damaged or in an unexpected format, and can't be read."),
 }
 _LONGEST = 500
 

@@ -200,7 +200,7 @@ KINDS: dict[str, tuple[StrPromise, StrPromise]] = {
 }
 
 UNDECODED: dict[str, StrPromise] = {
-    "gzip_cut": gettext_lazy("The compressed file ends too early; upload the whole file."),
+    "gzip_cut": gettext_lazy("The compressed file is incomplete; upload the whole file."),
     "gzip_damaged": gettext_lazy("The compressed file is damaged; compress it again."),
 }
 

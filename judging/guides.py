@@ -45,10 +45,18 @@ def _html(text: str) -> SafeString:
         html_of(before, wrapped=True),
         format_html_join(
             "",
-            '<figure><img src="{}" alt="{}" loading="lazy" width="1280" height="800"></figure>{}',
-            ((static(f"guide/{file}"), alt, html_of(after, wrapped=True)) for alt, file, after in pictures),
+            '<figure><picture><source media="(prefers-color-scheme: dark)" srcset="{}">'
+            '<img src="{}" alt="{}" loading="lazy" width="1280" height="800"></picture></figure>{}',
+            (
+                (_dark(file), static(f"guide/{file}"), alt, html_of(after, wrapped=True))
+                for alt, file, after in pictures
+            ),
         ),
     )
+
+
+def _dark(file: str) -> str:
+    return static(f"guide/{file.removesuffix('.png')}.dark.png")
 
 
 def _text(file: str) -> str:

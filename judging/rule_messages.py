@@ -209,7 +209,7 @@ ARGUMENTS: dict[str, StrPromise] = {
     "length": gettext_lazy("60, or (20, 60)"),
     "format": gettext_lazy("JSON, XML, XML:root or text"),
     "constant": gettext_lazy("a text to compare with"),
-    "replacement": gettext_lazy("a text in place of the reference (may be left out)"),
+    "replacement": gettext_lazy("a text to use instead of the reference (optional)"),
     "rule": gettext_lazy("the label of a block, such as rule1"),
     "code": gettext_lazy("the label of a block, such as code1"),
 }

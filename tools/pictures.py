@@ -1,6 +1,6 @@
 """docs/images: the running app with its sample projects, as README and guide show it.  python -m tools.pictures
 
-Each picture in English and Chinese; those that a README shows in both themes too.
+Each picture in English and Chinese, and in both themes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
@@ -24,6 +25,8 @@ FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images"
 SIZE = {"width": 1280, "height": 800}
 COLOURS = 128
 LOCALES = {"en": "en-GB", "zh": "zh-CN"}
+Theme = Literal["light", "dark"]
+THEMES: tuple[Theme, ...] = ("light", "dark")
 PATIENCE = 60_000  # milliseconds
 FAULTY = [
     {"messages": [{"role": "user", "content": "2 + 2?"}], "ref_answer": "4"},
@@ -92,7 +95,6 @@ PICTURES: dict[str, Callable[[Visit], None]] = {
     "desk": desk,
     "judgement": judgement,
 }
-IN_BOTH_THEMES = {"report"}
 
 
 def main() -> None:
@@ -104,27 +106,25 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for language in LOCALES:
             for name, prepare in PICTURES.items():
-                for theme in ("light", "dark") if name in IN_BOTH_THEMES else ("light",):
-                    taken = picture(browser, site, language, theme, prepare)
+                for theme, taken in pictures(browser, site, language, prepare).items():
                     file = FOLDER / file_name(name, language, theme)
                     file.write_bytes(few_colours(taken))
                     print(f"{file.name}: {file.stat().st_size:,} bytes")
         browser.close()
 
 
-def file_name(name: str, language: str, theme: str) -> str:
+def file_name(name: str, language: str, theme: Theme) -> str:
     """`report.png`, `report.zh.png`, `report.zh.dark.png`."""
     parts = [name, "" if language == "en" else language, "" if theme == "light" else theme]
     return ".".join([*filter(None, parts), "png"])
 
 
-def picture(
-    browser: Browser, site: str, language: str, theme: str, prepare: Callable[[Visit], None]
-) -> bytes:
+def pictures(
+    browser: Browser, site: str, language: str, prepare: Callable[[Visit], None]
+) -> dict[Theme, bytes]:
     context = browser.new_context(
         locale=LOCALES[language],
         viewport=SIZE,  # type: ignore[arg-type]
-        color_scheme=theme,  # type: ignore[arg-type]
         reduced_motion="reduce",
     )
     context.set_default_timeout(PATIENCE)
@@ -133,7 +133,10 @@ def picture(
     finished(page.locator("main"))
     prepare(Visit(page, site, language))
     page.wait_for_load_state("networkidle")
-    taken = page.screenshot()
+    taken = {}
+    for theme in THEMES:
+        page.emulate_media(color_scheme=theme)
+        taken[theme] = page.screenshot()
     context.close()
     return taken
 

@@ -88,8 +88,8 @@ def standing(version: Version, line: int) -> Standing:
     limits, too_long = (
         uploads.limits_of_kept(),
         _(
-            "This row is too long to be edited in the browser: %(most)s characters are the most. Edit it in the file, "
-            "and upload that as a new version."
+            "This row is too long to edit in the browser (limit: %(most)s characters). Edit the file "
+            "and upload it as a new version."
         )
         % {"most": f"{LONGEST:,}"},
     )
@@ -197,13 +197,13 @@ def _as_row(row: Standing, text: str) -> str:
         raise ValidationError(_("A row cannot be blank."))
     if len(text) > LONGEST:
         raise ValidationError(
-            _("A row that is edited here may have %(most)s characters.") % {"most": f"{LONGEST:,}"}
+            _("Rows edited here can have at most %(most)s characters.") % {"most": f"{LONGEST:,}"}
         )
     if row.table is None:
         text = one_line(as_typed(row.text, text))
         if "\n" in text:
             raise ValidationError(
-                _("This text goes over several lines and is not JSON. Correct it, or put it on one line.")
+                _("This text spans several lines and is not valid JSON. Fix it, or put it on one line.")
             )
         return text
     text = as_typed(row.text, text).rstrip("\r\n")
@@ -214,7 +214,7 @@ def _as_record(row: Standing, text: str) -> str:
     """Several records may stand where a quote that never ended had taken in those that follow."""
     records, before = records_in(text), records_in(row.text)[:1] if row.text else []
     if records[-1].quote is not None and text != row.text:
-        raise ValidationError(_("A quoted field never ends here: it would take in the rows that follow."))
+        raise ValidationError(_("Unclosed quote: the rows that follow would become part of this field."))
     if len(records) > 1 and all(one.quote is None for one in before):
         raise ValidationError(
             _("These are several records. Put a field with a line break into double quotes.")

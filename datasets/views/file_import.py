@@ -131,7 +131,7 @@ def _commit(request: HttpRequest, draft: FileImport, table: Table | None) -> Htt
 def _discard(request: HttpRequest, draft: FileImport) -> HttpResponse:
     version = draft.version
     if file_import.import_discard(draft):
-        messages.info(request, _("The import is discarded."))
+        messages.info(request, _("Import discarded."))
     if version is not None:
         return redirect("datasets:version", draft.project.slug, version.dataset_id, version.number)
     return redirect("datasets:upload", draft.project.slug)

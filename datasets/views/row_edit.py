@@ -121,14 +121,14 @@ def _delete(request: HttpRequest, row: Standing) -> HttpResponse:
     except Overtaken:
         messages.error(request, _nothing_changed(row.line))
     else:
-        text = _("Line %(line)s is left out of the next version. You can discard that here.")
+        text = _("Line %(line)s will be excluded from the next version. You can undo that here.")
         text = text if row.lines else _("The new row was discarded. You can restore it below.")
         messages.success(request, text % {"line": row.line})
     return redirect("datasets:edits", version.dataset.project.slug, version.dataset_id, version.number)
 
 
 def _nothing_changed(line: int) -> str:
-    return _("Somebody edited line %(line)s meanwhile. Nothing was changed.") % {"line": line}
+    return _("Someone else edited line %(line)s in the meantime. Nothing was changed.") % {"line": line}
 
 
 def _save(request: HttpRequest, row: Standing, text: str) -> HttpResponse:
@@ -146,7 +146,7 @@ def _save(request: HttpRequest, row: Standing, text: str) -> HttpResponse:
     if row.line == row_edits.NEW:
         messages.success(request, _("The new row was saved to the draft."))
     elif kept is None or kept.discarded:
-        messages.info(request, _("Line %(line)s is as it stands in the file.") % {"line": row.line})
+        messages.info(request, _("Line %(line)s is unchanged from the file.") % {"line": row.line})
     else:
         messages.success(request, _("The edit of line %(line)s was saved to the draft.") % {"line": row.line})
     following = line_after(version, row.line, valid=False) if "next" in request.POST else None
@@ -282,12 +282,12 @@ def make(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResp
     if seen != row_edits.newest(version):
         messages.warning(
             request,
-            _("The draft changed since you opened this page. Check the edits, then make the version."),
+            _("The draft changed since you opened this page. Check the edits, then create the version."),
         )
         return redirect("datasets:edits", slug, dataset, number)
     made = row_edits.version_edit(version=version, user=access.signed_in(request), until=seen)
     if made is None:
-        messages.error(request, _("There are no edits of this version to make a new one with."))
+        messages.error(request, _("This version has no edits to create a new one from."))
         return redirect("datasets:edits", slug, dataset, number)
     text = _("The edited rows become version %(number)s. Version %(parent)s stays as it is.")
     messages.info(request, text % {"number": made.number, "parent": number})

@@ -118,7 +118,7 @@ def random(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRe
     query = f"?{_query(request)}" if chosen else ""
     if line is None:
         if chosen:
-            messages.info(request, _("No row within the filter was found near the place that was drawn."))
+            messages.info(request, _("No matching row was found near the randomly chosen position."))
         return redirect(reverse("datasets:rows", args=[slug, dataset, number]) + query)
     return redirect(reverse("datasets:row", args=[slug, dataset, number, line]) + query)
 

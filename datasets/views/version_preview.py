@@ -29,6 +29,7 @@ class FirstRow:
     line: RowLine
     reference: str
     answers: list[tuple[str, str]]
+    more: int  # answers of further models
 
 
 def first_rows(version: Version) -> list[FirstRow]:
@@ -48,8 +49,9 @@ def _short(version: Version) -> QuerySet[Row]:
 
 def _first(line: RowLine, row: Row | None, answers: dict[int, list[tuple[str, str]]]) -> FirstRow:
     if row is None:
-        return FirstRow(line, "", [])
-    return FirstRow(line, _reference(row)[:EXCERPT], answers.get(row.pk, []))
+        return FirstRow(line, "", [], 0)
+    found = answers.get(row.pk, [])
+    return FirstRow(line, _reference(row)[:EXCERPT], found[:MODELS], max(len(found) - MODELS, 0))
 
 
 def _reference(row: Row) -> str:
@@ -64,8 +66,7 @@ def _answers(rows: list[Row]) -> dict[int, list[tuple[str, str]]]:
     first = Response.uploaded.filter(row__in=rows, number=1).order_by("candidate__name")
     found: dict[int, list[tuple[str, str]]] = {}
     for row, name, raw in first.values_list("row_id", "candidate__name", "raw"):
-        if len(found.setdefault(row, [])) < MODELS:
-            found[row].append((name, str(response_data(raw)["content"])[:EXCERPT]))
+        found.setdefault(row, []).append((name, str(response_data(raw)["content"])[:EXCERPT]))
     return found
 
 

@@ -65,6 +65,13 @@ def number(value: object) -> str:
 
 
 @register.filter
+def approximate(value: object) -> str:
+    """An estimated count to three digits: 451515 → 452,000."""
+    real = _real(value)
+    return NONE if real is None else number(float(f"{real:.3g}"))
+
+
+@register.filter
 def score(value: object, places: int = 3) -> str:
     """A score to `places` decimals without trailing zeros: 7.500 → 7.5, None → –."""
     real = _real(value)

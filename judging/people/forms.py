@@ -215,7 +215,7 @@ class EvaluationForm(forms.Form):
             judged = min(judged, meant[: MOST_ITEMS + 1].count())
         size.label, size.required = _("Number of answers"), True
         size.help_text = _(
-            "Drawn at random from all %(n)s judged answers, an equal share of each candidate's."
+            "Sampled at random from all %(n)s judged answers, equally across candidates."
         ) % {"n": number(judged)}
         self.initial["sample_size"] = min(judged, _ANSWERS_PROPOSED * about.run_candidates.count())
         strata.label = _("Stratify by the score of")

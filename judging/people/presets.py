@@ -67,12 +67,12 @@ _OFFERS = {
         Offer(
             Scheme.EVERY_PAIR,
             _("All pairs of candidates"),
-            _("Every two candidates are compared on each row."),
+            _("All pairs of candidates are compared on each row."),
         ),
         Offer(
             Scheme.BALANCED,
             _("Some pairs of candidates"),
-            _("A few pairs on each row. Every candidate comes up equally often."),
+            _("A few pairs on each row. Every candidate appears equally often."),
         ),
         Offer(
             Scheme.BASELINE,

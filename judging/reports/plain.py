@@ -36,7 +36,7 @@ def _head(document: Document) -> str:
     if document["provisional"]:
         lines.append("Provisional: the run is under way.")
     left_out = labels.left_out_sentences(document["left_out"])
-    lines += [f"Left out: {sentence}" for sentence in left_out]
+    lines += [f"Excluded: {sentence}" for sentence in left_out]
     if overridden := labels.overridden_sentence(document):
         lines.append(overridden)
     return "\n".join(lines)

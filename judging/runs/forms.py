@@ -249,7 +249,7 @@ class RunForm(BudgetForm):
         min_value=1,
         max_value=100_000_000,
         required=False,
-        help_text=_("Rows drawn at random. Leave empty to use all rows."),
+        help_text=_("Number of random rows. Leave empty to use all rows."),
     )
     seed = forms.IntegerField(
         label=_("Random seed"),

@@ -291,7 +291,7 @@ def extend(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         if services.run_extend(run, wanted):
             messages.success(request, _("The run was extended. Judged rows are kept."))
         else:
-            messages.info(request, _("Nothing to extend: enter more rows than are judged already."))
+            messages.info(request, _("Nothing to extend: enter more rows than have been judged."))
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
     return redirect("runs:detail", slug, pk)

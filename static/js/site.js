@@ -27,6 +27,12 @@ async function copy(button) {
   if (button.dataset.copied) toast(button.dataset.copied);
 }
 
+// On a phone the place where one is may be outside of a row that scrolls.
+for (const here of document.querySelectorAll(":is(.site-nav, .tabs) [aria-current]")) {
+  const row = here.parentElement;
+  row.scrollLeft = here.offsetLeft - row.offsetLeft - (row.clientWidth - here.clientWidth) / 2;
+}
+
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (tooLarge(form)) {

@@ -1,4 +1,4 @@
-"""What the environment may say, and what is said of what it may not."""
+"""Settings from the environment, and errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def test_any_other_address_is_not(host: str) -> None:
     assert not env.read({"HOST": host}).local_mode
 
 
-def test_only_this_machines_names_are_answered_in_local_mode() -> None:
+def test_local_mode_accepts_only_names_of_this_machine() -> None:
     assert "*" not in env.read({}).hosts
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "wanted"),
+    ("name", "value", "expected"),
     [
         ("PORT", "eighty", "from 1 to 65535"),
         ("PORT", "0", "from 1 to 65535"),
-        ("DEBUG", "perhaps", "DEBUG=1 or DEBUG=0"),
+        ("DEBUG", "maybe", "DEBUG=1 or DEBUG=0"),
         ("TIME_ZONE", "Mars/Base", "such as Asia/Shanghai"),
         ("TIME_ZONE", "/etc/passwd", "such as Asia/Shanghai"),
         ("DATA_DIR", __file__, "name a folder"),
@@ -50,18 +50,18 @@ def test_only_this_machines_names_are_answered_in_local_mode() -> None:
         ("TASK_ENGINE", "celery", "needs CELERY_BROKER_URL"),
     ],
 )
-def test_a_wrong_value_is_named_with_what_is_wanted(name: str, value: str, wanted: str) -> None:
-    with pytest.raises(ImproperlyConfigured, match=wanted):
+def test_an_invalid_value_is_reported_with_what_is_expected(name: str, value: str, expected: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=expected):
         env.read({name: value})
 
 
 @pytest.mark.parametrize("url", ["mysql://x@y/z", "sqlite:///x", "nonsense"])
-def test_only_postgresql_is_taken_as_another_database(url: str) -> None:
+def test_postgresql_is_the_only_other_database(url: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="must name a PostgreSQL database"):
         env.database(env.read({"DATABASE_URL": url}))
 
 
-def test_postgresql_is_asked_for_by_its_address() -> None:
+def test_a_url_selects_postgresql() -> None:
     database = env.database(env.read({"DATABASE_URL": "postgres://u:p@db.example:5433/evalsite"}))
     assert (database["HOST"], database["PORT"], database["NAME"]) == ("db.example", 5433, "evalsite")
 
@@ -81,7 +81,7 @@ def test_pages_wait_for_postgresql_for_seconds_only() -> None:
     assert database["OPTIONS"]["options"] == f"-c lock_timeout={env.PAGES_WAIT_SECONDS}s"
 
 
-def test_options_of_the_databases_address_stay() -> None:
+def test_options_in_the_database_url_are_kept() -> None:
     url = "postgres://u:p@db.example/evalsite?sslmode=require&connect_timeout=3&options=-c%20work_mem%3D8MB"
     database = env.database(env.read({"DATABASE_URL": url}))
     env.for_pages(database)

@@ -32,6 +32,11 @@ def test_a_share_never_rounds_to_all_or_none(value: float | None, shown: str) ->
     assert show.percent(value) == shown
 
 
+@pytest.mark.parametrize(("value", "shown"), [(451_515, "452,000"), (31.4, "31.4"), (7, "7"), (None, "–")])
+def test_an_estimate_has_three_digits(value: float | None, shown: str) -> None:
+    assert show.approximate(value) == shown
+
+
 def test_chinese_writes_percentages_without_a_blank() -> None:
     with translation.override("zh-hans"):
         assert [show.percent(one) for one in (0.953, 0.00001)] == ["95.3%", "< 0.1%"]

@@ -1,4 +1,4 @@
-"""Search finds what somebody may open, and nothing else; the named cast at the door."""
+"""Search finds what a user may open, and nothing else."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EVERYTHING = {"Data sets", "Metrics", "Endpoints", "Runs", "Human evaluation"}
 
 @pytest.fixture
 def needles(project: Project, rita: User) -> None:
-    """One thing of every kind with “needle” in its name."""
+    """One object of each kind with “needle” in its name."""
     version = a_version(project)
     Dataset.objects.filter(pk=version.dataset_id).update(name="needle set")
     a_run(version, a_metric("http://127.0.0.1:9/v1"), name="needle run")
@@ -35,7 +35,7 @@ def needles(project: Project, rita: User) -> None:
 
 
 def kinds(client_of: ClientOf, user: User, wanted: str) -> set[str]:
-    """The kinds of what a search finds, pages and actions left out."""
+    """The kinds of objects that a search finds, without pages and actions."""
     found = client_of(user).get("/search/", {"q": wanted, **HERE}).context["groups"]
     return {str(group.label) for group in found} - {"Pages and actions"}
 
@@ -52,7 +52,7 @@ def kinds(client_of: ClientOf, user: User, wanted: str) -> set[str]:
     ],
 )
 @pytest.mark.usefixtures("needles")
-def test_everybody_finds_what_they_may_open(
+def test_users_find_what_they_may_open(
     name: str, expected: set[str], cast: dict[str, User], client_of: ClientOf
 ) -> None:
     assert kinds(client_of, cast[name], "needle") == expected
@@ -80,7 +80,9 @@ def test_every_word_must_be_in_the_name(project: Project, alice: User, client_of
     assert [hit.name for hit in group.hits] == ["strict quality"]
 
 
-def test_what_begins_with_the_words_comes_first(project: Project, alice: User, client_of: ClientOf) -> None:
+def test_names_that_start_with_the_words_come_first(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
     for name in ("quality", "strict quality"):
         Metric.objects.create(project=project, name=name)
     (group,) = client_of(alice).get("/search/", {"q": "quality"}).context["groups"]
@@ -94,14 +96,16 @@ def test_projects_are_found_by_their_members_only(alice: User, olga: User, clien
 
 
 @pytest.mark.parametrize(("name", "there"), [("alice", True), ("bob", False), ("rita", False)])
-def test_actions_are_offered_to_who_may(
+def test_actions_are_offered_to_those_who_may_do_them(
     name: str, there: bool, cast: dict[str, User], client_of: ClientOf
 ) -> None:
     page = client_of(cast[name]).get("/search/", HERE).text
     assert ('href="/p/physics/runs/new/"' in page) == there
 
 
-def test_a_project_of_others_gives_no_actions(charlie: User, project: Project, client_of: ClientOf) -> None:
+def test_a_project_without_access_offers_no_actions(
+    charlie: User, project: Project, client_of: ClientOf
+) -> None:
     assert "/p/physics/" not in client_of(charlie).get("/search/", HERE).text
 
 

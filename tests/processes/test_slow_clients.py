@@ -1,4 +1,4 @@
-"""Clients that send or read slowly, or keep connections open, do not keep anybody else from the site."""
+"""Clients that send or read slowly, or keep connections open, do not slow the site down for others."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ from tests.starting import free_port
 pytestmark = pytest.mark.processes
 EACH = 40
 BODY = "Host: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 100000000\r\n"
-BEGUN = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.jsonl"\r\n\r\n' + b"x" * 100_000
+FILE_START = (
+    b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.jsonl"\r\n\r\n' + b"x" * 100_000
+)
 
 
 @pytest.fixture
 def port(processes: Processes, project: Project) -> Iterator[int]:
-    """Of a site that asks for signing in."""
+    """The port of a site that requires signing in."""
     port = free_port()
     processes.environment |= {"PORT": str(port), "REQUIRE_SIGN_IN": "1"}
     web = processes.start("serve", "--web-only")
@@ -47,13 +49,13 @@ def answers(port: int) -> bool:
 
 def ask(port: int, path: str, **headers: str) -> tuple[int, float]:
     """Status, and seconds until the last byte."""
-    began = time.monotonic()
+    start = time.monotonic()
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", path, headers=headers)
     answer = connection.getresponse()
     answer.read()
     connection.close()
-    return answer.status, time.monotonic() - began
+    return answer.status, time.monotonic() - start
 
 
 def open_all(stack: ExitStack, port: int, sent: bytes, *, receives: int = 0) -> list[socket.socket]:
@@ -85,9 +87,9 @@ def test_240_slow_clients_leave_pages_as_fast_as_ever(port: int, alice: User, pr
             stack, port, b"POST /sign-in/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\nusername="
         )
         open_all(stack, port, b"GET /sign-in/ HTTP/1.1\r\nHost: localhost\r\n\r\n" * 200, receives=4096)
-        uploads = open_all(stack, port, signed_in + BEGUN)
-        anonymous = open_all(stack, port, upload.encode() + b"\r\n" + BEGUN)
-        # As many of the uploads as there are places go on; the others are told to come back.
+        uploads = open_all(stack, port, signed_in + FILE_START)
+        anonymous = open_all(stack, port, upload.encode() + b"\r\n" + FILE_START)
+        # Uploads beyond the limit get 503.
         assert uploads[-1].recv(20).startswith(b"HTTP/1.1 503")
         wait_until(lambda: any(incoming.iterdir()))
         assert len(list(incoming.iterdir())) <= ServerLimits().aside

@@ -50,7 +50,7 @@ def describe(error: BaseException, line_of: Callable[[TracebackType | None], int
     if isinstance(error, OutOfTime):
         return "timeout", str(error), line
     if isinstance(error, MemoryError):
-        return "memory", "more memory than an item may use", line
+        return "memory", "more memory than the limit per item", line
     return "exception", _quoted(error), line
 
 

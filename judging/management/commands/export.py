@@ -43,4 +43,4 @@ class Command(BaseCommand):
             *left_out_sentences(left_out(found)),
             *not_held_sentences(found, meant, options["format"]),
         ]:
-            self.stderr.write(f"Left out: {sentence}")
+            self.stderr.write(f"Excluded: {sentence}")

@@ -412,5 +412,5 @@ def _corrected(
         Column(_("Judge only")),
         Column(_("Corrected")),
     ]
-    columns += [Column(_("95 % interval")), Column(_("Ratings to halve it"))]
+    columns += [Column(_("95 % interval")), Column(_("Ratings to halve the interval"))]
     return Table(_("Corrected by people"), columns, rows) if rows else None

@@ -83,7 +83,7 @@ def metrics_radar(document: Mapping[str, Any], metrics: Sequence[Metric], series
         for name, cells in document["candidates"].items()
     ]
     title = _("Mean by metric, from the low end of each scale to its high end")
-    description = _("The table beside it holds the figures.")
+    description = _("See the table for the figures.")
     return radar_chart("radar", list(axes), shapes, title, description)
 
 

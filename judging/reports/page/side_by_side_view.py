@@ -248,6 +248,6 @@ def _warnings(one: Mapping[str, Any]) -> list[str]:
     if one.get("perfect"):
         names = names_of(one["perfect"])
         found.append(
-            _("%(names)s won or lost every comparison, which no finite rating describes.") % {"names": names}
+            _("%(names)s won or lost every comparison, so no finite rating exists.") % {"names": names}
         )
     return found

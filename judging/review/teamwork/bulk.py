@@ -46,9 +46,9 @@ AFTER = {
     "untag": gettext_lazy("None of them has the tag you enter."),
     "flag": gettext_lazy("All of them are flagged."),
     "unflag": gettext_lazy("None of them is flagged."),
-    "assign": gettext_lazy("All of them are assigned to the reviewer you choose, and to nobody else."),
+    "assign": gettext_lazy("All of them are assigned to the reviewer you choose. This replaces earlier assignments."),
     "unassign": gettext_lazy("None of them is assigned to anyone."),
-    "exclude": gettext_lazy("Reports of this run leave all of them out, and say who excluded them and why."),
+    "exclude": gettext_lazy("Reports of this run exclude all of them, and state who excluded them and why."),
     "include": gettext_lazy("Reports of this run count all of them again."),
 }
 
@@ -140,5 +140,5 @@ def undo_action(request: HttpRequest, slug: str, pk: int, action_pk: int) -> Htt
     if not undo(action=action, by=signed_in(request)):
         messages.info(request, _("This action is still running, or was undone already."))
     elif not action.under_way:
-        messages.success(request, _("Undone. What others changed since stays as it is."))
+        messages.success(request, _("Undone. Later changes by others are kept."))
     return redirect("runs:actions", slug, pk)

@@ -26,10 +26,10 @@ _SCORED = JudgementState.SCORED
 CHANGES: dict[str, str | Promise] = {
     "higher": gettext_lazy("Higher"),
     "lower": gettext_lazy("Lower"),
-    "other": gettext_lazy("Another value"),
+    "other": gettext_lazy("Value changed"),
     "scored": gettext_lazy("Scored now"),
     "unscored": gettext_lazy("No longer scored"),
-    "state": gettext_lazy("Another state"),
+    "state": gettext_lazy("State changed"),
     "same": gettext_lazy("Unchanged"),
 }
 

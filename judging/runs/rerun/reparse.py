@@ -144,7 +144,7 @@ def reading_add(
     """Raises ValidationError where a part of the judgements were to get another scale than the rest."""
     whole = selection is None or selection.whole
     if not whole and scale_of(definition) != scale_of(definition_now(run_metric)):
-        raise ValidationError(_("Another scale can only be applied to all judgements of the metric."))
+        raise ValidationError(_("A different scale can only be applied to all judgements of the metric."))
     return run_metric.readings.create(
         number=run_metric.readings.count() + 1,
         definition=definition.to_json(),

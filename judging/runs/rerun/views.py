@@ -170,7 +170,7 @@ def read_again(request: HttpRequest, slug: str, pk: int, metric: int) -> HttpRes
     chosen = next((one for one in versions if str(one[0].number) == request.POST.get("version")), None)
     definition = chosen[1] if chosen else form.result() if sent is not None and form.is_valid() else None
     if definition and not selection.whole and reparse.scale_of(definition) != reparse.scale_of(now):
-        messages.error(request, _("Another scale can only be applied to all judgements of the metric."))
+        messages.error(request, _("A different scale can only be applied to all judgements of the metric."))
         definition = None
     if definition and "begin" in request.POST:
         return _start_reparse(request, found, definition, selection, chosen[0] if chosen else None)

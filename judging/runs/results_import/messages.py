@@ -74,7 +74,7 @@ FILES: dict[str, str | Promise] = {
     GONE: gettext_lazy("The uploaded file is no longer there. Upload it again."),
     AWAY: gettext_lazy("The file storage is not responding. Try again in a minute."),
     NAME_TAKEN: gettext_lazy("A run with this name already exists. Choose another name."),
-    UNEXPECTED: gettext_lazy("An unexpected error occurred. An administrator finds it in the server's log."),
+    UNEXPECTED: gettext_lazy("An unexpected error occurred. Administrators can find it in the server log."),
 }
 
 

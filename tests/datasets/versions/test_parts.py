@@ -146,7 +146,7 @@ def test_files_that_suggest_one_name_get_data_sets_of_their_own(as_alice: Client
 def test_a_name_for_several_data_sets_is_refused(as_alice: Client) -> None:
     answer = send(as_alice, ("a.csv", CSV), ("b.csv", CSV), name="mine")
     assert answer.status_code == 422
-    assert "A name is for one data set." in answer.text
+    assert "Several data sets can&#x27;t share a name." in answer.text
 
 
 # Parts of one data set
@@ -195,7 +195,7 @@ def test_the_rows_of_all_parts_are_read_as_one_version(join: Join) -> None:
             "The rows of “b.jsonl” have “conversation”, but those of “a.jsonl” have “messages”.",
         ),
         (("b.pdf", b"%PDF-1.7\n"), "“b.pdf”: This file is a PDF"),
-        (("b.gz", gzip.compress(jsonl(question("b")))[:-9]), "“b.gz”: The compressed file ends too early"),
+        (("b.gz", gzip.compress(jsonl(question("b")))[:-9]), "“b.gz”: The compressed file is incomplete"),
     ],
 )
 def test_a_part_that_does_not_fit_is_refused_by_name(

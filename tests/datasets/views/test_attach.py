@@ -59,7 +59,7 @@ def test_what_matches_and_what_does_not_is_shown_before_anything_is_made(
 ) -> None:
     attachment = matched(as_alice, version)
     page = as_alice.get(attach_address(version, f"{attachment.pk}/")).content.decode()
-    assert "Make a new version with 2 answers" in page
+    assert "Create new version with 2 answers" in page
     assert "No valid row has this “id”" in page
     assert "Invalid JSON" in page
     assert "1 valid row of 3 would have no answer" in page

@@ -118,7 +118,7 @@ def test_a_row_can_be_added_and_another_left_out(as_alice: Client, upload: Uploa
     page = as_alice.get(told.headers["Location"]).content.decode()
     assert "left out" in page
     assert (
-        "The next version leaves this row out."
+        "The next version excludes this row."
         in as_alice.get(address(version, "rows/1/edit/")).content.decode()
     )
     made = make(as_alice, version)
@@ -158,7 +158,7 @@ def test_a_row_that_somebody_edited_meanwhile_is_not_left_out(
     version = upload(numbered(2), read=True)
     edit(as_adam, version, 1, json.dumps(question("His")))
     told = as_alice.post(address(version, "rows/1/edit/"), {"state": "", "delete": "1"}, follow=True)
-    assert "Somebody edited line 1 meanwhile" in told.content.decode()
+    assert "Someone else edited line 1 in the meantime" in told.content.decode()
     assert [one.text for one in row_edits.open_edits(version)] == [json.dumps(question("His"))]
 
 
@@ -173,7 +173,7 @@ def test_a_form_sent_back_untouched_edits_nothing(as_alice: Client, upload: Uplo
     version = upload(FILE, read=True)
     where = address(version, "rows/1/edit/")
     result = as_alice.post(where, form_of(as_alice.get(where)), follow=True).content.decode()
-    assert "as it stands in the file" in result
+    assert "unchanged from the file" in result
     assert not RowEdit.objects.exists()
 
 
@@ -244,7 +244,7 @@ def test_who_types_while_a_version_is_made_is_reported(
     make(as_alice, version)
     late = as_adam.post(where, {"state": his["state"], "text": jsonl(question("b")).decode()})
     assert late.status_code == 409
-    assert "Meanwhile version 2 was made" in late.content.decode()
+    assert "In the meantime, version 2 was created" in late.content.decode()
     as_adam.post(where, {"state": form_of(late)["state"], "text": jsonl(question("b")).decode()})
     assert make(as_adam, version).path.read_bytes().endswith(jsonl(question("b")))
 
@@ -269,7 +269,7 @@ def test_an_edit_goes_into_one_version_only(as_alice: Client, upload: Upload) ->
     form = {"seen": str(row_edits.newest(version))}
     as_alice.post(address(version, "edits/make/"), form)
     result = as_alice.post(address(version, "edits/make/"), form, follow=True).content.decode()
-    assert "There are no edits" in result
+    assert "has no edits" in result
     assert Version.objects.count() == 2
 
 
@@ -282,7 +282,7 @@ def test_a_discarded_edit_can_be_taken_back(as_alice: Client, as_adam: Client, u
     page = as_alice.get(listed).content.decode()
     assert "No edited rows" in page
     assert "Restore" in page
-    assert "Somebody edited line 4" in as_adam.post(decide, {"state": "1-"}, follow=True).content.decode()
+    assert "Someone else edited line 4" in as_adam.post(decide, {"state": "1-"}, follow=True).content.decode()
     as_adam.post(decide, {"state": "2-", "restore": "1"})
     assert [one.text for one in row_edits.open_edits(version)] == [jsonl(question("a")).decode().strip()]
 
@@ -299,7 +299,7 @@ def test_an_edit_back_to_what_stands_in_the_file_leaves_the_draft(as_alice: Clie
     ("text", "result"),
     [
         ("  \r\n", "cannot be blank"),
-        ('{"messages": [\r\n{', "several lines and is not JSON"),
+        ('{"messages": [\r\n{', "several lines and is not valid JSON"),
         ('{"a": "\0"}', "NUL"),
         ('"' + "x" * row_edits.LONGEST + '"', "300,000 characters"),
     ],
@@ -354,7 +354,7 @@ def test_a_row_that_is_too_long_for_a_form_says_so(
 ) -> None:
     version = upload(jsonl(question("x" * row_edits.LONGEST), question("y")), read=True)
     result = as_alice.get(address(version, "rows/1/edit/"), follow=True).content.decode()
-    assert "too long to be edited in the browser" in result
+    assert "too long to edit in the browser" in result
 
 
 def test_what_has_no_rows_is_not_edited(as_alice: Client, upload: Upload) -> None:

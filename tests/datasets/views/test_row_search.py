@@ -79,7 +79,7 @@ def test_random_rows_within_a_filter_are_not_always_the_same(version: Version) -
 
 def test_where_nothing_matches_the_page_says_so(version: Version, as_alice: Client) -> None:
     page = as_alice.get(f"{address(version)}random/?q=nowhere", follow=True).content.decode()
-    assert "No row within the filter was found" in page
+    assert "No matching row was found" in page
 
 
 def test_the_look_for_a_random_row_ends(version: Version) -> None:

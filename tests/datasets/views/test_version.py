@@ -437,6 +437,11 @@ def test_findings_stand_above_the_first_rows_where_rows_are_invalid(
     assert (page.index('id="findings"') < page.index('id="first-rows"')) is bad
 
 
+def test_the_first_rows_say_how_many_answers_are_not_shown(as_alice: Client, upload: Upload) -> None:
+    row = question("Which city?", model_outputs=answers(a="1", b="2", c="3", d="4", e="5", f="6"))
+    assert "… and 2 more" in as_alice.get(address(upload(jsonl(row), read=True))).text
+
+
 def test_the_first_rows_show_question_reference_and_answers(as_alice: Client, upload: Upload) -> None:
     row = question(
         "Which city?", ref_answer={"city": "北京"}, model_outputs=answers(lark="Beijing", wren="Paris")

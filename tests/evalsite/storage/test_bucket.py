@@ -21,7 +21,7 @@ from evalsite.storage.errors import StorageUnreachable
 from tests import s3
 
 NAME = "uploads/0f3c"
-LARGE = os.urandom(1 << 20) * 20  # above what is sent in one piece
+LARGE = os.urandom(1 << 20) * 20  # more than one part of a multipart upload
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def made(content: bytes, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("content", [b"", b"small", LARGE], ids=["empty", "small", "in pieces"])
-def test_what_one_machine_keeps_another_reads(
+def test_a_file_stored_by_one_machine_is_read_by_another(
     settings: LazySettings, machines: list[Path], content: bytes
 ) -> None:
     files.put(made(content, machines[0]), NAME)
@@ -58,7 +58,7 @@ def test_what_one_machine_keeps_another_reads(
     assert hashlib.sha256(found.read_bytes()).digest() == hashlib.sha256(content).digest()
 
 
-def test_where_it_was_made_it_is_not_fetched_again(machines: list[Path]) -> None:
+def test_a_file_is_not_downloaded_where_it_was_created(machines: list[Path]) -> None:
     files.put(made(b"abc", machines[0]), NAME)
     storages["kept"].delete(NAME)
     assert files.local(NAME).read_bytes() == b"abc"
@@ -72,39 +72,39 @@ def test_a_file_is_streamed_without_a_copy(settings: LazySettings, machines: lis
     assert list(machines[1].rglob("*")) == []
 
 
-def test_a_deleted_file_is_nowhere(settings: LazySettings, machines: list[Path]) -> None:
+def test_a_deleted_file_is_gone(settings: LazySettings, machines: list[Path]) -> None:
     files.put(made(b"abc", machines[0]), NAME)
     files.delete(NAME, "uploads/never")
     assert not files.exists(NAME)
-    for look in (files.local, files.stream):
+    for read in (files.local, files.stream):
         with pytest.raises(FileNotFoundError):
-            look(NAME)
+            read(NAME)
 
 
-class Enough(Exception):
+class Stopped(Exception):
     pass
 
 
-def enough() -> None:
-    raise Enough
+def stop() -> None:
+    raise Stopped
 
 
-def test_whoever_hears_of_the_sending_may_end_it(machines: list[Path]) -> None:
-    with pytest.raises(Enough):
-        files.put(made(LARGE, machines[0]), NAME, enough)
+def test_the_progress_callback_can_stop_an_upload(machines: list[Path]) -> None:
+    with pytest.raises(Stopped):
+        files.put(made(LARGE, machines[0]), NAME, stop)
     assert s3.names() == []
 
 
-def test_whoever_hears_of_the_fetching_may_end_it(settings: LazySettings, machines: list[Path]) -> None:
+def test_the_progress_callback_can_stop_a_download(settings: LazySettings, machines: list[Path]) -> None:
     files.put(made(LARGE, machines[0]), NAME)
     settings.DATA_DIR = machines[1]
-    with pytest.raises(Enough):
-        files.local(NAME, enough)
-    gc.collect()  # a connection left open is told now, as an error of this test
+    with pytest.raises(Stopped):
+        files.local(NAME, stop)
+    gc.collect()  # a connection left open fails this test, not a later one
     assert [path for path in machines[1].rglob("*") if path.is_file()] == []
 
 
-def test_a_store_that_is_away_is_reported_without_its_keys(
+def test_an_unreachable_store_is_reported_without_its_keys(
     settings: LazySettings, machines: list[Path]
 ) -> None:
     given = {**s3.environment("http://the-user:the-secret@127.0.0.1:9"), "S3_BUCKET": "bucket"}
@@ -114,9 +114,7 @@ def test_a_store_that_is_away_is_reported_without_its_keys(
     assert "the-secret" not in f"{result.value}{settings.CONFIG!r}{files.description()}"
 
 
-def test_a_bucket_that_is_not_there_is_found_at_the_start(
-    settings: LazySettings, machines: list[Path]
-) -> None:
+def test_a_missing_bucket_is_reported_at_the_start(settings: LazySettings, machines: list[Path]) -> None:
     files.check()
     address = f"http://a:b@{settings.CONFIG.s3_endpoint_url.removeprefix('http://')}"
     s3.use(settings, s3.environment(address), machines[0])
@@ -135,7 +133,7 @@ def test_a_backup_says_that_uploads_are_elsewhere(machines: list[Path], tmp_path
 
 
 @pytest.mark.parametrize(
-    ("given", "wanted"),
+    ("given", "expected"),
     [
         ({"FILES": "ftp"}, "folder or s3"),
         ({"FILES": "s3", "S3_BUCKET": "b"}, "S3_ACCESS_KEY and S3_SECRET_KEY"),
@@ -143,7 +141,7 @@ def test_a_backup_says_that_uploads_are_elsewhere(machines: list[Path], tmp_path
         ({"S3_ENDPOINT_URL": "https://me:mine@s3.example"}, "without user and password"),
     ],
 )
-def test_settings_that_cannot_be_right_are_reported(given: dict[str, str], wanted: str) -> None:
-    with pytest.raises(ImproperlyConfigured, match=wanted) as result:
+def test_invalid_settings_are_reported(given: dict[str, str], expected: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=expected) as result:
         env.read(given)
     assert "mine" not in str(result.value)

@@ -1,4 +1,4 @@
-"""Nobody but its owner reads DATA_DIR."""
+"""Only its owner can read DATA_DIR."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def mode(path: Path) -> int:
 
 def test_a_new_folder_and_what_is_made_in_it_are_its_owners_alone(folder: Path, db: None) -> None:
     data_dir.prepare()
-    (folder / "evalsite.sqlite3").touch()  # as SQLite does, which is told no mode
+    (folder / "evalsite.sqlite3").touch()  # as SQLite does, which takes no mode
     found = {path.name: mode(path) for path in [folder, *folder.iterdir(), *(folder / "keys").iterdir()]}
     assert found.pop("evalsite.sqlite3") == found.pop("django") == 0o600
     assert set(found.values()) == {0o700}
 
 
-def test_an_open_folder_is_closed_at_the_next_start(folder: Path, db: None) -> None:
+def test_an_open_folder_becomes_private_at_the_next_start(folder: Path, db: None) -> None:
     (folder / "keys").mkdir(parents=True, mode=0o755)
     for name in ("evalsite.sqlite3", "evalsite.sqlite3-wal", "keys/django"):
         (folder / name).write_text("x")
@@ -43,15 +43,15 @@ def test_an_open_folder_is_closed_at_the_next_start(folder: Path, db: None) -> N
     assert mode(folder / "keys" / "django") == 0o600
 
 
-def test_a_setting_lets_the_group_in_and_nobody_else(folder: Path, db: None, settings: LazySettings) -> None:
+def test_a_setting_gives_access_to_the_group_only(folder: Path, db: None, settings: LazySettings) -> None:
     settings.DATA_FOLDER_MODE, settings.DATA_FILE_MODE = 0o770, 0o660
     data_dir.prepare()
     assert mode(folder) == mode(folder / "uploads") == 0o770
     assert mode(folder / "keys" / "django") == 0o660
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to somebody else")
-def test_a_folder_of_somebody_else_is_left_and_warned_of(
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+def test_a_folder_of_another_user_is_unchanged_and_logged(
     folder: Path, db: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder.mkdir(mode=0o755)
@@ -61,14 +61,14 @@ def test_a_folder_of_somebody_else_is_left_and_warned_of(
     assert f"chmod 700 {folder}" in caplog.text
 
 
-def test_a_folder_for_everybody_is_not_closed(folder: Path, db: None) -> None:
+def test_a_folder_open_to_all_is_unchanged(folder: Path, db: None) -> None:
     folder.mkdir()
     folder.chmod(0o1777)
     data_dir.prepare()
     assert mode(folder) == 0o1777
 
 
-def test_other_things_in_the_folder_are_left_as_they_are(folder: Path, db: None) -> None:
+def test_other_files_in_the_folder_are_unchanged(folder: Path, db: None) -> None:
     (folder / "website").mkdir(parents=True)
     (folder / "website").chmod(0o755)
     (folder / "other.sqlite3").touch(mode=0o644)

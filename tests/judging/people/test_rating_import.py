@@ -1,4 +1,4 @@
-"""A file of ratings in a worker's hands: gone on with by the next one, taken back where it fails or is stopped."""
+"""A file of ratings is imported by a worker, continued by the next one, and undone if it fails or is cancelled."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def waiting(evaluation: Evaluation, alice: User, monkeypatch: pytest.MonkeyPatch
 
 
 class After(threading.Event):
-    """A worker that is told to end at its n-th rest."""
+    """A worker that is asked to stop at its n-th pause."""
 
-    def __init__(self, rests: int) -> None:
+    def __init__(self, pauses: int) -> None:
         super().__init__()
-        self.rests = rests
+        self.pauses = pauses
 
     def wait(self, timeout: float | None = None) -> bool:
-        self.rests -= 1
-        return self.rests <= 0
+        self.pauses -= 1
+        return self.pauses <= 0
 
 
 def state_of(taken: RatingsImport) -> tuple[str, int, int]:
@@ -57,14 +57,14 @@ def state_of(taken: RatingsImport) -> tuple[str, int, int]:
 
 
 def counted(evaluation: Evaluation) -> tuple[object, ...]:
-    """Everything that verdicts count up."""
+    """Every counter that ratings change."""
     run = Run.objects.get(pk=evaluation.run_id)
     items = Item.objects.order_by("number").values_list("given", "free", "dealt").distinct()
     current = Judgement.objects.filter(run=run, current=True).count()
     return run.scored, run.no_score, run.total, set(items), current, Assignment.objects.count()
 
 
-def test_a_worker_takes_a_file_in(evaluation: Evaluation, waiting: RatingsImport) -> None:
+def test_a_worker_imports_a_file(evaluation: Evaluation, waiting: RatingsImport) -> None:
     work(waiting.pk, "somebody")
     assert state_of(waiting) == ("done", LINES, LINES)
     assert counted(evaluation) == (LINES, 0, LINES, {(1, 0, 1)}, LINES, LINES)
@@ -72,7 +72,7 @@ def test_a_worker_takes_a_file_in(evaluation: Evaluation, waiting: RatingsImport
     assert AuditEntry.objects.get(action="ratings.imported").detail == {"ratings": LINES}
 
 
-def test_the_next_worker_goes_on_where_the_last_one_ended(waiting: RatingsImport) -> None:
+def test_the_next_worker_continues_where_the_last_one_stopped(waiting: RatingsImport) -> None:
     work(waiting.pk, "first", stop=After(2))
     assert state_of(waiting) == ("reading", 200, 200)
     work(waiting.pk, "second")
@@ -80,7 +80,7 @@ def test_the_next_worker_goes_on_where_the_last_one_ended(waiting: RatingsImport
     assert waiting.there == 0
 
 
-def test_a_dead_workers_file_is_given_to_another(waiting: RatingsImport) -> None:
+def test_another_worker_takes_over_from_a_dead_one(waiting: RatingsImport) -> None:
     RatingsImport.objects.update(state="reading", owner="elsewhere:1:1")
     work(waiting.pk, "second")
     assert state_of(waiting)[0] == "reading"
@@ -89,7 +89,7 @@ def test_a_dead_workers_file_is_given_to_another(waiting: RatingsImport) -> None
     assert state_of(waiting) == ("done", LINES, LINES)
 
 
-def test_of_a_file_that_fails_in_its_midst_nothing_stays(
+def test_a_file_that_fails_midway_leaves_nothing(
     evaluation: Evaluation, waiting: RatingsImport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = counted(evaluation)
@@ -104,7 +104,7 @@ def test_of_a_file_that_fails_in_its_midst_nothing_stays(
     assert (waiting.problem, counted(evaluation)) == ("unexpected", before)
 
 
-def test_a_file_that_is_stopped_is_taken_back(
+def test_a_cancelled_import_is_undone(
     evaluation: Evaluation, waiting: RatingsImport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = counted(evaluation)
@@ -115,7 +115,7 @@ def test_a_file_that_is_stopped_is_taken_back(
     assert counted(evaluation) == before
 
 
-def test_a_taking_back_that_was_cut_short_is_gone_on_with(waiting: RatingsImport) -> None:
+def test_an_interrupted_undo_continues(waiting: RatingsImport) -> None:
     work(waiting.pk, "first", stop=After(2))
     import_stop(taken=waiting)
     work(waiting.pk, "second", stop=After(1))
@@ -124,13 +124,13 @@ def test_a_taking_back_that_was_cut_short_is_gone_on_with(waiting: RatingsImport
     assert state_of(waiting) == ("undone", 0, 0)
 
 
-def test_a_file_that_is_done_is_stopped_no_more(waiting: RatingsImport) -> None:
+def test_a_finished_import_cannot_be_cancelled(waiting: RatingsImport) -> None:
     work(waiting.pk, "somebody")
     assert not import_stop(taken=waiting)
     assert state_of(waiting) == ("done", LINES, LINES)
 
 
-def test_a_lost_file_is_said_and_a_read_one_is_not_kept(waiting: RatingsImport) -> None:
+def test_a_missing_file_is_reported(waiting: RatingsImport) -> None:
     place = Path(settings.DATA_DIR) / waiting.stored_as
     place.unlink()
     work(waiting.pk, "somebody")
@@ -138,18 +138,18 @@ def test_a_lost_file_is_said_and_a_read_one_is_not_kept(waiting: RatingsImport) 
     assert waiting.problem == "gone"
 
 
-def test_what_was_read_is_not_kept(waiting: RatingsImport) -> None:
+def test_an_imported_file_is_deleted(waiting: RatingsImport) -> None:
     work(waiting.pk, "somebody")
     assert not (Path(settings.DATA_DIR) / waiting.stored_as).exists()
 
 
-def test_taken_in_and_exported_are_the_same_lines(evaluation: Evaluation, waiting: RatingsImport) -> None:
+def test_imported_and_exported_lines_are_the_same(evaluation: Evaluation, waiting: RatingsImport) -> None:
     work(waiting.pk, "somebody")
     found = [(line["item"], line["values"]["quality"]) for line in lines_of(evaluation)]
     assert sorted(found) == [(n, 1 + n % 5) for n in range(1, LINES + 1)]
 
 
-def test_the_page_says_how_far_it_is_and_that_no_worker_runs(
+def test_the_page_shows_the_progress_and_that_no_worker_runs(
     evaluation: Evaluation, waiting: RatingsImport, alice: User, client_of: ClientOf
 ) -> None:
     address = f"/p/physics/evaluations/{evaluation.run_id}/import/{waiting.pk}/"
@@ -160,7 +160,7 @@ def test_the_page_says_how_far_it_is_and_that_no_worker_runs(
     assert "<html" not in page
 
 
-def test_a_page_that_waits_is_loaded_anew_when_it_is_done(
+def test_a_waiting_page_reloads_when_the_import_is_done(
     evaluation: Evaluation, waiting: RatingsImport, alice: User, client_of: ClientOf
 ) -> None:
     work(waiting.pk, "somebody")
@@ -168,7 +168,7 @@ def test_a_page_that_waits_is_loaded_anew_when_it_is_done(
     assert client_of(alice).get(address, headers={"HX-Request": "true"}).headers["HX-Refresh"] == "true"
 
 
-def test_only_organisers_see_and_stop_it(
+def test_only_organisers_see_and_cancel_it(
     evaluation: Evaluation, waiting: RatingsImport, rita: User, charlie: User, client_of: ClientOf
 ) -> None:
     address = f"/p/physics/evaluations/{evaluation.run_id}/import/{waiting.pk}/"
@@ -177,7 +177,7 @@ def test_only_organisers_see_and_stop_it(
     assert state_of(waiting)[0] == "waiting"
 
 
-def test_only_the_first_wrong_lines_are_listed_and_all_are_counted(
+def test_only_the_first_invalid_lines_are_listed_and_all_are_counted(
     evaluation: Evaluation, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rating_import, "LISTED", 3)

@@ -1,4 +1,4 @@
-"""Which judgements come next: the same by every way of looking, each by an index that holds them in order."""
+"""Which judgements come next: every query gives the same order, each from an index in that order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def varied(place: int) -> JudgementResult:
 
 @pytest.fixture
 def run(project: Project, bob: User, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Of 130 judgements, as large runs are looked through: nothing is few, and windows are small."""
+    """130 judgements, searched as a large run is: small windows, and no result counts as few."""
     monkeypatch.setattr(places, "FEW", -1)
     monkeypatch.setattr(places, "WINDOW", 8)
     run = a_judged_run(project, varied, rows=65)
@@ -48,7 +48,7 @@ def run(project: Project, bob: User, monkeypatch: pytest.MonkeyPatch) -> Run:
     last = overridden[3]
     run_rejudge(
         run=run, selection=Selection(Filters(), last.pk), user=None
-    )  # overridden, and to be judged again
+    )  # overridden and queued for re-judging
     return Run.objects.get(pk=run.pk)
 
 
@@ -76,7 +76,7 @@ def run(project: Project, bob: User, monkeypatch: pytest.MonkeyPatch) -> Run:
         {"attempts": "older"},
     ],
 )
-def test_every_way_of_looking_finds_what_is_meant_in_order(
+def test_every_query_finds_the_filtered_judgements_in_order(
     run: Run, sort: str, chosen: dict[str, object]
 ) -> None:
     filters = Filters(sort=sort, **chosen)  # type: ignore[arg-type]
@@ -93,7 +93,7 @@ def _rank(one: Judgement, sort: str) -> tuple[bool, float, int]:
 
 
 @pytest.mark.parametrize("sort", ORDERS)
-def test_one_finds_its_way_back(run: Run, sort: str) -> None:
+def test_the_previous_pages_lead_back(run: Run, sort: str) -> None:
     filters = Filters(sort=sort, state="scored")
     forth = list(_walk(run, filters, back=False))
     assert [*reversed(list(_walk(run, filters, back=True, beside=forth[-1])))] == forth[:-1]
@@ -111,7 +111,7 @@ def _walk(
         yield beside
 
 
-def test_a_look_ends_and_goes_on_where_it_ended(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_stops_and_continues_where_it_stopped(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(places, "MOST_LOOKED_AT", 20)
     first = selectors.page(run, Filters(q="no answer says this"))
     assert (first.lines, first.stopped) == ([], Place(19, 19))
@@ -121,7 +121,7 @@ def test_a_look_ends_and_goes_on_where_it_ended(run: Run, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("sort", ["candidate", "-candidate", "-state"])
-def test_a_look_through_one_candidate_after_the_other_goes_on_where_it_ended(
+def test_a_search_by_candidate_continues_where_it_stopped(
     run: Run, sort: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(places, "MOST_LOOKED_AT", 20)
@@ -132,7 +132,7 @@ def test_a_look_through_one_candidate_after_the_other_goes_on_where_it_ended(
     assert found == [[71]]
 
 
-def test_a_page_that_found_nothing_so_far_offers_to_search_on(
+def test_a_page_without_results_so_far_offers_to_continue(
     run: Run, bob: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(places, "MOST_LOOKED_AT", 20)
@@ -145,7 +145,7 @@ def test_a_page_that_found_nothing_so_far_offers_to_search_on(
 @pytest.mark.parametrize(
     ("end", "label"), [("after", "Continue searching →"), ("before", "← Continue searching")]
 )
-def test_beside_what_was_found_the_way_on_says_that_the_look_goes_on(
+def test_a_page_with_results_offers_to_continue_the_search(
     run: Run, bob: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch, end: str, label: str
 ) -> None:
     monkeypatch.setattr(places, "MOST_LOOKED_AT", 20)
@@ -158,7 +158,7 @@ def test_beside_what_was_found_the_way_on_says_that_the_look_goes_on(
     assert page.count("Continue searching") == 1
 
 
-def test_on_the_way_back_to_the_beginning_the_look_goes_on_forward(
+def test_from_the_start_the_search_continues_forward(
     run: Run, bob: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(places, "MOST_LOOKED_AT", 20)
@@ -166,7 +166,7 @@ def test_on_the_way_back_to_the_beginning_the_look_goes_on_forward(
     assert (context["search_on"], context["looked_through"], context["previous_url"]) == ("next", 20, "")
 
 
-def test_counts_beyond_some_thousand_are_told_as_at_least(
+def test_counts_beyond_the_limit_are_shown_as_at_least(
     run: Run, bob: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(counts, "MOST_COUNTED", 20)
@@ -179,7 +179,9 @@ def test_counts_beyond_some_thousand_are_told_as_at_least(
     assert counts_by_state(run, Filters()) == {"scored": 113, "error": 17}
 
 
-def test_what_must_be_read_is_not_counted_in_a_large_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_filters_without_an_index_are_not_counted_in_a_large_run(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert counts_by_state(run, Filters(q="says")) is not None
     monkeypatch.setattr(counts, "MOST_COUNTED", 20)
     assert counts_by_state(run, Filters(q="says")) is None
@@ -213,7 +215,7 @@ def test_what_must_be_read_is_not_counted_in_a_large_run(run: Run, monkeypatch: 
     ],
 )
 @pytest.mark.parametrize("beside", [None, Place(2.5, 40)])
-def test_an_index_holds_what_comes_next_in_order(
+def test_an_index_gives_the_next_judgements_in_order(
     run: Run, filters: Filters, index: str, beside: Place | None
 ) -> None:
     with CaptureQueriesContext(connection) as queries:
@@ -245,7 +247,7 @@ def test_reasons_are_counted_in_their_index_alone(run: Run) -> None:
 
 
 def plan_of(sql: str) -> str:
-    """How the database goes about a query. PostgreSQL would read a small table whole; it is told not to."""
+    """The plan of a query. PostgreSQL would scan a small table; that is switched off."""
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute("EXPLAIN QUERY PLAN " + sql.replace("%", "%%"), [])

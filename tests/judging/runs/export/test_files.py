@@ -211,4 +211,4 @@ def test_the_command_says_which_rows_the_file_does_not_hold(project: Project, tm
     Run.objects.filter(pk=run.pk).update(bad_rows_left_out=3)
     found = io.StringIO()
     call_command("export", run.name, out=tmp_path / "out", stderr=found)
-    assert found.getvalue() == "Left out: 3 invalid rows.\n"
+    assert found.getvalue() == "Excluded: 3 invalid rows.\n"

@@ -127,8 +127,8 @@ def test_what_a_format_cannot_hold_is_said(
     run = imported(version, tmp_path, compared, state, verdict(2, metric="label", value="good"), verdict(2))
     errors = StringIO()
     call_command("export", run.name, format=form, out=tmp_path / "out", stderr=errors)
-    assert [line for line in errors.getvalue().splitlines() if "Left out" in line] == [
-        f"Left out: {one}" for one in result
+    assert [line for line in errors.getvalue().splitlines() if "Excluded" in line] == [
+        f"Excluded: {one}" for one in result
     ]
 
 

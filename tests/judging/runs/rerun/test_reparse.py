@@ -356,7 +356,7 @@ def test_a_part_is_not_read_on_another_scale(run: Run, alice: User, client_of: C
     page = client_of(alice).post(
         f"{address(run)}?candidate=alpha", {**SETTINGS, "max_score": "20", "begin": "1"}
     )
-    assert (page.status_code, "Another scale can only be applied" in page.text) == (422, True)
+    assert (page.status_code, "A different scale can only be applied" in page.text) == (422, True)
     assert run.judgements.count() == 6
 
 

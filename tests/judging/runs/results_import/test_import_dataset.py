@@ -260,7 +260,7 @@ def test_files_of_which_nothing_becomes_a_row_say_why_by_their_name(tmp_path: Pa
     _told, status, said = take(written(tmp_path, "pictures.json", json.dumps([picture])))
     assert (status, said) == (
         1,
-        "Nothing in “pictures.json” became a row. The first reason: The record has no question.",
+        "No row of “pictures.json” could be imported. First reason: The record has no question.",
     )
     empty = written(tmp_path, "empty.json", json.dumps(log()))
     assert take(empty)[1:] == (1, "“empty.json” has no rows.")
