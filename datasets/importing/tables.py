@@ -11,7 +11,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any
 
@@ -22,9 +21,10 @@ from django.utils import timezone
 from datasets.core.findings import Finding
 from datasets.core.line_set import Lines
 from datasets.core.rows import NewRow
+from datasets.importing.leases import LEASE, Leases, WorkStopped
 from datasets.models import Candidate, FindingLines, Version, VersionState
 
-LEASE = timedelta(minutes=10)  # for a reader that hangs; a dead one is noticed by its process
+READING = Leases(Version, VersionState.WAITING, VersionState.READING, begun=("bytes_read", "rows"))
 IDS_AT_ONCE = 10_000
 CLEAR_ROWS = 2000  # deleted in one transaction, so that others can write in between
 
@@ -71,46 +71,24 @@ DELETE FROM datasets_row WHERE id IN (
 """
 
 
-class LeaseLost(Exception):
-    """The version is not ours to write any more: somebody cancelled it, or another worker reads it."""
+def advance(version_id: int, owner: str, **changes: object) -> None:
+    """Note how far the reading has come and renew the lease.
 
-
-def claim(version_id: int, owner: str, now: datetime | None = None) -> bool:
-    """Take a waiting version for reading. False if somebody else has it, or it was read already."""
-    waiting = Version.objects.filter(pk=version_id, state=VersionState.WAITING)
-    lease = (now or timezone.now()) + LEASE
-    return bool(waiting.update(state=VersionState.READING, owner=owner, lease_until=lease))
-
-
-def give_back(version_id: int, owner: str) -> bool:
-    """Let the version wait again for whoever comes next. False if it was no longer ours."""
-    ours = Version.objects.filter(pk=version_id, state=VersionState.READING, owner=owner)
-    return bool(ours.update(state=VersionState.WAITING, owner="", lease_until=None, bytes_read=0, rows=0))
-
-
-def advance(version_id: int, owner: str, *, bytes_read: int, rows: int) -> None:
-    """Note how far the reading has come and renew the lease. Raises LeaseLost, which undoes the transaction."""
-    ours = Version.objects.filter(pk=version_id, state=VersionState.READING, owner=owner, cancel_wanted=False)
-    lease = timezone.now() + LEASE
-    if not ours.update(bytes_read=bytes_read, rows=rows, lease_until=lease):
-        raise LeaseLost
-
-
-def note_file(version_id: int, owner: str, *, size: int, sha256: str) -> None:
-    """Note that the version's file is made. Raises LeaseLost, which undoes the transaction."""
-    ours = Version.objects.filter(pk=version_id, state=VersionState.READING, owner=owner, cancel_wanted=False)
-    if not ours.update(size=size, sha256=sha256, bytes_read=0, lease_until=timezone.now() + LEASE):
-        raise LeaseLost
+    Raises WorkStopped, which undoes the transaction: somebody cancelled it, or another worker reads it.
+    """
+    ours = READING.held(version_id, owner).filter(cancel_wanted=False)
+    if not ours.update(lease_until=timezone.now() + LEASE, **changes):
+        raise WorkStopped
 
 
 def finish(version_id: int, owner: str, state: VersionState, **figures: Any) -> None:
-    """End the reading; `figures` are the version's fields. Raises LeaseLost, which undoes the transaction."""
-    ours = Version.objects.filter(pk=version_id, state=VersionState.READING, owner=owner)
+    """End the reading; `figures` are the version's fields. Raises WorkStopped, which undoes the transaction."""
+    ours = READING.held(version_id, owner)
     if state == VersionState.READY:
         ours = ours.filter(cancel_wanted=False)
     ended = {"owner": "", "lease_until": None, "finished_at": timezone.now()}
     if not ours.update(state=state, **ended, **figures):
-        raise LeaseLost
+        raise WorkStopped
 
 
 def let_commits_wait_for_no_disk() -> None:

@@ -121,7 +121,7 @@ def file_name(name: str, repairs: Sequence[str]) -> str:
 def write_file(version: Version, owner: str, progress: Progress) -> None:
     """Make the version's file from its parent's; `progress` gets the share that is done and may stop it by raising.
 
-    Raises OSError and Unreadable besides, LeaseLost if the version is not `owner`'s any more.
+    Raises OSError and Unreadable besides, WorkStopped if the version is not `owner`'s any more.
     """
     assert version.parent is not None  # only versions with a parent have repairs
     with work_folder(version) as made:
@@ -140,11 +140,11 @@ def work_folder(version: Version) -> Iterator[Path]:
 
 
 def take_file(version: Version, owner: str, made: Path, progress: Progress) -> None:
-    """The file is the version's from now on. Raises LeaseLost if the version is not `owner`'s any more."""
+    """The file is the version's from now on. Raises WorkStopped if the version is not `owner`'s any more."""
     size, sha256 = _kept_for_good(made, lambda share: progress(0.9 + share * 0.1))
     files.send(made, version.stored_as, lambda: progress(1.0))
     with transaction.atomic():
-        tables.note_file(version.pk, owner, size=size, sha256=sha256)
+        tables.advance(version.pk, owner, size=size, sha256=sha256, bytes_read=0)
         files.place(made, version.stored_as)
 
 
