@@ -12,7 +12,7 @@ from itertools import islice
 import msgspec
 
 from datasets.core.decode import Block
-from datasets.core.findings import Finding, finding, not_utf8, too_large, too_many_values
+from datasets.core.findings import Finding, broken_byte, finding, not_utf8, too_large, too_many_values
 from datasets.core.formats import LEGACY_COLUMNS
 from datasets.core.limits import Limits
 from datasets.core.spelling import near_miss
@@ -165,15 +165,6 @@ class _Building:
         crowded = not self.oversized and _has_more_fields(text, self.most)
         fields = [] if self.oversized or crowded else split_fields(text)
         return CsvRecord(self.line, text, fields, quote, self.oversized, crowded, self.broken, self.more)
-
-
-def broken_byte(raw: bytes) -> tuple[int, str] | None:
-    """The column of the first byte that is no UTF-8, and the byte as `0xFF`; None if all are."""
-    try:
-        raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return len(raw[: error.start].decode("utf-8", "replace")) + 1, f"0x{raw[error.start]:02X}"
-    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from datasets.core.decode import (
 from datasets.core.findings import Finding, Param, finding
 from datasets.core.formats import FORMAT_KEYS, Format, FormatKeys
 from datasets.core.pretty_json import NotSpread, Splitter
-from datasets.core.row_decoder import UNDECODED, is_json
+from datasets.core.rows import UNDECODED, is_json
 from datasets.core.spelling import near_miss
 
 Shape = Literal["jsonl", "spread", "csv", "none"]

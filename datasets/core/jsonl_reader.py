@@ -3,15 +3,13 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from datasets.core.csv_reader import broken_byte
 from datasets.core.decode import Block, Unreadable
 from datasets.core.detect import Detection, Detector, Votes, observe
-from datasets.core.findings import Finding, FindingLog, finding, not_utf8, too_large, too_many_values
+from datasets.core.findings import Finding, FindingLog, broken_byte, finding, not_utf8, too_many_values
 from datasets.core.formats import FORMAT_KEYS, format_keys
 from datasets.core.limits import Limits, holds_more_values
 from datasets.core.pretty_json import Broken, PrintedValue, objects_in
-from datasets.core.row_decoder import decoded, explain
-from datasets.core.rows import NewRow, Part, RawRow
+from datasets.core.rows import NewRow, Part, bad_row, cut, decoded, explain, refusal
 from datasets.core.rules import RowFindings, check_row, placed
 from datasets.core.stats import Stats
 
@@ -101,7 +99,7 @@ class JsonlReader:
                     else:
                         continue
                     if self._keep:
-                        kept.append(RawRow(number, valid, line, line).kept)
+                        kept.append(NewRow(number, True, *cut(line)) if valid else bad_row(number, line))
                 yield kept, len(block.text)
                 kept = []
         except Unreadable as trouble:
@@ -139,17 +137,14 @@ class JsonlReader:
     def _other_line(self, number: int, line: bytes, *, oversized: bool) -> bool:
         """A line that is no row, or one with a flaw."""
         state = self._state
-        broken = None if oversized else broken_byte(line)
-        if self._watch and (oversized or broken) and state.detection.encoding != "utf-16":
+        refused = refusal(number, line, state.limits, oversized=oversized)
+        is_text = refused is None or refused.params.get("of") == "values"
+        if self._watch and not is_text and state.detection.encoding != "utf-16":
             raise Surprise  # it may not be UTF-8; a cut row does not say
         self._observe(number, line)
         found, row = RowFindings(), None
-        if oversized:
-            found.put(too_large(number, state.limits))
-        elif holds_more_values(line, state.limits.row_values):
-            found.put(too_many_values(number, state.limits))
-        elif broken:
-            found.put(not_utf8(number, broken))
+        if refused:
+            found.put(refused)
         else:
             found, row = explain(line.decode(), state.format)
         valid = state.count(found.valid)

@@ -17,7 +17,7 @@ from datasets.core.formats import Format, format_called
 from datasets.core.line_set import BLOCK, lines_in
 from datasets.core.lines import bytes_at
 from datasets.core.reader import KEPT_PER_CODE
-from datasets.core.row_decoder import findings_of
+from datasets.core.rows import findings_of
 from datasets.messages import UNKEPT
 from datasets.models import Finding, FindingLines, Row, Version
 from datasets.selectors import encoding_of

@@ -145,11 +145,8 @@ def build(version_id: int, owner: str, stop: threading.Event | None = None) -> b
 
 
 def _failed(version: Version, error: Exception) -> dict[str, Any]:
-    if isinstance(
-        error, StorageUnreachable
-    ):  # tried again by the reconciler; what is built is not built again
+    if isinstance(error, StorageUnreachable):  # tried again by the reconciler
         log.warning("The search index of version %s is built but could not be kept: %s", version.pk, error)
-        _done(version).replace(_part(version))
         return {"state": SearchIndex.State.BUILDING}
     if isinstance(error, Unsupported):
         log.warning("This SQLite has no trigram index; version %s is searched without one.", version.pk)

@@ -23,7 +23,7 @@ from datasets.core.pretty_json import Broken, Passed, PrintedValue, objects_in, 
 from datasets.core.repair.models import merged, renamed, with_roles
 from datasets.core.repair.python_literal import as_json
 from datasets.core.repair.text import CommaStripper, CommentStripper, without_comment
-from datasets.core.row_decoder import UNDECODED, is_json
+from datasets.core.rows import UNDECODED, is_json
 from datasets.core.rules import RowFindings, check_row
 from datasets.core.stats import models_of
 
