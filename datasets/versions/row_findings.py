@@ -9,9 +9,9 @@ from itertools import groupby
 
 import numpy as np
 
-from datasets.core.csv_reader import CsvRecord, CsvTable, broken_byte, records_in
+from datasets.core.csv_reader import CsvRecord, CsvTable, records_in
 from datasets.core.decode import STUB
-from datasets.core.findings import CODES, Param
+from datasets.core.findings import CODES, Param, broken_byte
 from datasets.core.findings import Finding as Found
 from datasets.core.formats import Format, format_called
 from datasets.core.line_set import BLOCK, lines_in
