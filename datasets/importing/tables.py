@@ -116,7 +116,11 @@ class Writer:
         self.written: Counter[tuple[int, int]] = Counter()  # by candidate and number
 
     def sending(self, rows: Sequence[NewRow]) -> Callable[[], None]:
-        """What sends the rows and may be called in another thread. The rows count as written."""
+        """What sends the rows within the transaction that the caller has begun; it may be called in another thread.
+
+        The rows count as written. Nothing checks that what they refer to exists. Until they are sent nobody else may
+        use the connection.
+        """
         version, known = self.version_id, self.candidates
         values: Flat = []
         answers: Flat = []
@@ -125,7 +129,13 @@ class Writer:
             for model, number, text in row.answers:
                 answers += (row_id, known.get(model) or self._new_candidate(model), number, text)
         self.written.update(zip(answers[1::4], answers[2::4], strict=True))
-        return _sending((_ROWS, values), (_RESPONSES, answers))
+        driver = connection.connection  # Django's own cursor rewrites each statement and looks at each row
+        given = ((_ROWS, values), (_RESPONSES, answers))
+        if connection.vendor == "sqlite":
+            statements = [made for target, flat in given for made in _statements(target, flat)]
+            return lambda: _insert(driver, statements)
+        copies = [(_copy_statement(target), _copy_data(target, flat)) for target, flat in given if flat]
+        return lambda: _copy(driver, copies)
 
     def _row_ids(self, count: int) -> Sequence[int]:
         """Ids for so many new rows, so that their responses can be written without reading the rows back."""
@@ -191,29 +201,17 @@ def _taken_ids(count: int) -> range:
     return taken
 
 
-def _sending(*given: tuple[Target, Flat]) -> Callable[[], None]:
-    """What sends the rows within the transaction that the caller has begun; it may be called in another thread.
-
-    Nothing checks that what the rows refer to exists. Until it is done nobody else may use the connection.
-    SQLite: statements of some rows each, as beginning and ending a statement costs as much as a row. The text goes in
-    as bytes and is only called text there: decoded for Python and encoded for SQLite it would be copied twice.
-    PostgreSQL: COPY in its binary format (documentation of COPY, "Binary Format"), where no character needs an escape.
-    """
-    driver = connection.connection  # Django's own cursor rewrites each statement and looks at each row
-    if connection.vendor == "sqlite":
-        statements = [made for target, flat in given for made in _statements(target, flat)]
-        return lambda: _insert(driver, statements)
-    copies = [(_copy_statement(target), _copy_data(target, flat)) for target, flat in given if flat]
-    return lambda: _copy(driver, copies)
-
-
 def _insert(driver: Any, statements: list[tuple[str, Iterator[tuple[Any, ...]]]]) -> None:
     for statement, values in statements:
         driver.executemany(statement, values)
 
 
 def _statements(target: Target, flat: Flat) -> Iterator[tuple[str, Iterator[tuple[Any, ...]]]]:
-    """(statement, values of each of its executions): as many rows at once as go."""
+    """(statement, values of each of its executions): as many rows at once as go.
+
+    Beginning and ending a statement costs as much as a row. The text goes in as bytes and is only called text there:
+    decoded for Python and encoded for SQLite it would be copied twice.
+    """
     start = 0
     one = f"({'?, ' * len(target.kinds)}CAST(? AS TEXT))"
     insert = f"INSERT INTO {target.table} ({', '.join(target.columns)}) VALUES "  # noqa: S608 - names of our own
@@ -241,9 +239,10 @@ def _copy_statement(target: Target) -> str:
 
 
 def _copy_data(target: Target, flat: Flat) -> bytes:
-    """Of each row the number of its fields, then each one's length in bytes and its value.
+    """In COPY's binary format (see its documentation), where no character needs an escape.
 
-    All that comes before the texts is made column by column.
+    Of each row the number of its fields, then each one's length in bytes and its value. All that comes before the
+    texts is made column by column.
     """
     width = len(target.columns)
     texts = flat[width - 1 :: width]
