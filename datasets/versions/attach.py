@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import os
 import threading
 import uuid
 from dataclasses import asdict
@@ -13,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 from django_tasks import task
@@ -112,7 +109,8 @@ def _match(hold: Hold) -> None:
     attachment = Attachment.objects.select_related("version").get(pk=hold.pk)
     with temp_files.work_folder(WORK, hold.pk) as folder:
         work = _work(attachment, folder, hold)
-        found = _as_json(attach(work, partial(_advance, hold))) | _measured(work.target)
+        found = _as_json(attach(work, partial(_advance, hold)))
+        found["merged_size"], found["merged_sha256"] = temp_files.written_out(work.target)
         attempt = f"{attachment.stored_as}.{uuid.uuid4().hex[:8]}"
         made = {work.target: f"{attempt}.merged", work.unmatched: f"{attempt}.unmatched"}
         merged_as, unmatched_as = made.values()
@@ -144,15 +142,6 @@ def _work(attachment: Attachment, folder: Path, hold: Hold) -> AttachWork:
         match_by=next((by for by in MATCH_BY if by == attachment.match_by), ""),
         limits=uploads.limits_of_kept(),
     )
-
-
-def _measured(path: Path) -> dict[str, object]:
-    """Size and SHA-256 of the merged file, which is on the disk afterwards."""
-    path.chmod(settings.DATA_FILE_MODE)
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-        digest = hashlib.file_digest(file, "sha256")
-    return {"merged_size": path.stat().st_size, "merged_sha256": digest.hexdigest()}
 
 
 def _as_json(report: AttachReport) -> dict[str, object]:
