@@ -277,9 +277,8 @@ class Objects:
     def __init__(self, unended_comment: int | None = None) -> None:
         self.splitter = Splitter(unended_comment=unended_comment)
         self._indent: str | None = None  # of the line on which the last object began
-        self._indented: int | None = (
-            None  # where the last object began whose lines stand further in than that
-        )
+        # Where the last object began whose lines stand further in than that.
+        self._indented: int | None = None
         self._ended = False  # some object
         self._nested = False  # whole objects hold lines on which the next one would begin
         self._holds = False  # the open object holds some
