@@ -14,16 +14,15 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from datasets.core.csv_reader import broken_byte
 from datasets.core.decode import Unreadable, Upload, blocks
 from datasets.core.detect import detect
-from datasets.core.findings import CODES, Finding, not_utf8, too_large, too_many_values
+from datasets.core.findings import CODES, Finding
 from datasets.core.formats import LEGACY, Format
 from datasets.core.json_errors import parse
 from datasets.core.json_nodes import Node
-from datasets.core.limits import Limits, holds_more_values
+from datasets.core.limits import Limits
 from datasets.core.reader import read
-from datasets.core.row_decoder import UNDECODED, decoded, findings_of
+from datasets.core.rows import UNDECODED, decoded, findings_of, refusal
 from datasets.core.rules import RowFindings, check_row
 from datasets.core.variables import before_question, has_earlier_answers, messages_of
 
@@ -147,10 +146,11 @@ def given_lines(
         try:
             for block in blocks(upload, seen.encoding, progress):
                 for number, line, row in decoded(block, limits.row_values):
-                    if number in block.oversized:
-                        yield _refused(number, line, too_large(number, limits))
-                    elif row is None and holds_more_values(line, limits.row_values):
-                        yield _refused(number, line, too_many_values(number, limits))
+                    refused = (
+                        None if row else refusal(number, line, limits, oversized=number in block.oversized)
+                    )
+                    if refused:
+                        yield Given(number, line.decode("utf-8", "replace"), findings=(refused,))
                     elif line.strip():
                         yield _given(number, line, row, match_by)
         except Unreadable as stopped:
@@ -196,9 +196,6 @@ def _with_turns(given: Given, messages: list[dict[str, Any]]) -> Given:
 
 def _given(number: int, line: bytes, row: dict[str, Any] | None, match_by: MatchBy) -> Given:
     """`row`: the line's values if it is an object without a flaw."""
-    broken = None if row else broken_byte(line)
-    if broken:
-        return _refused(number, line, not_utf8(number, broken))
     text = line.decode().rstrip("\r")
     given = Given(number, text, findings=() if row and _is_clean(row) else tuple(_explained(number, text)))
     if given.error:
@@ -212,10 +209,6 @@ def _is_clean(row: dict[str, Any]) -> bool:
     found = RowFindings(CODES)
     check_row({**_BEFORE, "model_outputs": row.get("model_outputs", [row])}, "judge_only", found)
     return not found.counts
-
-
-def _refused(number: int, line: bytes, found: Finding) -> Given:
-    return Given(number, line.decode("utf-8", "replace"), findings=(found,))
 
 
 def _outputs(top: _AnswerLine) -> list[_Output]:

@@ -43,6 +43,7 @@ _TABLES = """
 PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-32000;
 CREATE TABLE entry (number INTEGER PRIMARY KEY, line INTEGER, kind TEXT, key INTEGER, model INTEGER, responses TEXT,
                     problem TEXT, asked INTEGER, earlier TEXT, target INTEGER, found INTEGER);
+CREATE TABLE given (line INTEGER PRIMARY KEY, text TEXT, finding TEXT);
 CREATE TABLE base (line INTEGER PRIMARY KEY, valid INTEGER, id INTEGER, prompt INTEGER, asked INTEGER);
 CREATE TABLE has (line INTEGER, model INTEGER, PRIMARY KEY (line, model)) WITHOUT ROWID;
 """
@@ -50,7 +51,12 @@ _ENTRY = (
     "INSERT INTO entry (line, kind, key, model, responses, problem, asked, earlier) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
+_GIVEN = "INSERT INTO given VALUES (?, ?, ?)"
 _NOT_CARRIED = "INSERT INTO entry (line, problem, responses) VALUES (?, 'row_not_carried', ?)"
+_UNMATCHED = """
+SELECT line, problem, finding, model, found, text FROM entry JOIN given USING (line)
+WHERE problem IS NOT NULL AND problem != 'row_not_carried' ORDER BY line, number
+"""
 _KINDS = "SELECT kind FROM entry UNION SELECT 'asked' FROM entry WHERE asked IS NOT NULL"
 # How many rows have the key, and the first of them.
 _FIND = """
@@ -195,21 +201,19 @@ class _Attaching:
         self._count()
         return self.report
 
-    def _given(self, progress: Callable[[int], None] | None) -> Iterator[Given]:
-        work = self.work
-        return given_lines(
+    def _take_answers(self) -> None:
+        work, log = self.work, FindingLog(kept_per_code=100)
+        for given in given_lines(
             work.answers,
             model_name=work.model_name,
             match_by=work.match_by,
             limits=work.limits,
-            progress=progress,
-        )
-
-    def _take_answers(self) -> None:
-        log = FindingLog(kept_per_code=100)
-        for given in self._given(self.steps.at):
+            progress=self.steps.at,
+        ):
             self.report.lines += 1
             log.add_all(given.findings)
+            code = given.error.code if given.error else None
+            self.database.execute(_GIVEN, [given.line, printable(given.text, 1_000_000), code])
             self.database.executemany(_ENTRY, self._entries(given))
         self.report.counts, self.report.findings = dict(log.counts), log.in_order()
 
@@ -319,26 +323,15 @@ class _Attaching:
             file.writelines(msgspec.json.encode(entry) + b"\n" for entry in self._unmatched())
 
     def _unmatched(self) -> Iterator[dict[str, Any]]:
-        waiting = self.database.execute(
-            "SELECT line, problem, model, found FROM entry WHERE problem IS NOT NULL AND problem != 'row_not_carried' "
-            "ORDER BY line, number"
-        )
-        ahead = waiting.fetchone()
-        for given in self._given(None) if ahead else ():
-            while ahead and ahead[0] == given.line:
-                _, problem, model, found = ahead
-                code = given.error.code if given.error else None
-                yield {
-                    "line": given.line,
-                    "reason": problem,
-                    "finding": code,
-                    "model_name": None if model is None else self.names[model],
-                    "rows_found": found,
-                    "text": printable(given.text, 1_000_000),
-                }
-                ahead = waiting.fetchone()
-            if ahead is None:
-                break
+        for line, problem, code, model, found, text in self.database.execute(_UNMATCHED):
+            yield {
+                "line": line,
+                "reason": problem,
+                "finding": code,
+                "model_name": None if model is None else self.names[model],
+                "rows_found": found,
+                "text": text,
+            }
         left = "SELECT line, responses FROM entry WHERE problem = 'row_not_carried' ORDER BY line"
         for line, text in self.database.execute(left):
             yield {"line": line, "reason": "row_not_carried", "text": text}

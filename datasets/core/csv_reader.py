@@ -12,10 +12,12 @@ from itertools import islice
 import msgspec
 
 from datasets.core.decode import Block
-from datasets.core.findings import Finding, finding, not_utf8, too_large, too_many_values
+from datasets.core.findings import ERRORS, Finding, broken_byte, finding, not_utf8, too_large, too_many_values
 from datasets.core.formats import LEGACY_COLUMNS
 from datasets.core.limits import Limits
+from datasets.core.rows import Part, RawRow
 from datasets.core.spelling import near_miss
+from datasets.core.stats import ReadState
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,15 +169,6 @@ class _Building:
         return CsvRecord(self.line, text, fields, quote, self.oversized, crowded, self.broken, self.more)
 
 
-def broken_byte(raw: bytes) -> tuple[int, str] | None:
-    """The column of the first byte that is no UTF-8, and the byte as `0xFF`; None if all are."""
-    try:
-        raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return len(raw[: error.start].decode("utf-8", "replace")) + 1, f"0x{raw[error.start]:02X}"
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class CsvTable:
     """A header. `keys` are the columns as keys of a row, `names` as the file spells them."""
@@ -258,3 +251,51 @@ def text_findings(record: CsvRecord) -> Iterator[Finding]:
         yield not_utf8(record.line, record.broken)
     if record.quote is not None:
         yield finding("csv.quote", line=record.line, column=record.quote or None, more=record.more)
+
+
+def examined(blocks: Iterable[Block], state: ReadState, *, keep: bool) -> Iterator[Part]:
+    """Examines the records of a file; only where it is to `keep` rows are they handed out."""
+    found = records(blocks, state.limits)
+    if header := next(found, None):
+        table = CsvTable.of(header)
+        state.log.add_all(_of_header(header, table, state.limits))
+        for record in found:
+            valid = _examined(record, table, state)
+            if keep:
+                row = _row_of(record, table, valid).kept
+                yield [row], len(row.raw)
+    if not state.rows:
+        state.log.add(finding("file.empty"))
+
+
+def rows(blocks: Iterable[Block], state: ReadState) -> Iterator[RawRow]:
+    """The rows of a file that was examined."""
+    found = records(blocks, state.limits)
+    if header := next(found, None):
+        table = CsvTable.of(header)
+        for record, valid in zip(found, state.valid, strict=False):
+            yield _row_of(record, table, bool(valid))
+
+
+def _row_of(record: CsvRecord, table: CsvTable, valid: bool) -> RawRow:
+    return RawRow(record.line, valid, record.text.encode(), table.json(record) if valid else b"")
+
+
+def _examined(record: CsvRecord, table: CsvTable, state: ReadState) -> bool:
+    refused = refusal(record, state.limits)
+    found = [refused] if refused else table.check(record)
+    valid = state.count(table.usable and ERRORS.isdisjoint(one.code for one in found))
+    if not refused:
+        state.stats.add(record.line, table.row(record), legacy_csv=True)
+    state.note_all(found)
+    return valid
+
+
+def _of_header(header: CsvRecord, table: CsvTable, limits: Limits) -> Iterator[Finding]:
+    """Of one that is not read to its end nothing is said of its names."""
+    if refused := refusal(header, limits):
+        yield refused
+    else:
+        yield from text_findings(header)
+        if header.quote is None:
+            yield from table.findings()

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -22,10 +22,9 @@ from datasets.core.decode import (
 from datasets.core.findings import Finding, Param, finding
 from datasets.core.formats import FORMAT_KEYS, Format, FormatKeys
 from datasets.core.pretty_json import NotSpread, Splitter
-from datasets.core.row_decoder import UNDECODED, is_json
+from datasets.core.rows import UNDECODED, is_json
 from datasets.core.spelling import near_miss
-
-Shape = Literal["jsonl", "spread", "csv", "none"]
+from datasets.core.stats import Detection, Shape
 
 MET_BYTES, MET_CHARACTERS = 200, 80
 """So much of a file's first line is shown where it is of no format."""
@@ -74,24 +73,6 @@ class Votes(Counter[FormatKeys]):
         if conversation > messages:
             return "legacy_jsonl"
         return "judge_only" if 2 * with_outputs >= messages else "infer_and_judge"
-
-
-@dataclass(frozen=True, slots=True)
-class Detection:
-    """What was detected. `why` names the reason and its figures; `findings` are those on the file as a whole.
-
-    Of shape "none" no row can be looked at; `rows` is then how many lines there are. `silent`: what is
-    wrong with single rows does not matter, because the file is of no format.
-    """
-
-    shape: Shape
-    format: Format | None
-    why: str
-    why_params: dict[str, Param]
-    encoding: Encoding | None
-    findings: tuple[Finding, ...]
-    rows: int = 0
-    silent: bool = False
 
 
 @dataclass(slots=True)

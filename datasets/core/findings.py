@@ -137,6 +137,15 @@ def finding(
     return Finding(line, column, shown, code, kind.severity, repair or kind.repair, clean)
 
 
+def broken_byte(raw: bytes) -> tuple[int, str] | None:
+    """The column of the first byte that is no UTF-8, and the byte as `0xFF`; None if all are."""
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return len(raw[: error.start].decode("utf-8", "replace")) + 1, f"0x{raw[error.start]:02X}"
+    return None
+
+
 def not_utf8(line: int, broken: tuple[int, str]) -> Finding:
     """Of a text whose first broken byte is known: its column, and the byte as `0xFF`."""
     column, met = broken

@@ -6,7 +6,7 @@ Slow beside a library's decoder, so only rows with something to report come here
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from datasets.core.json_nodes import BLANK, Node, Steps, scanstring
 
 MAX_DEPTH = 200
+CLOSING = {"{": "}", "[": "]"}
 
 FULL_WIDTH = dict(zip("“”„‟＂「」‘’＇，、：｛｝［］", 10 * '"' + ",,:{}[]", strict=True))
 
@@ -60,7 +61,15 @@ class Flaw:
 
 def parse(text: str) -> Node:
     """The root of one whole JSON text; raises JsonProblem at the first thing that is not JSON."""
-    return _JsonParser(text).whole()
+    start = _blank_end(text, 0)
+    end = _end_of_value(text, start)
+    rest = _blank_end(text, end)
+    if rest == len(text):
+        return Node(text, start, end)
+    after = _blank_end(text, rest + 1)
+    if text[rest] == "," and (after == len(text) or _COMMENT.match(text, after)):
+        raise JsonProblem("trailing_comma", rest, ",", "end")
+    raise _problem(text, rest, "end")
 
 
 def trusted(text: str) -> Node:
@@ -139,131 +148,122 @@ def _blank_end(text: str, position: int) -> int:
     return blank.end() if blank else position
 
 
-class _JsonParser:
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.depth = 0
+class Nesting:
+    """The brackets that are open in a JSON text, and what is expected next."""
 
-    def whole(self) -> Node:
-        node = self.value(self.skip(0), "value")
-        end = self.skip(node.end)
-        if end < len(self.text):
-            raise self.trailing(end)
-        return node
+    def __init__(self) -> None:
+        self.open: list[str] = []
+        self.expects = "value"
 
-    def trailing(self, position: int) -> JsonProblem:
-        after = self.skip(position + 1)
-        if self.text[position] == "," and (after == len(self.text) or _COMMENT.match(self.text, after)):
-            return JsonProblem("trailing_comma", position, ",", "end")
-        return self.problem(position, "end")
+    @property
+    def wanted(self) -> str:
+        """What would have to come next, in the words of a JsonProblem."""
+        if self.expects == "separator":
+            return "comma_or_brace" if self.open[-1] == "{" else "comma_or_bracket"
+        return self.expects.removesuffix("_or_end")
 
-    def skip(self, position: int) -> int:
-        return _blank_end(self.text, position)
+    def opened(self, sign: str) -> None:
+        self.open.append(sign)
+        self.expects = "key_or_end" if sign == "{" else "value_or_end"
 
-    def value(self, position: int, wanted: str) -> Node:
-        first = self.text[position : position + 1]
-        if first == '"':
-            return self.string(position)
-        if first == "{":
-            return self.nested(position, self.object)
-        if first == "[":
-            return self.nested(position, self.array)
-        return self.scalar(position, wanted)
+    def closes(self, sign: str) -> bool:
+        """Whether a bracket ends what was opened last."""
+        fits = bool(self.open) and sign == CLOSING[self.open[-1]]
+        return fits and self.expects in ("separator", "key_or_end", "value_or_end")
 
-    def nested(self, position: int, read: Callable[[int], Node]) -> Node:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise JsonProblem("too_deep", position, str(MAX_DEPTH))
-        node = read(position)
-        self.depth -= 1
-        return node
+    def ended(self) -> None:
+        """A value has ended."""
+        self.expects = "separator" if self.open else "value"
 
-    def string(self, position: int) -> Node:
-        try:
-            end = scanstring(self.text, position + 1, True)[1]
-        except json.JSONDecodeError as error:
-            raise self.bad_string(error, position) from None
-        return Node(self.text, position, end)
 
-    def bad_string(self, error: json.JSONDecodeError, start: int) -> JsonProblem:
+def _end_of_value(text: str, at: int) -> int:
+    """Where the value that begins here ends; raises JsonProblem."""
+    nesting = Nesting()
+    while True:
+        sign = text[at : at + 1]
+        if nesting.closes(sign):
+            nesting.open.pop()
+            nesting.ended()
+            at += 1
+        elif nesting.expects == "separator" and sign == ",":
+            at = _after_comma(text, at, nesting)
+            continue
+        elif nesting.expects == "colon" and sign == ":":
+            nesting.expects = "value"
+            at += 1
+        elif nesting.expects in ("key", "key_or_end") and sign == '"':
+            at, nesting.expects = _end_of_string(text, at), "colon"
+        elif nesting.expects not in ("value", "value_or_end"):
+            raise _problem(text, at, nesting.wanted)
+        elif sign and sign in "{[":
+            if len(nesting.open) == MAX_DEPTH:
+                raise JsonProblem("too_deep", at, str(MAX_DEPTH))
+            nesting.opened(sign)
+            at = _after_run(text, at + 1) if sign == "[" else at + 1
+        else:
+            at = _end_of_string(text, at) if sign == '"' else _end_of_scalar(text, at)
+            nesting.ended()
+        if not nesting.open:
+            return at
+        at = _blank_end(text, at)
+
+
+def _after_comma(text: str, at: int, nesting: Nesting) -> int:
+    following, is_object = _blank_end(text, at + 1), nesting.open[-1] == "{"
+    closing = CLOSING[nesting.open[-1]]
+    if text[following : following + 1] == closing:
+        raise JsonProblem("trailing_comma", at, ",", closing)
+    nesting.expects = "key" if is_object else "value"
+    return following if is_object else _blank_end(text, _after_run(text, following))
+
+
+def _after_run(text: str, at: int) -> int:
+    run = _RUN.match(text, at)
+    return run.end() if run else at
+
+
+def _end_of_string(text: str, start: int) -> int:
+    try:
+        return scanstring(text, start + 1, True)[1]
+    except json.JSONDecodeError as error:
         if error.msg.startswith("Unterminated"):
-            return JsonProblem("unterminated_string", start, '"', '"')
+            raise JsonProblem("unterminated_string", start, '"', '"') from None
         if error.msg.startswith("Invalid control"):
-            return JsonProblem("control_character", error.pos, character_name(self.text[error.pos]))
-        at = self.text.rfind("\\", start, error.pos + 1)
-        return JsonProblem("bad_escape", at, self.text[at : at + 2])
+            raise JsonProblem("control_character", error.pos, character_name(text[error.pos])) from None
+        at = text.rfind("\\", start, error.pos + 1)
+        raise JsonProblem("bad_escape", at, text[at : at + 2]) from None
 
-    def object(self, position: int) -> Node:
-        at = self.skip(position + 1)
-        more = self.text[at : at + 1] != "}"
-        while more:
-            if self.text[at : at + 1] != '"':
-                raise self.problem(at, "key")
-            at = self.skip(self.string(at).end)
-            if self.text[at : at + 1] != ":":
-                raise self.problem(at, "colon")
-            member = self.value(self.skip(at + 1), "value")
-            at, more = self.separator(member.end, "}")
-        return Node(self.text, position, at + 1)
 
-    def array(self, position: int) -> Node:
-        at = self.skip(position + 1)
-        more = self.text[at : at + 1] != "]"
-        while more:
-            run = _RUN.match(self.text, at)
-            at = self.skip(run.end()) if run else at
-            item = self.value(at, "value")
-            at, more = self.separator(item.end, "]")
-        return Node(self.text, position, at + 1)
-
-    def separator(self, position: int, closing: str) -> tuple[int, bool]:
-        """After a member: the place of the next one and True, or of the closing bracket and False."""
-        at = self.skip(position)
-        met = self.text[at : at + 1]
-        if met == closing:
-            return at, False
-        if met != ",":
-            raise self.problem(at, "comma_or_brace" if closing == "}" else "comma_or_bracket")
-        following = self.skip(at + 1)
-        if self.text[following : following + 1] == closing:
-            raise JsonProblem("trailing_comma", at, ",", closing)
-        return following, True
-
-    def scalar(self, position: int, wanted: str) -> Node:
-        word = _WORD.match(self.text, position)
-        token = word.group() if word else ""
-        if token in _LITERALS:
-            return Node(self.text, position, position + len(token))
-        if _CONSTANTS.match(token):
-            raise JsonProblem("constant", position, token)
-        if token and _NUMBER.fullmatch(token):
-            return self.number(position, token)
-        if token and (token[0].isdigit() or token[0] in "+-.") and token.strip("+-."):
-            raise JsonProblem("bad_number", position, token)
-        if wanted == "value" and token in _OTHER_LITERALS:
-            raise JsonProblem("literal", position, token, _OTHER_LITERALS[token])
-        raise self.problem(position, wanted)
-
-    def number(self, position: int, token: str) -> Node:
+def _end_of_scalar(text: str, at: int) -> int:
+    word = _WORD.match(text, at)
+    token = word.group() if word else ""
+    if token in _LITERALS:
+        return at + len(token)
+    if _CONSTANTS.match(token):
+        raise JsonProblem("constant", at, token)
+    if token and _NUMBER.fullmatch(token):
         if math.isinf(float(token)):
-            raise JsonProblem("number_range", position, token)
-        return Node(self.text, position, position + len(token))
+            raise JsonProblem("number_range", at, token)
+        return at + len(token)
+    if token and (token[0].isdigit() or token[0] in "+-.") and token.strip("+-."):
+        raise JsonProblem("bad_number", at, token)
+    if token in _OTHER_LITERALS:
+        raise JsonProblem("literal", at, token, _OTHER_LITERALS[token])
+    raise _problem(text, at, "value")
 
-    def problem(self, position: int, wanted: str) -> JsonProblem:
-        """Names what stands at `position` where `wanted` should."""
-        met = self.text[position : position + 1]
-        if not met:
-            return JsonProblem("end", position, "", wanted)
-        comment = _COMMENT.match(self.text, position)
-        if comment:
-            return JsonProblem("comment", position, comment.group(), wanted)
-        if met == "'":
-            return JsonProblem("single_quote", position, "'", '"')
-        if met in FULL_WIDTH:
-            return JsonProblem(
-                _FULL_WIDTH_REASONS.get(FULL_WIDTH[met], "full_width"), position, met, FULL_WIDTH[met]
-            )
-        return JsonProblem("unexpected", position, word_at(self.text, position), wanted)
+
+def _problem(text: str, at: int, wanted: str) -> JsonProblem:
+    """Names what stands at a place where `wanted` should."""
+    met = text[at : at + 1]
+    if not met:
+        return JsonProblem("end", at, "", wanted)
+    if comment := _COMMENT.match(text, at):
+        return JsonProblem("comment", at, comment.group(), wanted)
+    if met == "'":
+        return JsonProblem("single_quote", at, "'", '"')
+    if meant := FULL_WIDTH.get(met):
+        return JsonProblem(_FULL_WIDTH_REASONS.get(meant, "full_width"), at, met, meant)
+    return JsonProblem("unexpected", at, word_at(text, at), wanted)
 
 
 _FULL_WIDTH_REASONS = {'"': "full_width_quote", ",": "full_width_comma"}

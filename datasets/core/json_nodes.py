@@ -35,15 +35,14 @@ REMEMBERED = 50_000
 class Node:
     """A value with its place: `text[start:end]`; where it ends is looked up when it is needed."""
 
-    __slots__ = ("_end", "_items", "_pairs", "start", "text", "type")
+    __slots__ = ("_end", "_known", "start", "text", "type")
 
     def __init__(self, text: str, start: int, end: int | None = None) -> None:
         self.text = text
         self.start = start
         self._end = end
         self.type: JsonType = _TYPES.get(text[start], "number")
-        self._items: list[Node] | None = None
-        self._pairs: list[tuple[Node, Node]] | None = None
+        self._known: list[tuple[Node, Node]] | None = None
 
     @property
     def end(self) -> int:
@@ -57,38 +56,26 @@ class Node:
 
     def items(self) -> "Iterable[Node]":
         """The items of an array, one after the other; nothing for anything else."""
-        if self.end - self.start > REMEMBERED:
-            return self._read_items()
-        if self._items is None:
-            self._items = list(self._read_items())
-        return self._items
-
-    def _read_items(self) -> "Iterator[Node]":
-        if self.type != "array":
-            return
-        text, at = self.text, _after(BLANK, self.text, self.start + 1)
-        while text[at] != "]":
-            item = Node(text, at)
-            yield item
-            at = _after(_SEPARATOR, text, item.end)
+        return (value for _key, value in self._parts()) if self.type == "array" else ()
 
     def members(self) -> "Iterable[tuple[Node, Node]]":
         """Keys and values of an object, in their order; nothing for anything else."""
-        if self.end - self.start > REMEMBERED:
-            return self._read_members()
-        if self._pairs is None:
-            self._pairs = list(self._read_members())
-        return self._pairs
+        return self._parts() if self.type == "object" else ()
 
-    def _read_members(self) -> "Iterator[tuple[Node, Node]]":
-        if self.type != "object":
-            return
+    def _parts(self) -> "Iterable[tuple[Node, Node]]":
+        if self.end - self.start > REMEMBERED:
+            return self._read_parts()
+        if self._known is None:
+            self._known = list(self._read_parts())
+        return self._known
+
+    def _read_parts(self) -> "Iterator[tuple[Node, Node]]":
+        """Keys and values of an object; of an array each item as its own key."""
         text, at = self.text, _after(BLANK, self.text, self.start + 1)
-        while text[at] != "}":
-            key = _KEY.match(text, at)
-            assert key  # the text is JSON
-            value = Node(text, key.end())
-            yield Node(text, at, key.end(1)), value
+        while text[at] not in "]}":
+            key = _KEY.match(text, at) if self.type == "object" else None
+            value = Node(text, key.end() if key else at)
+            yield (Node(text, at, key.end(1)) if key else value), value
             at = _after(_SEPARATOR, text, value.end)
 
     def member(self, name: str) -> "Node | None":
@@ -101,7 +88,7 @@ class Node:
 
     def first_member(self, name: str) -> "Node":
         """The value under a `name` that is there once; what stands behind it is not read."""
-        return next(value for key, value in self._read_members() if key.value == name)
+        return next(value for key, value in self._read_parts() if key.value == name)
 
     @property
     def value(self) -> Any:

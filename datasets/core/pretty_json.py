@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from datasets.core.decode import Unreadable
 from datasets.core.findings import too_large
-from datasets.core.json_errors import MAX_DEPTH, word_at
+from datasets.core.json_errors import CLOSING, MAX_DEPTH, Nesting, word_at
 from datasets.core.limits import Limits
 
 _TOKEN = re.compile(
@@ -27,7 +27,6 @@ _TOKEN = re.compile(
 )
 _BLANK = re.compile(r"[ \t\r\n]*")
 _MOST_PARTS = 10_000
-_CLOSING = {"{": "}", "[": "]"}
 _CLOSING_SHOWN = 20
 _INDENT = re.compile(r"[ \t]*+(?=\S)")
 _BEGINS = re.compile(r"[ \t]*+(?:[}\],][ \t]*+)*+(?=\{)")
@@ -53,7 +52,7 @@ class NotSpread(ValueError):
         self.line, self.column = line, column
 
 
-class Splitter:
+class Splitter(Nesting):
     """Lines in, whole values out. Elements of an array at the top level come out one by one.
 
     Without `keep` the pieces have no text: nothing is remembered of a value, however long it goes on. From the line
@@ -61,16 +60,15 @@ class Splitter:
     """
 
     def __init__(self, keep: bool = True, unended_comment: int | None = None) -> None:
+        super().__init__()
         self.keep = keep
         self.unended_comment = unended_comment
         self.comment_line = 0
-        self.open: list[str] = []
         self.first_line = 0
         self.arrays = 0
         self.spans_lines = False
         self.in_comment = False
         self._values = 0
-        self._wanted = "value"
         self._parts: list[str] = []
         self._joined: list[str] = []
         self.start = (0, 0)
@@ -85,16 +83,9 @@ class Splitter:
         return made
 
     @property
-    def wanted(self) -> str:
-        """What would have to come next, in the words of a JsonProblem."""
-        if self._wanted == "separator":
-            return "comma_or_brace" if self.open[-1] == "{" else "comma_or_bracket"
-        return self._wanted.removesuffix("_or_end")
-
-    @property
     def closing(self) -> str:
         """The brackets that would end the value that is open; of very many the first."""
-        marks = [_CLOSING[mark] for mark in reversed(self.open[1 if self.open[0] == "[" else 0 :])]
+        marks = [CLOSING[mark] for mark in reversed(self.open[1 if self.open[0] == "[" else 0 :])]
         return "".join(marks[:_CLOSING_SHOWN]) + ("…" if len(marks) > _CLOSING_SHOWN else "")
 
     @property
@@ -148,14 +139,13 @@ class Splitter:
             self._value(kind, text, number, column, pieces)
 
     def _value(self, kind: str, text: str, number: int, column: int, pieces: list[PrintedValue]) -> None:
-        is_key = self._wanted in ("key", "key_or_end")
-        if self._wanted not in ("value", "value_or_end") and not (is_key and kind == "string"):
+        is_key = self.expects in ("key", "key_or_end")
+        if self.expects not in ("value", "value_or_end") and not (is_key and kind == "string"):
             raise NotSpread(number, column)
         at_top = self._level() == 0
         if text == "[" and not self.open:
             self.arrays += 1
-            self.open.append("[")
-            self._wanted = "value_or_end"
+            self.opened(text)
             return
         if at_top:
             self.start = (number, column)
@@ -164,40 +154,32 @@ class Splitter:
         if text in ("{", "["):
             if len(self.open) > MAX_DEPTH:
                 raise NotSpread(number, column)
-            self.open.append(text)
-            self._wanted = "key_or_end" if text == "{" else "value_or_end"
+            self.opened(text)
         elif is_key:
-            self._wanted = "colon"
+            self.expects = "colon"
         else:
             self._done(number, column + len(text) - 1, pieces)
 
     def _mark(self, text: str, number: int, column: int, pieces: list[PrintedValue]) -> None:
-        if text == ":" and self._wanted == "colon":
-            self._wanted = "value"
+        if text == ":" and self.expects == "colon":
+            self.expects = "value"
             self._write(": ")
-        elif text == "," and self._wanted == "separator":
-            self._wanted = "key_or_end" if self.open[-1] == "{" else "value_or_end"
+        elif text == "," and self.expects == "separator":
+            self.expects = "key_or_end" if self.open[-1] == "{" else "value_or_end"
             if self._level():
                 self._write(", ")
         elif text == "," and not self.open and self._values:
             pass  # objects with commas between them, as cut out of an array
-        elif self._closes(text):
+        elif self.closes(text):
             self._close(text, number, column, pieces)
         else:
             raise NotSpread(number, column)
-
-    def _closes(self, text: str) -> bool:
-        return (
-            bool(self.open)
-            and text == _CLOSING[self.open[-1]]
-            and self._wanted in ("separator", "key_or_end", "value_or_end")
-        )
 
     def _close(self, text: str, number: int, column: int, pieces: list[PrintedValue]) -> None:
         inside = self._level() > 0
         self.open.pop()
         if not inside:
-            self._wanted = "value"
+            self.expects = "value"
             return
         if self._parts and self._parts[-1] == ", ":
             self._parts.pop()
@@ -206,7 +188,7 @@ class Splitter:
 
     def _done(self, number: int, end: int, pieces: list[PrintedValue]) -> None:
         """A value has ended; at the top it is a piece."""
-        self._wanted = "separator" if self.open else "value"
+        self.ended()
         if self._level() == 0:
             line, column = self.start
             pieces.append(PrintedValue(line, column, number - line + 1, end, self.begun))
@@ -295,9 +277,8 @@ class Objects:
     def __init__(self, unended_comment: int | None = None) -> None:
         self.splitter = Splitter(unended_comment=unended_comment)
         self._indent: str | None = None  # of the line on which the last object began
-        self._indented: int | None = (
-            None  # where the last object began whose lines stand further in than that
-        )
+        # Where the last object began whose lines stand further in than that.
+        self._indented: int | None = None
         self._ended = False  # some object
         self._nested = False  # whole objects hold lines on which the next one would begin
         self._holds = False  # the open object holds some

@@ -4,20 +4,28 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from datasets.core.csv_reader import CsvRecord, CsvTable, records, refusal, text_findings
+from datasets.core import csv_reader
 from datasets.core.decode import Block, Encoding, Unreadable, Upload, blocks
-from datasets.core.detect import Detection, Detector, confirmed, detect, guess_from_beginning
-from datasets.core.findings import CODES, ERRORS, Finding, Param, finding, printable
-from datasets.core.formats import Format
-from datasets.core.jsonl_reader import JsonlReader, ReadState, Surprise, describe_pretty
-from datasets.core.limits import Limits
+from datasets.core.detect import Detector, Votes, confirmed, detect, guess_from_beginning, observe
+from datasets.core.findings import (
+    CODES,
+    Finding,
+    Param,
+    broken_byte,
+    finding,
+    not_utf8,
+    printable,
+    too_many_values,
+)
+from datasets.core.formats import FORMAT_KEYS, Format, format_keys
+from datasets.core.limits import Limits, holds_more_values
 from datasets.core.line_set import Lines
-from datasets.core.pretty_json import with_unended_comment
-from datasets.core.rows import Part, RawRow
-
-__all__ = ["KEPT_PER_CODE", "Progress", "RawRow", "Summary", "UploadReading", "read"]
+from datasets.core.pretty_json import Broken, PrintedValue, objects_in, with_unended_comment
+from datasets.core.rows import NewRow, Part, RawRow, bad_row, cut, decoded, explain, refusal
+from datasets.core.rules import RowFindings, check_row
+from datasets.core.stats import Detection, ReadState
 
 Progress = Callable[[int, int], None]
 Kept = Iterator[Part]
@@ -51,6 +59,155 @@ class Summary:
     def errors(self) -> bool:
         """Whether anything is an error, so that the version cannot be used as it is."""
         return any(CODES[code].severity == "error" for code in self.counts)
+
+
+class Surprise(Exception):
+    """The upload is not what its beginning promised."""
+
+
+class JsonlReader:
+    """Examines lines. With a `watch` it also takes the votes on the upload's format as it goes.
+
+    Only where it is to `keep` rows are they handed out.
+    """
+
+    def __init__(self, state: ReadState, watch: Detector | None = None, *, keep: bool = False) -> None:
+        self._state = state
+        self._watch = watch
+        self._keep = keep
+        self._votes = Votes()
+        # Reused while it is empty: nearly all rows have no findings, and a new one for each would cost a tenth.
+        self._nothing = RowFindings(state.log.full)
+
+    def through(self, blocks: Iterator[Block]) -> Iterator[Part]:
+        """Takes all blocks and gives each one's rows.
+
+        Raises Unreadable after the rows that could be read; with a watch also Surprise.
+        """
+        stopped: Unreadable | None = None
+        kept: list[NewRow] = []
+        try:
+            for block in blocks:
+                is_blank = block.text.isspace() and not block.oversized
+                for number, line, row in () if is_blank else decoded(block, self._state.limits.row_values):
+                    if row is not None:
+                        valid = self._json_row(number, line, row)
+                    elif line.strip() or number in block.oversized:
+                        valid = self._other_line(number, line, oversized=number in block.oversized)
+                    else:
+                        continue
+                    if self._keep:
+                        kept.append(NewRow(number, True, *cut(line)) if valid else bad_row(number, line))
+                yield kept, len(block.text)
+                kept = []
+        except Unreadable as trouble:
+            stopped = trouble
+        if self._watch:
+            self._watch.rows += self._votes.total()
+            self._watch.votes.update(self._votes)
+        yield kept, 0
+        if stopped:
+            raise stopped
+
+    def _json_row(self, number: int, line: bytes, row: dict[str, Any]) -> bool:
+        """A row that is JSON without a flaw. While a value may be open over lines, it matters to that question."""
+        state = self._state
+        found = self._nothing
+        if state.format:
+            check_row(row, state.format, found)
+        valid = state.count(not found.counts or found.valid)
+        state.stats.add(number, row)
+        if self._watch and self._watch.splitter.active:
+            self._observe(number, line)
+        else:
+            self._votes[format_keys(row)] += 1
+        if found.counts:
+            state.note(number, line, found, sound=True)
+            self._nothing = RowFindings(state.log.full)
+        return valid
+
+    def _observe(self, number: int, line: bytes) -> None:
+        if self._watch:
+            observe(number, line, self._watch)
+            if self._watch.spread:
+                raise Surprise
+
+    def _other_line(self, number: int, line: bytes, *, oversized: bool) -> bool:
+        """A line that is no row, or one with a flaw."""
+        state = self._state
+        refused = refusal(number, line, state.limits, oversized=oversized)
+        is_text = refused is None or refused.params.get("of") == "values"
+        if self._watch and not is_text and state.detection.encoding != "utf-16":
+            raise Surprise  # it may not be UTF-8; a cut row does not say
+        self._observe(number, line)
+        found, row = RowFindings(), None
+        if refused:
+            found.put(refused)
+        else:
+            found, row = explain(line.decode(), state.format)
+        valid = state.count(found.valid)
+        if row is not None:
+            state.stats.add(number, row)
+        state.note(number, line, found, sound=False)
+        return valid
+
+
+def describe_pretty(blocks: Iterator[Block], state: ReadState, unended_comment: int | None) -> None:
+    """Counts and describes objects that are spread over lines; none of them is a row yet.
+
+    Raises Unreadable and UnendedComment.
+    """
+    votes = Votes()
+    try:
+        for _line, found in objects_in(_lines(blocks, state), state.limits, unended_comment):
+            if isinstance(found, Broken):
+                _describe_broken(found, votes, state)
+            elif isinstance(found, PrintedValue):
+                _describe_whole(found, votes, state)
+    finally:
+        state.format = state.format or votes.format()
+
+
+def _lines(blocks: Iterator[Block], state: ReadState) -> Iterator[tuple[int, str]]:
+    """All lines; where the file cannot be read to its end, the last one may be cut and is left out."""
+    held: tuple[int, str] | None = None
+    for block in blocks:
+        for number, raw in enumerate(block.lines, block.first):
+            text = raw.decode("utf-8", "replace")
+            broken = broken_byte(raw) if "\ufffd" in text else None
+            if broken:
+                state.log.add(not_utf8(number, broken))
+            if held:
+                yield held
+            held = (number, text)
+    if held:
+        yield held
+
+
+def _describe_broken(broken: Broken, votes: Votes, state: ReadState) -> None:
+    """The object that breaks off is one more; what was read of it decides the format where no whole object does."""
+    params: dict[str, Any] = {"reason": "spread", "met": broken.met, "wanted": broken.wanted}
+    if broken.met == "/*":
+        params |= {"reason": "unended_comment", "wanted": "*/"}
+    elif broken.unended is not None:
+        params |= {"reason": "unended" if broken.met else "never_ends", "begun": broken.unended}
+    state.log.add(finding("json.invalid", line=broken.line, column=broken.column, **params))
+    if broken.begun:
+        state.count(valid=False)
+        if votes.format() is None:
+            messages, outputs, conversation = (f'"{key}"' in broken.begun for key in FORMAT_KEYS)
+            votes[messages, outputs, conversation] += 1
+
+
+def _describe_whole(piece: PrintedValue, votes: Votes, state: ReadState) -> None:
+    state.count(valid=False)
+    if holds_more_values(piece.text.encode("utf-8", "surrogatepass"), state.limits.row_values):
+        state.log.add(too_many_values(piece.line, state.limits))
+        return
+    row = explain(piece.text, None)[1]
+    if row is not None:
+        votes[format_keys(row)] += 1
+        state.stats.add(piece.line, row)
 
 
 class UploadReading:
@@ -87,7 +244,7 @@ class UploadReading:
         self._iterated = True
         state = self._examined()
         if state.detection.shape == "csv":
-            yield from self._csv_rows(state)
+            yield from csv_reader.rows(_readable(self._blocks(state)), state)
         elif state.detection.shape == "jsonl":
             yield from self._json_rows(state)
         self._upload.close()
@@ -148,7 +305,7 @@ class UploadReading:
             if seen.shape == "jsonl":
                 yield from JsonlReader(state, watch, keep=keep).through(self._blocks(state))
             elif seen.shape == "csv":
-                yield from self._examine_csv(state, keep=keep)
+                yield from csv_reader.examined(self._blocks(state), state, keep=keep)
             elif seen.shape == "spread":
                 self._describe(state)
         except Unreadable as stopped:
@@ -197,26 +354,6 @@ class UploadReading:
                         return
                     yield RawRow(number, valid == 1, line, line)
 
-    def _csv_rows(self, state: ReadState) -> Iterator[RawRow]:
-        found = records(_readable(self._blocks(state)), state.limits)
-        if header := next(found, None):
-            table = CsvTable.of(header)
-            for record, valid in zip(found, state.valid, strict=False):
-                yield _csv_row(record, table, bool(valid))
-
-    def _examine_csv(self, state: ReadState, *, keep: bool) -> Kept:
-        found = records(self._blocks(state), state.limits)
-        if header := next(found, None):
-            table = CsvTable.of(header)
-            state.log.add_all(_header_findings(header, table, state.limits))
-            for record in found:
-                valid = _examine_record(record, table, state)
-                if keep:
-                    row = _csv_row(record, table, valid).kept
-                    yield [row], len(row.raw)
-        if not state.rows:
-            state.log.add(finding("file.empty"))
-
     def _summarise(self, state: ReadState) -> Summary:
         stats, seen = state.stats, state.detection
         return Summary(
@@ -237,30 +374,6 @@ class UploadReading:
             sha256=self._sha256,
             bytes=self._upload.bytes,
         )
-
-
-def _csv_row(record: CsvRecord, table: CsvTable, valid: bool) -> RawRow:
-    return RawRow(record.line, valid, record.text.encode(), table.json(record) if valid else b"")
-
-
-def _examine_record(record: CsvRecord, table: CsvTable, state: ReadState) -> bool:
-    refused = refusal(record, state.limits)
-    found = [refused] if refused else table.check(record)
-    valid = state.count(table.usable and ERRORS.isdisjoint(one.code for one in found))
-    if not refused:
-        state.stats.add(record.line, table.row(record), legacy_csv=True)
-    state.note_all(found)
-    return valid
-
-
-def _header_findings(header: CsvRecord, table: CsvTable, limits: Limits) -> Iterator[Finding]:
-    """Of one that is not read to its end nothing is said of its names."""
-    if refused := refusal(header, limits):
-        yield refused
-    else:
-        yield from text_findings(header)
-        if header.quote is None:
-            yield from table.findings()
 
 
 def _readable(given: Iterator[Block]) -> Iterator[Block]:

@@ -17,7 +17,7 @@ from datasets.core.json_errors import JsonProblem, child_path, parse
 from datasets.core.json_nodes import Node
 from datasets.core.limits import Limits, holds_more_values
 from datasets.core.repair.models import Edit, edited
-from datasets.core.row_decoder import findings_of
+from datasets.core.rows import findings_of
 
 MOST_FIELDS = 200
 _OPENED = frozenset({"messages", "conversation", "model_outputs", "responses", "content"})

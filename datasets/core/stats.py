@@ -1,22 +1,26 @@
-"""What is said of a version as a whole: counted row by row, in memory that hardly grows with the rows."""
+"""What is known of an upload while it is read: counted row by row, in memory that hardly grows with the rows."""
 
 import json
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 import numpy as np
 
-from datasets.core.findings import Finding, FindingLog, finding
+from datasets.core.decode import Encoding, Unreadable
+from datasets.core.findings import Finding, FindingLog, Param, finding
 from datasets.core.formats import COMPUTED, LEGACY, Format, model_key, structural_keys
 from datasets.core.json_errors import child_path
 from datasets.core.json_nodes import JsonType
-from datasets.core.rules import JSON_TYPES, is_text
+from datasets.core.limits import Limits
+from datasets.core.rules import JSON_TYPES, RowFindings, is_text, placed
 from datasets.core.spelling import near_miss
 from datasets.core.variables import joined, messages_of
+
+Shape = Literal["jsonl", "spread", "csv", "none"]
 
 DISTINCT_NAMES = 20_000
 """More different models or fields than this are a broken file; further ones are not counted apart."""
@@ -262,3 +266,70 @@ def _sorted_json(value: Any) -> bytes:
         return _encode_sorted(value)
     except UnicodeError:  # half characters
         return json.dumps(value, sort_keys=True).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """What was detected. `why` names the reason and its figures; `findings` are those on the file as a whole.
+
+    Of shape "none" no row can be looked at; `rows` is then how many lines there are. `silent`: what is
+    wrong with single rows does not matter, because the file is of no format.
+    """
+
+    shape: Shape
+    format: Format | None
+    why: str
+    why_params: dict[str, Param]
+    encoding: Encoding | None
+    findings: tuple[Finding, ...]
+    rows: int = 0
+    silent: bool = False
+
+
+class ReadState:
+    """What is known of an upload while it is read; `valid` holds 1 or 0 for each row, in the order of the file."""
+
+    def __init__(self, detection: Detection, limits: Limits, kept_per_code: int) -> None:
+        self.detection = detection
+        self.limits = limits
+        self._kept_per_code = kept_per_code
+        self.begin()
+
+    def begin(self) -> None:
+        """From the first row, also once more."""
+        self.format = self.detection.format
+        self.log = FindingLog(self._kept_per_code)
+        self.stats = Stats()
+        self.valid = bytearray()
+        self.valid_rows = 0
+        self.stopped_by = ""
+        self.log.add_all(self.detection.findings)
+
+    @property
+    def rows(self) -> int:
+        return len(self.valid) or self.detection.rows
+
+    def count(self, valid: bool) -> bool:
+        """One more row, and whether it can be used; raises Unreadable if that is one too many."""
+        if len(self.valid) >= self.limits.rows:
+            raise Unreadable(finding("file.too_many_rows", limit=self.limits.rows))
+        usable = valid and self.format is not None
+        self.valid.append(usable)
+        self.valid_rows += usable
+        return usable
+
+    def note(self, line: int, source: bytes, found: RowFindings, *, sound: bool) -> None:
+        """Counts what was found in a row; what is kept is placed in its text."""
+        if self.detection.silent:
+            return
+        for code, number in found.counts.items():
+            self.log.count(code, number, line)
+        wanted = [one for one in found.found if self.log.is_kept(one)]
+        text = source.decode("utf-8", "replace") if wanted else ""
+        for one in placed(wanted, line, text, sound=sound):
+            self.log.keep(one)
+
+    def note_all(self, found: Iterable[Finding]) -> None:
+        """The same of findings that have their line."""
+        if not self.detection.silent:
+            self.log.add_all(found)

@@ -11,7 +11,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any
 
@@ -22,9 +21,10 @@ from django.utils import timezone
 from datasets.core.findings import Finding
 from datasets.core.line_set import Lines
 from datasets.core.rows import NewRow
+from datasets.importing.leases import LEASE, Leases, WorkStopped
 from datasets.models import Candidate, FindingLines, Version, VersionState
 
-LEASE = timedelta(minutes=10)  # for a reader that hangs; a dead one is noticed by its process
+READING = Leases(Version, VersionState.WAITING, VersionState.READING, begun=("bytes_read", "rows"))
 IDS_AT_ONCE = 10_000
 CLEAR_ROWS = 2000  # deleted in one transaction, so that others can write in between
 
@@ -71,46 +71,24 @@ DELETE FROM datasets_row WHERE id IN (
 """
 
 
-class LeaseLost(Exception):
-    """The version is not ours to write any more: somebody cancelled it, or another worker reads it."""
+def advance(version_id: int, owner: str, **changes: object) -> None:
+    """Note how far the reading has come and renew the lease.
 
-
-def claim(version_id: int, owner: str, now: datetime | None = None) -> bool:
-    """Take a waiting version for reading. False if somebody else has it, or it was read already."""
-    waiting = Version.objects.filter(pk=version_id, state=VersionState.WAITING)
-    lease = (now or timezone.now()) + LEASE
-    return bool(waiting.update(state=VersionState.READING, owner=owner, lease_until=lease))
-
-
-def give_back(version_id: int, owner: str) -> bool:
-    """Let the version wait again for whoever comes next. False if it was no longer ours."""
-    ours = Version.objects.filter(pk=version_id, state=VersionState.READING, owner=owner)
-    return bool(ours.update(state=VersionState.WAITING, owner="", lease_until=None, bytes_read=0, rows=0))
-
-
-def advance(version_id: int, owner: str, *, bytes_read: int, rows: int) -> None:
-    """Note how far the reading has come and renew the lease. Raises LeaseLost, which undoes the transaction."""
-    ours = Version.objects.filter(pk=version_id, state=VersionState.READING, owner=owner, cancel_wanted=False)
-    lease = timezone.now() + LEASE
-    if not ours.update(bytes_read=bytes_read, rows=rows, lease_until=lease):
-        raise LeaseLost
-
-
-def note_file(version_id: int, owner: str, *, size: int, sha256: str) -> None:
-    """Note that the version's file is made. Raises LeaseLost, which undoes the transaction."""
-    ours = Version.objects.filter(pk=version_id, state=VersionState.READING, owner=owner, cancel_wanted=False)
-    if not ours.update(size=size, sha256=sha256, bytes_read=0, lease_until=timezone.now() + LEASE):
-        raise LeaseLost
+    Raises WorkStopped, which undoes the transaction: somebody cancelled it, or another worker reads it.
+    """
+    ours = READING.held(version_id, owner).filter(cancel_wanted=False)
+    if not ours.update(lease_until=timezone.now() + LEASE, **changes):
+        raise WorkStopped
 
 
 def finish(version_id: int, owner: str, state: VersionState, **figures: Any) -> None:
-    """End the reading; `figures` are the version's fields. Raises LeaseLost, which undoes the transaction."""
-    ours = Version.objects.filter(pk=version_id, state=VersionState.READING, owner=owner)
+    """End the reading; `figures` are the version's fields. Raises WorkStopped, which undoes the transaction."""
+    ours = READING.held(version_id, owner)
     if state == VersionState.READY:
         ours = ours.filter(cancel_wanted=False)
     ended = {"owner": "", "lease_until": None, "finished_at": timezone.now()}
     if not ours.update(state=state, **ended, **figures):
-        raise LeaseLost
+        raise WorkStopped
 
 
 def let_commits_wait_for_no_disk() -> None:
@@ -138,7 +116,11 @@ class Writer:
         self.written: Counter[tuple[int, int]] = Counter()  # by candidate and number
 
     def sending(self, rows: Sequence[NewRow]) -> Callable[[], None]:
-        """What sends the rows and may be called in another thread. The rows count as written."""
+        """What sends the rows within the transaction that the caller has begun; it may be called in another thread.
+
+        The rows count as written. Nothing checks that what they refer to exists. Until they are sent nobody else may
+        use the connection.
+        """
         version, known = self.version_id, self.candidates
         values: Flat = []
         answers: Flat = []
@@ -147,7 +129,13 @@ class Writer:
             for model, number, text in row.answers:
                 answers += (row_id, known.get(model) or self._new_candidate(model), number, text)
         self.written.update(zip(answers[1::4], answers[2::4], strict=True))
-        return _sending((_ROWS, values), (_RESPONSES, answers))
+        driver = connection.connection  # Django's own cursor rewrites each statement and looks at each row
+        given = ((_ROWS, values), (_RESPONSES, answers))
+        if connection.vendor == "sqlite":
+            statements = [made for target, flat in given for made in _statements(target, flat)]
+            return lambda: _insert(driver, statements)
+        copies = [(_copy_statement(target), _copy_data(target, flat)) for target, flat in given if flat]
+        return lambda: _copy(driver, copies)
 
     def _row_ids(self, count: int) -> Sequence[int]:
         """Ids for so many new rows, so that their responses can be written without reading the rows back."""
@@ -213,29 +201,17 @@ def _taken_ids(count: int) -> range:
     return taken
 
 
-def _sending(*given: tuple[Target, Flat]) -> Callable[[], None]:
-    """What sends the rows within the transaction that the caller has begun; it may be called in another thread.
-
-    Nothing checks that what the rows refer to exists. Until it is done nobody else may use the connection.
-    SQLite: statements of some rows each, as beginning and ending a statement costs as much as a row. The text goes in
-    as bytes and is only called text there: decoded for Python and encoded for SQLite it would be copied twice.
-    PostgreSQL: COPY in its binary format (documentation of COPY, "Binary Format"), where no character needs an escape.
-    """
-    driver = connection.connection  # Django's own cursor rewrites each statement and looks at each row
-    if connection.vendor == "sqlite":
-        statements = [made for target, flat in given for made in _statements(target, flat)]
-        return lambda: _insert(driver, statements)
-    copies = [(_copy_statement(target), _copy_data(target, flat)) for target, flat in given if flat]
-    return lambda: _copy(driver, copies)
-
-
 def _insert(driver: Any, statements: list[tuple[str, Iterator[tuple[Any, ...]]]]) -> None:
     for statement, values in statements:
         driver.executemany(statement, values)
 
 
 def _statements(target: Target, flat: Flat) -> Iterator[tuple[str, Iterator[tuple[Any, ...]]]]:
-    """(statement, values of each of its executions): as many rows at once as go."""
+    """(statement, values of each of its executions): as many rows at once as go.
+
+    Beginning and ending a statement costs as much as a row. The text goes in as bytes and is only called text there:
+    decoded for Python and encoded for SQLite it would be copied twice.
+    """
     start = 0
     one = f"({'?, ' * len(target.kinds)}CAST(? AS TEXT))"
     insert = f"INSERT INTO {target.table} ({', '.join(target.columns)}) VALUES "  # noqa: S608 - names of our own
@@ -263,9 +239,10 @@ def _copy_statement(target: Target) -> str:
 
 
 def _copy_data(target: Target, flat: Flat) -> bytes:
-    """Of each row the number of its fields, then each one's length in bytes and its value.
+    """In COPY's binary format (see its documentation), where no character needs an escape.
 
-    All that comes before the texts is made column by column.
+    Of each row the number of its fields, then each one's length in bytes and its value. All that comes before the
+    texts is made column by column.
     """
     width = len(target.columns)
     texts = flat[width - 1 :: width]

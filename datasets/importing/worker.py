@@ -25,6 +25,8 @@ from datasets.core.line_set import Lines
 from datasets.core.reader import Summary, read
 from datasets.core.rows import NewRow
 from datasets.importing import tables
+from datasets.importing.leases import LEASE, WorkStopped
+from datasets.importing.tables import READING
 from datasets.models import Version, VersionState
 from datasets.uploads import limits_of_kept
 from evalsite.storage import files
@@ -68,10 +70,6 @@ class NotImported(Exception):
     """A version's file cannot be made of the files of another tool; its FileImport says why."""
 
 
-class ImportStopped(Exception):
-    """The worker was asked to end; another one begins the reading again."""
-
-
 @task(queue_name=workers.DATA)
 def read_version(version_id: int) -> None:
     """Read an upload into the tables, unless another worker does."""
@@ -85,19 +83,18 @@ def import_version(version_id: int, owner: str, stop: threading.Event | None = N
     False if somebody else reads it or has read it. When `stop` is set, and when the database is locked or away, the
     version is given back.
     """
-    if not tables.claim(version_id, owner):
+    if not READING.claim(version_id, owner):
         return False
     try:
         try:
             _read(version_id, owner, stop or threading.Event())
-        except tables.LeaseLost:
+        except WorkStopped:
             _end(version_id, owner, VersionState.CANCELLED, only=Q(cancel_wanted=True))
-        except ImportStopped:
-            tables.give_back(version_id, owner)
+            READING.give_back(version_id, owner)
         except Exception as error:  # whatever it was, the version must not stay half read
             if database_unavailable(error):
                 log.warning("Version %s is read again when the database answers: %s", version_id, error)
-                tables.give_back(version_id, owner)
+                READING.give_back(version_id, owner)
             else:
                 _end(version_id, owner, VersionState.FAILED, problem=_problem(version_id, error))
     except DatabaseError as error:  # `reconcile` gives it back
@@ -158,12 +155,8 @@ def do_short_work(stop: threading.Event) -> None:
 
 def reconcile(now: datetime | None = None) -> None:
     """Have versions read again whose reader is gone, and wake a worker for all that wait."""
-    reading = Version.objects.filter(state=VersionState.READING)
-    for version_id, owner, lease_until in reading.values_list("pk", "owner", "lease_until"):
-        expired = lease_until is None or lease_until < (now or timezone.now())
-        if expired or not workers.is_held(owner, Version, version_id):
-            tables.give_back(version_id, owner)
-    for version_id in Version.objects.filter(state=VersionState.WAITING).values_list("pk", flat=True):
+    READING.free_lost(now)
+    for version_id in READING.ids_waiting():
         workers.wake(read_version, version_id=version_id)
 
 
@@ -188,8 +181,8 @@ def _end(
     version_id: int, owner: str, state: VersionState, *, problem: str = "", only: Q | None = None
 ) -> None:
     """End without rows, if the version is still ours."""
-    ours = Version.objects.filter(only or Q(), pk=version_id, owner=owner, state=VersionState.READING)
-    if ours.update(lease_until=timezone.now() + tables.LEASE):
+    ours = READING.held(version_id, owner).filter(only or Q())
+    if ours.update(lease_until=timezone.now() + LEASE):
         tables.clear(version_id)
         tables.finish(version_id, owner, state, problem=problem, rows=0)
 
@@ -311,7 +304,7 @@ class _Importer:
 
     def _advance(self) -> None:
         if self.stop.is_set():
-            raise ImportStopped
+            raise WorkStopped
         tables.advance(self.version_id, self.owner, bytes_read=self.bytes_read, rows=self.rows)
         self.looked_up = time.monotonic()
 

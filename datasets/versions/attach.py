@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import os
 import threading
-import time
 import uuid
 from dataclasses import asdict
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 from django_tasks import task
@@ -21,28 +19,24 @@ from datasets import services, uploads
 from datasets.core.answer_file import MATCH_BY, ModelNameWanted, NoAnswers
 from datasets.core.attach import AttachReport, AttachWork, attach
 from datasets.importing import worker
+from datasets.importing.leases import Hold, Leases
 from datasets.models import Attachment, Version
 from datasets.selectors import format_of
 from datasets.versions import temp_files
 from evalsite.accounts.models import User
 from evalsite.audit import Action
 from evalsite.storage import files
-from evalsite.storage.errors import StorageUnreachable, database_unavailable
+from evalsite.storage.errors import StorageUnreachable
 from evalsite.tasks import workers
 
 log = logging.getLogger("datasets.versions.attach")
 
-LEASE = timedelta(minutes=10)
-LOOK_UP_SECONDS = 0.5
 KEPT_FOR = timedelta(days=14)  # a matched file waits so long for a decision
 MODEL_NAME_WANTED, UNEXPECTED, GONE, AWAY = "model_name_wanted", "unexpected", "gone", "away"
 WORK = "answers"
 State = Attachment.State
 OPEN = (State.WAITING, State.MATCHING)
-
-
-class MatchingStopped(Exception):
-    """The worker was asked to end, or the matching is not ours any more."""
+MATCHING = Leases(Attachment, State.WAITING, State.MATCHING, begun=("done",))
 
 
 def answers_upload(
@@ -91,61 +85,57 @@ def match_answers(attachment_id: int) -> None:
 @workers.works_on(Attachment)
 def match(attachment_id: int, owner: str, stop: threading.Event | None = None) -> bool:
     """Match a waiting file; it is then matched or failed. False if somebody else does it or has done it."""
-    waiting = Attachment.objects.filter(pk=attachment_id, state=State.WAITING)
-    if not waiting.update(state=State.MATCHING, owner=owner, lease_until=timezone.now() + LEASE):
-        return False
-    attachment = Attachment.objects.select_related("version").get(pk=attachment_id)
-    progress = _Progress(attachment, owner, stop or threading.Event())
-    try:
-        with temp_files.work_folder(WORK, attachment_id) as folder:
-            _match(_work(attachment, folder, progress), attachment, progress)
-    except MatchingStopped:
-        _end(attachment, owner, state=State.WAITING, done=0)
-    except ModelNameWanted:
-        _end(attachment, owner, state=State.FAILED, problem={"code": MODEL_NAME_WANTED})
-    except NoAnswers as unread:
-        problem = {"code": "file", "finding": asdict(unread.found[0])}
-        _end(attachment, owner, state=State.FAILED, problem=problem)
-    except FileNotFoundError:
-        _end(attachment, owner, state=State.FAILED, problem={"code": GONE})
-    except StorageUnreachable as error:
+    return MATCHING.work(attachment_id, owner, stop, _match, partial(_failed, attachment_id))
+
+
+def _failed(attachment_id: int, error: Exception) -> dict[str, Any]:
+    problem: dict[str, Any] = {"code": UNEXPECTED}
+    if isinstance(error, ModelNameWanted):
+        problem = {"code": MODEL_NAME_WANTED}
+    elif isinstance(error, NoAnswers):
+        problem = {"code": "file", "finding": asdict(error.found[0])}
+    elif isinstance(error, FileNotFoundError):
+        problem = {"code": GONE}
+    elif isinstance(error, StorageUnreachable):
         log.warning("The answers %s could not be matched: %s", attachment_id, error)
-        _end(attachment, owner, state=State.FAILED, problem={"code": AWAY})
-    except Exception as error:  # whatever it was, it must not stay half done
-        if database_unavailable(error):
-            log.warning("The answers %s are matched when the database answers: %s", attachment_id, error)
-            _end(attachment, owner, state=State.WAITING, done=0)
-            return True
-        log.exception("The answers %s could not be matched.", attachment_id)
-        _end(attachment, owner, state=State.FAILED, problem={"code": UNEXPECTED})
-    return True
+        problem = {"code": AWAY}
+    else:
+        log.error("The answers %s could not be matched.", attachment_id, exc_info=error)
+    return {"state": State.FAILED, "problem": problem}
 
 
-def _match(work: AttachWork, attachment: Attachment, progress: _Progress) -> None:
+def _match(hold: Hold) -> None:
     """What comes out is kept under names of this attempt, and noted in the transaction in which it takes its place."""
-    found = _as_json(attach(work, progress)) | _measured(work.target)
-    attempt = f"{attachment.stored_as}.{uuid.uuid4().hex[:8]}"
-    made = {work.target: f"{attempt}.merged", work.unmatched: f"{attempt}.unmatched"}
-    merged_as, unmatched_as = made.values()
-    try:
-        for path, name in made.items():
-            files.send(path, name, progress.renew)
-        with transaction.atomic():
-            kept = {"merged_as": merged_as, "unmatched_as": unmatched_as}
-            if not _end(attachment, progress.owner, state=State.MATCHED, report=found, **kept):
-                raise MatchingStopped
+    attachment = Attachment.objects.select_related("version").get(pk=hold.pk)
+    with temp_files.work_folder(WORK, hold.pk) as folder:
+        work = _work(attachment, folder, hold)
+        found = _as_json(attach(work, partial(_advance, hold)))
+        found["merged_size"], found["merged_sha256"] = temp_files.written_out(work.target)
+        attempt = f"{attachment.stored_as}.{uuid.uuid4().hex[:8]}"
+        made = {work.target: f"{attempt}.merged", work.unmatched: f"{attempt}.unmatched"}
+        merged_as, unmatched_as = made.values()
+        try:
             for path, name in made.items():
-                files.place(path, name)
-    except BaseException:
-        files.delete(merged_as, unmatched_as)
-        raise
+                files.send(path, name, hold.renew_at_times)
+            with transaction.atomic():
+                hold.end(State.MATCHED, report=found, merged_as=merged_as, unmatched_as=unmatched_as)
+                for path, name in made.items():
+                    files.place(path, name)
+        except BaseException:
+            files.delete(merged_as, unmatched_as)
+            raise
 
 
-def _work(attachment: Attachment, folder: Path, progress: _Progress) -> AttachWork:
+def _advance(hold: Hold, done: int, total: int) -> None:
+    if hold.renew_at_times(done=done, total=total):
+        worker.give_way(hold.owner, hold.stop)
+
+
+def _work(attachment: Attachment, folder: Path, hold: Hold) -> AttachWork:
     return AttachWork(
-        base=files.local(attachment.version.stored_as, progress.renew),
+        base=files.local(attachment.version.stored_as, hold.renew_at_times),
         format=format_of(attachment.version),
-        answers=files.local(attachment.stored_as, progress.renew),
+        answers=files.local(attachment.stored_as, hold.renew_at_times),
         target=folder / "merged",
         unmatched=folder / "unmatched",
         model_name=attachment.model_name,
@@ -154,51 +144,8 @@ def _work(attachment: Attachment, folder: Path, progress: _Progress) -> AttachWo
     )
 
 
-def _measured(path: Path) -> dict[str, object]:
-    """Size and SHA-256 of the merged file, which is on the disk afterwards."""
-    path.chmod(settings.DATA_FILE_MODE)
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-        digest = hashlib.file_digest(file, "sha256")
-    return {"merged_size": path.stat().st_size, "merged_sha256": digest.hexdigest()}
-
-
 def _as_json(report: AttachReport) -> dict[str, object]:
     return {**asdict(report), "unmatched": report.unmatched}
-
-
-def _end(attachment: Attachment, owner: str, **changes: object) -> bool:
-    """False if the matching is not ours any more."""
-    ours = Attachment.objects.filter(pk=attachment.pk, state=State.MATCHING, owner=owner)
-    return bool(ours.update(owner="", lease_until=None, **changes))
-
-
-class _Progress:
-    """Notes how far the matching is, renews the lease, and ends it when it is no longer wanted."""
-
-    def __init__(self, attachment: Attachment, owner: str, stop: threading.Event) -> None:
-        self.ours = Attachment.objects.filter(pk=attachment.pk, state=State.MATCHING, owner=owner)
-        self.owner = owner
-        self.stop = stop
-        self.looked_up = time.monotonic()
-
-    def __call__(self, done: int, total: int) -> None:
-        if self._renewed(done=done, total=total):
-            worker.give_way(self.owner, self.stop)
-
-    def renew(self) -> None:
-        """While files are brought or sent: nothing else is begun in the midst of that."""
-        self._renewed()
-
-    def _renewed(self, **changes: int) -> bool:
-        if self.stop.is_set():
-            raise MatchingStopped
-        if time.monotonic() - self.looked_up < LOOK_UP_SECONDS:
-            return False
-        self.looked_up = time.monotonic()
-        if not self.ours.update(lease_until=timezone.now() + LEASE, **changes):
-            raise MatchingStopped
-        return True
 
 
 def attachment_use(*, attachment: Attachment, user: User | None) -> Version | None:
@@ -237,14 +184,10 @@ def attachment_discard(*, attachment: Attachment) -> bool:
 
 def reconcile() -> None:
     """Have answers matched again whose worker is gone, wake for all that wait, and forget what nobody decided on."""
-    for attachment in Attachment.objects.filter(state=State.MATCHING):
-        expired = attachment.lease_until is None or attachment.lease_until < timezone.now()
-        if expired or not workers.is_held(attachment.owner, Attachment, attachment.pk):
-            held = Attachment.objects.filter(pk=attachment.pk, state=State.MATCHING, owner=attachment.owner)
-            held.update(state=State.WAITING, owner="", lease_until=None, done=0)
-    for attachment_id in Attachment.objects.filter(state=State.WAITING).values_list("pk", flat=True):
+    MATCHING.free_lost()
+    for attachment_id in MATCHING.ids_waiting():
         workers.wake(match_answers, attachment_id=attachment_id)
-    temp_files.sweep(WORK, set(Attachment.objects.filter(state=State.MATCHING).values_list("pk", flat=True)))
+    temp_files.sweep(WORK, MATCHING.ids_busy())
     old = Attachment.objects.filter(created_at__lt=timezone.now() - KEPT_FOR, state=State.MATCHED)
     for attachment in old.select_related("version")[:10]:
         attachment_discard(attachment=attachment)

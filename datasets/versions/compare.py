@@ -12,20 +12,18 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Literal
+from typing import Any, Literal
 
 from django.db import connection, transaction
-from django.utils import timezone
 from django_tasks import task
 
 from datasets.core.formats import format_called
 from datasets.core.match import ChangedRow, Matcher, digests
 from datasets.importing import worker
-from datasets.importing.tables import LEASE
+from datasets.importing.leases import Hold, Leases
 from datasets.models import Difference, DifferenceRow, DifferenceState, Version
 from datasets.versions import temp_files
 from datasets.versions.row_writer import whole_rows
-from evalsite.storage.errors import database_unavailable
 from evalsite.tasks import workers
 
 log = logging.getLogger("datasets.versions.compare")
@@ -33,6 +31,7 @@ log = logging.getLogger("datasets.versions.compare")
 BATCH = 1000
 PER_PAGE = 20
 WORK = "differences"
+COMPARING = Leases(Difference, DifferenceState.WAITING, DifferenceState.COMPARING, begun=("rows_read",))
 UNFINISHED = (DifferenceState.WAITING, DifferenceState.COMPARING)
 _INSERT = """
 INSERT INTO datasets_differencerow (difference_id, position, kind, old_line, new_line) VALUES (%s, %s, %s, %s, %s)
@@ -41,14 +40,6 @@ _CLEAR = """
 DELETE FROM datasets_differencerow WHERE id IN (
     SELECT id FROM datasets_differencerow WHERE difference_id = %s ORDER BY position LIMIT %s)
 """
-
-
-class Lost(Exception):
-    """The comparison is somebody else's now."""
-
-
-class ComparingStopped(Exception):
-    """The worker was asked to end; another one begins again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,53 +72,29 @@ def compare_versions(difference_id: int) -> None:
 @workers.works_on(Difference)
 def run_comparison(difference_id: int, owner: str, stop: threading.Event | None = None) -> bool:
     """Compare, if it waits; it is then ready or failed. False if somebody else does, or it was done."""
-    waiting = Difference.objects.filter(pk=difference_id, state=DifferenceState.WAITING)
-    if not waiting.update(state=DifferenceState.COMPARING, owner=owner, lease_until=timezone.now() + LEASE):
-        return False
-    comparison = _Comparison(Difference.objects.get(pk=difference_id), owner, stop or threading.Event())
-    try:
-        comparison.run()
-    except Lost:
-        pass  # whoever has it now begins anew
-    except ComparingStopped:
-        _give_back(difference_id, owner)
-    except Exception as error:
-        if database_unavailable(error):
-            log.warning("Difference %s is worked out when the database answers: %s", difference_id, error)
-            _give_back(difference_id, owner)
-            return True
-        log.exception("Difference %s could not be worked out.", difference_id)
-        comparison.ours.update(state=DifferenceState.FAILED, owner="", lease_until=None)
-    return True
+    return COMPARING.work(difference_id, owner, stop, lambda hold: _Comparison(hold).run(), _failed)
+
+
+def _failed(error: Exception) -> dict[str, Any]:
+    log.error("Two versions could not be compared.", exc_info=error)
+    return {"state": DifferenceState.FAILED}
 
 
 def reconcile(now: datetime | None = None) -> None:
     """Have comparisons made again whose worker is gone, and wake a worker for all that wait."""
-    comparing = Difference.objects.filter(state=DifferenceState.COMPARING)
-    for pk, owner, lease_until in comparing.values_list("pk", "owner", "lease_until"):
-        expired = lease_until is None or lease_until < (now or timezone.now())
-        if expired or not workers.is_held(owner, Difference, pk):
-            _give_back(pk, owner)
-    for pk in Difference.objects.filter(state=DifferenceState.WAITING).values_list("pk", flat=True):
+    COMPARING.free_lost(now)
+    for pk in COMPARING.ids_waiting():
         workers.wake(compare_versions, difference_id=pk)
     if temp_files.folders(WORK):
-        busy = Difference.objects.filter(state=DifferenceState.COMPARING)
-        temp_files.sweep(WORK, set(busy.values_list("pk", flat=True)))
-
-
-def _give_back(difference_id: int, owner: str) -> None:
-    held = Difference.objects.filter(pk=difference_id, state=DifferenceState.COMPARING, owner=owner)
-    held.update(state=DifferenceState.WAITING, owner="", lease_until=None, rows_read=0)
+        temp_files.sweep(WORK, COMPARING.ids_busy())
 
 
 class _Comparison:
     """One worker's way through both versions."""
 
-    def __init__(self, difference: Difference, owner: str, stop: threading.Event) -> None:
-        self.difference = difference
-        self.ours = Difference.objects.filter(pk=difference.pk, owner=owner, state=DifferenceState.COMPARING)
-        self.owner = owner
-        self.stop = stop
+    def __init__(self, hold: Hold) -> None:
+        self.hold = hold
+        self.difference = Difference.objects.get(pk=hold.pk)
         self.rows_read = 0
 
     def run(self) -> None:
@@ -148,8 +115,8 @@ class _Comparison:
         while part := list(islice(rows, BATCH)):
             matcher.add(side, [(row.line, digests(row.raw, fmt, row.answers)) for row in part])
             self.rows_read += len(part)
-            self._advance()
-            worker.give_way(self.owner, self.stop)
+            self.hold.renew(rows_read=self.rows_read)
+            worker.give_way(self.hold.owner, self.hold.stop)
 
     def _write(self, matcher: Matcher) -> None:
         counts: Counter[str] = Counter()
@@ -157,14 +124,12 @@ class _Comparison:
         written = 0
         while part := list(islice(changes, BATCH)):
             with transaction.atomic():
-                self._advance()
+                self.hold.renew(rows_read=self.rows_read)
                 self._insert(part, written + 1)
             counts.update(change.kind for change in part)
             written += len(part)
         figures = {kind: counts[kind] for kind in ("added", "removed", "changed")}
-        done = {"state": DifferenceState.READY, "owner": "", "lease_until": None}
-        if not self.ours.update(by_id=matcher.by_id, same=matcher.same, **figures, **done):
-            raise Lost
+        self.hold.end(DifferenceState.READY, by_id=matcher.by_id, same=matcher.same, **figures)
 
     def _insert(self, changes: list[ChangedRow], position: int) -> None:
         values = [
@@ -173,13 +138,6 @@ class _Comparison:
         ]
         with connection.cursor() as cursor:
             cursor.executemany(_INSERT, values)
-
-    def _advance(self) -> None:
-        """Renew the lease and say how far it is."""
-        if self.stop.is_set():
-            raise ComparingStopped
-        if not self.ours.update(rows_read=self.rows_read, lease_until=timezone.now() + LEASE):
-            raise Lost
 
 
 def clear(difference_id: int) -> None:

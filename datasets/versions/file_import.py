@@ -171,7 +171,7 @@ def import_commit(*, draft: FileImport, user: User | None) -> Version:
 
 
 def write_file(version: Version, owner: str, progress: Progress) -> None:
-    """Make the version's file; raises NotImported, and LeaseLost if the version is not `owner`'s any more."""
+    """Make the version's file; raises NotImported, and WorkStopped if the version is not `owner`'s any more."""
     draft = FileImport.objects.select_related("project").get(made=version)
     source = registry.source_named(draft.source)
     try:

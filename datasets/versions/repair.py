@@ -6,14 +6,11 @@ notes its SHA-256; without one the next worker begins again. The parent and its 
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -121,7 +118,7 @@ def file_name(name: str, repairs: Sequence[str]) -> str:
 def write_file(version: Version, owner: str, progress: Progress) -> None:
     """Make the version's file from its parent's; `progress` gets the share that is done and may stop it by raising.
 
-    Raises OSError and Unreadable besides, LeaseLost if the version is not `owner`'s any more.
+    Raises OSError and Unreadable besides, WorkStopped if the version is not `owner`'s any more.
     """
     assert version.parent is not None  # only versions with a parent have repairs
     with work_folder(version) as made:
@@ -140,26 +137,12 @@ def work_folder(version: Version) -> Iterator[Path]:
 
 
 def take_file(version: Version, owner: str, made: Path, progress: Progress) -> None:
-    """The file is the version's from now on. Raises LeaseLost if the version is not `owner`'s any more."""
-    size, sha256 = _kept_for_good(made, lambda share: progress(0.9 + share * 0.1))
+    """The file is the version's from now on. Raises WorkStopped if the version is not `owner`'s any more."""
+    size, sha256 = temp_files.written_out(made, lambda share: progress(0.9 + share * 0.1))
     files.send(made, version.stored_as, lambda: progress(1.0))
     with transaction.atomic():
-        tables.note_file(version.pk, owner, size=size, sha256=sha256)
+        tables.advance(version.pk, owner, size=size, sha256=sha256, bytes_read=0)
         files.place(made, version.stored_as)
-
-
-def _kept_for_good(path: Path, progress: Progress) -> tuple[int, str]:
-    """The file's size and SHA-256, once its bytes are on the disk."""
-    digest, size = hashlib.sha256(), 0
-    whole = path.stat().st_size
-    with path.open("rb") as file:
-        path.chmod(settings.DATA_FILE_MODE)
-        os.fsync(file.fileno())
-        while chunk := file.read(uploads.CHUNK):
-            digest.update(chunk)
-            size += len(chunk)
-            progress(size / whole)
-    return size, digest.hexdigest()
 
 
 def reconcile() -> None:

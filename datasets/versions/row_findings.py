@@ -9,15 +9,15 @@ from itertools import groupby
 
 import numpy as np
 
-from datasets.core.csv_reader import CsvRecord, CsvTable, broken_byte, records_in
+from datasets.core.csv_reader import CsvRecord, CsvTable, records_in
 from datasets.core.decode import STUB
-from datasets.core.findings import CODES, Param
+from datasets.core.findings import CODES, Param, broken_byte
 from datasets.core.findings import Finding as Found
 from datasets.core.formats import Format, format_called
 from datasets.core.line_set import BLOCK, lines_in
 from datasets.core.lines import bytes_at
 from datasets.core.reader import KEPT_PER_CODE
-from datasets.core.row_decoder import findings_of
+from datasets.core.rows import findings_of
 from datasets.messages import UNKEPT
 from datasets.models import Finding, FindingLines, Row, Version
 from datasets.selectors import encoding_of

@@ -52,7 +52,7 @@ def version_of_answers(*, version: Version, source: str, name: str, user: User |
 
 
 def write_file(version: Version, owner: str, progress: Progress) -> None:
-    """Make the version's file; raises LeaseLost if the version is not `owner`'s any more."""
+    """Make the version's file; raises WorkStopped if the version is not `owner`'s any more."""
     assert version.parent is not None
     source = version.repairs[0]["value"]
     total = max(1, version.parent.rows)

@@ -12,13 +12,13 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db.models import Sum
 from django.db.models.functions import Length
-from django.utils import timezone
 from django_tasks import task
 
 from datasets.core.formats import Format
@@ -34,6 +34,7 @@ from datasets.core.search_index import (
     texts_of,
 )
 from datasets.importing import worker
+from datasets.importing.leases import Hold, Leases, WorkStopped
 from datasets.models import (
     Attachment,
     Candidate,
@@ -53,7 +54,7 @@ from evalsite.tasks import workers
 log = logging.getLogger("datasets.versions.search")
 
 FOLDER = "search"
-LEASE = timedelta(minutes=10)
+BUILDING = Leases(SearchIndex, SearchIndex.State.BUILDING, SearchIndex.State.BUILDING)
 BATCH_ROWS = 500
 BATCH_CHARACTERS = 2_000_000  # so much text is held at once
 SPARSE = 4  # a model that answered fewer than every fourth row gets entries of its own
@@ -137,33 +138,22 @@ def build(version_id: int, owner: str, stop: threading.Event | None = None) -> b
     It ends early when `stop` is set and when something else waits for this worker; what is done is kept.
     """
     version = Version.objects.filter(pk=version_id, state=VersionState.READY).first()
-    if version is None or not _claim(version, owner):
+    if version is None:
         return False
-    try:
-        _build(version, owner, stop or threading.Event())
-    except Unsupported:
-        log.warning("This SQLite has no trigram index; version %s is searched without one.", version_id)
-        _release(version, owner, state=SearchIndex.State.FAILED)
-    except StorageUnreachable as error:  # tried again by the reconciler; what is built is not built again
-        log.warning("The search index of version %s is built but could not be kept: %s", version_id, error)
-        _done(version).replace(_part(version))
-        _release(version, owner)
-    except (sqlite3.DatabaseError, OSError):
-        log.exception("The search index of version %s could not be built.", version_id)
-        _part(version).unlink(missing_ok=True)
-        _release(version, owner, state=SearchIndex.State.FAILED)
-    return True
-
-
-def _claim(version: Version, owner: str) -> bool:
     SearchIndex.objects.get_or_create(version=version)
-    free = SearchIndex.objects.filter(pk=version.pk, state=SearchIndex.State.BUILDING, owner="")
-    return bool(free.update(owner=owner, lease_until=timezone.now() + LEASE))
+    return BUILDING.work(version_id, owner, stop, partial(_build, version), partial(_failed, version))
 
 
-def _release(version: Version, owner: str, **changes: object) -> bool:
-    ours = SearchIndex.objects.filter(pk=version.pk, owner=owner)
-    return bool(ours.update(owner="", lease_until=None, **changes))
+def _failed(version: Version, error: Exception) -> dict[str, Any]:
+    if isinstance(error, StorageUnreachable):  # tried again by the reconciler
+        log.warning("The search index of version %s is built but could not be kept: %s", version.pk, error)
+        return {"state": SearchIndex.State.BUILDING}
+    if isinstance(error, Unsupported):
+        log.warning("This SQLite has no trigram index; version %s is searched without one.", version.pk)
+    else:
+        log.error("The search index of version %s could not be built.", version.pk, exc_info=error)
+        _part(version).unlink(missing_ok=True)
+    return {"state": SearchIndex.State.FAILED}
 
 
 def _part(version: Version) -> Path:
@@ -174,21 +164,29 @@ def _done(version: Version) -> Path:
     return _part(version).with_suffix(".done")
 
 
-def _build(version: Version, owner: str, stop: threading.Event) -> None:
+def _build(version: Version, hold: Hold) -> None:
     _part(version).parent.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
     builder = _builder(version)
     try:
         for lines in _line_batches(version, builder.line):
             for rows in _index_rows(version, lines):
                 builder.add(rows)
-            if not _advance(version, owner, builder) or _should_end(version, owner, stop):
+            hold.renew(line=builder.line, rows=builder.rows)
+            if _something_waits():  # it goes first, and the index on after it
+                BUILDING.give_back(hold.pk, hold.owner)
+                workers.wake(index_version, version_id=version.pk)
                 return
+            worker.do_short_work(hold.stop)
         builder.finish(_done(version))
     finally:
         builder.close()
     size = _done(version).stat().st_size
-    files.put(_done(version), index_name(version.pk), lambda: _advance(version, owner, builder))
-    _release(version, owner, state=SearchIndex.State.READY, size=size)
+    try:
+        files.put(_done(version), index_name(version.pk), hold.renew_at_times)
+    except (StorageUnreachable, WorkStopped):
+        _done(version).replace(_part(version))  # what is built is not built again
+        raise
+    hold.end(SearchIndex.State.READY, size=size, line=builder.line, rows=builder.rows)
 
 
 def _builder(version: Version) -> Builder:
@@ -198,24 +196,6 @@ def _builder(version: Version) -> Builder:
     except sqlite3.DatabaseError:
         _part(version).unlink(missing_ok=True)
         return Builder(_part(version))
-
-
-def _advance(version: Version, owner: str, builder: Builder) -> bool:
-    """Note how far it is and renew the lease; False if it is not ours any more."""
-    ours = SearchIndex.objects.filter(pk=version.pk, owner=owner)
-    return bool(ours.update(line=builder.line, rows=builder.rows, lease_until=timezone.now() + LEASE))
-
-
-def _should_end(version: Version, owner: str, stop: threading.Event) -> bool:
-    """Whatever waits goes first: the index goes on after it."""
-    if stop.is_set():
-        return _release(version, owner)
-    if _something_waits():
-        _release(version, owner)
-        workers.wake(index_version, version_id=version.pk)
-        return True
-    worker.do_short_work(stop)
-    return False
 
 
 def _something_waits() -> bool:
@@ -318,12 +298,7 @@ def hits(version: Version, lines: Sequence[int], wanted: str) -> dict[int, TextH
 
 def reconcile() -> None:
     """Free what dead workers held, and wake for every version that has rows but no index."""
-    building = SearchIndex.objects.filter(state=SearchIndex.State.BUILDING)
-    for index in building.exclude(owner=""):
-        expired = index.lease_until is None or index.lease_until < timezone.now()
-        if expired or not workers.is_held(index.owner, SearchIndex, index.pk):
-            SearchIndex.objects.filter(pk=index.pk, owner=index.owner).update(owner="", lease_until=None)
+    BUILDING.free_lost()
     wanting = Version.objects.filter(state=VersionState.READY, search_index__isnull=True)
-    waiting = building.filter(owner="").values_list("pk", flat=True)
-    for version_id in (*wanting.values_list("pk", flat=True)[:100], *waiting[:100]):
+    for version_id in (*wanting.values_list("pk", flat=True)[:100], *BUILDING.ids_waiting()[:100]):
         workers.wake(index_version, version_id=version_id)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import shutil
 import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,6 +38,20 @@ def sweep(kind: str, busy: Collection[int]) -> None:
     for path, number in folders(kind).items():
         if number not in busy:
             shutil.rmtree(path, ignore_errors=True)
+
+
+def written_out(path: Path, progress: Callable[[float], None] = lambda share: None) -> tuple[int, str]:
+    """The size and SHA-256 of a file that was made, once its bytes are on the disk."""
+    digest, size = hashlib.sha256(), 0
+    whole = path.stat().st_size
+    with path.open("rb") as file:
+        path.chmod(settings.DATA_FILE_MODE)
+        os.fsync(file.fileno())
+        while chunk := file.read(uploads.CHUNK):
+            digest.update(chunk)
+            size += len(chunk)
+            progress(size / whole)
+    return size, digest.hexdigest()
 
 
 def _place(kind: str) -> Path:

@@ -9,13 +9,14 @@ import filecmp
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
 from datasets.core.decode import Block, Unreadable, Upload, blocks, utf8_chunks
-from datasets.core.detect import Detection, detect
+from datasets.core.detect import detect
 from datasets.core.findings import CODES, too_large
 from datasets.core.formats import model_key
 from datasets.core.limits import Limits
@@ -23,9 +24,9 @@ from datasets.core.pretty_json import Broken, Passed, PrintedValue, objects_in, 
 from datasets.core.repair.models import merged, renamed, with_roles
 from datasets.core.repair.python_literal import as_json
 from datasets.core.repair.text import CommaStripper, CommentStripper, without_comment
-from datasets.core.row_decoder import UNDECODED, is_json
+from datasets.core.rows import UNDECODED, is_json
 from datasets.core.rules import RowFindings, check_row
-from datasets.core.stats import models_of
+from datasets.core.stats import Detection, models_of
 
 REPAIRS = (
     "to_utf8",
@@ -189,8 +190,6 @@ def _lines(upload: Upload, seen: Detection) -> Iterator[bytes]:
 
 def _by_line(upload: Upload, seen: Detection, concerned: Concerned, change: RowChange) -> Iterator[bytes]:
     """Each line that is text and `concerned`, without its line end, through `change`; None drops the line."""
-    if seen.encoding == "utf-8-sig":
-        yield codecs.BOM_UTF8
     for line in _lines(upload, seen):
         text = _text(line) if concerned(line) else None
         if text is None:
@@ -215,8 +214,6 @@ def _text(line: bytes) -> str | None:
 
 def _comments_across_lines(upload: Upload, seen: Detection) -> Iterator[bytes]:
     stripper, end = CommentStripper(), ""
-    if seen.encoding == "utf-8-sig":
-        yield codecs.BOM_UTF8
     for line in _lines(upload, seen):
         if not stripper.inside and is_json(line):
             yield line
@@ -232,8 +229,6 @@ def _comments_across_lines(upload: Upload, seen: Detection) -> Iterator[bytes]:
 
 def _commas_across_lines(upload: Upload, seen: Detection) -> Iterator[bytes]:
     stripper = CommaStripper(rows=False)
-    if seen.encoding == "utf-8-sig":
-        yield codecs.BOM_UTF8
     for line in _lines(upload, seen):
         yield stripper.feed(line.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
     yield stripper.rest().encode("utf-8", "surrogateescape")
@@ -335,12 +330,14 @@ def _repaired(upload: Upload, seen: Detection, repair: Repair) -> Iterator[bytes
     if name == "to_utf8" and seen.encoding in ("utf-16", "gb18030"):
         return _whole(utf8_chunks(upload, seen.encoding))
     if seen.shape == "spread" and name in _ACROSS_LINES:
-        return _ACROSS_LINES[name](upload, seen)
-    if seen.shape != "jsonl" or name == "to_utf8":
+        lines = _ACROSS_LINES[name](upload, seen)
+    elif seen.shape != "jsonl" or name == "to_utf8":
         return _as_it_is(upload)
-    if name == "unify_model_names":
-        return _with_one_name(upload, seen, repair)
-    return _by_line(upload, seen, _CONCERNED.get(name, _is_no_json), ROW_CHANGES[name])
+    elif name == "unify_model_names":
+        lines = _with_one_name(upload, seen, repair)
+    else:
+        lines = _by_line(upload, seen, _CONCERNED.get(name, _is_no_json), ROW_CHANGES[name])
+    return chain([codecs.BOM_UTF8] if seen.encoding == "utf-8-sig" else [], lines)
 
 
 def _with_one_name(upload: Upload, seen: Detection, repair: Repair) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from datasets.core.limits import Limits
 from datasets.core.reader import UploadReading, read
-from datasets.core.row_decoder import findings_of
+from datasets.core.rows import findings_of
 from tests.datasets.core.helpers import ANSWER, BLOCK, jsonl, judged, many, row, rows, summary, turns
 
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 from django.test import Client
 
-from datasets.importing import worker
+from datasets.importing import leases, worker
 from datasets.importing.worker import import_version
 from datasets.models import SearchIndex, Version, VersionState
 from datasets.versions import attach, compare, search
@@ -24,7 +24,7 @@ ME = "host:1:1"
 @pytest.fixture(autouse=True)
 def _looks_at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "LOOK_UP_SECONDS", 0)
-    monkeypatch.setattr(attach, "LOOK_UP_SECONDS", 0)
+    monkeypatch.setattr(leases, "RENEW_SECONDS", 0)
 
 
 def answers_for(version: Version) -> attach.Attachment:

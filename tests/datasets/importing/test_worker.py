@@ -251,7 +251,7 @@ def test_an_unforeseen_error_leaves_nothing_half(upload: Upload, caplog: Any) ->
 
 def half_read(version: Version, owner: str = DEAD) -> None:
     """As a reader leaves it that died after its first batch."""
-    tables.claim(version.pk, owner)
+    tables.READING.claim(version.pk, owner)
     rows = [NewRow(1, True, b"{}", [("alpha", 1, b"{}")]), NewRow(2, True, b"{}")]
     tables.Writer(version.pk).sending(rows)()
 
@@ -269,7 +269,7 @@ def test_what_a_dead_reader_left_is_read_from_the_start(upload: Upload) -> None:
 def test_a_living_reader_is_left_alone(upload: Upload) -> None:
     version = upload(numbered(5))
     reader = f"{socket.gethostname()}:{os.getppid()}:{workers._started(os.getppid())}"
-    tables.claim(version.pk, reader)
+    tables.READING.claim(version.pk, reader)
     reconcile()
     version.refresh_from_db()
     assert (version.state, version.owner) == (VersionState.READING, reader)
@@ -277,7 +277,7 @@ def test_a_living_reader_is_left_alone(upload: Upload) -> None:
 
 def test_a_lease_that_ran_out_is_taken_away(upload: Upload) -> None:
     version = upload(numbered(5))
-    tables.claim(version.pk, workers.owner())
+    tables.READING.claim(version.pk, workers.owner())
     reconcile(now=timezone.now() + tables.LEASE + timedelta(seconds=1))
     version.refresh_from_db()
     assert version.state == VersionState.WAITING
@@ -285,9 +285,9 @@ def test_a_lease_that_ran_out_is_taken_away(upload: Upload) -> None:
 
 def test_who_lost_the_lease_writes_no_further(upload: Upload) -> None:
     version = upload(numbered(5))
-    tables.claim(version.pk, DEAD)
+    tables.READING.claim(version.pk, DEAD)
     reconcile()
-    with pytest.raises(tables.LeaseLost):
+    with pytest.raises(tables.WorkStopped):
         tables.advance(version.pk, DEAD, bytes_read=1, rows=1)
 
 

@@ -147,7 +147,7 @@ def test_several_workers_at_once_make_one_file(upload: Upload, tmp_path: Path) -
 
 def test_a_worker_that_was_killed_leaves_nothing_half(upload: Upload, tmp_path: Path) -> None:
     made = apply(upload(COMMENTED, read=True), "strip_comments", read=False)
-    tables.claim(made.pk, "elsewhere:1:1")
+    tables.READING.claim(made.pk, "elsewhere:1:1")
     work = temp_files.work_folder(WORK, made.pk)
     (work.__enter__() / "file").write_bytes(b"half")
     reconcile()
@@ -160,8 +160,8 @@ def test_a_worker_that_was_killed_leaves_nothing_half(upload: Upload, tmp_path: 
 
 def test_a_worker_that_is_late_cannot_put_its_file_in_place(upload: Upload, tmp_path: Path) -> None:
     made = apply(upload(COMMENTED, read=True), "strip_comments", read=False)
-    tables.claim(made.pk, "elsewhere:1:1")
-    with pytest.raises(tables.LeaseLost):
+    tables.READING.claim(made.pk, "elsewhere:1:1")
+    with pytest.raises(tables.WorkStopped):
         repair.write_file(made, "another:1:1", lambda _share: None)
     assert len(leftovers(tmp_path)) == 1
 

@@ -126,13 +126,13 @@ def test_while_it_waits_the_page_says_that_no_worker_runs(as_alice: Client, uplo
 
 def test_a_reader_that_died_is_reported_while_no_worker_runs(as_alice: Client, upload: Upload) -> None:
     version = upload(numbered(1))
-    tables.claim(version.pk, "elsewhere:1:1")
+    tables.READING.claim(version.pk, "elsewhere:1:1")
     assert b"No worker is running" in as_alice.get(address(version)).content
 
 
 def test_reading_elsewhere_than_in_a_worker_is_reading_too(as_alice: Client, upload: Upload) -> None:
     version = upload(numbered(1))
-    tables.claim(version.pk, workers.owner())
+    tables.READING.claim(version.pk, workers.owner())
     assert b"No worker is running" not in as_alice.get(address(version)).content
 
 
@@ -143,7 +143,7 @@ def test_with_a_worker_it_does_not_say_so(as_alice: Client, upload: Upload) -> N
 
 def test_the_progress_is_asked_for_as_a_part(as_alice: Client, upload: Upload) -> None:
     version = upload(numbered(1000))
-    tables.claim(version.pk, workers.owner())
+    tables.READING.claim(version.pk, workers.owner())
     tables.advance(version.pk, workers.owner(), bytes_read=version.size // 2, rows=500)
     part = as_alice.get(address(version), headers={"HX-Request": "true"}).content.decode()
     assert f'<progress value="{version.size // 2}" max="{version.size}"' in part
@@ -153,7 +153,7 @@ def test_the_progress_is_asked_for_as_a_part(as_alice: Client, upload: Upload) -
 
 def test_rate_and_time_left_are_shown_once_they_mean_something(as_alice: Client, upload: Upload) -> None:
     version = upload(numbered(1000))
-    tables.claim(version.pk, workers.owner())
+    tables.READING.claim(version.pk, workers.owner())
     tables.advance(version.pk, workers.owner(), bytes_read=version.size // 2, rows=500)
     part = as_alice.get(address(version) + "?began=1&at=0", headers={"HX-Request": "true"}).content.decode()
     assert "a second" in part
@@ -162,7 +162,7 @@ def test_rate_and_time_left_are_shown_once_they_mean_something(as_alice: Client,
 @pytest.mark.parametrize("query", ["began=x&at=y", "began=nan&at=inf", "began=-1&at=1e999", "began=9e99"])
 def test_a_hostile_progress_address_does_no_harm(as_alice: Client, upload: Upload, query: str) -> None:
     version = upload(numbered(10))
-    tables.claim(version.pk, workers.owner())
+    tables.READING.claim(version.pk, workers.owner())
     tables.advance(version.pk, workers.owner(), bytes_read=5, rows=1)
     assert as_alice.get(f"{address(version)}?{query}").status_code == 200
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from datasets.core.decode import Block
 from datasets.core.json_errors import JsonProblem, flaws, parse
 from datasets.core.limits import Limits
-from datasets.core.row_decoder import decoded
+from datasets.core.rows import decoded
 
 TEXTS = st.sampled_from(["", "a", ":", '":', '"a": 1', "\\", "\0", "é", "中文", "\u2028", "'"]) | st.text(
     max_size=5
