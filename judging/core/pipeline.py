@@ -193,25 +193,24 @@ def swapped_context(context: Context) -> Context | None:
 
 
 async def read_verdicts(asked: tuple[JudgeCall, ...], effects: Effects) -> tuple[Verdict, ...]:
-    """What each reply says, and after the two of one comparison what they come to."""
-    read = {one.place: await _read_verdict(one, effects) for one in asked if one.failure is None}
+    """What the content of each reply says, never its reasoning; after the two of one comparison what they come to."""
     found: list[Verdict] = []
-    for (judge, repeat, swapped), verdict in read.items():
-        found.append(verdict)
-        first = read.get((judge, repeat, False))
-        if swapped and first is not None:
-            found.append(combine_verdicts(first, verdict))
-    return tuple(found)
-
-
-async def _read_verdict(asked: JudgeCall, effects: Effects) -> Verdict:
-    """Read a reply's content, never its reasoning."""
-    value, reason = await effects.read(asked.judge, (asked.reply or {}).get("content") or "")
-    reason = why_unread(reason, (asked.reply or {}).get("finish_reason"))
-    if asked.swapped:
+    first: dict[tuple[int, int], Verdict] = {}
+    for one in sorted(asked, key=lambda one: one.place):
+        if one.failure is not None:
+            continue
+        place, reply = (one.judge, one.repeat), one.reply or {}
+        value, reason = await effects.read(one.judge, reply.get("content") or "")
+        reason = why_unread(reason, reply.get("finish_reason"))
+        if not one.swapped:
+            first[place] = Verdict(*place, value, reason)
+            found.append(first[place])
+            continue
         value = turned_back(value) if isinstance(value, int) else value
-        return Verdict(asked.judge, asked.repeat, value, reason, "swapped")
-    return Verdict(asked.judge, asked.repeat, value, reason)
+        found.append(Verdict(*place, value, reason, "swapped"))
+        if place in first:
+            found.append(combine_verdicts(first[place], found[-1]))
+    return tuple(found)
 
 
 def combine_verdicts(first: Verdict, swapped: Verdict) -> Verdict:
@@ -243,7 +242,7 @@ def conclude(
     offered = counted_verdicts(asked, verdicts)
     read = [verdict.value for verdict in offered if verdict.value is not None]
     if read and len(read) >= metric.quorum:
-        return combine_votes(read, metric.jury)
+        return combine_votes(read, metric.jury) if len(read) > 1 else Outcome(SCORED, read[0])
     if read:
         return _below_quorum(metric, len(read), asked)
     if offered:
@@ -261,14 +260,12 @@ def _below_quorum(metric: MetricDefinition, read: int, asked: tuple[JudgeCall, .
 
 
 def combine_votes(votes: Sequence[Value], how: Jury) -> Outcome:
-    """At least one vote. A single one stands exactly as it was given.
+    """Of several votes; a single one stands exactly as it was given.
 
     `median`: of an even number the mean of the two in the middle. `majority`: the value with more votes than any
     other, be it less than half of them; where two lead, there is none: drawing lots or taking the mean would make up
     a verdict that nobody gave.
     """
-    if len(votes) == 1:
-        return Outcome(SCORED, votes[0])
     if how == "majority":
         return _majority(votes)
     numbers = [float(vote) for vote in votes if not isinstance(vote, str)]

@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
@@ -276,17 +277,34 @@ async def ask(
 
     Raises JudgeError, whose message contains no secret.
     """
-    call = _Call(settings.timeouts, on_text)
-    try:
+    call, connecting = _Call(settings.timeouts, on_text), settings.timeouts.connect
+    with _without_secrets(settings):
         http_request = client.build_request(
             "POST",
             _parsed_url(settings.url),
             headers=request_headers(settings),
             content=_encoded(request),
             # httpx's `pool` is all that aiohttp does for a connection: DNS, connecting, TLS.
-            timeout=httpx.Timeout(None, connect=settings.timeouts.connect, pool=settings.timeouts.connect),
+            timeout=httpx.Timeout(None, connect=connecting, pool=connecting),
         )
-        return await call.run(client, http_request)
+        first_byte = call.started + connecting + settings.timeouts.first_byte
+        try:
+            async with asyncio.timeout_at(min(first_byte, call.ends)) as deadline:
+                response = await client.send(http_request, stream=True)
+                try:
+                    await call.read(response, deadline)
+                finally:
+                    await response.aclose()
+        except (TimeoutError, httpx.HTTPError, aiohttp.ClientError, OSError, UnicodeError) as error:
+            if not call.assembly.done:
+                raise call.failure(error) from error
+        return call.assembly.finish(call.now() - call.started, call.first_token)
+
+
+@contextmanager
+def _without_secrets(settings: JudgeSettings) -> Iterator[None]:
+    try:
+        yield
     except JudgeError as error:
         error.message = redacted(error.message, settings.secrets())
         raise
@@ -305,22 +323,7 @@ class _Call:
         self.ends = self.started + timeouts.whole
         self.assembly = ReplyReader()
 
-    async def run(self, client: httpx.AsyncClient, http_request: httpx.Request) -> Reply:
-        first_byte = self.started + self.timeouts.connect + self.timeouts.first_byte
-        try:
-            async with asyncio.timeout_at(min(first_byte, self.ends)) as deadline:
-                response = await client.send(http_request, stream=True)
-                try:
-                    await self._read(response, deadline)
-                finally:
-                    await response.aclose()
-        except (TimeoutError, httpx.HTTPError, aiohttp.ClientError, OSError, UnicodeError) as error:
-            if not self.assembly.done:
-                raise self._failure(error) from error
-        seconds = self.now() - self.started
-        return self.assembly.finish(seconds, self.first_token)
-
-    async def _read(self, response: httpx.Response, deadline: asyncio.Timeout) -> None:
+    async def read(self, response: httpx.Response, deadline: asyncio.Timeout) -> None:
         if response.status_code >= 300:
             raise error_for_status(response.status_code, response.headers, await _start_of(response))
         assembly = self.assembly = ReplyReader(response.status_code, self.on_text)
@@ -339,7 +342,7 @@ class _Call:
                 deadline.reschedule(min(now + self.timeouts.idle + step, self.ends))
                 extended = now
 
-    def _failure(self, error: Exception) -> JudgeError:
+    def failure(self, error: Exception) -> JudgeError:
         if isinstance(error, TimeoutError):
             whole_passed = self.now() >= self.ends
             return Interrupted("timeout_whole" if whole_passed else self.waiting_for)

@@ -30,7 +30,6 @@ METRIC = MetricDefinition(name="quality", judges=(JUDGE,))
         ([3, 7, 7, 8, 9], "majority", 7),
         ([7, 7.0, 3], "majority", 7),
         (["bad", "good", "good"], "majority", "good"),
-        ([9], "majority", 9),
     ],
 )
 def test_votes_come_to_one_value(votes: list[Any], how: Jury, value: Any) -> None:
