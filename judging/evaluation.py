@@ -17,7 +17,7 @@ from datasets.services import dataset_upload
 from evalsite.accounts.models import Project
 from evalsite.tasks import workers
 from evalsite.web.numbers import whole
-from judging.core.judges.retry import RetryPolicy
+from judging.core.judges.client import RetryPolicy
 from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metrics_file
 from judging.metrics_file_messages import metrics_file_sentences
 from judging.reports.services import report_document

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from django.db import connections, transaction
+from django.db import connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from django.test import Client, TransactionTestCase
@@ -14,6 +15,7 @@ from django.utils import translation
 from hypothesis import HealthCheck, settings
 
 from evalsite.accounts.models import Membership, Project, Role, User
+from tests.migrated import migrated
 
 PASSWORD = "correct horse battery"
 ClientOf = Callable[[User], Client]
@@ -139,6 +141,14 @@ def part_of(item: pytest.Item) -> str:
     return next(
         part for part, markers in PARTS.items() if not markers or any(map(item.get_closest_marker, markers))
     )
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb(request: pytest.FixtureRequest, django_db_modify_db_settings: None) -> bool:
+    """On SQLite every process of the tests gets a copy of one database, instead of migrating its own."""
+    if connection.vendor == "sqlite":
+        migrated(Path(connection.settings_dict["TEST"]["NAME"]))
+    return connection.vendor == "sqlite" or bool(request.config.getvalue("reuse_db"))
 
 
 @pytest.fixture(autouse=True)

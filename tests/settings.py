@@ -11,6 +11,7 @@ atexit.register(shutil.rmtree, _folder, ignore_errors=True)
 for _name in ("HOST", "PORT", "DEBUG", "HTTPS", "ALLOWED_HOSTS", "SECRET_KEY", "TIME_ZONE"):
     os.environ.pop(_name, None)
 os.environ["DATA_DIR"] = _folder
+os.environ.setdefault("EVALSITE_TESTS", _folder)  # the first of several processes makes the one for all
 (Path(_folder) / "static").mkdir()  # WhiteNoise complains of a missing one
 
 from evalsite.settings import *  # noqa: E402, F403

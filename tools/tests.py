@@ -8,8 +8,10 @@ tests is no failure if another one has some.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 
 BY_FILE = ["-n", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
@@ -29,4 +31,7 @@ def main(arguments: Sequence[str], run: Run = subprocess.call) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    with tempfile.TemporaryDirectory(prefix="evalsite-tests-") as os.environ[
+        "EVALSITE_TESTS"
+    ]:  # tests/migrated.py
+        sys.exit(main(sys.argv[1:]))

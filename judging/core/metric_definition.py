@@ -11,9 +11,10 @@ import msgspec
 
 from judging.core.rules.check import read_program
 from judging.core.values import scale_level
-from judging.core.votes import Jury
 
 ParserSpec = str | dict[str, str]
+Jury = Literal["mean", "median", "majority"]
+JURIES: tuple[Jury, ...] = ("mean", "median", "majority")
 
 
 class JudgeModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -17,10 +17,9 @@ from judging.core.builtin import BUILTINS
 from judging.core.candidates import MOST_ANSWERS, CandidateModel
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.settings import chat_url
-from judging.core.metric_definition import JudgeModel, MetricDefinition, ParserSpec
+from judging.core.metric_definition import JURIES, JudgeModel, Jury, MetricDefinition, ParserSpec
 from judging.core.replies import ParserError, make_parser
 from judging.core.rules.check import read_program
-from judging.core.votes import JURIES, Jury
 from judging.core.yaml_tree import Fields, Problems, YamlProblem, compose, mappings
 
 MAX_FILE_BYTES = 2**20

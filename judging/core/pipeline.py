@@ -8,11 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import mean, median
 from typing import Any
 
 import msgspec
 
-from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, Jury, MetricDefinition
 from judging.core.replies import (
     combine_orders,
     is_flip,
@@ -37,8 +38,10 @@ from judging.core.results import (
     ScriptResult,
     Verdict,
 )
-from judging.core.values import UNPARSED, Outcome, outcome_of_value
-from judging.core.votes import QUORUM, combine_votes
+from judging.core.values import SCORED, UNPARSED, Outcome, Value, outcome_of_value
+
+QUORUM = "quorum"  # reason: fewer votes could be read than the metric wants
+TIED = "jury_tied"  # reason: no value has more votes than every other
 
 
 async def judge_item(
@@ -138,7 +141,7 @@ async def ask_judges(
 
     The prompts of a round are made before any of it is asked, so that one that fails costs nothing.
     """
-    for judges in rounds(await effects.builds_on_others() if len(metric.judges) > 1 else (False,)):
+    for judges in rounds(await effects.builds_on_others()) if len(metric.judges) > 1 else ([0],):
         questions: list[Question] = []
         for judge in judges:
             made = await questions_of(judge, metric.judges[judge], context, effects)
@@ -172,7 +175,7 @@ async def questions_of(
         seen = swapped_context(earlier) if swapped else earlier
         if seen is None:
             continue
-        prompt = await effects.render(number, seen)
+        prompt = await effects.prompts[number](seen)
         if isinstance(prompt, Failure):
             return prompt
         prompts.append((prompt, swapped))
@@ -190,25 +193,24 @@ def swapped_context(context: Context) -> Context | None:
 
 
 async def read_verdicts(asked: tuple[JudgeCall, ...], effects: Effects) -> tuple[Verdict, ...]:
-    """What each reply says, and after the two of one comparison what they come to."""
-    read = {one.place: await read_verdict(one, effects) for one in asked if one.failure is None}
+    """What the content of each reply says, never its reasoning; after the two of one comparison what they come to."""
     found: list[Verdict] = []
-    for (judge, repeat, swapped), verdict in read.items():
-        found.append(verdict)
-        first = read.get((judge, repeat, False))
-        if swapped and first is not None:
-            found.append(combine_verdicts(first, verdict))
-    return tuple(found)
-
-
-async def read_verdict(asked: JudgeCall, effects: Effects) -> Verdict:
-    """Read a reply's content, never its reasoning."""
-    value, reason = await effects.read(asked.judge, (asked.reply or {}).get("content") or "")
-    reason = why_unread(reason, (asked.reply or {}).get("finish_reason"))
-    if asked.swapped:
+    first: dict[tuple[int, int], Verdict] = {}
+    for one in sorted(asked, key=lambda one: one.place):
+        if one.failure is not None:
+            continue
+        place, reply = (one.judge, one.repeat), one.reply or {}
+        value, reason = await effects.read(one.judge, reply.get("content") or "")
+        reason = why_unread(reason, reply.get("finish_reason"))
+        if not one.swapped:
+            first[place] = Verdict(*place, value, reason)
+            found.append(first[place])
+            continue
         value = turned_back(value) if isinstance(value, int) else value
-        return Verdict(asked.judge, asked.repeat, value, reason, "swapped")
-    return Verdict(asked.judge, asked.repeat, value, reason)
+        found.append(Verdict(*place, value, reason, "swapped"))
+        if place in first:
+            found.append(combine_verdicts(first[place], found[-1]))
+    return tuple(found)
 
 
 def combine_verdicts(first: Verdict, swapped: Verdict) -> Verdict:
@@ -240,7 +242,7 @@ def conclude(
     offered = counted_verdicts(asked, verdicts)
     read = [verdict.value for verdict in offered if verdict.value is not None]
     if read and len(read) >= metric.quorum:
-        return combine_votes(read, metric.jury)
+        return combine_votes(read, metric.jury) if len(read) > 1 else Outcome(SCORED, read[0])
     if read:
         return _below_quorum(metric, len(read), asked)
     if offered:
@@ -255,6 +257,46 @@ def _below_quorum(metric: MetricDefinition, read: int, asked: tuple[JudgeCall, .
     if failed:
         return Outcome.error(QUORUM, f"{votes}; {failed.code}: {failed.detail}".rstrip(": "))
     return Outcome(UNPARSED, reason=QUORUM, detail=votes)
+
+
+def combine_votes(votes: Sequence[Value], how: Jury) -> Outcome:
+    """Of several votes; a single one stands exactly as it was given.
+
+    `median`: of an even number the mean of the two in the middle. `majority`: the value with more votes than any
+    other, be it less than half of them; where two lead, there is none: drawing lots or taking the mean would make up
+    a verdict that nobody gave.
+    """
+    if how == "majority":
+        return _majority(votes)
+    numbers = [float(vote) for vote in votes if not isinstance(vote, str)]
+    if how == "median":
+        return Outcome(SCORED, median(numbers) if numbers else votes[0])
+    return Outcome(SCORED, sum(numbers) / len(numbers))
+
+
+def _majority(votes: Sequence[Value]) -> Outcome:
+    counts: dict[tuple[bool, Value], int] = {}
+    for vote in votes:  # True is no 1 here
+        counts[isinstance(vote, bool), vote] = counts.get((isinstance(vote, bool), vote), 0) + 1
+    most = max(counts.values())
+    leading = [vote for (_, vote), count in counts.items() if count == most]
+    return Outcome(SCORED, leading[0]) if len(leading) == 1 else Outcome.unparsed(TIED)
+
+
+def judge_spread(verdicts: Sequence[Verdict]) -> float | None:
+    """How far apart a metric's judges are: the largest difference of their means, yes as 1 and no as 0; of texts 1
+    where they differ, else 0. None where fewer than two judges gave a value."""
+    both = {(one.judge, one.repeat) for one in verdicts if one.order == "both"}
+    said: dict[int, list[Value]] = {}
+    for one in verdicts:
+        if one.value is not None and (one.order == "both" or (one.judge, one.repeat) not in both):
+            said.setdefault(one.judge, []).append(one.value)
+    if len(said) < 2:
+        return None
+    if any(isinstance(value, str) for values in said.values() for value in values):
+        return float(len({frozenset(map(str, values)) for values in said.values()}) > 1)
+    means = [mean(float(value) for value in values) for values in said.values()]
+    return max(means) - min(means)
 
 
 def with_changes(item: Item, changed: dict[str, dict[str, Any]]) -> Item:

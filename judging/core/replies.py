@@ -285,7 +285,7 @@ def preprocess(data, resp, **kwargs):
 
 @dataclass(frozen=True, slots=True)
 class Parser:
-    """Reads one metric's replies; call it with a reply's content.
+    """Reads one metric's replies.
 
     A regular expression of a user can take forever, so it never runs here: where `sandbox_script` is set, run that
     as a preprocess script in the sandbox on {"content": parser.readable(content)}, and give what it returns to
@@ -295,9 +295,6 @@ class Parser:
     read: Callable[[str], Parsed]
     conclude: Callable[[str | None], Parsed]
     sandbox_script: str = field(default="", repr=False)
-
-    def __call__(self, content: str) -> Parsed:
-        return self.read(content)
 
     @staticmethod
     def readable(content: str) -> str:

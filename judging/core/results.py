@@ -173,7 +173,10 @@ class Effects(Protocol):
         """Of each judge model, whether its template refers to what earlier ones were asked or said."""
         ...
 
-    async def render(self, judge: int, context: Context) -> str | Failure: ...
+    @property
+    def prompts(self) -> Sequence[Callable[[Context], Awaitable[str | Failure]]]:
+        """Of each judge model, what renders its template."""
+        ...
 
     async def apply_rules(self, item: Item, ask: Ask | None, previous: PreviousReplies | None) -> Ruled:
         """The metric's rule program on an item."""

@@ -46,12 +46,6 @@ def outcome_of_value(value: Value | None) -> Outcome:
     return Outcome(SCORED, value)
 
 
-def mean_of(values: list[Value]) -> float:
-    """Arithmetic mean of the verdicts of several judge models."""
-    numbers = [float(value) for value in values if not isinstance(value, str)]
-    return sum(numbers) / len(numbers)
-
-
 SCALE_LEVELS = 5
 
 

@@ -18,11 +18,11 @@ from django.db import DatabaseError
 from evalsite.secrets import Undecryptable
 from evalsite.tasks.backoff import Backoff
 from judging.core.judges.circuit_breaker import REFRESH_SECONDS, CircuitBreaker, EndpointStatus
+from judging.core.judges.client import RetryBudget
 from judging.core.judges.concurrency_limiter import ConcurrencyLimiter
 from judging.core.judges.errors import LIMIT_CODES, JudgeError
 from judging.core.judges.rate_limiter import RateLimiter, Reservation
 from judging.core.judges.reply import Reply
-from judging.core.judges.retry import RetryBudget
 from judging.core.judges.settings import JudgeSettings
 from judging.core.metric_definition import JudgeModel
 from judging.core.results import Failure

@@ -13,9 +13,9 @@ from django.utils.translation import ngettext
 
 from evalsite.secrets import Undecryptable
 from evalsite.templatetags.show import duration
+from judging.core.judges.client import Guard
 from judging.core.judges.errors import Held
 from judging.core.judges.probe import Probe, probe
-from judging.core.judges.retry import Guard
 from judging.core.judges.settings import JudgeSettings, Timeouts
 from judging.core.metric_definition import JudgeModel
 from judging.endpoints.manual_calls import Emit, ManualCall

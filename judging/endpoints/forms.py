@@ -12,8 +12,8 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from judging.core.judges.client import request_headers
 from judging.core.judges.errors import JudgeError
+from judging.core.judges.http_clients import request_headers
 from judging.core.judges.settings import JudgeSettings, chat_url
 from judging.endpoints.fields import REMOVE, JsonObjectField, SecretField
 from judging.endpoints.models import Endpoint

@@ -17,10 +17,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from judging.core.judges.client import Guard
 from judging.core.judges.errors import Held, JudgeError
 from judging.core.judges.rate_limiter import RateLimited, Reservation
 from judging.core.judges.reply import Reply
-from judging.core.judges.retry import Guard
 from judging.core.judges.settings import Request
 from judging.core.metric_definition import JudgeModel
 from judging.endpoints import limiter
@@ -45,7 +45,7 @@ Work = Callable[[Guard, Emit], Awaitable[Result]]
 
 
 class ManualGuard:
-    """core.judges.retry.Guard of one manual call, which waits at most `max_wait` seconds altogether.
+    """core.judges.client.Guard of one manual call, which waits at most `max_wait` seconds altogether.
 
     `even_if_down`: also send it to a server that is down, since this is how to find out whether it is up again.
     """

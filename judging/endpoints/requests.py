@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Protocol
 
-from judging.core.judges.client import HttpClients
+from judging.core.judges.client import AskResult, RetryPolicy, ask_with_retries
 from judging.core.judges.errors import MAYBE_SETTING_CODES, SETTING_CODES, JudgeError
+from judging.core.judges.http_clients import HttpClients
 from judging.core.judges.rate_limiter import Reservation
 from judging.core.judges.reply import Reply
-from judging.core.judges.retry import AskResult, RetryPolicy, ask_with_retries
 from judging.core.judges.settings import Request
 from judging.core.results import Failure
 from judging.endpoints.client import ModelConnection
@@ -67,7 +67,7 @@ class RunGate:
 
 @dataclass(slots=True)
 class RequestGuard:
-    """core.judges.retry.Guard of one request of a run."""
+    """core.judges.client.Guard of one request of a run."""
 
     gate: RunGate
     model: ModelConnection

@@ -256,7 +256,7 @@ class Migration(migrations.Migration):
                 ('postprocess', models.TextField(blank=True, default='')),
                 ('rules', models.TextField(blank=True, default='')),
                 ('flags', models.CharField(blank=True, default='', help_text='comma-separated codes', max_length=200)),
-                ('spread', models.FloatField(help_text='how far apart its judges are (core/votes.py); null: fewer than two gave a value', null=True)),
+                ('spread', models.FloatField(help_text='how far apart its judges are (core/pipeline.py); null: fewer than two gave a value', null=True)),
                 ('seconds', models.FloatField(null=True)),
                 ('finished_at', models.FloatField(help_text='Unix seconds', null=True)),
                 ('override_value', models.TextField(help_text='exact, as JSON; null: not overridden', null=True)),

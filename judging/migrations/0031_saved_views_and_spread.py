@@ -9,8 +9,8 @@ import msgspec
 from django.conf import settings
 from django.db import migrations, models
 
+from judging.core.pipeline import judge_spread
 from judging.core.results import Verdict
-from judging.core.votes import judge_spread
 
 BATCH = 2_000
 
@@ -52,7 +52,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='judgement',
             name='spread',
-            field=models.FloatField(help_text='how far apart its judges are (core/votes.py); null: fewer than two gave a value', null=True),
+            field=models.FloatField(help_text='how far apart its judges are (core/pipeline.py); null: fewer than two gave a value', null=True),
         ),
         migrations.RunPython(work_spread_out, migrations.RunPython.noop),
         migrations.AddIndex(

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judging.core.statistics.cells import TIE
 from judging.core.statistics.frame import Kind, of_kind
 from judging.core.statistics.means import item_means
 from judging.core.statistics.numeric import Bools, Floats, Ints
-from judging.core.statistics.pairs import TIE
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -190,11 +190,11 @@ def judgement_view(
 
 
 def _try(one: Generation) -> AnswerTry:
-    request = _loads(one.request) or {}
+    request = json_export.loads(one.request) or {}
     return AnswerTry(
         one,
         pretty(request),
-        [_call(call) for call in _loads(one.calls) or []],
+        [_call(call) for call in json_export.loads(one.calls) or []],
         reason_sentence(one.error, one.detail) if one.error else "",
     )
 
@@ -215,14 +215,14 @@ def _rules(text: str) -> list[RuleLine]:
 
 def _rules_failure(text: str) -> str:
     """Why the answer lacks the format of the metric's rule program."""
-    failure = (_loads(text) or {}).get("failure")
+    failure = (json_export.loads(text) or {}).get("failure")
     return rule_sentence(Reason(failure["reason"], failure["params"])) if failure else ""
 
 
 def _asked(reply: JudgeReply, metric: MetricDefinition, verdict: dict[str, Any], name: str) -> Asked:
-    request = _loads(reply.request) or {}
+    request = json_export.loads(reply.request) or {}
     params = {name: value for name, value in request.items() if name != "messages"}
-    extra = _loads(reply.extra) or {}
+    extra = json_export.loads(reply.extra) or {}
     return Asked(
         reply=reply,
         name=name,
@@ -231,7 +231,7 @@ def _asked(reply: JudgeReply, metric: MetricDefinition, verdict: dict[str, Any],
         params_json=pretty(params),
         request_json=pretty(request),
         extra_json=_others(extra, ("tool_calls",)),
-        calls=[_call(one) for one in _loads(reply.calls) or []],
+        calls=[_call(one) for one in json_export.loads(reply.calls) or []],
         value=verdict.get("value"),
         reason=reason_sentence(verdict["reason"]) if verdict.get("reason") else "",
         error=reason_sentence(reply.error, reply.detail) if reply.error else "",
@@ -277,10 +277,6 @@ def _script(source: str, kept: str) -> Script | None:
 def _others(fields: dict[str, Any], without: tuple[str, ...]) -> str:
     left = {name: value for name, value in fields.items() if name not in without}
     return pretty(left) if left else ""
-
-
-def _loads(text: str | None) -> Any:
-    return json_export.loads(text) if text else None
 
 
 def _text(value: Any) -> str:

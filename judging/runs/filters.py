@@ -380,7 +380,7 @@ def _flagged(flag: str) -> Q:
 
 
 def _rule_line(line: int, score: str) -> Q:
-    """A line's number and score stand at the beginning of its JSON (store.write), where no text of users can be."""
+    """A line's number and score stand first in its JSON (write_buffer.write), where no text of users can be."""
     begins = f'"line":{line},"score":'
     if score == LOWER:
         wanted = [f"{begins}{low}" for low in (1, 2, 3, 4)]

@@ -1,6 +1,6 @@
 """A run, the judgements it is to make, and everything that led to each.
 
-Hot tables: run workers write them by plain SQL (worker/store.py), payloads are JSON kept as TEXT, and only the
+Hot tables: run workers write them by plain SQL (worker/write_buffer.py), payloads are JSON kept as TEXT, and only the
 indexes that a page or a worker reads by exist.
 """
 
@@ -405,7 +405,8 @@ class Judgement(models.Model):
     rules = models.TextField(blank=True, default="")
     flags = models.CharField(max_length=200, blank=True, default="", help_text="comma-separated codes")
     spread = models.FloatField(
-        null=True, help_text="how far apart its judges are (core/votes.py); null: fewer than two gave a value"
+        null=True,
+        help_text="how far apart its judges are (core/pipeline.py); null: fewer than two gave a value",
     )
     seconds = models.FloatField(null=True)
     finished_at = models.FloatField(null=True, help_text="Unix seconds")

@@ -39,7 +39,7 @@ from judging.runs.models import (
 )
 from judging.runs.overrides import run_lock
 from judging.runs.stopping import stopped_by_endpoint
-from judging.runs.worker import run_worker, store
+from judging.runs.worker import chunks, run_worker
 
 RETRYABLE = (JudgementState.ERROR, JudgementState.UNPARSED)
 RESUMABLE = (RunState.PAUSED, RunState.CANCELLED, RunState.FAILED)
@@ -272,7 +272,7 @@ def run_resume(run: Run, *, only_worker: str = "", budget: Budget | None = None)
     locked.problem = locked.problem_detail = ""
     locked.save()
     record(Action.RUN_RESUMED, project=run.project, thing=run)
-    if not (planned and store.finish_if_done(run.pk)):
+    if not (planned and chunks.finish_if_done(run.pk)):
         workers.wake(run_worker.judge_runs)
     return True
 

@@ -17,6 +17,7 @@ from playwright.sync_api import APIRequestContext, Browser, Page, Playwright, ex
 
 from tests.browser.serving import served
 from tests.browser.walking import refuses_get, walk
+from tests.migrated import migrated
 from tests.processes.conftest import wait_until
 from tests.routes import routes
 
@@ -71,7 +72,9 @@ NO_MODELS = {f"asked-{name}_FORMS": count for name, count in (("TOTAL", "0"), ("
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with served(tmp_path_factory.mktemp("axe")) as address:
+    folder = tmp_path_factory.mktemp("axe")
+    migrated(folder / "data" / "evalsite.sqlite3")
+    with served(folder) as address:
         yield address
 
 

@@ -11,7 +11,8 @@ from judging.core.results import Failure, JudgeCall, JudgementResult, Verdict
 from judging.core.values import Outcome, Value
 from judging.runs import planning
 from judging.runs.models import Judgement, Run
-from judging.runs.worker import store
+from judging.runs.worker import chunks
+from judging.runs.worker.write_buffer import WriteBatch, write
 from tests.make import a_metric, a_run, a_version
 
 JUDGE_URL = "http://127.0.0.1:9/v1"
@@ -60,10 +61,10 @@ def judge(run: Run, tell: Tell) -> Run:
     """Judge all that waits in `run`; `tell` gets the place in the order of judging, from 0."""
     planning.plan(run.pk)
     count = 0
-    while leased := store.lease(run.pk, "test:1:1"):
-        items = store.load(leased, run.version.format)
-        judged = [store.Judged(item, tell(count + place)) for place, item in enumerate(items)]
-        store.write(judged, {leased.chunk}, "test:1:1")
+    while leased := chunks.lease(run.pk, "test:1:1"):
+        items = chunks.load(leased, run.version.format)
+        judged = [chunks.Judged(item, tell(count + place)) for place, item in enumerate(items)]
+        write(WriteBatch(judged, finished={leased.chunk}), "test:1:1")
         count += len(items)
     return Run.objects.get(pk=run.pk)
 

@@ -10,6 +10,7 @@ import pytest
 from datasets.models import Version
 from evalsite.accounts.models import Project
 from judging.evaluation import CannotStart, begin, upload
+from tests.make import a_metric, a_run, a_version
 
 pytestmark = pytest.mark.django_db
 ROW = '{"messages": [{"role": "user", "content": "Why?"}]}'
@@ -56,3 +57,21 @@ def test_a_script_that_cannot_be_loaded_is_refused_before_anything_is_uploaded(
         begin(rows, metrics, "")
     assert why in str(refused.value)
     assert Version.objects.count() == 0
+
+
+JUDGED = "metrics:\n- name: quality\n  pipeline:\n  - {type: JUDGE_MODEL, judge_modle: {}}\n"
+
+
+def test_a_metrics_file_with_an_unknown_key_is_not_run(tmp_path: Path) -> None:
+    rows, metrics = tmp_path / "rows.jsonl", tmp_path / "metrics.yaml"
+    rows.write_text(ROW)
+    metrics.write_text(JUDGED)
+    with pytest.raises(CannotStart, match="judge_modle"):
+        begin(rows, metrics, "")
+    assert Version.objects.count() == 0
+
+
+def test_a_name_is_used_once(project: Project, tmp_path: Path) -> None:
+    a_run(a_version(project), a_metric("http://127.0.0.1:9"), name="once")
+    with pytest.raises(CannotStart, match="There is a run called once already"):
+        begin(tmp_path / "rows.jsonl", tmp_path / "metrics.yaml", "once")

@@ -7,7 +7,7 @@ import threading
 from django.db import connections
 
 from evalsite.accounts.models import Project
-from judging.core.judges.retry import RetryPolicy
+from judging.core.judges.client import RetryPolicy
 from judging.endpoints.models import Endpoint
 from judging.runs.models import Run
 from judging.runs.worker import run_worker

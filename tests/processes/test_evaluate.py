@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from evalsite.supervisor import manage
 from judging.core.judges.scripted import Answer, ScriptedJudge
 from tests import mtbench
 from tests.judging.core.metrics_example import write_example
+from tests.migrated import migrated
 from tests.processes.conftest import SETTINGS, wait_until
 from tests.real_data import real_data
 from tests.starting import leashed
@@ -81,13 +83,15 @@ class Folder:
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Folder]:
     made = Folder(tmp_path)
+    migrated(tmp_path / "data" / "evalsite.sqlite3")
     yield made
     for process in made.started:
         with process:  # closes its pipes and waits
             process.kill()
 
 
-def test_a_file_is_judged_and_both_results_are_written(folder: Folder) -> None:
+def test_a_file_is_judged_both_results_are_written_and_no_process_is_left(folder: Folder) -> None:
+    shutil.rmtree(folder.path / "data")  # the command makes it
     with ScriptedJudge(reply="Score: [[8]]", api_key="k-123456") as judge:
         status, found, _ = folder.evaluate(folder.rows(5), "--metrics", folder.metrics(judge.url))
         assert len(judge.requests) == 5
@@ -95,13 +99,8 @@ def test_a_file_is_judged_and_both_results_are_written(folder: Folder) -> None:
     assert found["report"]["candidates"]["alpha"]["quality"]["mean"] == 8
     assert json.loads((folder.out / "report.json").read_text()) == found["report"]
     assert [one["line"] for one in folder.judgements()] == [1, 2, 3, 4, 5]
-
-
-def test_the_key_is_in_no_result(folder: Folder) -> None:
-    with ScriptedJudge(reply="Score: [[8]]", api_key="k-123456") as judge:
-        folder.evaluate(folder.rows(2), "--metrics", folder.metrics(judge.url))
-    assert "k-123456" not in (folder.out / "judgements.jsonl").read_text()
-    assert b"k-123456" not in (folder.path / "data" / "evalsite.sqlite3").read_bytes()
+    wanted = f"DATA_DIR={folder.path / 'data'}".encode()
+    wait_until(lambda: not any(wanted in environment(entry) for entry in Path("/proc").glob("[0-9]*")), 1)
 
 
 def test_candidates_of_the_metrics_file_are_asked_and_judged(folder: Folder) -> None:
@@ -119,7 +118,7 @@ def test_candidates_of_the_metrics_file_are_asked_and_judged(folder: Folder) -> 
     assert sent[0]["messages"][0] == {"role": "system", "content": "Be brief."}
     generation = next(one["generation"] for one in folder.judgements() if one["model"] == "qwen")
     assert (generation["answer"], generation["calls"]) == ({"content": "mine"}, 1)
-    assert not list(holding(folder.path / "data", b"k-123456"))
+    assert not list(holding(folder.path, b"k-123456"))
 
 
 def holding(path: Path, text: bytes) -> list[Path]:
@@ -172,23 +171,6 @@ def test_wrong_usage_is_reported_in_a_sentence(
     assert "Traceback" not in err
 
 
-def test_a_file_with_bad_rows_is_not_judged(folder: Folder) -> None:
-    rows = folder.rows(2)
-    rows.write_text(rows.read_text() + "{broken\n")
-    status, _, err = folder.evaluate(rows, "--metrics", folder.metrics("http://127.0.0.1:9"))
-    assert status == 1
-    assert "1 of 3 rows" in err
-
-
-def test_a_metrics_file_with_an_unknown_key_is_not_run(folder: Folder) -> None:
-    metrics = folder.metrics("http://127.0.0.1:9")
-    metrics.write_text(metrics.read_text().replace("      model:", "      modle:"))
-    status, _, err = folder.evaluate(folder.rows(2), "--metrics", metrics)
-    assert status == 1
-    assert "modle" in err
-    assert "Traceback" not in err
-
-
 def test_a_key_that_is_not_set_is_named_before_anything_is_asked(folder: Folder) -> None:
     del folder.environment["JUDGE_KEY"]
     status, _, err = folder.evaluate(folder.rows(2), "--metrics", folder.metrics("http://127.0.0.1:9"))
@@ -203,23 +185,6 @@ def test_a_database_that_does_not_answer_is_reported_in_a_sentence(folder: Folde
     assert status == 1
     assert "is not responding" in err
     assert "Traceback" not in err
-
-
-def test_a_name_is_used_once(folder: Folder) -> None:
-    with ScriptedJudge(reply="Score: [[8]]") as judge:
-        arguments = (folder.rows(1), "--metrics", folder.metrics(judge.url), "--name", "once")
-        folder.evaluate(*arguments)
-        status, _, err = folder.evaluate(*arguments)
-    assert status == 1
-    assert "once" in err
-
-
-def test_no_process_is_left(folder: Folder) -> None:
-    with ScriptedJudge(reply="Score: [[8]]") as judge:
-        status, _, _ = folder.evaluate(folder.rows(1), "--metrics", folder.metrics(judge.url))
-    assert status == 0
-    wanted = f"DATA_DIR={folder.path / 'data'}".encode()
-    wait_until(lambda: not any(wanted in environment(entry) for entry in Path("/proc").glob("[0-9]*")), 1)
 
 
 def environment(process: Path) -> bytes:

@@ -1,74 +1,273 @@
-"""The HTTP client for OpenAI-compatible endpoints: httpx on aiohttp's transport, at a fraction of httpx's own cost.
-
-Nothing is read from the environment; redirects are refused, since they would carry the key elsewhere.
-"""
+"""Sends a request until it is answered or hopeless: retries with jitter, `Retry-After`, refused parameters left out."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
-import ssl
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
-from types import TracebackType
-from urllib.parse import urlsplit
+from random import Random
+from typing import Any, Protocol
 
 import aiohttp
 import httpx
 import msgspec
-from httpx_aiohttp import AiohttpTransport
 
 from judging.core.judges.error_responses import error_for_status, redacted
-from judging.core.judges.errors import Interrupted, JudgeError, Unreachable, Unusable
-from judging.core.judges.reply import Reply
+from judging.core.judges.errors import Interrupted, JudgeError, Unreachable
+from judging.core.judges.http_clients import network_error, request_headers
+from judging.core.judges.reply import Reply, Usage
 from judging.core.judges.reply_reader import OnText, ReplyReader
-from judging.core.judges.settings import JudgeSettings, Request, Timeouts, chat_url
+from judging.core.judges.settings import JudgeSettings, Request, Timeouts, chat_url, without
 
-# Below the 5 s after which uvicorn, and so most model servers, close an idle connection.
-KEEP_ALIVE_SECONDS = 4.0
 MAX_ERROR_BYTES = 64 * 1024
 # Servers close the stream right after the end mark; we do not wait longer for one that does not.
 SECONDS_AFTER_DONE = 1.0
 
+# Left out, one after the other, where a server refuses without saying what: the least usual first.
+_SUSPECTS: tuple[frozenset[str], ...] = (
+    frozenset({"separate_reasoning"}),
+    frozenset({"stream_options"}),
+    frozenset({"separate_reasoning", "stream_options"}),
+    frozenset({"separate_reasoning", "stream_options", "stream"}),
+)
 
-def open_client(settings: JudgeSettings) -> httpx.AsyncClient:
-    """To be called in the event loop and closed by the caller. Raises Unreachable `bad_ca` or `bad_url`."""
-    context = _tls_context(settings)
-    proxy = _proxy(settings) if settings.proxy else None
-
-    def session() -> aiohttp.ClientSession:
-        # No limit: the endpoint client decides how many requests are in flight. No cookies: a judge has no memory.
-        connector = aiohttp.TCPConnector(ssl=context, limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS)
-        return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
-
-    transport = AiohttpTransport(verify=context, trust_env=False, proxy=proxy, client=session)
-    return httpx.AsyncClient(transport=transport, trust_env=False, follow_redirects=False)
+Sleep = Callable[[float], Awaitable[None]]
 
 
-class HttpClients:
-    """Of one process, one per server, proxy and certificates: `async with HttpClients() as clients: …`."""
+class Guard(Protocol):
+    """Decides before and after each try: limits, budgets, a run that was paused."""
 
-    def __init__(self) -> None:
-        self._open: dict[tuple[str, str, str, bool], httpx.AsyncClient] = {}
+    async def before(self, request: Request) -> None:
+        """Returns when the try may start. May raise JudgeError, which ends the request, or anything of its own."""
+        ...
 
-    def of(self, settings: JudgeSettings) -> httpx.AsyncClient:
-        origin = urlsplit(chat_url(settings.url))
-        key = (f"{origin.scheme}://{origin.netloc}", settings.proxy, settings.ca_pem, settings.verify)
-        if key not in self._open:
-            self._open[key] = open_client(settings)
-        return self._open[key]
+    def after(self, reply: Reply | None, error: JudgeError | None) -> None:
+        """How the try ended; both are None if it was cancelled. Called once for each `before` that returned."""
+        ...
 
-    async def aclose(self) -> None:
-        while self._open:
-            await self._open.popitem()[1].aclose()
+    def may_retry(self) -> bool: ...
 
-    async def __aenter__(self) -> HttpClients:
-        return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+class NoGuard:
+    """Everything may start at once."""
+
+    async def before(self, request: Request) -> None:
+        return None
+
+    def after(self, reply: Reply | None, error: JudgeError | None) -> None:
+        return None
+
+    def may_retry(self) -> bool:
+        return True
+
+
+NO_GUARD = NoGuard()
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """`tries` counts those of the same request; times are in seconds.
+
+    `max_outage_seconds`: how long requests wait for a server that is down before they fail too.
+    `suspect_parameters`: find out what a server refuses without naming it. Switch it off once the endpoint has
+    answered a request with these parameters, or each bad prompt costs four calls more.
+    `max_consecutive_failures`: so many requests in a row that failed for the endpoint's settings pause a run; None:
+    never.
+    """
+
+    tries: int = 5
+    base_seconds: float = 0.5
+    longest_wait: float = 30.0
+    longest_retry_after: float = 120.0
+    total_seconds: float = 1800.0
+    suspect_parameters: bool = True
+    max_outage_seconds: float = float("inf")
+    max_consecutive_failures: int | None = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RequestAttempt:
+    """One HTTP try; `waited` is the pause after it, in seconds."""
+
+    started_unix: float
+    seconds: float
+    status: int | None
+    error_code: str
+    message: str
+    waited: float
+
+    def record(self) -> dict[str, Any]:
+        """As it is kept: what there is nothing to say of is left out."""
+        kept: dict[str, Any] = {
+            "started_unix": self.started_unix,
+            "seconds": self.seconds,
+            "status": self.status,
+        }
+        if self.error_code:
+            kept |= {"error_code": self.error_code, "message": self.message, "waited": self.waited}
+        return kept
+
+
+@dataclass(frozen=True, slots=True)
+class AskResult:
+    """How a request ended. An unusable reply (`empty_reply`, `truncated`) is there beside its error.
+
+    `request` is as last sent; `refuses` is what the server was newly found to refuse.
+    """
+
+    reply: Reply | None
+    error: JudgeError | None
+    calls: tuple[RequestAttempt, ...]
+    request: Request
+    refuses: frozenset[str]
+
+    @property
+    def usage(self) -> Usage:
+        return self.reply.usage if self.reply else Usage()
+
+    @property
+    def seconds(self) -> float:
+        """Of the reply, without one of all tries."""
+        return self.reply.seconds if self.reply else sum(call.seconds for call in self.calls)
+
+    @property
+    def first_token_seconds(self) -> float | None:
+        return self.reply.first_token_seconds if self.reply else None
+
+
+async def ask_with_retries(
+    client: httpx.AsyncClient,
+    settings: JudgeSettings,
+    request: Request,
+    *,
+    policy: RetryPolicy = RetryPolicy(),
+    sleep: Sleep = asyncio.sleep,
+    random: Random | None = None,
+    guard: Guard = NO_GUARD,
+    on_text: OnText | None = None,
+) -> AskResult:
+    """Raises only cancellation, and what `guard` raises besides JudgeError."""
+    asking = _Retries(policy, random or Random(), guard, request)
+    while True:
+        try:
+            await guard.before(asking.request)
+        except JudgeError as error:
+            return asking.ended(None, error)
+        started = time.time(), time.perf_counter()
+        reply: Reply | None = None
+        failure: JudgeError | None = None
+        try:
+            reply = await ask(client, settings, asking.request, on_text=on_text)
+        except JudgeError as error:
+            failure = error
+        finally:  # also where the try was cancelled
+            guard.after(reply, failure)
+        if failure is None:
+            asking.note(*started, reply.status if reply else None)
+            return asking.ended(reply, None)
+        wait = asking.failed(failure, *started)
+        if wait is None:
+            return asking.ended(failure.reply, failure)
+        if wait > 0:
+            await sleep(wait)
+
+
+class _Retries:
+    """The decisions between the tries of one request."""
+
+    def __init__(self, policy: RetryPolicy, random: Random, guard: Guard, request: Request) -> None:
+        self.policy = policy
+        self.random = random
+        self.guard = guard
+        self.original = self.request = request
+        self.calls: list[RequestAttempt] = []
+        self.tries = 0
+        self.named: frozenset[str] = frozenset()
+        self.suspected: frozenset[str] = frozenset()
+        self.suspects: Iterator[frozenset[str]] = iter(_SUSPECTS if policy.suspect_parameters else ())
+        self.first_refusal: JudgeError | None = None
+
+    def failed(self, error: JudgeError, started_unix: float, started: float) -> float | None:
+        """Seconds until the next try, whose request may be another; None to give up."""
+        wait = 0.0 if self._adapted(error) else self._wait(error)
+        self.note(started_unix, started, error.status, error, wait or 0.0)
+        return wait
+
+    def note(
+        self,
+        started_unix: float,
+        started: float,
+        status: int | None,
+        error: JudgeError | None = None,
+        waited: float = 0.0,
     ) -> None:
-        await self.aclose()
+        code, message = (error.code, error.message) if error else ("", "")
+        seconds = time.perf_counter() - started
+        self.calls.append(RequestAttempt(started_unix, seconds, status, code, message, waited))
+
+    def ended(self, reply: Reply | None, error: JudgeError | None) -> AskResult:
+        answered = error is None or error.reply is not None
+        # What a search without success left out was not the cause.
+        learnt = self.named | (self.suspected if answered else frozenset())
+        if error is not None and error.status in (400, 422) and self.first_refusal is not None:
+            error = self.first_refusal
+        return AskResult(reply, error, tuple(self.calls), self.request, learnt)
+
+    def _adapted(self, error: JudgeError) -> bool:
+        """Whether there is another request to try, without what is refused or may be."""
+        fresh = error.refused - self.named
+        if fresh:
+            self.named |= fresh
+            return self._ask_without(self.suspected)
+        if error.code in ("bad_request", "refused_parameter") and error.status in (400, 422):
+            self.first_refusal = self.first_refusal or error
+            return any(self._ask_without(suspected) for suspected in self.suspects)
+        return False
+
+    def _ask_without(self, suspected: frozenset[str]) -> bool:
+        changed = without(self.original, self.named | suspected)
+        if changed == self.request or changed == self.original:
+            return False
+        self.suspected, self.request = suspected, changed
+        return True
+
+    def _wait(self, error: JudgeError) -> float | None:
+        self.tries += 1
+        if not error.retry or self.tries >= self.policy.tries or not self.guard.may_retry():
+            return None
+        wait = self._pause(error.retry_after)
+        spent = sum(call.seconds + call.waited for call in self.calls)
+        return wait if spent + wait <= self.policy.total_seconds else None
+
+    def _pause(self, retry_after: float | None) -> float:
+        """Full jitter: any time up to the doubling bound, but not before the server's own time."""
+        bound = min(self.policy.longest_wait, self.policy.base_seconds * 2.0 ** (self.tries - 1))
+        jitter = self.random.uniform(0.0, bound)
+        if retry_after is None:
+            return jitter
+        return min(retry_after, self.policy.longest_retry_after) + min(jitter, self.policy.base_seconds)
+
+
+class RetryBudget:
+    """The retries left to an endpoint: a hundred, and one more per reply. A server that fails more often than it
+    answers does not get twice the load for it."""
+
+    def __init__(self, most: int = 100) -> None:
+        self._most = self._left = most
+
+    def earn(self) -> None:
+        self._left = min(self._most, self._left + 1)
+
+    def spend(self) -> bool:
+        """Takes one; whether there was one left."""
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
 
 
 async def ask(
@@ -78,17 +277,34 @@ async def ask(
 
     Raises JudgeError, whose message contains no secret.
     """
-    call = _Call(settings.timeouts, on_text)
-    try:
+    call, connecting = _Call(settings.timeouts, on_text), settings.timeouts.connect
+    with _without_secrets(settings):
         http_request = client.build_request(
             "POST",
             _parsed_url(settings.url),
             headers=request_headers(settings),
             content=_encoded(request),
             # httpx's `pool` is all that aiohttp does for a connection: DNS, connecting, TLS.
-            timeout=httpx.Timeout(None, connect=settings.timeouts.connect, pool=settings.timeouts.connect),
+            timeout=httpx.Timeout(None, connect=connecting, pool=connecting),
         )
-        return await call.run(client, http_request)
+        first_byte = call.started + connecting + settings.timeouts.first_byte
+        try:
+            async with asyncio.timeout_at(min(first_byte, call.ends)) as deadline:
+                response = await client.send(http_request, stream=True)
+                try:
+                    await call.read(response, deadline)
+                finally:
+                    await response.aclose()
+        except (TimeoutError, httpx.HTTPError, aiohttp.ClientError, OSError, UnicodeError) as error:
+            if not call.assembly.done:
+                raise call.failure(error) from error
+        return call.assembly.finish(call.now() - call.started, call.first_token)
+
+
+@contextmanager
+def _without_secrets(settings: JudgeSettings) -> Iterator[None]:
+    try:
+        yield
     except JudgeError as error:
         error.message = redacted(error.message, settings.secrets())
         raise
@@ -107,22 +323,7 @@ class _Call:
         self.ends = self.started + timeouts.whole
         self.assembly = ReplyReader()
 
-    async def run(self, client: httpx.AsyncClient, http_request: httpx.Request) -> Reply:
-        first_byte = self.started + self.timeouts.connect + self.timeouts.first_byte
-        try:
-            async with asyncio.timeout_at(min(first_byte, self.ends)) as deadline:
-                response = await client.send(http_request, stream=True)
-                try:
-                    await self._read(response, deadline)
-                finally:
-                    await response.aclose()
-        except (TimeoutError, httpx.HTTPError, aiohttp.ClientError, OSError, UnicodeError) as error:
-            if not self.assembly.done:
-                raise self._failure(error) from error
-        seconds = self.now() - self.started
-        return self.assembly.finish(seconds, self.first_token)
-
-    async def _read(self, response: httpx.Response, deadline: asyncio.Timeout) -> None:
+    async def read(self, response: httpx.Response, deadline: asyncio.Timeout) -> None:
         if response.status_code >= 300:
             raise error_for_status(response.status_code, response.headers, await _start_of(response))
         assembly = self.assembly = ReplyReader(response.status_code, self.on_text)
@@ -141,43 +342,11 @@ class _Call:
                 deadline.reschedule(min(now + self.timeouts.idle + step, self.ends))
                 extended = now
 
-    def _failure(self, error: Exception) -> JudgeError:
+    def failure(self, error: Exception) -> JudgeError:
         if isinstance(error, TimeoutError):
             whole_passed = self.now() >= self.ends
             return Interrupted("timeout_whole" if whole_passed else self.waiting_for)
         return network_error(error)
-
-
-# The cause decides: the transport maps a connection closed by the server to a connect timeout.
-_BY_CAUSE: tuple[tuple[type[BaseException], type[JudgeError], str], ...] = (
-    (aiohttp.ClientConnectorCertificateError, Unreachable, "certificate"),
-    (aiohttp.ClientSSLError, Unreachable, "certificate"),
-    (aiohttp.ClientProxyConnectionError, Unreachable, "proxy"),
-    (aiohttp.ClientHttpProxyError, Unreachable, "proxy"),
-    (aiohttp.ClientConnectorError, Unreachable, "connect"),
-    (aiohttp.ConnectionTimeoutError, Unreachable, "timeout_connect"),
-    (aiohttp.ServerTimeoutError, Interrupted, "timeout_idle"),
-    (aiohttp.ServerDisconnectedError, Interrupted, "cut"),
-    (aiohttp.ClientPayloadError, Interrupted, "cut"),
-    (aiohttp.InvalidURL, Unreachable, "bad_url"),
-    (aiohttp.ClientResponseError, Unusable, "bad_reply"),
-    (httpx.DecodingError, Unusable, "bad_reply"),
-    (httpx.UnsupportedProtocol, Unreachable, "bad_url"),
-    (httpx.InvalidURL, Unreachable, "bad_url"),
-    (httpx.ProxyError, Unreachable, "proxy"),
-    (httpx.ConnectTimeout, Unreachable, "timeout_connect"),
-    (httpx.ConnectError, Unreachable, "connect"),
-    (UnicodeError, Unreachable, "bad_url"),  # a host name that cannot be encoded
-)
-
-
-def network_error(error: BaseException) -> JudgeError:
-    """The JudgeError for an exception of httpx, aiohttp or the system."""
-    cause = error.__cause__ if isinstance(error.__cause__, aiohttp.ClientError) else error
-    for kind, branch, code in _BY_CAUSE:
-        if isinstance(cause, kind):
-            return branch(code, str(cause)[:500])
-    return Interrupted("cut", str(cause)[:500])
 
 
 async def _start_of(response: httpx.Response) -> bytes:
@@ -187,11 +356,6 @@ async def _start_of(response: httpx.Response) -> bytes:
         if len(body) >= MAX_ERROR_BYTES:
             break
     return bytes(body[:MAX_ERROR_BYTES])
-
-
-def request_headers(settings: JudgeSettings) -> httpx.Headers:
-    """Of every request. Raises Unreachable `bad_header` for text that no header can contain."""
-    return _headers(settings.api_key, tuple(settings.headers.items()))
 
 
 def _encoded(request: Request) -> bytes:
@@ -207,37 +371,3 @@ def _parsed_url(url: str) -> httpx.URL:
         return httpx.URL(chat_url(url))
     except httpx.InvalidURL as error:
         raise Unreachable("bad_url", str(error)) from error
-
-
-@lru_cache(maxsize=256)
-def _headers(api_key: str, extra: tuple[tuple[str, str], ...]) -> httpx.Headers:
-    found = {"content-type": "application/json", "accept-encoding": "identity"}
-    if api_key.strip():
-        found["authorization"] = f"Bearer {api_key.strip()}"
-    found |= {name.strip().lower(): value.strip() for name, value in extra}
-    for name, value in found.items():
-        if not (f"{name}{value}".isascii() and f"{name}{value}".isprintable() and name):
-            raise Unreachable("bad_header", name if name.isascii() else "")
-    return httpx.Headers(found)
-
-
-def _proxy(settings: JudgeSettings) -> httpx.Proxy:
-    """The proxy, with its password as a header: aiohttp's own argument for it is deprecated."""
-    try:
-        proxy = httpx.Proxy(settings.proxy)
-    except (ValueError, httpx.InvalidURL) as error:
-        raise Unreachable("bad_url", redacted(str(error), settings.secrets())) from error
-    if proxy.auth is None:
-        return proxy
-    credentials = base64.b64encode(":".join(proxy.auth).encode()).decode()
-    return httpx.Proxy(proxy.url, headers={"Authorization": f"Basic {credentials}"})
-
-
-def _tls_context(settings: JudgeSettings) -> ssl.SSLContext:
-    context = httpx.create_ssl_context(verify=settings.verify, trust_env=False)
-    if settings.ca_pem:
-        try:
-            context.load_verify_locations(cadata=settings.ca_pem)
-        except (ssl.SSLError, ValueError) as error:
-            raise Unreachable("bad_ca", str(error)) from error
-    return context

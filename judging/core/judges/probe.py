@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import httpx
 import msgspec
 
-from judging.core.judges.client import open_client, request_headers
+from judging.core.judges.client import NO_GUARD, AskResult, Guard, RetryPolicy, ask_with_retries
 from judging.core.judges.errors import JudgeError
-from judging.core.judges.retry import NO_GUARD, AskResult, Guard, RetryPolicy, ask_with_retries
+from judging.core.judges.http_clients import open_client, request_headers
 from judging.core.judges.settings import JudgeSettings, build_request, models_url
 
 QUESTION = "Reply with the single word OK."

@@ -146,14 +146,6 @@ class References:
         return ReferenceFinding(OTHER_TYPE, one.line, name, reason, one.rows, one.first)
 
 
-def check_reference(program: Program, reference: Any) -> list[Complaint]:
-    """What is wrong with one reference; judged lines and code are left out, and so are types."""
-    planned = _planned(program, reference)
-    if not isinstance(planned, RuleEvaluation):
-        return planned
-    return [_of_line(line) for line in planned.lines if _is_minded(line)]
-
-
 def kind_of(value: Value) -> str:
     """text, number, bool, null, list or object."""
     if isinstance(value, bool):

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from pandas import Categorical, DataFrame, Series
 
 Kind = Literal["number", "bool", "category"]
+Level = Literal["nominal", "ordinal", "interval", "ratio"]  # of measurement
 Source = Literal["judge", "rules", "script", "combined", "override", "rater", "adjudicator"]
 Order = Literal["first", "swapped", "both"]
 Judgement = tuple[Hashable, Hashable, int, int, str, str | None, Hashable | None]

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import agreement
-from .agreement import Level, kendall, pearson, spearman
+from .agreement import kendall, pearson, raters_of, ratings_of, spearman
 from .document import CandidateBias, FirstSide, HumanCeiling, JudgeAgreement, OrderEffect, Repeats
+from .frame import Level
 from .means import estimate_mean, welch, wilson
 from .numeric import ROUNDING, Draws, Floats, Ints, finite, percentiles, same
-from .raters import raters_of, ratings_of
 from .verdicts import STEPS, Verdicts, on_both, steps_of, without_single_orders
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from .agreement import raters_of
 from .bias import FEATURES, answer_keys
 from .document import Coefficient, SideBySide, SideCell, SidePair
 from .frame import Metric
 from .judges import first_side
 from .means import effective_size, estimate_mean, wilson
 from .numeric import UPPER, Floats, Ints, finite, normal_quantile
-from .raters import raters_of
 from .verdicts import BOTH_BAD, STEPS, Verdicts, steps_of
 
 if TYPE_CHECKING:

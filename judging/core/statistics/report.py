@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .bias import length_effects, scale_ends
-from .cells import metric_cells, scale_of
-from .correction import corrected_scores
+from .agreement import rater_agreement
+from .bias import corrected_scores, length_effects, scale_ends
+from .cells import metric_cells, metric_pairs, scale_of
 from .document import Breakdown, Cell, Deviation, Pair, Report, ValueAgreement
 from .frame import REFERENCE, Metric, of_kind, ordered, rated_candidates
 from .judges import agreements_with_people, judge_agreements, judge_repeats, order_effects
 from .means import Estimate, estimate_mean, item_means, item_units, welch
 from .numeric import LEVEL, POWER, Draws, quiet
-from .pairs import metric_pairs
 from .preference import side_by_side
-from .raters import rater_agreement
 from .verdicts import counted, of_people, one_each, says_one_thing_each, verdicts_under
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ import numpy as np
 
 from judging.core.values import NO_SCORE, SCORED, UNPARSED
 
-from .agreement import Level
-from .frame import COMBINED, KINDS, PEOPLE, REFERENCE, STATES, Metric, answers_coded
+from .frame import COMBINED, KINDS, PEOPLE, REFERENCE, STATES, Level, Metric, answers_coded
 from .numeric import Bools, Floats, Ints
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from django.utils.translation import gettext as _
 from datasets.management.commands.validate import terminal_language
 from evalsite.secrets import Undecryptable
 from evalsite.storage import data_dir
-from judging.core.judges.client import HttpClients
-from judging.core.judges.retry import AskResult, ask_with_retries
+from judging.core.judges.client import AskResult, ask_with_retries
+from judging.core.judges.http_clients import HttpClients
 from judging.core.judges.settings import JudgeSettings, build_request
 from judging.core.rules.ask import read_reply
 from judging.core.rules.check import CheckedProgram, read_program

@@ -16,9 +16,9 @@ from django.utils.translation import gettext as _
 
 from evalsite.secrets import Undecryptable
 from evalsite.templatetags.show import duration
-from judging.core.judges.client import open_client
+from judging.core.judges.client import AskResult, Guard, RetryPolicy, ask_with_retries
 from judging.core.judges.errors import JudgeError
-from judging.core.judges.retry import AskResult, Guard, RetryPolicy, ask_with_retries
+from judging.core.judges.http_clients import open_client
 from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.replies import Parsed, Parser, make_parser, why_unread
@@ -172,7 +172,7 @@ def _result(
 def read_replies(parser: Parser, contents: Sequence[str]) -> list[Parsed]:
     """The scores in several replies; a user's regular expression is searched for in the sandbox."""
     if not parser.sandbox_script:
-        return [parser(content) for content in contents]
+        return [parser.read(content) for content in contents]
     items: list[tuple[dict[str, Any], dict[str, Any]]] = [
         ({}, {"content": parser.readable(content)}) for content in contents
     ]

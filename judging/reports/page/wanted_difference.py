@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from evalsite.templatetags.show import number
+from judging.core.statistics.cells import items_needed
 from judging.core.statistics.means import Estimate
-from judging.core.statistics.pairs import items_needed
 
 LEAST = 0.001  # in the unit of the form; smaller ones take more items than there are
 MOST = 1e6  # without a declared scale

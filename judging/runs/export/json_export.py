@@ -14,9 +14,9 @@ _decode = json.JSONDecoder(parse_constant=lambda _: None).decode
 CUT_FROM = 2**18  # where strings and lists are first cut when a document is too large: characters, members
 
 
-def loads(text: str) -> Any:
-    """A stored JSON text; NaN and infinities as None."""
-    return _decode(text)
+def loads(text: str | None) -> Any:
+    """A stored JSON text; NaN and infinities as None, and None where nothing is stored."""
+    return _decode(text) if text else None
 
 
 def dumps(document: dict[str, Any], limit: int) -> bytes:

@@ -209,7 +209,7 @@ def record(one: LoadedJudgement) -> dict[str, Any]:
         "metric": judgement.run_metric.name,
         "attempt": judgement.attempt,
         "state": judgement.state_in_force,
-        "value": _json(judgement.value_in_force or ""),
+        "value": json_export.loads(judgement.value_in_force),
         "reason": None if judgement.overridden else why(judgement.reason, judgement.detail),
         "preprocess": script_record(judgement.preprocess),
         "judges": _judges(one),
@@ -240,7 +240,7 @@ def _override_record(override: Override, judgement: Judgement) -> dict[str, Any]
     return {
         "own": {
             "state": judgement.state,
-            "value": _json(judgement.value or ""),
+            "value": json_export.loads(judgement.value),
             "reason": why(judgement.reason, judgement.detail),
         },
         "reason": override.reason,
@@ -263,7 +263,9 @@ def place_of(reply: JudgeReply) -> Place:
 
 def verdicts_by_place(text: str) -> dict[Place, dict[str, Any]]:
     """A judgement's `verdicts`, read. Older ones tell no order: it was the first."""
-    return {(one["judge"], one["repeat"], one.get("order", "first")): one for one in _json(text) or []}
+    return {
+        (one["judge"], one["repeat"], one.get("order", "first")): one for one in json_export.loads(text) or []
+    }
 
 
 def why(code: str, detail: str) -> str | None:
@@ -271,13 +273,9 @@ def why(code: str, detail: str) -> str | None:
     return f"{code}: {detail}" if code and detail else code or None
 
 
-def _json(text: str) -> Any:
-    return json_export.loads(text) if text else None
-
-
 def script_record(text: str) -> dict[str, Any]:
     """What a script did, from a judgement's `preprocess` or `postprocess`; of one that did not run, nothing."""
-    kept = _json(text) or {}
+    kept = json_export.loads(text) or {}
     failure = kept.get("failure") or {"code": "", "detail": ""}
     return {
         "result": kept.get("result"),
@@ -289,7 +287,7 @@ def script_record(text: str) -> dict[str, Any]:
 
 def rule_lines(text: str) -> list[dict[str, Any]]:
     """The lines in a judgement's `rules`; none where no rule program scored, or the answer lacks its format."""
-    lines: list[dict[str, Any]] = (_json(text) or {}).get("lines", [])
+    lines: list[dict[str, Any]] = (json_export.loads(text) or {}).get("lines", [])
     return lines
 
 
@@ -304,11 +302,11 @@ def _without_changes(script: dict[str, Any]) -> dict[str, Any]:
 
 
 def _judge(reply: JudgeReply, name: str, verdict: dict[str, Any]) -> dict[str, Any]:
-    tries = _json(reply.calls) or []
+    tries = json_export.loads(reply.calls) or []
     return {
         "name": name,
         "swapped": reply.swapped,
-        "request": _json(reply.request),
+        "request": json_export.loads(reply.request),
         "reply": reply_record(reply),
         "verdict": verdict.get("value"),
         "calls": len(tries),
@@ -321,7 +319,7 @@ def _judge(reply: JudgeReply, name: str, verdict: dict[str, Any]) -> dict[str, A
 
 def reply_record(reply: JudgeReply) -> dict[str, Any] | None:
     """What came back: content, reasoning_content and whatever else; None if nothing did."""
-    extra = _json(reply.extra) or {}
+    extra = json_export.loads(reply.extra) or {}
     if reply.content is None and reply.reasoning is None and not extra:
         return None
     return {"content": reply.content, "reasoning_content": reply.reasoning, **extra}

@@ -116,5 +116,5 @@ def _end_of(content: str) -> str:
 
 
 def _as_first(value: float | None, swapped: bool) -> float | None:
-    """A verdict as if it had been asked in the first order, as `pipeline.read_verdict` has it."""
+    """A verdict as if it had been asked in the first order, as `pipeline.read_verdicts` has it."""
     return turned_back(value) if swapped and isinstance(value, int) else value

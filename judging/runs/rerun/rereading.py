@@ -14,8 +14,8 @@ from judging.core.results import Item, PreviousReplies
 from judging.core.values import Outcome
 from judging.runs.models import Judgement, Run
 from judging.runs.stored_replies import previous_replies
+from judging.runs.worker.chunks import RowReader
 from judging.runs.worker.effects import MetricEffects
-from judging.runs.worker.store import RowReader
 from judging.runs.worker.threads import in_thread
 from judging.sandboxes import preview_sandbox
 

@@ -9,8 +9,8 @@ from functools import partial
 from typing import cast
 
 from datasets.core.formats import Format
-from judging.core.judges.client import HttpClients
-from judging.core.judges.retry import RetryPolicy
+from judging.core.judges.client import RetryPolicy
+from judging.core.judges.http_clients import HttpClients
 from judging.core.pipeline import judge_item
 from judging.core.results import JudgementResult
 from judging.core.sandbox.pool import Sandbox
@@ -20,7 +20,7 @@ from judging.endpoints.requests import Abandoned, Caller, RunGate
 from judging.runs import planning
 from judging.runs.budget import Ledger, budget_of, spent_by
 from judging.runs.models import Priority, Run, RunMetric
-from judging.runs.worker import store
+from judging.runs.worker import chunks
 from judging.runs.worker.effects import MetricEffects
 from judging.runs.worker.generation import (
     AnswerGenerator,
@@ -71,7 +71,7 @@ class ActiveRun:
     fed: float = 0.0
     exhausted: bool = False
     generator: AnswerGenerator | None = None  # None: all answers were uploaded
-    effects: dict[store.MetricKey, MetricEffects] = field(default_factory=dict)
+    effects: dict[chunks.MetricKey, MetricEffects] = field(default_factory=dict)
 
     @classmethod
     def of(cls, run: Run, shared: WorkerResources) -> ActiveRun:
@@ -95,10 +95,10 @@ class ActiveRun:
             made.ahead += (len(metrics) + 1) * slots
         return made
 
-    def effects_of(self, key: store.MetricKey) -> MetricEffects:
+    def effects_of(self, key: chunks.MetricKey) -> MetricEffects:
         """Reads the database at a metric's first judgement: a finished run may be parsed again another way."""
         if key not in self.effects:
-            metric, shared = store.definition(key), self.shared
+            metric, shared = chunks.definition(key), self.shared
             models = [shared.pool.connection(judge) for judge in metric.judges]
             self.effects[key] = MetricEffects(
                 metric, models, self.caller, shared.sandbox, shared.in_sandbox, self.cache
@@ -123,12 +123,12 @@ class ActiveRun:
 
     def take_chunk(self) -> TakenChunk | None:
         """The next chunk, if there is one. Uses the database."""
-        leased = store.lease(self.pk, self.shared.owner)
-        while leased and leased.chunk in self.shared.buffer.held:  # it was taken for dead: see store.renew
-            leased = store.lease(self.pk, self.shared.owner)
+        leased = chunks.lease(self.pk, self.shared.owner)
+        while leased and leased.chunk in self.shared.buffer.held:  # it was taken for dead: see chunks.renew
+            leased = chunks.lease(self.pk, self.shared.owner)
         if leased is None:
             return None
-        items = store.load(leased, self.form, lambda key: self.effects_of(key).seen)
+        items = chunks.load(leased, self.form, lambda key: self.effects_of(key).seen)
         programs = {key: self.effects_of(key).alone for key in {item.metric for item in items}}
         taken = TakenChunk(leased)
         for item in items:
@@ -148,9 +148,9 @@ class ActiveRun:
         for item in taken.items:
             self.in_flight.start(WorkKey(Work.JUDGEMENT, item.judgement), partial(self._judge, item))
 
-    async def _judge(self, item: store.ToJudge, waiting: InFlight) -> None:
+    async def _judge(self, item: chunks.ToJudge, waiting: InFlight) -> None:
         """Once there is an answer to judge."""
-        judged: store.Judged | None = None
+        judged: chunks.Judged | None = None
         try:
             generated = await self.generator.answer(item) if item.asks and self.generator else None
             if generated and generated.failure:
@@ -161,7 +161,7 @@ class ActiveRun:
                 result = await judge_item(
                     answered.item, effects.metric, effects, partial(effects.ask, waiting), item.previous
                 )
-                judged = store.Judged(answered, with_flags(answered, result))
+                judged = chunks.Judged(answered, with_flags(answered, result))
         except (Abandoned, asyncio.CancelledError):
             pass  # it stays `not_run`
         except Exception as error:
@@ -174,23 +174,23 @@ class TakenChunk:
     """A leased chunk: the items that are to be judged, and those that rule programs have judged already, since a task
     for each would cost more."""
 
-    leased: store.Leased
-    items: list[store.ToJudge] = field(default_factory=list)
-    judged: list[store.Judged] = field(default_factory=list)
+    leased: chunks.Leased
+    items: list[chunks.ToJudge] = field(default_factory=list)
+    judged: list[chunks.Judged] = field(default_factory=list)
 
 
-def judged_by_program(item: store.ToJudge, program: RuleEffects) -> store.Judged:
+def judged_by_program(item: chunks.ToJudge, program: RuleEffects) -> chunks.Judged:
     """An item judged by a rule program that needs no judge model."""
     try:
-        return store.Judged(item, with_flags(item, program.result(item.item)))
+        return chunks.Judged(item, with_flags(item, program.result(item.item)))
     except Exception as error:
         return internal_error(item, error)
 
 
-def internal_error(item: store.ToJudge, error: Exception) -> store.Judged:
+def internal_error(item: chunks.ToJudge, error: Exception) -> chunks.Judged:
     """A fault of ours must not leave the item unjudged for ever, nor stop the others."""
     log.error("A judgement failed inside evalsite (judgement %s)", item.judgement, exc_info=error)
-    return store.Judged(item, JudgementResult(Outcome.error("internal", type(error).__name__)))
+    return chunks.Judged(item, JudgementResult(Outcome.error("internal", type(error).__name__)))
 
 
 def neediest_of_each_project(runs: list[ActiveRun]) -> list[ActiveRun]:

@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 from judging.core.injection_check import holds_verdict
-from judging.core.judges.retry import AskResult
+from judging.core.judges.client import AskResult
 from judging.core.judges.settings import build_request
 from judging.core.metric_definition import MetricDefinition
-from judging.core.prompts import Rendered, names_of, postprocess_arguments, render, render_item
+from judging.core.prompts import names_of, postprocess_arguments, render, render_item
 from judging.core.replies import Parser, make_parser
 from judging.core.results import (
     PLANTED_VERDICT,
@@ -37,9 +37,9 @@ from judging.core.scripts import (
 from judging.core.values import Value
 from judging.endpoints.client import ModelConnection, RunInThread
 from judging.endpoints.requests import Caller, Waiting
+from judging.runs.worker.chunks import Seen
 from judging.runs.worker.reply_cache import ReplyCache
 from judging.runs.worker.rule_effects import RuleEffects
-from judging.runs.worker.store import Seen
 from judging.runs.worker.threads import Batcher
 
 _OF_OTHERS = ("judge_resps", "judge_reqs")
@@ -70,7 +70,7 @@ class MetricEffects:
         self.sandbox = sandbox
         self._in_sandbox = in_sandbox
         self._builds: tuple[bool, ...] | None = None
-        self._renders = [Batcher(in_sandbox, partial(self._render, one.template)) for one in metric.judges]
+        self.prompts = [Batcher(in_sandbox, partial(self._render, one.template)) for one in metric.judges]
         self.preprocess = Batcher(in_sandbox, self._preprocess)
         self.postprocess = Batcher(in_sandbox, self._postprocess)
         self._parsers = [
@@ -99,9 +99,6 @@ class MetricEffects:
         if self.rules is None:
             return "plain"
         return "exact" if self.rules.alone else "both"
-
-    async def render(self, judge: int, context: Context) -> str | Failure:
-        return await self._renders[judge](context)
 
     async def builds_on_others(self) -> tuple[bool, ...]:
         if self._builds is None:
@@ -151,7 +148,7 @@ class MetricEffects:
     async def read(self, judge: int, content: str) -> tuple[Value | None, str]:
         parser = self._parsers[judge]
         if not parser.sandbox_script:
-            parsed = parser(content)
+            parsed = parser.read(content)
             return parsed.value, parsed.reason
         found = await self._searches[judge](parser.readable(content))
         if found.failure is not None:
@@ -167,8 +164,10 @@ class MetricEffects:
 
     def _render(self, template: str, contexts: list[Context]) -> list[str | Failure]:
         items = [render_item(context, self.metric) for context in contexts]
-        rendered = render(self.sandbox, template, items, self.metric.undefined)
-        return [prompt_or_failure(one) for one in rendered]
+        return [
+            (one.text or "") if one.error is None else sandbox_failure(one.error, "prompt")
+            for one in render(self.sandbox, template, items, self.metric.undefined)
+        ]
 
     def _search(self, parser: Parser, texts: list[str]) -> list[ScriptOutcome]:
         """A user's regular expression may take for ever, so it runs where scripts run."""
@@ -190,13 +189,6 @@ class MetricEffects:
             script_result("postprocess", one)
             for one in run_postprocess(self.sandbox, self.metric.postprocess, items, each_alone=alone)
         ]
-
-
-def prompt_or_failure(rendered: Rendered) -> str | Failure:
-    if rendered.error is not None:
-        return sandbox_failure(rendered.error, "prompt")
-    assert rendered.text is not None
-    return rendered.text
 
 
 def sandbox_failure(failure: JailFailure, what: str) -> Failure:

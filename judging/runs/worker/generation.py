@@ -12,14 +12,14 @@ import msgspec
 
 from datasets.core.variables import response_data
 from judging.core.candidates import CandidateModel, answer_of, build_request, flags_of
-from judging.core.judges.retry import AskResult
+from judging.core.judges.client import AskResult
 from judging.core.results import Failure, JudgementResult
 from judging.core.values import Outcome
 from judging.endpoints.client import ClientPool, ModelConnection
 from judging.endpoints.requests import Abandoned, Caller
 from judging.runs.json_storage import as_json
 from judging.runs.models import RunCandidate
-from judging.runs.worker import store
+from judging.runs.worker import chunks
 from judging.runs.worker.generation_store import Generated, Unanswered
 from judging.runs.worker.journal import InFlight, Work, WorkInFlight, WorkKey
 from judging.runs.worker.write_buffer import WriteBuffer
@@ -60,7 +60,7 @@ class AnswerGenerator:
         self._buffer = buffer
         self._tries: dict[int, asyncio.Future[Generated]] = {}
 
-    async def answer(self, item: store.ToJudge) -> Generated:
+    async def answer(self, item: chunks.ToJudge) -> Generated:
         """The try at the answer to be judged; CancelledError where it was abandoned."""
         assert item.asks is not None
         future = self._tries.get(item.asks.response)
@@ -72,7 +72,7 @@ class AnswerGenerator:
         return await asyncio.shield(future)
 
     async def _try(
-        self, item: store.ToJudge, of: Unanswered, future: asyncio.Future[Generated], waiting: InFlight
+        self, item: chunks.ToJudge, of: Unanswered, future: asyncio.Future[Generated], waiting: InFlight
     ) -> None:
         generated: Generated | None = None
         try:
@@ -87,7 +87,7 @@ class AnswerGenerator:
                 future.set_result(generated)
             self._buffer.answered(item.chunk, generated)
 
-    async def _generate(self, item: store.ToJudge, of: Unanswered, waiting: InFlight) -> Generated:
+    async def _generate(self, item: chunks.ToJudge, of: Unanswered, waiting: InFlight) -> Generated:
         model = self.models[of.candidate]
         try:
             request = build_request(model.connection.settings, model.definition, item.item.data, of.number)
@@ -107,7 +107,7 @@ class AnswerGenerator:
             self._tries.pop(one.of.response, None)
 
 
-def _generated(of: Unanswered, item: store.ToJudge, asked: AskResult, model: ModelConnection) -> Generated:
+def _generated(of: Unanswered, item: chunks.ToJudge, asked: AskResult, model: ModelConnection) -> Generated:
     reply, error = asked.reply, asked.error
     failed = error is not None and not (reply is not None and error.code in _ANSWERS)
     return Generated(
@@ -128,21 +128,21 @@ def _generated(of: Unanswered, item: store.ToJudge, asked: AskResult, model: Mod
     )
 
 
-def with_answer(item: store.ToJudge, generated: Generated) -> store.ToJudge:
+def with_answer(item: chunks.ToJudge, generated: Generated) -> chunks.ToJudge:
     """What is judged, now that there is an answer."""
     answered = replace(item.item, response=response_data(generated.raw))
     return msgspec.structs.replace(item, item=answered, asks=None, generated=generated)
 
 
-def unanswered(item: store.ToJudge, generated: Generated | None) -> store.Judged:
+def unanswered(item: chunks.ToJudge, generated: Generated | None) -> chunks.Judged:
     """Without an answer there is nothing to judge. None: nobody was asked, as stored replies are only parsed again."""
     why = generated.why if generated else ""
-    return store.Judged(
+    return chunks.Judged(
         msgspec.structs.replace(item, generated=generated), JudgementResult(Outcome.error(ANSWER_FAILED, why))
     )
 
 
-def with_flags(item: store.ToJudge, result: JudgementResult) -> JudgementResult:
+def with_flags(item: chunks.ToJudge, result: JudgementResult) -> JudgementResult:
     """What is odd about an answer, uploaded or generated, is flagged on its judgement."""
     flags = flags_of(item.item.response)
     return msgspec.structs.replace(result, flags=(*result.flags, *flags)) if flags else result

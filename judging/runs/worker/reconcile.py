@@ -7,7 +7,7 @@ import time
 from evalsite.tasks import workers
 from judging.endpoints import limiter
 from judging.runs.models import Chunk, Run, RunState
-from judging.runs.worker import store
+from judging.runs.worker import chunks
 from judging.runs.worker.journal import settle_dead
 from judging.runs.worker.run_worker import judge_runs
 
@@ -17,8 +17,8 @@ def reconcile() -> None:
     free_dead_leases()
     limiter.release_dead_shares()
     for run_id in Run.objects.by_workers().filter(state=RunState.RUNNING).values_list("pk", flat=True):
-        store.finish_if_done(run_id)
-    if store.work_waits():
+        chunks.finish_if_done(run_id)
+    if chunks.work_waits():
         workers.wake(judge_runs)
 
 

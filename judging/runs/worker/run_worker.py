@@ -22,17 +22,18 @@ from django_tasks import task
 
 from evalsite.tasks import workers
 from evalsite.tasks.backoff import Backoff
-from judging.core.judges.client import HttpClients
-from judging.core.judges.retry import RetryPolicy
+from judging.core.judges.client import RetryPolicy
+from judging.core.judges.http_clients import HttpClients
 from judging.core.sandbox.job import SandboxBroken
 from judging.endpoints.client import ClientPool
 from judging.endpoints.requests import EndpointError
+from judging.endpoints.settings import remember_refusals
 from judging.runs import planning
 from judging.runs.budget import Spent, budget_of, spent_by
 from judging.runs.early_stopping import EarlyStopping
 from judging.runs.models import Run, RunState
 from judging.runs.stopping import run_refuse, run_stop_at_budget, run_stop_at_endpoint
-from judging.runs.worker import store
+from judging.runs.worker import chunks
 from judging.runs.worker.active_run import ActiveRun, WorkerResources, neediest_of_each_project
 from judging.runs.worker.journal import Journal
 from judging.runs.worker.threads import in_thread
@@ -215,9 +216,11 @@ class RunWorker:
 
     async def _flush(self) -> None:
         runs = list(self.runs.values())
-        learnt = [one for run in runs for one in run.caller.take_learnt()]
-        flushed = await self.buffer.flush(learnt, [run.ledger for run in runs])
+        flushed = await self.buffer.flush([run.ledger for run in runs])
         for run in runs:
+            for endpoint, refuses in run.caller.take_learnt():
+                with contextlib.suppress(DatabaseError):  # the next run finds it out again
+                    await self.in_database(remember_refusals, endpoint, refuses)
             if run.generator:
                 run.generator.stored(one for one in flushed.answers if one.run == run.pk)
         if flushed.reopened:
@@ -270,7 +273,7 @@ def running_of(runs: list[int], early_stopping: EarlyStopping | None) -> dict[in
     for run in Run.objects.filter(pk__in=runs, state=RunState.RUNNING).select_related("project"):
         spent = spent_by(run)
         problem = spent.reached(budget_of(run)) if run.not_run else ""
-        if problem and store.asks_further(run):
+        if problem and chunks.asks_further(run):
             run_stop_at_budget(run, problem)
         elif early_stopping is None or not early_stopping.look(run):
             found[run.pk] = spent
@@ -302,9 +305,9 @@ def work(
 @task(queue_name=workers.RUNS)
 def judge_runs() -> None:
     """Judge whatever waits, for some minutes; if work is left then, wake the next worker."""
-    if not store.work_waits():
+    if not chunks.work_waits():
         return
     workers.wake(judge_runs)  # for another worker, if there is one that has nothing to do
     work(workers.owner(), stop=workers.stopping)
-    if store.work_waits():
+    if chunks.work_waits():
         workers.wake(judge_runs)

@@ -1,26 +1,68 @@
-"""What a run worker has judged and not stored yet, and the chunks that it holds meanwhile."""
+"""What a run worker has judged, until it is stored, and the chunks that it holds meanwhile.
+
+Rules that keep every judgement single: only the holder of a chunk's lease writes its judgements, and looks at
+the lease inside the transaction that writes; a chunk is done only in the transaction of its last judgements,
+and only if the database holds no unjudged one of it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable, Set
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, field
+from typing import Any
 
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connection, transaction
 
 from evalsite.tasks.backoff import Backoff
+from judging.core.pipeline import judge_spread
+from judging.core.results import JudgeCall, Ruled, ScriptResult
 from judging.endpoints.client import RunInThread
-from judging.endpoints.settings import remember_refusals
 from judging.runs.budget import Ledger, Spent
-from judging.runs.worker import store
+from judging.runs.json_storage import as_json as _json
+from judging.runs.json_storage import storable
+from judging.runs.models import Chunk
+from judging.runs.stopping import runs_stopped_before
+from judging.runs.worker import chunks, generation_store
+from judging.runs.worker.chunks import Judged, Leased
 from judging.runs.worker.generation_store import Generated
 from judging.runs.worker.journal import Journal, Work, WorkKey
 
 log = logging.getLogger("judging.run_worker")
 
 FLUSH_ROWS = 500
-Learnt = list[tuple[int, frozenset[str]]]  # what endpoints were found to refuse
+
+_WRITE = """
+UPDATE judging_judgement
+   SET state = %s, value = %s, score = %s, reason = %s, detail = %s, preprocess = %s, verdicts = %s,
+       postprocess = %s, rules = %s, flags = %s, spread = %s, seconds = %s, finished_at = %s
+ WHERE id = %s AND state = 'not_run'
+"""
+_REPLY = """
+INSERT INTO judging_judgereply (judgement_id, judge, repeat, swapped, endpoint_id, request, content, reasoning,
+       extra, error, detail, calls, prompt_tokens, completion_tokens, seconds, first_token_seconds, copy_of_id)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, {copy_of})
+"""
+_REPLY_ASKED = _REPLY.format(copy_of="NULL")
+_IN_PROJECT = "project_id = (SELECT project_id FROM judging_run WHERE id = %s)"
+_REPLY_COPIED = _REPLY.format(
+    copy_of=f"(SELECT reply_id FROM judging_cachedreply WHERE {_IN_PROJECT} AND digest = %s)"  # noqa: S608
+)
+_REMEMBER = """
+INSERT INTO judging_cachedreply (project_id, digest, reply_id)
+SELECT r.project_id, %s, p.id FROM judging_run r, judging_judgereply p
+ WHERE r.id = %s AND p.judgement_id = %s AND p.judge = %s AND p.repeat = %s AND p.swapped = %s
+ON CONFLICT DO NOTHING
+"""
+_DONE = """
+UPDATE judging_chunk SET done = %s, owner = ''
+ WHERE id = %s AND owner = %s AND NOT EXISTS (
+       SELECT 1 FROM judging_judgement j WHERE j.run_id = judging_chunk.run_id
+          AND j.position BETWEEN judging_chunk.first AND judging_chunk.last AND j.state = 'not_run')
+"""
 
 
 @dataclass(slots=True)
@@ -35,7 +77,7 @@ class HeldChunk:
 class WriteBatch:
     """What is written in one transaction."""
 
-    judged: list[store.Judged] = field(default_factory=list)
+    judged: list[Judged] = field(default_factory=list)
     answers: list[Generated] = field(default_factory=list)
     finished: set[int] = field(default_factory=set)
     given_back: set[int] = field(default_factory=set)
@@ -78,7 +120,7 @@ class WriteBuffer:
         """Whether anything is to be stored."""
         return bool(self._batch) or any(ledger.unstored.calls for _, ledger in self.ledgers)
 
-    def hold(self, leased: store.Leased, judgements: int, judged: Iterable[store.Judged]) -> None:
+    def hold(self, leased: Leased, judgements: int, judged: Iterable[Judged]) -> None:
         """A chunk was leased: so many judgements of it are to be made, the others were made at once."""
         self.held[leased.chunk] = HeldChunk(judgements)
         self._batch.judged.extend(judged)
@@ -89,7 +131,7 @@ class WriteBuffer:
         """Something more is to be made of a chunk that is held."""
         self.held[chunk].open += 1
 
-    def judged(self, chunk: int, judged: store.Judged | None) -> None:
+    def judged(self, chunk: int, judged: Judged | None) -> None:
         """None: it was abandoned, another worker will make it."""
         if judged is not None:
             self._batch.judged.append(judged)
@@ -112,7 +154,7 @@ class WriteBuffer:
         closed = self._batch.given_back if self.held[chunk].abandoned else self._batch.finished
         closed.add(chunk)
 
-    async def flush(self, learnt: Learnt, working: Collection[Ledger]) -> Flushed:
+    async def flush(self, working: Collection[Ledger]) -> Flushed:
         """Write what is done; if the database is away it is kept and tried again. Leases are renewed first.
 
         `working`: the ledgers of runs that are worked on.
@@ -122,7 +164,8 @@ class WriteBuffer:
         spent = [(pk, ledger.take()) for pk, ledger in spending]
         stored = False
         try:
-            lost = await self.in_database(self._store, batch, list(self.held), learnt, spent)
+            held, lost_before = list(self.held), self._lost
+            lost = await self.in_database(write, batch, self.owner, held, spent, lost_before)
             stored = True
         except DatabaseError as error:
             log.warning(
@@ -161,23 +204,154 @@ class WriteBuffer:
         self._lost = set(lost) if self.held else set()
         return Flushed(batch.answers, bool(reopened & batch.finished))
 
-    def _store(
-        self, batch: WriteBatch, held: list[int], learnt: Learnt, spent: list[tuple[int, Spent]]
-    ) -> set[Generated]:
-        """The answers that are lost."""
-        lost = self._lost
-        with transaction.atomic():  # what is taken back stays so until it is written
-            store.renew(held, self.owner)
-            if batch.judged or batch.answers or batch.finished or spent:
-                lost = store.write(batch.judged, batch.finished, self.owner, spent, batch.answers, lost)
-        free = batch.given_back | (batch.judged_by(lost) & batch.finished)
-        if free:
-            store.release(free, self.owner)
-        for endpoint, refuses in learnt:
-            remember_refusals(endpoint, refuses)
-        return set(lost)
-
 
 def _keys(batch: WriteBatch) -> list[WorkKey]:
     judgements = [WorkKey(Work.JUDGEMENT, one.of.judgement) for one in batch.judged]
     return judgements + [WorkKey(Work.ANSWER, one.of.response) for one in batch.answers]
+
+
+def write(
+    batch: WriteBatch,
+    owner: str,
+    held: Iterable[int] = (),
+    spent: Sequence[tuple[int, Spent]] = (),
+    lost: Set[Generated] = frozenset(),
+) -> set[Generated]:
+    """Renew the leases of what is `held`, store the batch and what runs have spent, count both, mark chunks done and
+    runs finished: all or nothing. Then give back what was not finished.
+
+    Returns the answers that are lost, with those that were `lost` before: what was judged by one of them is left to
+    be judged again.
+    """
+    with transaction.atomic():  # what is taken back stays so until it is written
+        chunks.renew(held, owner)
+        concerned = (
+            {one.of.chunk for one in batch.judged} | {one.chunk for one in batch.answers} | batch.finished
+        )
+        mine = _held_chunks(concerned, owner)
+        lost = lost | generation_store.write(batch.answers, mine)
+        kept = [one for one in batch.judged if one.of.chunk in mine and one.of.generated not in lost]
+        _write_judgements(kept)
+        with connection.cursor() as cursor:
+            for chunk in batch.finished:
+                cursor.execute(_DONE, [True, chunk, owner])
+        for run_id, bill in spent:
+            _count_spent(run_id, bill)
+        finished_runs = {run_id for run_id in set(mine.values()) if chunks.finish_if_done(run_id)}
+        runs_stopped_before({one.of.run for one in kept} - finished_runs)
+    chunks.release(batch.given_back | (batch.judged_by(lost) & batch.finished), owner)
+    return set(lost)
+
+
+def _write_judgements(kept: Sequence[Judged]) -> None:
+    if kept:
+        with connection.cursor() as cursor:
+            cursor.executemany(_WRITE, [_judgement_row(one) for one in kept])
+            _write_replies(cursor, kept)
+    for run_id in {one.of.run for one in kept}:
+        _count(run_id, [one for one in kept if one.of.run == run_id])
+
+
+def _write_replies(cursor: Any, kept: Sequence[Judged]) -> None:
+    """First what was asked, with what may be taken again; then what was taken, which says where from."""
+    replies = [(one.of, asked) for one in kept for asked in newly_asked(one)]
+    new = [(of, asked) for of, asked in replies if not asked.copied]
+    if new:
+        cursor.executemany(_REPLY_ASKED, [_reply_row(of.judgement, asked) for of, asked in new])
+    named = [(of, asked) for of, asked in new if asked.digest and asked.failure is None]
+    if named:
+        places = [(asked.digest, of.run, of.judgement, *asked.place) for of, asked in named]
+        cursor.executemany(_REMEMBER, places)
+    copied = [
+        (*_reply_row(of.judgement, asked), of.run, asked.digest) for of, asked in replies if asked.copied
+    ]
+    if copied:
+        cursor.executemany(_REPLY_COPIED, copied)
+
+
+def _held_chunks(concerned: set[int], owner: str) -> dict[int, int]:
+    held = Chunk.objects.select_for_update().filter(pk__in=concerned, owner=owner, done=False).order_by("pk")
+    return dict(held.values_list("pk", "run_id"))
+
+
+def newly_asked(judged: Judged) -> tuple[JudgeCall, ...]:
+    """Replies that were only read again stay with the attempt that asked."""
+    return judged.result.asked if judged.of.previous is None else ()
+
+
+def _count(run_id: int, judged: list[Judged]) -> None:
+    """Add to the run's counters; in SQL, because other workers add to them too."""
+    states = Counter(one.result.outcome.state for one in judged)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE judging_run SET scored = scored + %s, no_score = no_score + %s, unparsed = unparsed + %s, "
+            "errors = errors + %s, reused = reused + %s, revision = revision + 1 WHERE id = %s",
+            [
+                *(states[name] for name in ("scored", "no_score", "unparsed", "error")),
+                sum(asked.copied for one in judged for asked in newly_asked(one)),
+                run_id,
+            ],
+        )
+
+
+def _count_spent(run_id: int, spent: Spent) -> None:
+    """Every request, whatever became of its judgement."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE judging_run SET calls = calls + %s, calls_failed = calls_failed + %s, "
+            "prompt_tokens = prompt_tokens + %s, completion_tokens = completion_tokens + %s, "
+            "spent = spent + %s WHERE id = %s",
+            [spent.calls, spent.failed, spent.read, spent.written, round(spent.money), run_id],
+        )
+
+
+def _judgement_row(one: Judged) -> tuple[Any, ...]:
+    result, outcome = one.result, one.result.outcome
+    return (
+        outcome.state,
+        storable(outcome.value_json),
+        outcome.score,
+        outcome.reason,
+        storable(outcome.detail),
+        _script_json(result.preprocess),
+        _json(result.verdicts) if result.verdicts else "",
+        _script_json(result.postprocess),
+        _rules_json(result.rules),
+        ",".join(result.flags),
+        judge_spread(result.verdicts),
+        result.seconds,
+        time.time(),
+        one.of.judgement,
+    )
+
+
+def _reply_row(judgement: int, asked: JudgeCall) -> tuple[Any, ...]:
+    reply = asked.reply or {}
+    extra = {key: value for key, value in reply.items() if key not in ("content", "reasoning_content")}
+    return (
+        judgement,
+        asked.judge,
+        asked.repeat,
+        asked.swapped,
+        asked.endpoint,
+        _json(asked.request),
+        storable(reply.get("content")),
+        storable(reply.get("reasoning_content")),
+        _json(extra) if any(value is not None for value in extra.values()) else "",
+        asked.failure.code if asked.failure else "",
+        storable(asked.failure.detail if asked.failure else ""),
+        _json(asked.calls),
+        asked.prompt_tokens,
+        asked.completion_tokens,
+        asked.seconds,
+        asked.first_token_seconds,
+    )
+
+
+def _script_json(result: ScriptResult | None) -> str:
+    return _json(result) if result else ""
+
+
+def _rules_json(ruled: Ruled | None) -> str:
+    """Each line begins with its number and its score, in this order: runs.filters looks for that."""
+    return _json({"failure": ruled.failure, "lines": ruled.lines}) if ruled else ""

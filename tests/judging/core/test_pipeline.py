@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
@@ -49,7 +50,11 @@ class FakeTools:
     async def builds_on_others(self) -> tuple[bool, ...]:
         return self.builds
 
-    async def render(self, judge: int, context: Context) -> str | Failure:
+    @property
+    def prompts(self) -> list[partial[Coroutine[None, None, str | Failure]]]:
+        return [partial(self._render, judge) for judge in range(9)]
+
+    async def _render(self, judge: int, context: Context) -> str | Failure:
         self.seen.append(context)
         return self.prompt(judge, context)
 

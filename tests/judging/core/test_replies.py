@@ -334,8 +334,8 @@ def test_a_flip_is_a_change_of_sides() -> None:
 
 
 def test_the_named_parsers_read_as_their_functions() -> None:
-    assert make_parser("score", 1, 10)("[[7]]").value == 7
-    assert make_parser("comparison", 1, 5)("[[A>B]]").value == 2
+    assert make_parser("score", 1, 10).read("[[7]]").value == 7
+    assert make_parser("comparison", 1, 5).read("[[A>B]]").value == 2
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ def test_the_named_parsers_read_as_their_functions() -> None:
     ],
 )
 def test_a_json_path_leads_to_the_score(path: str, reply: object, expected: object) -> None:
-    parsed = make_parser({"json_path": path}, 1, 10)(f"```json\n{json.dumps(reply)}\n```")
+    parsed = make_parser({"json_path": path}, 1, 10).read(f"```json\n{json.dumps(reply)}\n```")
     assert (parsed.value or parsed.reason) == expected
 
 
@@ -382,7 +382,7 @@ def test_a_regular_expression_gives_its_last_match(pattern: str, content: str, e
 
 def test_a_regular_expression_never_runs_here() -> None:
     with pytest.raises(TypeError):
-        make_parser({"regex": "(a+)+$"}, 1, 10)("aaaa")
+        make_parser({"regex": "(a+)+$"}, 1, 10).read("aaaa")
 
 
 @pytest.mark.parametrize(

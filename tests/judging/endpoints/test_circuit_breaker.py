@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from judging.core.judges import scripted
-from judging.core.judges.retry import RetryPolicy
+from judging.core.judges.client import RetryPolicy
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
 from judging.endpoints import limiter
 from judging.endpoints.models import EndpointLoad

@@ -12,8 +12,8 @@ from django.test import Client
 from datasets.models import Version
 from evalsite.accounts.models import User
 from judging.core.judges import scripted
+from judging.core.judges.client import Guard
 from judging.core.judges.concurrency_limiter import LimiterEvents
-from judging.core.judges.retry import Guard
 from judging.core.judges.scripted import Answer, ScriptedJudge
 from judging.endpoints import limiter
 from judging.endpoints.connection_test import as_judge, try_endpoint

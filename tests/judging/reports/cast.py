@@ -11,7 +11,8 @@ from judging.core.results import JudgementResult
 from judging.core.values import Outcome, Value, outcome_of_value
 from judging.runs import planning
 from judging.runs.models import Judgement, Run
-from judging.runs.worker import store
+from judging.runs.worker import chunks
+from judging.runs.worker.write_buffer import WriteBatch, write
 from tests.make import a_run
 
 OWNER = "test:1:1"
@@ -28,19 +29,19 @@ def a_judged_run(version: Version, says: Says, *names: str, **options: Any) -> R
     return Run.objects.get(pk=run.pk)
 
 
-def judge_all(run: Run, says: Says, chunks: int = 1000) -> None:
+def judge_all(run: Run, says: Says, most: int = 1000) -> None:
     """Judge what is waiting, at most so many chunks of it."""
-    for _ in range(chunks):
-        leased = store.lease(run.pk, OWNER)
+    for _ in range(most):
+        leased = chunks.lease(run.pk, OWNER)
         if leased is None:
             return
-        waiting = store.load(leased, run.version.format)
+        waiting = chunks.load(leased, run.version.format)
         found = Judgement.objects.select_related("row", "candidate", "response", "run_metric")
         judgements = found.in_bulk([one.judgement for one in waiting])
         told = [
-            store.Judged(one, JudgementResult(outcome(says(judgements[one.judgement])))) for one in waiting
+            chunks.Judged(one, JudgementResult(outcome(says(judgements[one.judgement])))) for one in waiting
         ]
-        store.write(told, [leased.chunk], OWNER)
+        write(WriteBatch(told, finished={leased.chunk}), OWNER)
 
 
 def outcome(said: Value | Outcome | None) -> Outcome:

@@ -31,7 +31,8 @@ from judging.runs import planning
 from judging.runs.models import Judgement, Run
 from judging.runs.overrides import override_add
 from judging.runs.stopping import run_cancel, run_end_early, run_pause
-from judging.runs.worker import store
+from judging.runs.worker import chunks
+from judging.runs.worker.write_buffer import WriteBatch, write
 from tests.conftest import ClientOf
 from tests.judging.reports.cast import OWNER, a_judged_run, judge_all
 from tests.make import a_metric, a_run, a_version
@@ -130,10 +131,10 @@ def test_a_running_run_s_figures_are_worked_out_anew_only_from_time_to_time(
 ) -> None:
     run = a_run(a_version(project, rows=120), a_metric("http://127.0.0.1:9"))
     planning.plan(run.pk)
-    judge_all(run, by_line, chunks=1)
+    judge_all(run, by_line, most=1)
     work_out(run)
     KeptFigures.objects.update(took=60)
-    judge_all(run, by_line, chunks=1)
+    judge_all(run, by_line, most=1)
     assert "Large runs are updated periodically" in text(get(client_of, alice, run))
     assert woken() == []
     KeptFigures.objects.update(made_at=timezone.now() - timedelta(seconds=601))
@@ -222,7 +223,7 @@ def test_figures_that_were_asked_for_while_they_were_made_are_not_made_twice(run
 def half_judged(project: Project) -> Run:
     run = a_run(a_version(project, rows=80), a_metric("http://127.0.0.1:9"))
     planning.plan(run.pk)
-    judge_all(run, by_line, chunks=1)
+    judge_all(run, by_line, most=1)
     return Run.objects.get(pk=run.pk)
 
 
@@ -244,14 +245,14 @@ def test_so_has_one_that_is_stopped_on_its_way(project: Project, stop: Callable[
 
 def test_replies_that_come_after_the_stop_are_in_the_figures_too(project: Project) -> None:
     run = half_judged(project)
-    leased = store.lease(run.pk, OWNER)
+    leased = chunks.lease(run.pk, OWNER)
     assert leased
     run_pause(run)
     figures.keep_wanted()
     late = [
-        store.Judged(one, JudgementResult(Outcome("scored", 5))) for one in store.load(leased, "judge_only")
+        chunks.Judged(one, JudgementResult(Outcome("scored", 5))) for one in chunks.load(leased, "judge_only")
     ]
-    store.write(late, [leased.chunk], OWNER)
+    write(WriteBatch(late, finished={leased.chunk}), OWNER)
     figures.keep_wanted()
     run.refresh_from_db()
     kept = figures.for_page(run)

@@ -201,7 +201,7 @@ def test_a_run_under_way_says_that_its_figures_are_provisional(
 ) -> None:
     run = a_run(a_version(project, rows=80), a_metric("http://127.0.0.1:9"))
     planning.plan(run.pk)
-    judge_all(run, lambda _: 5, chunks=1)
+    judge_all(run, lambda _: 5, most=1)
     assert "Provisional: 100 of 160 judgements done" in page(client_of, alice, run)
 
 

@@ -155,7 +155,7 @@ def test_only_the_newest_attempt_counts(project: Project) -> None:
 def test_a_run_under_way_is_provisional_and_says_what_is_not_run(project: Project) -> None:
     run = a_run(a_version(project, rows=80), a_metric("http://127.0.0.1:9"))
     planning.plan(run.pk)
-    judge_all(run, by_line, chunks=1)
+    judge_all(run, by_line, most=1)
     document = report_document(Run.objects.get(pk=run.pk))
     assert document["provisional"]
     assert document["candidates"]["alpha"]["quality"]["not_run"] == 30

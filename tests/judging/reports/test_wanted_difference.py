@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from judging.core.statistics.cells import items_needed
 from judging.core.statistics.means import Estimate
-from judging.core.statistics.pairs import items_needed
 from judging.reports.page.wanted_difference import WantedDifference, wanted_difference
 
 

@@ -27,7 +27,8 @@ from judging.runs.overrides import OverrideConflict, override_add, override_with
 from judging.runs.rerun import reparse
 from judging.runs.rerun.rejudge import run_rejudge
 from judging.runs.rerun.selection import Selection
-from judging.runs.worker import store
+from judging.runs.worker import chunks
+from judging.runs.worker.write_buffer import WriteBatch, write
 from tests.conftest import member
 from tests.judging.judged import a_judged_run, failed, first_of, judge, said
 from tests.judging.people.make import give, make_evaluation
@@ -92,11 +93,12 @@ def test_an_override_made_while_the_item_is_judged_again_counts_for_the_new_atte
 ) -> None:
     one = first_of(run)
     judge_again(run)
-    leased = store.lease(run.pk, "test:1:1")
+    leased = chunks.lease(run.pk, "test:1:1")
     assert leased
-    items = store.load(leased, run.version.format)
+    items = chunks.load(leased, run.version.format)
     set_to(one, 3, bob)  # on the page of the earlier attempt, which is still open
-    store.write([store.Judged(item, said(9)) for item in items], {leased.chunk}, "test:1:1")
+    judged = [chunks.Judged(item, said(9)) for item in items]
+    write(WriteBatch(judged, finished={leased.chunk}), "test:1:1")
     assert in_force(one) == (2, "9", "scored", "3", 3.0)
 
 

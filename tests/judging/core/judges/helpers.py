@@ -4,10 +4,10 @@ import asyncio
 from random import Random
 from typing import Any
 
-from judging.core.judges.client import ask, open_client
+from judging.core.judges.client import NO_GUARD, AskResult, RetryPolicy, ask, ask_with_retries
 from judging.core.judges.errors import JudgeError
+from judging.core.judges.http_clients import open_client
 from judging.core.judges.reply import Reply
-from judging.core.judges.retry import NO_GUARD, AskResult, RetryPolicy, ask_with_retries
 from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
 
 PATIENT = Timeouts(connect=60, first_byte=60, idle=60, whole=60)

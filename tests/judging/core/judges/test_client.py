@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from judging.core.judges.client import HttpClients, ask, open_client
+from judging.core.judges.client import ask
 from judging.core.judges.errors import JudgeError, Unreachable
+from judging.core.judges.http_clients import HttpClients, open_client
 from judging.core.judges.scripted import (
     Answer,
     ScriptedJudge,

@@ -1,8 +1,8 @@
 import pytest
 
+from judging.core.judges.client import NoGuard, RetryBudget
 from judging.core.judges.errors import JudgeError, Unreachable
 from judging.core.judges.reply import Reply
-from judging.core.judges.retry import NoGuard, RetryBudget
 from judging.core.judges.scripted import (
     Answer,
     ScriptedJudge,

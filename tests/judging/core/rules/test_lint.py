@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from judging.core.rules.lint import ReferenceLint, References, check_reference
+from judging.core.rules.lint import ReferenceLint, References
 from judging.core.rules.python_blocks import run_code
 from judging.core.sandbox.pool import Sandbox
 from tests.judging.core.rules.programs import program, with_lines
@@ -12,7 +12,9 @@ TEXT = with_lines("a:精确匹配", "b:字数限制:3", "c:常量等于:x", "a:�
 
 
 def complaints(text: str, reference: Any) -> list[tuple[str, int, str]]:
-    return [(one.code, one.line, one.reason.code) for one in check_reference(program(text), reference)]
+    looked = References(program(text))
+    looked.add([(1, reference)])
+    return [(one.code, one.line, one.reason.code) for one in looked.found().complaints]
 
 
 @pytest.mark.parametrize(

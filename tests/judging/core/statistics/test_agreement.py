@@ -123,3 +123,10 @@ def test_the_interval_of_alpha_is_wider_where_units_hang_together() -> None:
     alone = alpha_interval(ratings, np.arange(400), "nominal", Draws())
     together = alpha_interval(ratings, np.repeat(np.arange(40), 10), "nominal", Draws())
     assert together[1] - together[0] > 2 * (alone[1] - alone[0])
+
+
+def test_an_alpha_of_too_many_different_values_has_no_interval() -> None:
+    """Its draws hold a square of the values for each unit."""
+    many = np.repeat(np.arange(61.0), 2).reshape(61, 2)
+    assert krippendorff_alpha(many, "interval") == 1
+    assert alpha_interval(many, np.arange(61), "interval", Draws()) == (None, None)

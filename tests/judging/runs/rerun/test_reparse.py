@@ -30,7 +30,8 @@ from judging.runs.rerun.preview import ReparsePreview
 from judging.runs.rerun.rejudge import run_rejudge
 from judging.runs.rerun.selection import Selection
 from judging.runs.services import ChosenMetric, run_create
-from judging.runs.worker import run_worker, store
+from judging.runs.worker import chunks, run_worker
+from judging.runs.worker.write_buffer import WriteBatch, write
 from tests.conftest import ClientOf
 from tests.judging.judged import said
 from tests.make import a_metric, a_version
@@ -98,10 +99,10 @@ def stopped(project: Project, metric: Metric, judge: ScriptedJudge) -> Run:
     """250 judgements in three chunks, the first of which was judged when somebody paused it."""
     run = a_run(metric, a_version(project, rows=125))
     planning.plan(run.pk)
-    leased = store.lease(run.pk, "test:1:1")
+    leased = chunks.lease(run.pk, "test:1:1")
     assert leased
-    result = [store.Judged(one, said(None, content=REPLY)) for one in store.load(leased, "judge_only")]
-    store.write(result, [leased.chunk], "test:1:1")
+    result = [chunks.Judged(one, said(None, content=REPLY)) for one in chunks.load(leased, "judge_only")]
+    write(WriteBatch(result, finished={leased.chunk}), "test:1:1")
     stopping.run_pause(run)
     return Run.objects.get(pk=run.pk)
 
@@ -153,7 +154,7 @@ def test_a_run_that_was_stopped_while_it_was_read_anew_loses_nothing(
 
 def test_replies_that_still_come_are_waited_for(stopped: Run) -> None:
     services.run_resume(stopped)
-    assert store.lease(stopped.pk, "test:1:1")
+    assert chunks.lease(stopped.pk, "test:1:1")
     stopping.run_pause(stopped)
     found = run_metric(stopped)
     definition = read_by(reparse.definition_now(found), parse=BY_REGEX)

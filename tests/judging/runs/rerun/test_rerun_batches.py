@@ -26,7 +26,7 @@ from judging.runs.services import ChosenMetric, run_create, run_resume
 from judging.runs.stopping import run_cancel
 from judging.runs.teamwork import batches
 from judging.runs.teamwork.models import ReviewAction
-from judging.runs.worker import store
+from judging.runs.worker import chunks
 from judging.runs.worker.run_worker import runs_to_work_on
 from tests.conftest import ClientOf
 from tests.judging.working import work
@@ -126,7 +126,7 @@ def test_meanwhile_the_run_is_prepared_and_its_counts_hold(run: Run, alice: User
 def test_run_workers_leave_a_run_alone_until_all_is_planned(run: Run, alice: User) -> None:
     action = begin(run, alice)
     steps(action, 1)
-    assert not store.work_waits()
+    assert not chunks.work_waits()
     assert runs_to_work_on(None) == set()
     assert again(run).state == RunState.PLANNING
     steps(action, 3)

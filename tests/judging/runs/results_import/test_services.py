@@ -89,8 +89,8 @@ def test_an_import_of_a_dead_process_is_taken_up(version: Version, tmp_path: Pat
 def test_while_it_is_imported_no_worker_plans_the_run(
     version: Version, tmp_path: Path, small_batches: None
 ) -> None:
+    from judging.runs.worker.chunks import work_waits
     from judging.runs.worker.run_worker import runs_to_work_on
-    from judging.runs.worker.store import work_waits
 
     work(begun(version, tmp_path).pk, workers.owner(), stop=StopsAfter(1))
     assert Run.objects.get().state == "planning"

@@ -17,7 +17,8 @@ from judging.runs import planning, services, stopping
 from judging.runs.models import Priority, Run, RunState
 from judging.runs.services import RunOptions
 from judging.runs.stopping import run_end_early
-from judging.runs.worker import run_worker, store
+from judging.runs.worker import chunks, run_worker
+from judging.runs.worker.write_buffer import WriteBatch, write
 from tests.judging.judged import said
 from tests.judging.working import an_endpoint, at_work, run_on, workers
 from tests.make import a_metric, a_project, a_run, a_version
@@ -130,13 +131,14 @@ def test_a_run_whose_last_replies_come_after_it_was_stopped_is_finished(
 ) -> None:
     run = a_run(a_version(project), a_metric("http://127.0.0.1:9/v1"))
     planning.plan(run.pk)
-    leased = store.lease(run.pk, "test:1:1")
+    leased = chunks.lease(run.pk, "test:1:1")
     assert leased
-    items = store.load(leased, "judge_only")
-    store.write([store.Judged(one, said(5)) for one in items[:2]], [], "test:1:1")
+    items = chunks.load(leased, "judge_only")
+    write(WriteBatch([chunks.Judged(one, said(5)) for one in items[:2]]), "test:1:1")
     assert stop(run)
-    store.write([store.Judged(items[2], said(5))], [], "test:1:1")
+    write(WriteBatch([chunks.Judged(items[2], said(5))]), "test:1:1")
     assert Run.objects.get(pk=run.pk).state in ("paused", "cancelled")
-    store.write([store.Judged(one, said(5)) for one in items[3:]], [leased.chunk], "test:1:1")
+    rest = [chunks.Judged(one, said(5)) for one in items[3:]]
+    write(WriteBatch(rest, finished={leased.chunk}), "test:1:1")
     run.refresh_from_db()
     assert (run.state, run.problem, run.not_run) == ("finished", "", 0)

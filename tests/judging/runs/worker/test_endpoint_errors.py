@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from evalsite.accounts.models import Project, User
-from judging.core.judges.retry import RetryPolicy
+from judging.core.judges.client import RetryPolicy
 from judging.core.judges.scripted import Answer, ScriptedJudge, refusal
 from judging.endpoints.models import Endpoint
 from judging.runs import services

@@ -15,7 +15,8 @@ from judging.core.values import Outcome
 from judging.runs import services, stopping
 from judging.runs.export.files import jsonl_lines
 from judging.runs.models import Chunk, Judgement, JudgeReply, Run, RunState
-from judging.runs.worker import run_worker, store
+from judging.runs.worker import chunks, run_worker
+from judging.runs.worker.write_buffer import WriteBatch, write
 from tests.judging.working import at_work, work
 from tests.make import a_metric, a_project, a_run, a_version
 from tests.patience import PATIENCE, wait_until
@@ -201,14 +202,14 @@ def test_what_another_worker_has_taken_is_not_taken_back() -> None:
     with ScriptedJudge() as judge:
         run = a_run(a_version(a_project(), rows=2), a_metric(judge.url))
         run_worker.runs_to_work_on(run.pk)
-        leased = store.lease(run.pk, "one:1:1")
+        leased = chunks.lease(run.pk, "one:1:1")
         assert leased is not None
     for holder, after in [("two:2:2", "two:2:2"), ("", "one:1:1")]:
         Chunk.objects.update(owner=holder)
-        store.renew([leased.chunk], "one:1:1")
+        chunks.renew([leased.chunk], "one:1:1")
         assert Chunk.objects.get().owner == after
     Chunk.objects.update(owner="", done=True)
-    store.renew([leased.chunk], "one:1:1")
+    chunks.renew([leased.chunk], "one:1:1")
     assert Chunk.objects.get().owner == ""
 
 
@@ -216,13 +217,12 @@ def test_a_writer_that_lost_its_lease_writes_nothing() -> None:
     with ScriptedJudge(reply="[[5]]") as judge:
         run = a_run(a_version(a_project(), rows=2), a_metric(judge.url))
         run_worker.runs_to_work_on(run.pk)
-        leased = store.lease(run.pk, "one:1:1")
+        leased = chunks.lease(run.pk, "one:1:1")
         assert leased is not None
-        items = store.load(leased, "judge_only")
+        items = chunks.load(leased, "judge_only")
         Chunk.objects.update(owner="two:2:2")
-        store.write(
-            [store.Judged(items[0], JudgementResult(Outcome("scored", 5)))], {leased.chunk}, "one:1:1"
-        )
+        judged = [chunks.Judged(items[0], JudgementResult(Outcome("scored", 5)))]
+        write(WriteBatch(judged, finished={leased.chunk}), "one:1:1")
     assert Judgement.objects.filter(state="scored").count() == 0
 
 

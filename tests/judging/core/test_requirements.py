@@ -2,8 +2,8 @@
 
 import pytest
 
+from judging.core.requirements import RequirementError, decide, exit_status, parse_requirement
 from judging.core.statistics.frame import Metric
-from judging.core.statistics.gate import RequirementError, decide, exit_status, parse_requirement
 from tests.judging.core.statistics.cast import compared, document, person, said
 
 SCORES = [5, 6, 7, 6, 5, 6, 7, 6, 6, 6] * 4  # mean 6, a narrow interval

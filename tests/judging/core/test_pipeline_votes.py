@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, Jury, MetricDefinition
 from judging.core.metrics_file import MetricsFileError, read_metrics_file
 from judging.core.metrics_writer import write_metrics_file
-from judging.core.pipeline import conclude
+from judging.core.pipeline import combine_votes, conclude
 from judging.core.results import Failure, JudgeCall, Verdict
 from judging.core.values import Outcome
-from judging.core.votes import Jury, combine_votes
 from judging.runs.rerun.reparse import reparsed_definition
 
 JUDGE = JudgeModel(name="j", url="http://127.0.0.1:9/v1", model="m", template="t", repeats=3)
@@ -31,7 +30,6 @@ METRIC = MetricDefinition(name="quality", judges=(JUDGE,))
         ([3, 7, 7, 8, 9], "majority", 7),
         ([7, 7.0, 3], "majority", 7),
         (["bad", "good", "good"], "majority", "good"),
-        ([9], "majority", 9),
     ],
 )
 def test_votes_come_to_one_value(votes: list[Any], how: Jury, value: Any) -> None:

@@ -1,0 +1,134 @@
+"""HTTP clients for OpenAI-compatible endpoints: httpx on aiohttp's transport, at a fraction of httpx's own cost.
+
+Nothing is read from the environment; redirects are refused, since they would carry the key elsewhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import ssl
+from functools import lru_cache
+from types import TracebackType
+from urllib.parse import urlsplit
+
+import aiohttp
+import httpx
+from httpx_aiohttp import AiohttpTransport
+
+from judging.core.judges.error_responses import redacted
+from judging.core.judges.errors import Interrupted, JudgeError, Unreachable, Unusable
+from judging.core.judges.settings import JudgeSettings, chat_url
+
+# Below the 5 s after which uvicorn, and so most model servers, close an idle connection.
+KEEP_ALIVE_SECONDS = 4.0
+
+
+def open_client(settings: JudgeSettings) -> httpx.AsyncClient:
+    """To be called in the event loop and closed by the caller. Raises Unreachable `bad_ca` or `bad_url`."""
+    context = _tls_context(settings)
+    proxy = _proxy(settings) if settings.proxy else None
+
+    def session() -> aiohttp.ClientSession:
+        # No limit: the endpoint client decides how many requests are in flight. No cookies: a judge has no memory.
+        connector = aiohttp.TCPConnector(ssl=context, limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS)
+        return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+
+    transport = AiohttpTransport(verify=context, trust_env=False, proxy=proxy, client=session)
+    return httpx.AsyncClient(transport=transport, trust_env=False, follow_redirects=False)
+
+
+class HttpClients:
+    """Of one process, one per server, proxy and certificates: `async with HttpClients() as clients: …`."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[str, str, str, bool], httpx.AsyncClient] = {}
+
+    def of(self, settings: JudgeSettings) -> httpx.AsyncClient:
+        origin = urlsplit(chat_url(settings.url))
+        key = (f"{origin.scheme}://{origin.netloc}", settings.proxy, settings.ca_pem, settings.verify)
+        if key not in self._open:
+            self._open[key] = open_client(settings)
+        return self._open[key]
+
+    async def aclose(self) -> None:
+        while self._open:
+            await self._open.popitem()[1].aclose()
+
+    async def __aenter__(self) -> HttpClients:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+def request_headers(settings: JudgeSettings) -> httpx.Headers:
+    """Of every request. Raises Unreachable `bad_header` for text that no header can contain."""
+    return _headers(settings.api_key, tuple(settings.headers.items()))
+
+
+@lru_cache(maxsize=256)
+def _headers(api_key: str, extra: tuple[tuple[str, str], ...]) -> httpx.Headers:
+    found = {"content-type": "application/json", "accept-encoding": "identity"}
+    if api_key.strip():
+        found["authorization"] = f"Bearer {api_key.strip()}"
+    found |= {name.strip().lower(): value.strip() for name, value in extra}
+    for name, value in found.items():
+        if not (f"{name}{value}".isascii() and f"{name}{value}".isprintable() and name):
+            raise Unreachable("bad_header", name if name.isascii() else "")
+    return httpx.Headers(found)
+
+
+def _proxy(settings: JudgeSettings) -> httpx.Proxy:
+    """The proxy, with its password as a header: aiohttp's own argument for it is deprecated."""
+    try:
+        proxy = httpx.Proxy(settings.proxy)
+    except (ValueError, httpx.InvalidURL) as error:
+        raise Unreachable("bad_url", redacted(str(error), settings.secrets())) from error
+    if proxy.auth is None:
+        return proxy
+    credentials = base64.b64encode(":".join(proxy.auth).encode()).decode()
+    return httpx.Proxy(proxy.url, headers={"Authorization": f"Basic {credentials}"})
+
+
+def _tls_context(settings: JudgeSettings) -> ssl.SSLContext:
+    context = httpx.create_ssl_context(verify=settings.verify, trust_env=False)
+    if settings.ca_pem:
+        try:
+            context.load_verify_locations(cadata=settings.ca_pem)
+        except (ssl.SSLError, ValueError) as error:
+            raise Unreachable("bad_ca", str(error)) from error
+    return context
+
+
+# The cause decides: the transport maps a connection closed by the server to a connect timeout.
+_BY_CAUSE: tuple[tuple[type[BaseException], type[JudgeError], str], ...] = (
+    (aiohttp.ClientConnectorCertificateError, Unreachable, "certificate"),
+    (aiohttp.ClientSSLError, Unreachable, "certificate"),
+    (aiohttp.ClientProxyConnectionError, Unreachable, "proxy"),
+    (aiohttp.ClientHttpProxyError, Unreachable, "proxy"),
+    (aiohttp.ClientConnectorError, Unreachable, "connect"),
+    (aiohttp.ConnectionTimeoutError, Unreachable, "timeout_connect"),
+    (aiohttp.ServerTimeoutError, Interrupted, "timeout_idle"),
+    (aiohttp.ServerDisconnectedError, Interrupted, "cut"),
+    (aiohttp.ClientPayloadError, Interrupted, "cut"),
+    (aiohttp.InvalidURL, Unreachable, "bad_url"),
+    (aiohttp.ClientResponseError, Unusable, "bad_reply"),
+    (httpx.DecodingError, Unusable, "bad_reply"),
+    (httpx.UnsupportedProtocol, Unreachable, "bad_url"),
+    (httpx.InvalidURL, Unreachable, "bad_url"),
+    (httpx.ProxyError, Unreachable, "proxy"),
+    (httpx.ConnectTimeout, Unreachable, "timeout_connect"),
+    (httpx.ConnectError, Unreachable, "connect"),
+    (UnicodeError, Unreachable, "bad_url"),  # a host name that cannot be encoded
+)
+
+
+def network_error(error: BaseException) -> JudgeError:
+    """The JudgeError for an exception of httpx, aiohttp or the system."""
+    cause = error.__cause__ if isinstance(error.__cause__, aiohttp.ClientError) else error
+    for kind, branch, code in _BY_CAUSE:
+        if isinstance(cause, kind):
+            return branch(code, str(cause)[:500])
+    return Interrupted("cut", str(cause)[:500])
