@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('datasets', '0012_import_places'),
-        ('judging', '0037_rejudging_in_batches'),
+        ('judging', '0038_outcomes_of_comparisons'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
