@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
 
@@ -46,21 +47,27 @@ class Duty:
 
 
 def duties(user: User, projects: QuerySet[Project]) -> list[Duty]:
-    """Where somebody is to rate in these projects; what has work left first."""
-    parts = EvaluationRater.objects.filter(
+    """Where somebody is to rate in these projects; what has work left first. In three queries, but for evaluations with
+    gold items or repeats."""
+    rating = EvaluationRater.objects.filter(
         user=user,
         left_at=None,
         evaluation__closed_at=None,
         evaluation__run__archived_at=None,
         evaluation__run__project__in=projects.values("pk"),
-    ).select_related("evaluation__run__project", "user")
-    found = [_duty(part) for part in parts.order_by("evaluation")]
+    ).select_related("evaluation__run__project")
+    parts = list(rating.order_by("evaluation"))
+    whole, own = _whole([part.evaluation_id for part in parts]), _own([part.pk for part in parts])
+    found = [
+        Duty(
+            part.evaluation,
+            part.evaluation.run.project,
+            own[part.pk].states[AssignmentState.GIVEN],
+            _left(part, whole[part.evaluation_id], own[part.pk]),
+        )
+        for part in parts
+    ]
     return sorted(found, key=lambda one: not one.left)
-
-
-def _duty(part: EvaluationRater) -> Duty:
-    seen = progress(evaluation=part.evaluation, user=part.user)
-    return Duty(part.evaluation, part.evaluation.run.project, seen.done, seen.left)
 
 
 def possible_raters(project: Project) -> QuerySet[User]:
@@ -165,23 +172,52 @@ def progress(*, evaluation: Evaluation, user: User) -> RaterProgress:
     """How far a rater is. What is left is the most that may come: others may take of it."""
     found = EvaluationRater.objects.filter(evaluation=evaluation, user=user)
     rater = found.select_related("evaluation").first()
-    whole = Item.objects.filter(evaluation=evaluation, needed__gt=0).aggregate(
-        given=Sum("given"), needed=Sum("needed"), open=Count("pk", filter=Q(free__gt=0))
-    )
-    given, needed = whole["given"] or 0, whole["needed"] or 0
+    whole = _whole([evaluation.pk])[evaluation.pk]
     if rater is None:
-        return RaterProgress(0, 0, 0, None, given, needed)
-    own = Assignment.objects.filter(rater=rater)
-    counted = own.aggregate(**{state: Count("pk", filter=Q(state=state)) for state in AssignmentState.values})
-    opened = whole["open"] - seen_open(rater)
-    left = counted["leased"] + opened + _repeats_to_come(rater) + _gold_to_come(rater, opened)
-    return RaterProgress(counted["given"], counted["skipped"], left, pace(rater), given, needed)
+        return RaterProgress(0, 0, 0, None, whole.given, whole.needed)
+    own = _own([rater.pk])[rater.pk]
+    done, skipped = own.states[AssignmentState.GIVEN], own.states[AssignmentState.SKIPPED]
+    return RaterProgress(done, skipped, _left(rater, whole, own), pace(rater), whole.given, whole.needed)
 
 
-def seen_open(rater: EvaluationRater) -> int:
-    """Items with a free seat that are not for this rater any more; counted from the own ones, which are few."""
-    own = Assignment.objects.filter(rater=rater, item__free__gt=0)
-    return own.exclude(state=AssignmentState.RELEASED).count()
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """Of an evaluation's usual items: verdicts given and needed, and how many items have a free seat."""
+
+    given: int = 0
+    needed: int = 0
+    open: int = 0
+
+
+@dataclass(slots=True)
+class _Own:
+    """A rater's items by state, and those with a free seat that are not for this rater any more."""
+
+    states: Counter[str] = field(default_factory=Counter)
+    seen_open: int = 0
+
+
+def _whole(evaluations: Collection[int]) -> dict[int, _Whole]:
+    usual = Item.objects.filter(evaluation__in=evaluations, needed__gt=0).order_by().values_list("evaluation")
+    counted = usual.annotate(Sum("given"), Sum("needed"), still_open=Count("pk", filter=Q(free__gt=0)))
+    return defaultdict(_Whole, {pk: _Whole(*sums) for pk, *sums in counted})
+
+
+def _own(raters: Collection[int]) -> dict[int, _Own]:
+    own = Assignment.objects.filter(rater__in=raters).order_by().values("rater", "state")
+    counted = own.annotate(items=Count("pk"), still_open=Count("pk", filter=Q(item__free__gt=0)))
+    found: dict[int, _Own] = defaultdict(_Own)
+    for rater, state, items, still_open in counted.values_list("rater", "state", "items", "still_open"):
+        found[rater].states[state] = items
+        if state != AssignmentState.RELEASED:
+            found[rater].seen_open += still_open
+    return found
+
+
+def _left(rater: EvaluationRater, whole: _Whole, own: _Own) -> int:
+    opened = whole.open - own.seen_open
+    held = own.states[AssignmentState.LEASED]
+    return held + opened + _repeats_to_come(rater) + _gold_to_come(rater, opened)
 
 
 def _repeats_to_come(rater: EvaluationRater) -> int:

@@ -1,4 +1,4 @@
-"""What making an evaluation asks of the database: it holds SQLite's only write lock meanwhile."""
+"""What making an evaluation asks of the database: it holds SQLite's only write lock meanwhile. And a rater's queue."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from evalsite.models import AuditEntry
 from judging.people.assignments import rater_leave, raters_add
 from judging.people.models import EvaluationRater, Scheme
 from judging.people.sampling import ItemChoice, gather
+from judging.people.selectors import duties
 from tests.conftest import member
-from tests.judging.people.make import make_evaluation
+from tests.judging.people.make import make_evaluation, rate_all
 from tests.make import a_version
 
 pytestmark = pytest.mark.django_db
@@ -53,3 +54,19 @@ def test_raters_are_numbered_in_order_and_each_is_in_the_log_once(project: Proje
     ]
     log = AuditEntry.objects.filter(action="rater.added", actor=adam.pk).order_by("pk")
     assert [entry.detail["rater"] for entry in log] == ["rita", "ravi", "rosa"]
+
+
+def test_a_queue_of_many_evaluations_costs_no_more_queries_than_one(project: Project, rita: User) -> None:
+    version = a_version(project, rows=3)
+    first = make_evaluation(project, [rita], version=version)
+    rate_all(first, rita, "A>B")
+    with CaptureQueriesContext(connection) as for_one:
+        duties(rita, Project.objects.all())
+    others = [make_evaluation(project, [rita], version=version) for _ in range(5)]
+    with CaptureQueriesContext(connection) as for_six:
+        found = duties(rita, Project.objects.all())
+    assert len(for_six) == len(for_one)
+    assert [(one.evaluation, one.given, one.left) for one in found] == [
+        *((other, 0, 3) for other in others),
+        (first, 3, 0),
+    ]
