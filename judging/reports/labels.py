@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import get_language, ngettext, pgettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext, pgettext
 
 from evalsite.templatetags.show import NONE, number, percent, percents
 from judging.core.charts.axis import tick_text
@@ -166,17 +166,34 @@ def verdict(pair: Mapping[str, Any]) -> str:
     return _("%(name)s is higher") % {"name": pair["a"] if pair["difference"] > 0 else pair["b"]}
 
 
+def sentence_space() -> str:
+    """What stands between two sentences: in Chinese nothing."""
+    return "" if (get_language() or "").startswith("zh") else " "
+
+
 def pair_summary(pairs: list[dict[str, Any]]) -> str:
-    """Of a metric's pairs, how many do not differ significantly."""
-    alike = sum(pair["distinguishable"] is False for pair in pairs)
+    """Of a metric's pairs, how many do not differ significantly, and how many nobody can tell of."""
+    tested = [pair for pair in pairs if pair["distinguishable"] is not None]
+    return sentence_space().join(
+        filter(None, (_alike_sentence(tested), _too_few_sentence(len(pairs) - len(tested))))
+    )
+
+
+def _alike_sentence(tested: list[dict[str, Any]]) -> str:
+    alike = sum(pair["distinguishable"] is False for pair in tested)
     if not alike:
         return ""
-    if len(pairs) == 1:
+    if len(tested) == 1:
         return _("The pair does not differ significantly.")
-    if alike == len(pairs):
-        return _("None of the %(total)s pairs differ significantly.") % {"total": number(len(pairs))}
-    counts = {"n": number(alike), "total": number(len(pairs))}
+    if alike == len(tested):
+        return _("None of the %(total)s pairs differ significantly.") % {"total": number(len(tested))}
+    counts = {"n": number(alike), "total": number(len(tested))}
     return _("%(n)s of %(total)s pairs do not differ significantly.") % counts
+
+
+def _too_few_sentence(count: int) -> str:
+    text = ngettext("%(n)s pair shares too few items.", "%(n)s pairs share too few items.", count)
+    return text % {"n": number(count)} if count else ""
 
 
 def left_out_sentences(left_out: Mapping[str, Any], *, named: bool = True) -> list[str]:

@@ -45,10 +45,10 @@ def scatter_chart(
     bottom = SIZE - FOOT
     up = Axis(across.ticks, bottom - LARGEST, TOP + LARGEST)
     most = max((point.count for point in points), default=1)
-    drawn = [_point(point, across, up, most) for point in sorted(points, key=lambda one: -one.count)]
-    return figure(
-        chart_id, texts.title, texts.description, SIZE, SIZE, _grid(across, up, texts, bottom), *drawn
-    )
+    ordered = sorted(points, key=lambda one: -one.count)
+    drawn = [_point(point, across, up, most, first=point is ordered[0]) for point in ordered]
+    parts = _grid(across, up, texts, bottom), element("g", *drawn, data_along="")
+    return figure(chart_id, texts.title, texts.description, SIZE, SIZE, *parts)
 
 
 def _grid(across: Axis, up: Axis, texts: ScatterTexts, bottom: float) -> str:
@@ -71,7 +71,7 @@ def _grid(across: Axis, up: Axis, texts: ScatterTexts, bottom: float) -> str:
     return element("g", *parts, font_size=12.0)
 
 
-def _point(point: Point, across: Axis, up: Axis, most: int) -> str:
+def _point(point: Point, across: Axis, up: Axis, most: int, *, first: bool) -> str:
     radius = max(SMALLEST, LARGEST * math.sqrt(point.count / most))
     if most == 1:
         radius = SMALLEST + 1.5
@@ -86,5 +86,5 @@ def _point(point: Point, across: Axis, up: Axis, most: int) -> str:
     )
     if not point.address:
         return element("g", circle, data_tip=point.text)
-    # Out of the Tab key's way: the table beside the chart has the same links.
-    return element("a", circle, href=point.address, tabindex="-1", data_tip=point.text, aria_label=point.text)
+    stop = "0" if first else "-1"  # the arrow keys go on to the others (static/js/report.js)
+    return element("a", circle, href=point.address, tabindex=stop, data_tip=point.text, aria_label=point.text)

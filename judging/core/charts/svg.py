@@ -35,15 +35,16 @@ def label(words: str, **attributes: Attribute) -> str:
 
 
 def figure(chart_id: str, title: str, description: str, width: float, height: float, *content: str) -> str:
-    """The whole `<svg>`: an image with a name and a description, as wide as its place.
+    """The whole `<svg>`: an image (with links in it a group) with a name and a description, as wide as its place.
 
     `chart_id` must be unique on the page. ValueError where it is no plain id.
     """
     if not _PLAIN_ID.fullmatch(chart_id):
         raise ValueError(f"not an id: {chart_id!r}")
+    role = "group" if any("<a " in part for part in content) else "img"
     title_id, description_id = f"{chart_id}-title", f"{chart_id}-desc"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" id="{chart_id}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" id="{chart_id}" role="{role}" '
         f'viewBox="0 0 {number(width)} {number(height)}" font-family="sans-serif" '
         f'aria-labelledby="{title_id}" aria-describedby="{description_id}">'
         f'<title id="{title_id}">{text_of(title)}</title><desc id="{description_id}">{text_of(description)}</desc>'

@@ -8,12 +8,19 @@ from typing import Any
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import get_language, ngettext, pgettext
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext, pgettext
 
 from evalsite.templatetags.show import duration, number, percent
 from judging.core.charts.series import mark
-from judging.reports.labels import ValueFormat, author_name, kappa, share_interval, without_variation
+from judging.reports.labels import (
+    ValueFormat,
+    author_name,
+    kappa,
+    sentence_space,
+    share_interval,
+    without_variation,
+)
 from judging.reports.page.tables import comparisons_under, ranked_by_wins
 
 NAMES_SHOWN = 3
@@ -82,11 +89,6 @@ def compared_sentences(compared: Mapping[str, Any], series: Mapping[str, int]) -
 
 def marked_name(series: Mapping[str, int], name: str) -> SafeString:
     return format_html("{}<b>{}</b>", mark_safe(mark(series.get(name, 1))), name)  # noqa: S308 (paths of ours)
-
-
-def sentence_space() -> str:
-    """What stands between two sentences: in Chinese nothing."""
-    return "" if (get_language() or "").startswith("zh") else " "
 
 
 def lead_sentence(cells: Mapping[str, Any], values: ValueFormat, series: Mapping[str, int]) -> SafeString:

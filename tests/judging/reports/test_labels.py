@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from judging.core.statistics.document import NOTES
-from judging.reports.labels import decimal, interval, note_sentences, probability, signed, verdict
+from judging.reports.labels import (
+    decimal,
+    interval,
+    note_sentences,
+    pair_summary,
+    probability,
+    signed,
+    verdict,
+)
 
 
 @pytest.mark.parametrize(
@@ -48,3 +56,17 @@ def test_every_note_has_a_sentence(code: str) -> None:
 def test_a_pair_is_summed_up_in_words(distinguishable: bool | None, difference: float, text: str) -> None:
     pair = {"a": "a", "b": "b", "distinguishable": distinguishable, "difference": difference}
     assert verdict(pair) == text
+
+
+@pytest.mark.parametrize(
+    ("pairs", "text"),
+    [
+        ([True, True], ""),
+        ([False], "The pair does not differ significantly."),
+        ([False, False], "None of the 2 pairs differ significantly."),
+        ([False, True, None], "1 of 2 pairs do not differ significantly. 1 pair shares too few items."),
+        ([None, None], "2 pairs share too few items."),
+    ],
+)
+def test_pairs_with_too_few_items_are_counted_apart(pairs: list[bool | None], text: str) -> None:
+    assert pair_summary([{"distinguishable": one} for one in pairs]) == text

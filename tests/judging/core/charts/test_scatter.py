@@ -34,6 +34,12 @@ def test_a_point_leads_to_its_answers() -> None:
     assert (link.get("href"), link.get("aria-label")) == ("/list/?a=1&b=2", "1 answer")
 
 
+def test_points_with_links_are_one_stop_of_the_tab_key() -> None:
+    drawn = scatter(*(Point(2, place, 1, "1 answer", "/list/") for place in (3, 4)))
+    assert drawn.get("role") == "group"
+    assert [one.get("tabindex") for one in drawn.iter(f"{SVG}a")] == ["0", "-1"]
+
+
 def test_without_an_address_nothing_is_a_link() -> None:
     assert not list(scatter(Point(2, 3, 1, "1 answer")).iter(f"{SVG}a"))
 
