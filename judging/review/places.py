@@ -243,7 +243,7 @@ class _Look:
         while (edges := self._window(at, size)) is not None:
             if looked_at >= MOST_LOOKED_AT:
                 return Nearest(found, stopped=Place(at, at) if at is not None else None)
-            found += self._read(self._in_order(anything).filter(place__range=edges), len(found))
+            found += self._read(self._in_order(anything).filter(Q(place__range=edges)), len(found))
             if len(found) == self.limit:
                 break
             at, looked_at, size = edges[0 if self.falling else 1], looked_at + size, 2 * size
