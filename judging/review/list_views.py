@@ -41,15 +41,15 @@ from judging.runs.teamwork.marks import current_marks
 @login_required
 def judgements(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """A page of the list: what the filter in the address means, with the counts of each state."""
-    keep_view(request, "list")
-    return _filtered_page(request, get_run(request, slug, pk), "review/list.html", _list_part)
+    page = _filtered_page(request, get_run(request, slug, pk), "review/list.html", _list_part)
+    return keep_view(request, page, "list")
 
 
 @login_required
 def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The grid: rows and candidates, with the judgements of every answer."""
-    keep_view(request, "grid")
-    return _filtered_page(request, get_run(request, slug, pk), "review/grid.html", _grid_part)
+    page = _filtered_page(request, get_run(request, slug, pk), "review/grid.html", _grid_part)
+    return keep_view(request, page, "grid")
 
 
 def _filtered_page(
