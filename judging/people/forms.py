@@ -214,9 +214,9 @@ class EvaluationForm(forms.Form):
             meant = matching(about, self.filters).order_by().values("response").distinct()
             judged = min(judged, meant[: MOST_ITEMS + 1].count())
         size.label, size.required = _("Number of answers"), True
-        size.help_text = _(
-            "Sampled at random from all %(n)s judged answers, equally across candidates."
-        ) % {"n": number(judged)}
+        size.help_text = _("Sampled at random from all %(n)s judged answers, equally across candidates.") % {
+            "n": number(judged)
+        }
         self.initial["sample_size"] = min(judged, _ANSWERS_PROPOSED * about.run_candidates.count())
         strata.label = _("Stratify by the score of")
         strata.help_text = _("Low and high scores each get their share. The probabilities are kept.")

@@ -36,7 +36,9 @@ class WantedDifference:
         known = [one for one in self.needed if one is not None]
         if not known:
             return (
-                _("The differences don't vary, so the number of items can't be estimated.") if self.needed else ""
+                _("The differences don't vary, so the number of items can't be estimated.")
+                if self.needed
+                else ""
             )
         low, high = min(known), max(known)
         if low == high:

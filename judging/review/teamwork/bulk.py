@@ -46,7 +46,9 @@ AFTER = {
     "untag": gettext_lazy("None of them has the tag you enter."),
     "flag": gettext_lazy("All of them are flagged."),
     "unflag": gettext_lazy("None of them is flagged."),
-    "assign": gettext_lazy("All of them are assigned to the reviewer you choose. This replaces earlier assignments."),
+    "assign": gettext_lazy(
+        "All of them are assigned to the reviewer you choose. This replaces earlier assignments."
+    ),
     "unassign": gettext_lazy("None of them is assigned to anyone."),
     "exclude": gettext_lazy("Reports of this run exclude all of them, and state who excluded them and why."),
     "include": gettext_lazy("Reports of this run count all of them again."),
