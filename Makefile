@@ -14,7 +14,7 @@ help:
 	@echo "make bench    run the benchmarks of docs/benchmarks.md"
 	@echo "make format   format Python and templates"
 	@echo "make docs     build the documentation as a static site, in site/"
-	@echo "make pictures take the pictures of README and guide anew (needs Chromium)"
+	@echo "make pictures retake the pictures of README and guide (needs Chromium)"
 	@echo "make messages extract texts and compile translations"
 	@echo "make lock     update requirements*.txt from requirements*.in"
 	@echo "make clean    remove the virtual environment and caches (never the data)"

@@ -50,7 +50,7 @@ class RaterLine:
 class Overall:
     """All seats: ratings `given` of `needed`; `seconds_left` by the pace of the last hour, None while nobody rates.
 
-    `stuck`: items with a free seat that every rater has had already.
+    `stuck`: items with a free seat that every rater has had already; none without raters.
     """
 
     items: int
@@ -95,7 +95,8 @@ def _stuck(evaluation: Evaluation) -> int:
     gone = (AssignmentState.GIVEN, AssignmentState.SKIPPED, AssignmentState.TAKEN_AWAY)
     had = Count("assignments", filter=Q(assignments__rater__left_at=None, assignments__state__in=gone))
     opened = Item.objects.filter(evaluation=evaluation, free__gt=0).annotate(had=had)
-    return opened.filter(had__gte=raters.count()).count()
+    count = raters.count()
+    return opened.filter(had__gte=count).count() if count else 0
 
 
 def rater_lines(evaluation: Evaluation) -> list[RaterLine]:

@@ -9,6 +9,7 @@ from django import template
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
+from judging.messages import reason_sentence
 from judging.review.grid import GridPage
 from judging.review.pills import Pill
 from judging.review.selectors import Page
@@ -20,6 +21,12 @@ from judging.runs.teamwork.models import Mark
 
 register = template.Library()
 MOST_COUNTED = 99
+
+
+@register.filter
+def why(reason: str) -> str:
+    """Why a judgement has no score, in a sentence."""
+    return reason_sentence(reason)
 
 
 @register.inclusion_tag("review/_teamwork.html", takes_context=True)

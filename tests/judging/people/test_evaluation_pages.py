@@ -45,6 +45,15 @@ def test_the_terms_are_kept_as_chosen(project: Project, alice: User, client_of: 
     assert made.run.total == 6
 
 
+def test_an_evaluation_without_raters_does_not_say_that_all_have_rated(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    client = client_of(alice)
+    page = client.get(new(client, sent(answered(a_version(project)), []))["Location"]).text
+    assert "No raters yet" in page
+    assert "still need" not in page
+
+
 def test_the_same_form_sent_twice_makes_one(
     project: Project, alice: User, rita: User, client_of: ClientOf
 ) -> None:

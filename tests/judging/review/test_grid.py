@@ -118,6 +118,11 @@ def test_a_score_on_the_page_has_its_colour(reader: Client, run: Run) -> None:
     assert page.count(" data-other") == ROWS
 
 
+def test_a_long_name_may_break_in_the_head(project: Project, reader: Client) -> None:
+    long = a_judged_run(project, models=["llama2_chat_7b_Attention", "b"])
+    assert "llama2_<wbr>chat_<wbr>7b_<wbr>Attention</th>" in reader.get(address(long, "items")).text
+
+
 def test_an_answer_is_shown_whole_on_demand(reader: Client, run: Run) -> None:
     judgement = run.judgements.order_by("position")[0]
     response = reader.get(address(run, "answer", judgement.response_id))

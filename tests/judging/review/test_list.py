@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils.html import escape
 
 from evalsite.accounts.models import Project, User
 from judging.core.results import JudgementResult
+from judging.messages import reason_sentence
 from judging.review import selectors
 from judging.review.orders import Place, place_from
 from judging.review.places import nearest
@@ -145,6 +147,12 @@ def test_what_makes_no_sense_is_refused_by_name(
 
 def test_a_download_of_an_unknown_filter_is_refused(run: Run, bob: User, client_of: ClientOf) -> None:
     assert client_of(bob).get(address(run, "export", "csv"), {"stat": "error"}).status_code == 400
+
+
+def test_the_list_says_in_a_sentence_why_there_is_no_score(run: Run, bob: User, client_of: ClientOf) -> None:
+    page = client_of(bob).get(address(run), {"state": "error"})
+    reason = page.context["page"].lines[0].judgement.reason
+    assert escape(reason_sentence(reason)) in page.text
 
 
 def test_nothing_found_is_said_with_the_way_back(run: Run, bob: User, client_of: ClientOf) -> None:
