@@ -173,22 +173,34 @@ def agreement_sentence(document: Mapping[str, Any], metric: str) -> str:
     judges = [
         one for one in document.get("judges", ()) if one["metric"] == metric and one["against"] == "people"
     ]
+    if len(judges) > 1:
+        return _agreements_sentence(judges)
     if judges and (why := without_variation(judges[0])):
         return why
     if not judges or judges[0]["kappa_weighted"] is None:
         return ""
     found, human = judges[0], (judges[0].get("human") or {}).get("kappa_weighted")
     figures = {
-        "judge": _("The judge") if len(judges) == 1 else author_name(found["judge"]),
         "kappa": kappa(found["kappa_weighted"]),
         "n": number(found["items"]),
         "human": kappa(human),
     }
     if human is None:
-        return _("%(judge)s agrees with people at κ %(kappa)s on %(n)s answers.") % figures
+        return _("The judge agrees with people at κ %(kappa)s on %(n)s answers.") % figures
     return (
-        _("%(judge)s agrees with people at κ %(kappa)s; people agree with each other at %(human)s.") % figures
+        _("The judge agrees with people at κ %(kappa)s; people agree with each other at %(human)s.") % figures
     )
+
+
+def _agreements_sentence(judges: Sequence[Mapping[str, Any]]) -> str:
+    """Of several judges, the one that agrees most first."""
+    known = sorted(
+        (one for one in judges if one["kappa_weighted"] is not None), key=lambda one: -one["kappa_weighted"]
+    )
+    if not known:
+        return ""
+    each = names_of([f"{author_name(one['judge'])} {kappa(one['kappa_weighted'])}" for one in known])
+    return _("Agreement with people (κ): %(judges)s.") % {"judges": each}
 
 
 def stats_of(document: Mapping[str, Any], metric: str, cells: Mapping[str, Any]) -> list[Stat]:

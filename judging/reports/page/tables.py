@@ -60,10 +60,16 @@ def ranked_by_wins(compared: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def comparisons_under(document: Mapping[str, Any], metric: str) -> Mapping[str, Any] | None:
-    """The comparisons that a metric's result is about: the first author's, if nothing under the metric has a mean."""
+    """The comparisons that a metric's result is about, if nothing under the metric has a mean: those of the author who
+    made the most; of people, where no judge made more."""
     if any(metrics[metric]["mean"] is not None for metrics in document["candidates"].values()):
         return None
-    return next((one for one in document.get("side_by_side", ()) if one["metric"] == metric), None)
+    found = [one for one in document.get("side_by_side", ()) if one["metric"] == metric]
+    return max(found, key=lambda one: (_comparisons(one), one["by"] == "people"), default=None)
+
+
+def _comparisons(side: Mapping[str, Any]) -> int:
+    return sum(cell["comparisons"] for cell in side["candidates"].values())
 
 
 def uncertain(cell: Mapping[str, Any]) -> bool:

@@ -18,6 +18,7 @@ from judging.reports.page.result_card import (
     standing_sentence,
     unscored_sentence,
 )
+from judging.reports.page.tables import comparisons_under
 
 
 def a_pair(
@@ -129,6 +130,29 @@ def test_agreement_stands_beside_that_of_people() -> None:
     assert agreement_sentence(human, "m").endswith("κ 0.71; people agree with each other at 0.69.")
     assert agreement_sentence({"judges": [judge]}, "m").endswith("κ 0.71 on 120 answers.")
     assert agreement_sentence({"judges": [judge]}, "other") == ""
+
+
+def test_of_several_judges_the_one_that_agrees_most_with_people_comes_first() -> None:
+    about = {"metric": "m", "against": "people"}
+    judges = [
+        about | {"judge": "first", "kappa_weighted": -0.52},
+        about | {"judge": "second", "kappa_weighted": 0.72},
+        about | {"judge": "third", "kappa_weighted": None},
+    ]
+    said = agreement_sentence({"judges": judges}, "m")
+    assert said == "Agreement with people (κ): second 0.72 and first −0.52."
+
+
+@pytest.mark.parametrize(("by_judge", "author"), [(10, "people"), (30, "judge")])
+def test_the_headline_is_people_s_unless_a_judge_compared_more(by_judge: int, author: str) -> None:
+    sides = [
+        {"metric": "m", "by": by, "candidates": {"a": {"comparisons": made}}}
+        for by, made in (("judge", by_judge), ("people", 10))
+    ]
+    document = {"candidates": {"a": {"m": {"mean": None}}}, "side_by_side": sides}
+    found = comparisons_under(document, "m")
+    assert found is not None
+    assert found["by"] == author
 
 
 def test_many_names_are_cut_short() -> None:
