@@ -262,6 +262,8 @@ def not_held_sentences(run: Run, filters: Filters, form: str) -> list[str]:
         text = ngettext("%(n)s judgement without a value.", "%(n)s judgements without a value.", count)
         sentences.append(text % {"n": count})
     if form == "every_eval_ever" and (count := counts["labels"]):
-        text = ngettext("%(n)s category that is no number.", "%(n)s categories that are no numbers.", count)
+        text = ngettext(
+            "%(n)s category that is not a number.", "%(n)s categories that are not numbers.", count
+        )
         sentences.append(text % {"n": count})
     return sentences

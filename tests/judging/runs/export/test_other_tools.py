@@ -113,7 +113,7 @@ def test_a_run_s_own_scores_are_written_too(project: Project, tmp_path: Path) ->
     [
         (
             "every_eval_ever",
-            ["1 comparison.", "1 judgement without a value.", "1 category that is no number."],
+            ["1 comparison.", "1 judgement without a value.", "1 category that is not a number."],
         ),
         ("inspect", ["1 comparison.", "1 judgement without a value."]),
         ("results", []),
