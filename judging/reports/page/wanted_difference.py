@@ -35,11 +35,7 @@ class WantedDifference:
     def sentence(self) -> str:
         known = [one for one in self.needed if one is not None]
         if not known:
-            return (
-                _("The differences don't vary, so the number of items can't be estimated.")
-                if self.needed
-                else ""
-            )
+            return _("The number of items can't be estimated from these differences.") if self.needed else ""
         low, high = min(known), max(known)
         if low == high:
             return ngettext(

@@ -51,8 +51,8 @@ def test_rates_are_entered_in_percentage_points() -> None:
 
 
 def test_without_spread_the_number_is_unknown() -> None:
-    assert "unknown" in wanted("0.5", a_pair(None)).sentence
-    assert "unknown" in wanted("0.5", a_pair(0.0)).sentence
+    assert "can't be estimated" in wanted("0.5", a_pair(None)).sentence
+    assert "can't be estimated" in wanted("0.5", a_pair(0.0)).sentence
 
 
 @pytest.mark.parametrize("text", ["x", "0", "-1", "nan", "inf", "1e-300", "9.5", "0,3", "1" * 21])
@@ -68,4 +68,4 @@ def test_without_a_declared_scale_any_usual_difference_is_one() -> None:
 
 
 def test_scores_beyond_all_scales_leave_the_number_unknown() -> None:
-    assert "unknown" in wanted("0.001", a_pair(1e200)).sentence
+    assert "can't be estimated" in wanted("0.001", a_pair(1e200)).sentence
