@@ -149,18 +149,22 @@ class Server:
         """Listens; returns the address to ask, ending in /v1."""
         self._delay = self.latency.stream()
         self._stopping = asyncio.Event()
-        server = web.Server(self._handle, access_log=None)
-        self._runner = web.ServerRunner(server, shutdown_timeout=0.1)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, host, port, ssl_context=self.tls)
-        await site.start()
-        bound = self._runner.addresses[0]
+        self._server = web.Server(self._handle, access_log=None)
+        loop = asyncio.get_running_loop()
+        self._listening = await loop.create_server(self._server, host, port, ssl=self.tls)
+        bound = self._listening.sockets[0].getsockname()
         name = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
         return f"{'https' if self.tls else 'http'}://{name}:{bound[1]}/v1"
 
     async def stop(self) -> None:
         self._stopping.set()
-        await self._runner.cleanup()
+        # asyncio loses the socket of a connection that was accepted, but not taken over yet, when the server is closed.
+        for one in self._listening.sockets:
+            asyncio.get_running_loop().remove_reader(one)
+        await asyncio.sleep(0.01)
+        self._listening.close()
+        await self._server.shutdown(0.1)
+        await asyncio.sleep(0)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         received = Received(request.method, request.path, request.headers, await request.read())
