@@ -32,7 +32,7 @@ from judging.runs.rerun.reparse import definitions_now
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-LAYOUT = 8  # of Figures and KeptMeans; to be raised whenever they change
+LAYOUT = 9  # of Figures and KeptMeans; to be raised whenever they change
 FEW = 20_000  # judgements; a page works out their figures itself, in a quarter of a second
 PATIENCE = 10  # of a running run they are worked out again when this many times older than that took
 KEPT_SECONDS = 24 * 3600
