@@ -224,17 +224,21 @@ class _Look:
             return Nearest(self._read(few, 0))
         if not self.filters.chooses:
             beyond = self._beyond(self.beside.position if self.beside else None)
-            return Nearest(self._read(self._in_order(anything).filter(beyond), 0))
+            return Nearest(self._read(self._in_order(anything, beyond), 0))
         return self._by_windows(anything)
 
-    def _in_order(self, found: JudgementQuerySet) -> JudgementQuerySet:
-        """By position. Older attempts, of which there may be a million in a row, are not walked past."""
+    def _in_order(self, found: JudgementQuerySet, within: Q) -> JudgementQuerySet:
+        """Those `within` bounds of their place, by position. Older attempts, of which there may be a million in a row,
+        are not walked past."""
         place = F("position") if self.filters.attempts == ALL else PLACE
-        # Without a bound the walk begins at those without a place, which an index holds too.
-        return found.alias(place=place).filter(place__gte=0).order_by(*self._signed(("place",)))
+        return found.alias(place=place).filter(within).order_by(*self._signed(("place",)))
 
     def _beyond(self, place: int | None) -> Q:
-        return Q() if place is None else self._further("place", place)
+        """Always with one lower bound: without any the walk begins at those without a place, which an index holds too;
+        of two SQLite seeks the first, and walks to the other."""
+        if place is None:
+            return Q(place__gte=0)
+        return Q(place__gte=0, place__lt=place) if self.falling else Q(place__gt=place)
 
     def _by_windows(self, anything: JudgementQuerySet) -> Nearest:
         found: list[Found] = []
@@ -243,7 +247,7 @@ class _Look:
         while (edges := self._window(at, size)) is not None:
             if looked_at >= MOST_LOOKED_AT:
                 return Nearest(found, stopped=Place(at, at) if at is not None else None)
-            found += self._read(self._in_order(anything).filter(Q(place__range=edges)), len(found))
+            found += self._read(self._in_order(anything, Q(place__range=edges)), len(found))
             if len(found) == self.limit:
                 break
             at, looked_at, size = edges[0 if self.falling else 1], looked_at + size, 2 * size
@@ -252,7 +256,7 @@ class _Look:
     def _window(self, beyond: int | None, size: int) -> tuple[int, int] | None:
         """The next so many positions, from where the next judgement stands; None where there is none."""
         attempts = matching(self.run, Filters(attempts=self.filters.attempts))
-        ahead = self._in_order(attempts).filter(self._beyond(beyond))
+        ahead = self._in_order(attempts, self._beyond(beyond))
         first = ahead.values_list("position", flat=True).first()
         if first is None:
             return None

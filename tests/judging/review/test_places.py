@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -227,6 +228,21 @@ def test_an_index_gives_the_next_judgements_in_order(
     assert not any("TEMP B-TREE" in plan or "Sort" in plan for plan in looks)
 
 
+@pytest.mark.parametrize("back", [False, True])
+@pytest.mark.parametrize("beside", [None, Place(40, 40)])
+@pytest.mark.parametrize("filters", [Filters(), Filters(state="scored"), Filters(q="says")])
+def test_a_walk_by_position_has_one_lower_bound(
+    run: Run, filters: Filters, beside: Place | None, back: bool
+) -> None:
+    """Of two SQLite seeks the first, and walks from there to the other: of a million judgements for 0.2 s."""
+    with CaptureQueriesContext(connection) as queries:
+        nearest(run, filters, beside, 5, back=back)
+    walks = [one["sql"] for one in queries.captured_queries if " ORDER BY CASE" in one["sql"]]
+    assert walks
+    for walk in walks:
+        assert len(re.findall(r"END (?:>=?|BETWEEN) ", walk)) == 1
+
+
 @pytest.mark.parametrize("after", [None, Place(0, 40)])
 @pytest.mark.parametrize("sort", ORDERS)
 def test_the_grid_finds_the_judgements_of_its_rows_by_their_answers(
@@ -252,7 +268,9 @@ def plan_of(sql: str) -> str:
         if connection.vendor == "sqlite":
             cursor.execute("EXPLAIN QUERY PLAN " + sql.replace("%", "%%"), [])
             return "\n".join(row[3] for row in cursor.fetchall())
-        cursor.execute("ANALYZE judging_judgement")  # of a table it knows nothing of, all indexes cost the same
+        cursor.execute(
+            "ANALYZE judging_judgement"
+        )  # of a table it knows nothing of, all indexes cost the same
         for way in ("seqscan", "bitmapscan", "sort"):
             cursor.execute(f"SET LOCAL enable_{way} = off")
         cursor.execute("EXPLAIN " + sql.replace("%", "%%"), [])
