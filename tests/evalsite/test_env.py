@@ -66,11 +66,12 @@ def test_a_url_selects_postgresql() -> None:
     assert (database["HOST"], database["PORT"], database["NAME"]) == ("db.example", 5433, "evalsite")
 
 
-def test_pages_wait_for_a_locked_database_for_seconds_only() -> None:
+def test_pages_wait_for_a_locked_database_for_seconds_only_and_cache_little_of_it() -> None:
     database = env.database(env.read({}))
     assert database["OPTIONS"]["timeout"] == env.WORK_WAITS_SECONDS
     env.for_pages(database)
     assert database["OPTIONS"]["timeout"] == env.PAGES_WAIT_FOR_SQLITE_SECONDS
+    assert database["OPTIONS"]["init_command"].endswith("PRAGMA cache_size=-4000;")
 
 
 def test_pages_wait_for_postgresql_for_seconds_only() -> None:
