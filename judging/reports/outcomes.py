@@ -101,7 +101,7 @@ def metric_outcomes(
 
 
 def _of_comparisons(metric: str, version: str, compared: Mapping[str, Any]) -> MetricOutcome:
-    """Win rates. They depend on who judged and on whom a candidate met: only then are versions equal."""
+    """Win rates. They depend on who judged and which candidates were compared, so both are part of the version."""
     cells = ranked_by_wins(compared)
     leader = next(iter(cells), "")
     met = sha256("\n".join([compared["by"], *sorted(cells)]).encode()).hexdigest()[:16]

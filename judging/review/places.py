@@ -234,8 +234,8 @@ class _Look:
         return found.alias(place=place).filter(within).order_by(*self._signed(("place",)))
 
     def _beyond(self, place: int | None) -> Q:
-        """Always with one lower bound: without any the walk begins at those without a place, which an index holds too;
-        of two SQLite seeks the first, and walks to the other."""
+        """Always with one lower bound: without any the walk begins at those without a place, which the index holds too;
+        given two, SQLite uses only the first one."""
         if place is None:
             return Q(place__gte=0)
         return Q(place__gte=0, place__lt=place) if self.falling else Q(place__gt=place)

@@ -234,7 +234,7 @@ def test_an_index_gives_the_next_judgements_in_order(
 def test_a_walk_by_position_has_one_lower_bound(
     run: Run, filters: Filters, beside: Place | None, back: bool
 ) -> None:
-    """Of two SQLite seeks the first, and walks from there to the other: of a million judgements for 0.2 s."""
+    """Given two, SQLite uses only the first one, and reads up to a million judgements in vain: 0.2 s."""
     with CaptureQueriesContext(connection) as queries:
         nearest(run, filters, beside, 5, back=back)
     walks = [one["sql"] for one in queries.captured_queries if " ORDER BY CASE" in one["sql"]]

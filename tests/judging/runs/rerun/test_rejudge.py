@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from django.urls import reverse
 from msgspec import structs
 
 from evalsite.accounts.models import Project, User
 from evalsite.models import AuditEntry
-from judging.core.judges.scripted import Received, ScriptedJudge
+from judging.core.judges.scripted import ScriptedJudge
 from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import Metric, MetricVersion
-from judging.metrics.services import metric_create, metric_edit
+from judging.metrics.services import metric_edit
 from judging.runs.filters import Filters
 from judging.runs.models import Judgement, JudgeReply, Run, RunState
 from judging.runs.rerun.rejudge import other_versions, run_rejudge
@@ -24,20 +22,6 @@ from tests.judging.working import work
 from tests.make import a_metric, a_version
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def judge() -> Iterator[ScriptedJudge]:
-    def reply(asked: Received) -> str:
-        return "[[9]]" if "STRICT" in asked.prompt else "[[4]]" if "alpha" in asked.prompt else "[[6]]"
-
-    with ScriptedJudge(reply) as server:
-        yield server
-
-
-@pytest.fixture
-def metric(project: Project, judge: ScriptedJudge, alice: User) -> Metric:
-    return metric_create(project=project, definition=a_metric(judge.url), user=alice)
 
 
 @pytest.fixture
