@@ -6,6 +6,7 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Literal, Self
@@ -89,12 +90,16 @@ class Upload:
     def chunks(self, progress: Progress | None = None) -> Iterator[bytes]:
         """The decompressed bytes; raises Unreadable at a cut gzip or beyond the limit, after what could be read."""
         left, beyond = self._byte_limit()
-        for chunk in self._unzipped(progress) if self.gzipped else self._raw(progress):
+        self._file.seek(0)
+        given = iter(partial(self._file.read, CHUNK), b"")
+        for chunk in _unzipped(given) if self.gzipped else given:
             if len(chunk) > left:
                 yield chunk[:left]
                 raise Unreadable(beyond)
             left -= len(chunk)
             yield chunk
+            if progress:
+                progress(self._file.tell())
 
     def _byte_limit(self) -> tuple[int, Finding]:
         """How many bytes are read, and what is said of one more.
@@ -129,38 +134,30 @@ class Upload:
         self._file.seek(max(0, self.bytes - 8 * SNIFFED_BYTES))
         return self._file.read(8 * SNIFFED_BYTES)
 
-    def _raw(self, progress: Progress | None) -> Iterator[bytes]:
-        self._file.seek(0)
-        done = 0
-        while chunk := self._file.read(CHUNK):
-            yield chunk
-            done += len(chunk)
-            if progress:
-                progress(done)
 
-    def _unzipped(self, progress: Progress | None) -> Iterator[bytes]:
-        """Members one after the other, each step bounded, so that a bomb cannot unfold in memory."""
-        member = zlib.decompressobj(wbits=31)
-        ended = False
-        for compressed in self._raw(progress):
-            while compressed:
-                if ended:
-                    if not compressed.strip(b"\0"):
-                        break  # padding after the last member is usual
-                    member, ended = zlib.decompressobj(wbits=31), False
-                try:
-                    chunk = member.decompress(compressed, CHUNK)
-                except zlib.error:
-                    raise Unreadable(finding("file.encoding", reason="gzip_damaged")) from None
-                if chunk:
-                    yield chunk
-                ended = member.eof
-                compressed = member.unused_data if ended else member.unconsumed_tail
-        while not ended and (chunk := member.decompress(b"", CHUNK)):
-            yield chunk
+def _unzipped(packed: Iterator[bytes]) -> Iterator[bytes]:
+    """Members one after the other, each step bounded, so that a bomb cannot unfold in memory."""
+    member = zlib.decompressobj(wbits=31)
+    ended = False
+    for compressed in packed:
+        while compressed:
+            if ended:
+                if not compressed.strip(b"\0"):
+                    break  # padding after the last member is usual
+                member, ended = zlib.decompressobj(wbits=31), False
+            try:
+                chunk = member.decompress(compressed, CHUNK)
+            except zlib.error:
+                raise Unreadable(finding("file.encoding", reason="gzip_damaged")) from None
+            if chunk:
+                yield chunk
             ended = member.eof
-        if not ended:
-            raise Unreadable(finding("file.encoding", reason="gzip_cut"))
+            compressed = member.unused_data if ended else member.unconsumed_tail
+    while not ended and (chunk := member.decompress(b"", CHUNK)):
+        yield chunk
+        ended = member.eof
+    if not ended:
+        raise Unreadable(finding("file.encoding", reason="gzip_cut"))
 
 
 def _seekable(source: BinaryIO) -> BinaryIO:

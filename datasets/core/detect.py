@@ -94,6 +94,11 @@ class Detector:
     begun: bool = False
     stopped: tuple[Finding, ...] = ()
 
+    def vote(self, keys: FormatKeys) -> None:
+        """One more row that is an object, with these format keys."""
+        self.rows += 1
+        self.votes[keys] += 1
+
     def fresh(self) -> Splitter:
         """One that has seen nothing yet."""
         return Splitter(keep=False, unended_comment=self.splitter.unended_comment)
@@ -189,8 +194,7 @@ def observe(number: int, line: bytes, detector: Detector) -> None:
     except UNDECODED:
         _observe_other(number, line, detector)
         return
-    detector.rows += 1
-    detector.votes[keys.found] += 1
+    detector.vote(keys.found)
     if detector.splitter.active:
         _feed(number, line, detector)
 

@@ -1,6 +1,6 @@
 """Reads an upload: the whole file is validated, then its rows are streamed unchanged."""
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,23 +75,32 @@ class JsonlReader:
         self._state = state
         self._watch = watch
         self._keep = keep
-        self._votes = Votes()
-        # Reused while it is empty: nearly all rows have no findings, and a new one for each would cost a tenth.
-        self._nothing = RowFindings(state.log.full)
 
     def through(self, blocks: Iterator[Block]) -> Iterator[Part]:
         """Takes all blocks and gives each one's rows.
 
         Raises Unreadable after the rows that could be read; with a watch also Surprise.
         """
-        stopped: Unreadable | None = None
+        state, watch = self._state, self._watch
+        # Reused while it is empty: nearly all rows have no findings, and a new one for each would cost a tenth.
+        found = RowFindings(state.log.full)
         kept: list[NewRow] = []
         try:
             for block in blocks:
                 is_blank = block.text.isspace() and not block.oversized
-                for number, line, row in () if is_blank else decoded(block, self._state.limits.row_values):
+                for number, line, row in () if is_blank else decoded(block, state.limits.row_values):
                     if row is not None:
-                        valid = self._json_row(number, line, row)
+                        if state.format:
+                            check_row(row, state.format, found)
+                        valid = state.count(not found.counts or found.valid)
+                        state.stats.add(number, row)
+                        if watch and watch.splitter.active:  # a value may be open over lines
+                            self._observe(number, line)
+                        elif watch:
+                            watch.vote(format_keys(row))
+                        if found.counts:
+                            state.note(number, line, found, sound=True)
+                            found = RowFindings(state.log.full)
                     elif line.strip() or number in block.oversized:
                         valid = self._other_line(number, line, oversized=number in block.oversized)
                     else:
@@ -100,31 +109,9 @@ class JsonlReader:
                         kept.append(NewRow(number, True, *cut(line)) if valid else bad_row(number, line))
                 yield kept, len(block.text)
                 kept = []
-        except Unreadable as trouble:
-            stopped = trouble
-        if self._watch:
-            self._watch.rows += self._votes.total()
-            self._watch.votes.update(self._votes)
-        yield kept, 0
-        if stopped:
-            raise stopped
-
-    def _json_row(self, number: int, line: bytes, row: dict[str, Any]) -> bool:
-        """A row that is JSON without a flaw. While a value may be open over lines, it matters to that question."""
-        state = self._state
-        found = self._nothing
-        if state.format:
-            check_row(row, state.format, found)
-        valid = state.count(not found.counts or found.valid)
-        state.stats.add(number, row)
-        if self._watch and self._watch.splitter.active:
-            self._observe(number, line)
-        else:
-            self._votes[format_keys(row)] += 1
-        if found.counts:
-            state.note(number, line, found, sound=True)
-            self._nothing = RowFindings(state.log.full)
-        return valid
+        except Unreadable:
+            yield kept, 0
+            raise
 
     def _observe(self, number: int, line: bytes) -> None:
         if self._watch:
@@ -257,19 +244,35 @@ class UploadReading:
         it the file is examined only, and no rows are given.
         """
         assert self._state is None  # what was examined already is iterated over
-        guess, state = guess_from_beginning(self._upload, self._forced), None
-        if guess:
-            state = yield from self._attempt(guess, Detector(), keep=forget is not None)
-            if state is None and forget:
+        upload, keep = self._upload, forget is not None
+        for watch in (Detector(), None):
+            seen = guess_from_beginning(upload, self._forced) if watch else detect(upload, self._forced)
+            if seen is None:
+                continue
+            state = ReadState(seen, upload.limits, self._kept_per_code)
+            try:
+                if seen.shape == "jsonl":
+                    yield from JsonlReader(state, watch, keep=keep).through(self._blocks(state))
+                elif seen.shape == "csv":
+                    yield from csv_reader.examined(self._blocks(state), state, keep=keep)
+                elif seen.shape == "spread":
+                    self._describe(state)
+            except Unreadable as stopped:
+                state.log.add(stopped.found)
+                state.stopped_by = stopped.found.code
+            except Surprise:
+                seen = None
+            if watch and seen:
+                seen = confirmed(watch, seen, self._forced)
+            if seen:
+                state.finish(seen)
+                break
+            if forget:
                 forget()
-        if state is None:
-            state = yield from self._attempt(
-                detect(self._upload, self._forced), None, keep=forget is not None
-            )
-        self._report(self._upload.bytes)  # the end of the first pass, which is half of two
+        self._report(upload.bytes)  # the end of the first pass, which is half of two
         self._state = state
         if forget:
-            self._upload.close()
+            upload.close()
 
     @property
     def detection(self) -> Detection:
@@ -295,32 +298,6 @@ class UploadReading:
                 pass
         assert self._state is not None  # that is how examining ends
         return self._state
-
-    def _attempt(
-        self, seen: Detection, watch: Detector | None, *, keep: bool
-    ) -> Generator[Part, None, ReadState | None]:
-        """Reads the file as what it seems to be. With a `watch`, None if it turns out to be something else."""
-        state = ReadState(seen, self._upload.limits, self._kept_per_code)
-        try:
-            if seen.shape == "jsonl":
-                yield from JsonlReader(state, watch, keep=keep).through(self._blocks(state))
-            elif seen.shape == "csv":
-                yield from csv_reader.examined(self._blocks(state), state, keep=keep)
-            elif seen.shape == "spread":
-                self._describe(state)
-        except Unreadable as stopped:
-            state.log.add(stopped.found)
-            state.stopped_by = stopped.found.code
-        except Surprise:
-            return None
-        if watch:
-            confirmed_as = confirmed(watch, seen, self._forced)
-            if confirmed_as is None:
-                return None
-            state.detection = confirmed_as
-        if seen.shape in ("jsonl", "csv") and not seen.silent:
-            state.stats.report(state.format, state.log)
-        return state
 
     def _describe(self, state: ReadState) -> None:
         def attempt(unended_comment: int | None) -> None:

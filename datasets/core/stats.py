@@ -305,6 +305,12 @@ class ReadState:
         self.stopped_by = ""
         self.log.add_all(self.detection.findings)
 
+    def finish(self, detection: Detection) -> None:
+        """All was read, and this is what the whole file was detected to be."""
+        self.detection = detection
+        if detection.shape in ("jsonl", "csv") and not detection.silent:
+            self.stats.report(self.format, self.log)
+
     @property
     def rows(self) -> int:
         return len(self.valid) or self.detection.rows

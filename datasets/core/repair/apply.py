@@ -137,12 +137,10 @@ class _Watched(Upload):
         self.progress = progress
         self.counts = False
 
-    def _raw(self, progress: Callable[[int], None] | None) -> Iterator[bytes]:
-        done = 0
-        for chunk in super()._raw(progress):
-            done += len(chunk) if self.counts else 0
+    def chunks(self, progress: Callable[[int], None] | None = None) -> Iterator[bytes]:
+        for chunk in super().chunks(progress):
             if self.progress:
-                self.progress(done / self.bytes)
+                self.progress(self._file.tell() / self.bytes if self.counts else 0.0)
             yield chunk
 
 
