@@ -11,7 +11,8 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from functools import partial
+from itertools import chain, starmap
 from typing import Any
 
 import numpy as np
@@ -115,8 +116,9 @@ class Writer:
         self.candidates: dict[str, int] = dict(found.values_list("name", "pk"))
         self.written: Counter[tuple[int, int]] = Counter()  # by candidate and number
 
-    def sending(self, rows: Sequence[NewRow]) -> Callable[[], None]:
-        """What sends the rows within the transaction that the caller has begun; it may be called in another thread.
+    def sending(self, rows: Sequence[NewRow]) -> list[Callable[[], object]]:
+        """What sends the rows, one after the other, within the transaction that the caller has begun; it may be called
+        in another thread.
 
         The rows count as written. Nothing checks that what they refer to exists. Until they are sent nobody else may
         use the connection.
@@ -132,10 +134,13 @@ class Writer:
         driver = connection.connection  # Django's own cursor rewrites each statement and looks at each row
         given = ((_ROWS, values), (_RESPONSES, answers))
         if connection.vendor == "sqlite":
-            statements = [made for target, flat in given for made in _statements(target, flat)]
-            return lambda: _insert(driver, statements)
-        copies = [(_copy_statement(target), _copy_data(target, flat)) for target, flat in given if flat]
-        return lambda: _copy(driver, copies)
+            statements = chain.from_iterable(starmap(_statements, given))
+            return [partial(driver.executemany, *statement) for statement in statements]
+        return [
+            partial(_copy, driver, _copy_statement(target), _copy_data(target, flat))
+            for target, flat in given
+            if flat
+        ]
 
     def _row_ids(self, count: int) -> Sequence[int]:
         """Ids for so many new rows, so that their responses can be written without reading the rows back."""
@@ -201,11 +206,6 @@ def _taken_ids(count: int) -> range:
     return taken
 
 
-def _insert(driver: Any, statements: list[tuple[str, Iterator[tuple[Any, ...]]]]) -> None:
-    for statement, values in statements:
-        driver.executemany(statement, values)
-
-
 def _statements(target: Target, flat: Flat) -> Iterator[tuple[str, Iterator[tuple[Any, ...]]]]:
     """(statement, values of each of its executions): as many rows at once as go.
 
@@ -227,11 +227,9 @@ def _slices(flat: Flat, places: range) -> Iterator[tuple[Any, ...]]:
     return (tuple(flat[at : at + places.step]) for at in places)
 
 
-def _copy(driver: Any, copies: list[tuple[str, bytes]]) -> None:
-    with driver.cursor() as cursor:
-        for statement, data in copies:
-            with cursor.copy(statement) as copy:
-                copy.write(data)
+def _copy(driver: Any, statement: str, data: bytes) -> None:
+    with driver.cursor() as cursor, cursor.copy(statement) as copy:
+        copy.write(data)
 
 
 def _copy_statement(target: Target) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -85,9 +85,28 @@ def import_version(version_id: int, owner: str, stop: threading.Event | None = N
     """
     if not READING.claim(version_id, owner):
         return False
+    with _ended_where_broken_off(version_id, owner):
+        version = Version.objects.get(pk=version_id)
+        tables.clear(version_id)
+        importer = _Importer(version, owner, stop or threading.Event())
+        if version.to_be_repaired:
+            importer.make_file(version)
+        chosen = format_called(version.chosen_format)
+        path = files.local(version.stored_as, lambda: importer.progress(0, 0))
+        reading = read(path, format=chosen, limits=limits_of_kept(), progress=importer.progress, digest=False)
+        with reading, importer:
+            for rows, size in reading.kept(importer.forget):
+                importer.add(rows, size)
+            importer.finish(reading.summary, reading.lines)
+    return True
+
+
+@contextmanager
+def _ended_where_broken_off(version_id: int, owner: str) -> Iterator[None]:
+    """Reads a version; where that breaks off, the version is cancelled, failed, or given back."""
     try:
         try:
-            _read(version_id, owner, stop or threading.Event())
+            yield
         except WorkStopped:
             _end(version_id, owner, VersionState.CANCELLED, only=Q(cancel_wanted=True))
             READING.give_back(version_id, owner)
@@ -101,7 +120,6 @@ def import_version(version_id: int, owner: str, stop: threading.Event | None = N
         if storage_problem(error) is None:
             raise
         log.warning("How the reading of version %s ended could not be stored: %s", version_id, error)
-    return True
 
 
 def _problem(version_id: int, error: Exception) -> str:
@@ -160,23 +178,6 @@ def reconcile(now: datetime | None = None) -> None:
         workers.wake(read_version, version_id=version_id)
 
 
-def _read(version_id: int, owner: str, stop: threading.Event) -> None:
-    version = Version.objects.get(pk=version_id)
-    tables.clear(version_id)
-    importer = _Importer(version, owner, stop)
-    if version.to_be_repaired:
-        make = file_makers[version.origin]
-        make(version, owner, lambda share: importer.progress(int(share * version.size), 0))
-        importer.bytes_read = 0
-    chosen = format_called(version.chosen_format)
-    path = files.local(version.stored_as, lambda: importer.progress(0, 0))
-    reading = read(path, format=chosen, limits=limits_of_kept(), progress=importer.progress, digest=False)
-    with reading, importer:
-        for rows, size in reading.kept(importer.forget):
-            importer.add(rows, size)
-        importer.finish(reading.summary, reading.lines)
-
-
 def _end(
     version_id: int, owner: str, state: VersionState, *, problem: str = "", only: Q | None = None
 ) -> None:
@@ -210,7 +211,7 @@ class _Importer:
         self.unchecked = ExitStack()  # while it holds something, no row is asked whether its version is there
         self.checked = True
         self.under_way = ExitStack()  # the transaction of a batch that is being sent
-        self.sent: Future[None] | None = None
+        self.sent: list[Future[object]] = []
 
     def __enter__(self) -> _Importer:
         return self
@@ -222,6 +223,12 @@ class _Importer:
             self.under_way.__exit__(*error)
         finally:  # the connection is used on, also where the transaction could not be undone in order
             self._check()
+
+    def make_file(self, version: Version) -> None:
+        """Writes the file of a version that is made from another one or from other tools' files."""
+        make = file_makers[version.origin]
+        make(version, self.owner, lambda share: self.progress(int(share * version.size), 0))
+        self.bytes_read = 0
 
     def progress(self, done: int, _all: int) -> None:
         """Called by the reader between rows; the lease is also renewed while no batch is written."""
@@ -236,12 +243,24 @@ class _Importer:
             self.gave_way = time.monotonic()
 
     def add(self, rows: list[NewRow], size: int) -> None:
-        """Some more rows, which take `size` bytes of the file."""
+        """Some more rows, which take `size` bytes of the file; written where they make a batch."""
         self.batch += rows
         self.batch_bytes += size
         self.rows += len(rows)
-        if len(self.batch) >= BATCH_ROWS or self.batch_bytes >= BATCH_BYTES:
-            self._send()
+        if len(self.batch) < BATCH_ROWS and self.batch_bytes < BATCH_BYTES:
+            return
+        if connection.vendor == "sqlite":
+            self._begin()
+            for send in self.writer.sending(self.batch):
+                send()
+            self._advance()
+            self.under_way.close()
+        else:
+            sending = self.writer.sending(self.batch)  # made while the server takes in the batch before
+            self._settle()
+            self._begin()
+            self.sent = [self.sender.submit(send) for send in sending]
+        self.batch, self.batch_bytes = [], 0
 
     def forget(self) -> None:
         """Nothing that came so far counts: the file is read another way."""
@@ -256,27 +275,14 @@ class _Importer:
         self._settle()
         self._check()
         with transaction.atomic():
-            if self.batch:
-                self.writer.sending(self.batch)()
+            for send in self.writer.sending(self.batch):
+                send()
             self.writer.write_findings(summary.findings)
             self.writer.write_finding_lines(lines)
             self.writer.write_candidate_counts()
             tables.finish(self.version_id, self.owner, VersionState.READY, **figures(summary))
             for follow_up in follow_ups:
                 follow_up(self.version_id)
-
-    def _send(self) -> None:
-        if connection.vendor == "sqlite":
-            self._begin()
-            self.writer.sending(self.batch)()
-            self._advance()
-            self.under_way.close()
-        else:
-            send = self.writer.sending(self.batch)  # made while the server takes in the batch before
-            self._settle()
-            self._begin()
-            self.sent = self.sender.submit(send)
-        self.batch, self.batch_bytes = [], 0
 
     def _begin(self) -> None:
         """Begins the transaction of a batch.
@@ -297,8 +303,9 @@ class _Importer:
     def _settle(self) -> None:
         """Waits for what is under way; from here on the connection may be used."""
         if self.sent:
-            self.sent.result()
-            self.sent = None
+            for sent in self.sent:
+                sent.result()
+            self.sent = []
             self._advance()
             self.under_way.close()
 

@@ -253,7 +253,8 @@ def half_read(version: Version, owner: str = DEAD) -> None:
     """As a reader leaves it that died after its first batch."""
     tables.READING.claim(version.pk, owner)
     rows = [NewRow(1, True, b"{}", [("alpha", 1, b"{}")]), NewRow(2, True, b"{}")]
-    tables.Writer(version.pk).sending(rows)()
+    for send in tables.Writer(version.pk).sending(rows):
+        send()
 
 
 def test_what_a_dead_reader_left_is_read_from_the_start(upload: Upload) -> None:
