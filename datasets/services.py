@@ -1,26 +1,47 @@
-"""Everything that changes data sets. A version that was read changes in one thing only: bad rows are left out."""
+"""Everything that changes data sets, from storing an upload on.
+
+A version that was read changes in one thing only: bad rows are left out.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import logging
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Exists, Max
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from datasets import uploads
 from datasets.importing.worker import read_version
 from datasets.models import WHOLE_OR_AGREED, Dataset, Row, Version, VersionState
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
+from evalsite.storage import files
+from evalsite.storage.errors import NO_SPACE, StorageUnreachable
 from evalsite.tasks import workers
 
 log = logging.getLogger("datasets.services")
 
 OPEN_STATES = (VersionState.WAITING, VersionState.READING)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The name under which the bytes are kept, how many they are, and their SHA-256 in hexadecimal."""
+
+    stored_as: str
+    size: int
+    sha256: str
 
 
 def dataset_upload(
@@ -36,12 +57,77 @@ def dataset_upload(
 
     Raises ValidationError with a sentence if the file cannot be kept; nothing of it is left then.
     """
-    stored = uploads.store(file)
+    stored, file_name = store(file), uploads.shown_name(file_name)
     try:
-        return version_create(project, name, stored, uploads.shown_name(file_name), user, chosen_format)
+        with transaction.atomic():
+            dataset = dataset_named(project, name.strip()[:200] or uploads.name_from(file_name), user)
+            version = Version(
+                dataset=dataset, file_name=file_name, chosen_format=chosen_format, **asdict(stored)
+            )
+            return version_add(version, Action.DATASET_UPLOADED, user, file=file_name, bytes=stored.size)
     except BaseException:
-        uploads.discard(stored)
+        discard(stored)
         raise
+
+
+def store(file: uploads.Incoming, most: int | None = None) -> Stored:
+    """Copy a stream of up to `most` bytes (default: the limit of uploads) to its own new file; whole or not at all.
+
+    Raises ValidationError with a sentence if it cannot be kept.
+    """
+    most = uploads.limit_bytes() if most is None else most
+    stored_as = uploads.new_name()
+    part = Path(settings.DATA_DIR) / uploads.FOLDER / f".{Path(stored_as).name}.part"
+    size, digest = 0, hashlib.sha256()
+    try:
+        with _storage_problems_in_sentences():
+            part.parent.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
+            with open(part, "xb", opener=_private) as out:
+                while chunk := file.read(uploads.CHUNK):
+                    size += len(chunk)
+                    if size > most:
+                        raise ValidationError(uploads.too_large_sentence())
+                    digest.update(chunk)
+                    out.write(chunk)
+                out.flush()
+                os.fsync(out.fileno())  # the table must not promise bytes that a power cut could take
+            files.put(part, stored_as)
+    finally:
+        part.unlink(missing_ok=True)
+    return Stored(stored_as, size, digest.hexdigest())
+
+
+@contextmanager
+def _storage_problems_in_sentences() -> Iterator[None]:
+    """Raises ValidationError where the storage is away or full."""
+    try:
+        yield
+    except StorageUnreachable:
+        log.exception("An upload could not be kept.")
+        raise ValidationError(
+            _(
+                "The file storage is not responding. Nothing was saved. Try again in a minute. If that does not help, "
+                "contact an administrator."
+            )
+        ) from None
+    except OSError as error:
+        if error.errno in NO_SPACE:
+            raise ValidationError(
+                _(
+                    "The server's disk is full. Nothing was saved. Ask an administrator to free disk space, then try "
+                    "again."
+                )
+            ) from None
+        raise
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, settings.DATA_FILE_MODE)
+
+
+def discard(stored: Stored) -> None:
+    """Remove a stored file that no version came to point at."""
+    files.delete(stored.stored_as)
 
 
 def datasets_upload(
@@ -77,30 +163,6 @@ def datasets_upload(
         except ValidationError as error:
             refused.append((shown, error.messages[0]))
     return taken, refused
-
-
-@transaction.atomic
-def version_create(
-    project: Project,
-    name: str,
-    stored: uploads.Stored,
-    file_name: str,
-    user: User | None,
-    chosen_format: str,
-    parts: Sequence[dict[str, Any]] = (),
-) -> Version:
-    """A version of a file that is kept, which a worker is to read; `parts` are the files it was joined from."""
-    version = Version(
-        dataset=dataset_named(project, name.strip()[:200] or uploads.name_from(file_name), user),
-        file_name=file_name,
-        stored_as=stored.stored_as,
-        size=stored.size,
-        sha256=stored.sha256,
-        parts=list(parts),
-        chosen_format=chosen_format,
-    )
-    joined = {"parts": [part["name"] for part in parts]} if parts else {}
-    return version_add(version, Action.DATASET_UPLOADED, user, file=file_name, bytes=stored.size, **joined)
 
 
 @transaction.atomic

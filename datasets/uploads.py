@@ -1,28 +1,21 @@
-"""The bytes of uploads: kept (evalsite/storage/files.py) exactly as they came, each under a name of our own."""
+"""Uploaded files: their limits, the names they are kept and shown under, and the samples to start from."""
 
 from __future__ import annotations
 
 import hashlib
-import logging
-import os
 import re
 import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TypeAlias
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.core.files.base import File
 from django.utils.translation import gettext as _
 
 from datasets.core.limits import Limits
 from evalsite.storage import files
-from evalsite.storage.errors import NO_SPACE, StorageUnreachable
 from evalsite.templatetags.show import filesize
-
-log = logging.getLogger("datasets.uploads")
 
 FOLDER = "uploads"
 SAMPLES = Path(__file__).parent / "samples" / "formats"
@@ -34,15 +27,6 @@ _ENDING = re.compile(
     re.IGNORECASE,
 )
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """The name under which the bytes are kept, how many they are, and their SHA-256 in hexadecimal."""
-
-    stored_as: str
-    size: int
-    sha256: str
 
 
 def limit_bytes() -> int:
@@ -68,40 +52,6 @@ def limits_of_kept() -> Limits:
     return replace(given, file_bytes=max(given.file_bytes, given.unpacked_bytes))
 
 
-def store(file: Incoming, most: int | None = None) -> Stored:
-    """Copy a stream of up to `most` bytes (default: the limit of uploads) to its own new file; whole or not at all.
-
-    Raises ValidationError with a sentence if it cannot be kept.
-    """
-    folder = Path(settings.DATA_DIR) / FOLDER
-    stored_as = new_name()
-    part = folder / f".{Path(stored_as).name}.part"
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
-        size, sha256 = _copy(file, part, limit_bytes() if most is None else most)
-        files.put(part, stored_as)
-    except StorageUnreachable:
-        log.exception("An upload could not be kept.")
-        raise ValidationError(
-            _(
-                "The file storage is not responding. Nothing was saved. Try again in a minute. If that does not help, "
-                "contact an administrator."
-            )
-        ) from None
-    except OSError as error:
-        if error.errno in NO_SPACE:
-            raise ValidationError(
-                _(
-                    "The server's disk is full. Nothing was saved. Ask an administrator to free disk space, then try "
-                    "again."
-                )
-            ) from None
-        raise
-    finally:
-        part.unlink(missing_ok=True)
-    return Stored(stored_as, size, sha256)
-
-
 def new_name() -> str:
     """A name that no stored file has."""
     return f"{FOLDER}/{uuid.uuid4().hex}"
@@ -115,42 +65,14 @@ def too_large_sentence() -> str:
     ) % {"limit": filesize(limit_bytes())}
 
 
-def _copy(file: Incoming, target: Path, most: int) -> tuple[int, str]:
-    size, digest = 0, hashlib.sha256()
-    with open(target, "xb", opener=_private) as out:
-        for chunk in _chunks(file):
-            size += len(chunk)
-            if size > most:
-                raise ValidationError(too_large_sentence())
-            digest.update(chunk)
-            out.write(chunk)
-        out.flush()
-        os.fsync(out.fileno())  # the table must not promise bytes that a power cut could take
-    return size, digest.hexdigest()
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, settings.DATA_FILE_MODE)
-
-
-def _chunks(file: Incoming) -> Iterator[bytes]:
-    while chunk := file.read(CHUNK):
-        yield chunk
-
-
 def is_intact(stored_as: str, sha256: str) -> bool:
     """Are the kept bytes those that were stored? FileNotFoundError where there are none."""
     digest = hashlib.sha256()
     file, _size = files.stream(stored_as)
     with file:
-        for chunk in _chunks(file):
+        while chunk := file.read(CHUNK):
             digest.update(chunk)
     return digest.hexdigest() == sha256
-
-
-def discard(stored: Stored) -> None:
-    """Remove a stored file that no version came to point at."""
-    files.delete(stored.stored_as)
 
 
 def shown_name(name: str) -> str:

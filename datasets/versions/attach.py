@@ -49,7 +49,7 @@ def answers_upload(
     user: User | None,
 ) -> Attachment:
     """Keep a file of answers and have it matched to a version. Raises ValidationError if it cannot be kept."""
-    stored = uploads.store(file)
+    stored = services.store(file)
     with transaction.atomic():
         made = Attachment.objects.create(
             version=version,

@@ -107,7 +107,7 @@ def draft_of_files(
     with ExitStack() as undo:
         for file, file_name in given:
             file.seek(0)
-            stored = uploads.store(file)
+            stored = services.store(file)
             undo.callback(files.delete, stored.stored_as)
             kept.append({"name": uploads.shown_name(file_name), "stored_as": stored.stored_as})
             kept[-1] |= {"size": stored.size, "sha256": stored.sha256}

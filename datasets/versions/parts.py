@@ -9,6 +9,7 @@ from itertools import starmap
 from typing import Any, BinaryIO
 
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from datasets import services, uploads
@@ -20,6 +21,7 @@ from datasets.messages import message
 from datasets.models import FileImport, Version
 from datasets.uploads import limits, limits_of_kept
 from evalsite.accounts.models import Project, User
+from evalsite.audit import Action
 from evalsite.templatetags.show import filesize
 
 LONGEST_HEADER = 200  # characters of a header that a sentence quotes
@@ -105,34 +107,42 @@ def dataset_upload_parts(
     """
     sources = [PartSource(uploads.shown_name(name), Upload(file, limits())) for file, name in given]
     forced = format_called(chosen_format)
-    kept: list[uploads.Stored] = []
+    kept: list[services.Stored] = []
     try:
         joining = fit_together(sources, limits_of_kept().file_bytes, forced)
-        whole = uploads.store(_stream(joining), joining.most)
+        whole = services.store(_stream(joining), joining.most)
         kept.append(whole)
         for (file, _name), source in zip(given, sources, strict=True):
             kept.append(_store_part(file, source.name))
         parts = list(starmap(_as_json, zip(sources, kept[1:], joining.placed, strict=True)))
+        names = [source.name for source in sources]
         ending = "csv" if joining.is_csv else "jsonl"
-        file_name = uploads.shown_name(f"{name_of_parts([source.name for source in sources])}.{ending}")
-        return services.version_create(project, name, whole, file_name, user, chosen_format, parts)
+        file_name = uploads.shown_name(f"{name_of_parts(names)}.{ending}")
+        given_as = {"file_name": file_name, "chosen_format": chosen_format, "parts": parts}
+        with transaction.atomic():
+            dataset = services.dataset_named(
+                project, name.strip()[:200] or uploads.name_from(file_name), user
+            )
+            made = Version(dataset=dataset, **given_as, **asdict(whole))
+            detail = {"file": file_name, "bytes": whole.size, "parts": names}
+            return services.version_add(made, Action.DATASET_UPLOADED, user, **detail)
     except BaseException as error:
         for stored in kept:
-            uploads.discard(stored)
+            services.discard(stored)
         if isinstance(error, Misfit):
             raise ValidationError(_("%(problem)s Nothing was saved.") % {"problem": _told(error)}) from None
         raise
 
 
-def _store_part(file: BinaryIO, name: str) -> uploads.Stored:
+def _store_part(file: BinaryIO, name: str) -> services.Stored:
     file.seek(0)
     try:
-        return uploads.store(file)
+        return services.store(file)
     except ValidationError as error:
         raise ValidationError(_named(name, error.messages[0])) from None
 
 
-def _as_json(source: PartSource, stored: uploads.Stored, placed: Placed) -> dict[str, Any]:
+def _as_json(source: PartSource, stored: services.Stored, placed: Placed) -> dict[str, Any]:
     place = (placed.encoding, placed.first_line, placed.skipped)
     return asdict(FilePart(source.name, stored.size, stored.sha256, stored.stored_as, *place))
 

@@ -57,42 +57,41 @@ def _upload(request: HttpRequest, project: Project) -> HttpResponse:
         return render(request, "datasets/upload.html", _context(project, form))
     form = UploadForm(request.POST, request.FILES)
     if form.is_valid():
+        given, user = form.cleaned_data["files"], access.signed_in(request)
+        name, chosen_format = form.cleaned_data["name"], form.cleaned_data["chosen_format"]
+        common = {"project": project, "user": user, "chosen_format": chosen_format}
         try:
-            return uploaded(request, _keep(request, project, form.cleaned_data))
+            if len(given) > 1:
+                return uploaded(request, _keep_several(request, form.cleaned_data, common))
+            (file,) = given
+            version = services.dataset_upload(name=name, file=file, file_name=file.name or "", **common)
+            draft = None if chosen_format else file_import.draft_of_version(version, user)
+            return uploaded(request, file_import_page.address(draft) if draft else _address(project, version))
         except ValidationError as error:
             form.add_error(None, error)
     return upload_refused(request, form, "datasets/upload.html", _context(project, form))
 
 
-def _keep(request: HttpRequest, project: Project, wanted: dict[str, Any]) -> str:
-    """Where to go once what was sent is kept; ValidationError where nothing of it could be."""
-    given, user = wanted["files"], access.signed_in(request)
-    common = {"project": project, "user": user, "chosen_format": wanted["chosen_format"]}
-    draft = _of_another_tool(wanted, project, user)
+def _keep_several(request: HttpRequest, wanted: dict[str, Any], common: dict[str, Any]) -> str:
+    """Where to go once several files are kept; ValidationError where none of them could be."""
+    given, project = wanted["files"], common["project"]
+    draft = _of_another_tool(wanted, project, common["user"])
     if draft is not None:
         return file_import_page.address(draft)
-    if len(given) == 1:
-        (file,) = given
-        version = services.dataset_upload(name=wanted["name"], file=file, file_name=file.name or "", **common)
-    elif wanted["together"] == "parts":
-        named = [(cast(BinaryIO, file), file.name or "") for file in given]
-        version = parts.dataset_upload_parts(name=wanted["name"], given=named, **common)
-        text = _("%(count)s files were joined into one data set.")
-        messages.success(request, text % {"count": number(len(given))})
-    else:
+    if wanted["together"] != "parts":
         _keep_each(request, given, common)
         return reverse("datasets:list", args=[project.slug])
-    if len(given) == 1 and not wanted["chosen_format"]:
-        draft = file_import.draft_of_version(version, user)
-        if draft is not None:
-            return file_import_page.address(draft)
+    named = [(cast(BinaryIO, file), file.name or "") for file in given]
+    version = parts.dataset_upload_parts(name=wanted["name"], given=named, **common)
+    text = _("%(count)s files were joined into one data set.")
+    messages.success(request, text % {"count": number(len(given))})
     return _address(project, version)
 
 
 def _of_another_tool(wanted: dict[str, Any], project: Project, user: User | None) -> FileImport | None:
     """Several files that belong together: one tool's, or parts of one table. None where they are not."""
     sent: list[UploadedFile[bytes]] = wanted["files"]
-    if len(sent) < 2 or wanted["chosen_format"]:
+    if wanted["chosen_format"]:
         return None
     files = [SourceFile(uploads.shown_name(one.name or ""), one.size or 0, _again(one)) for one in sent]
     source = file_import.recognised(files, native=True)

@@ -17,7 +17,7 @@ from django.utils import timezone
 from django_tasks import task
 
 from datasets import uploads
-from datasets.uploads import store
+from datasets.services import store
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.storage import files

@@ -20,7 +20,7 @@ from django_tasks import task
 
 from datasets import uploads
 from datasets.models import Version
-from datasets.uploads import store
+from datasets.services import store
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.storage import files
