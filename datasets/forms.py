@@ -12,10 +12,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from datasets.core.formats import FORMATS
-from datasets.core.parts import natural_key
 from datasets.labels import FORMAT_NAMES
 from datasets.models import Candidate, Version
 from datasets.versions import parts
+from datasets.versions.joined_parts import natural_key
 
 LONGEST_PASTE = 1_000_000  # characters; what a form may hold in memory is a little more than their bytes
 Choices = list[tuple[str, Any]]

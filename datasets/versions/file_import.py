@@ -28,11 +28,11 @@ from datasets.core.imports.places import Places
 from datasets.core.imports.table import open_tables, read_tables
 from datasets.core.imports.tables import Table
 from datasets.core.imports.xlsx import SheetLook, is_xlsx, xlsx_sheets
-from datasets.core.parts import common_name
 from datasets.importing.worker import NotImported, Progress
 from datasets.models import FileImport, SavedColumns, Version
 from datasets.versions import repair
 from datasets.versions.attach import KEPT_FOR
+from datasets.versions.joined_parts import common_name
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action
 from evalsite.storage import files

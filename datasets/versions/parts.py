@@ -16,10 +16,18 @@ from datasets import services, uploads
 from datasets.core.decode import Upload
 from datasets.core.formats import format_called
 from datasets.core.imports.places import place_in
-from datasets.core.parts import Joining, Misfit, PartSource, Placed, common_name, fit_together, place_of
 from datasets.messages import message
 from datasets.models import FileImport, Version
 from datasets.uploads import limits, limits_of_kept
+from datasets.versions.joined_parts import (
+    Joining,
+    Misfit,
+    PartSource,
+    Placed,
+    common_name,
+    fit_together,
+    place_of,
+)
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action
 from evalsite.templatetags.show import filesize

@@ -17,10 +17,10 @@ from datasets.core.formats import model_key
 from datasets.core.limits import Limits
 from datasets.core.reader import KEPT_PER_CODE
 from datasets.core.repair.apply import REPAIRS, ROW_CHANGES, WITHOUT_CHOICE, Repair, repair_file
-from datasets.core.text_diff import Passage, excerpts, pieces
 from datasets.labels import repairs_in_words
 from datasets.models import Candidate, Finding, Row, Version
 from datasets.selectors import encoding_of
+from evalsite.text_diff import Passage, excerpts, pieces
 
 SAMPLES = 2
 ROWS_TRIED = 200

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from datasets.core.formats import COMPUTED, FORMATS
-from datasets.core.text_diff import Passage, excerpts, pieces
 from datasets.core.variables import response_data, row_data
 from datasets.models import DifferenceRow, Row, Version
 from datasets.versions.row_writer import WholeRow, as_json, with_answers
+from evalsite.text_diff import Passage, excerpts, pieces
 
 LONGEST_TEXT = 20_000  # of a longer part the beginning is compared
 LONGEST_ROW = 200_000  # a longer row is compared as it stands in the file

@@ -17,7 +17,12 @@ from datasets.core.decode import Upload
 from datasets.core.findings import Finding
 from datasets.core.formats import format_called
 from datasets.core.lines import lines_at
-from datasets.core.row_edit import (
+from datasets.importing.worker import Progress
+from datasets.models import Dataset, Row, RowEdit, Version, VersionState
+from datasets.selectors import encoding_of, line_after
+from datasets.services import version_add
+from datasets.versions import invalid_rows, repair
+from datasets.versions.row_fields import (
     Replacement,
     as_typed,
     blank_like,
@@ -25,11 +30,6 @@ from datasets.core.row_edit import (
     one_line,
     replaced,
 )
-from datasets.importing.worker import Progress
-from datasets.models import Dataset, Row, RowEdit, Version, VersionState
-from datasets.selectors import encoding_of, line_after
-from datasets.services import version_add
-from datasets.versions import invalid_rows, repair
 from datasets.versions.row_findings import codes_at
 from evalsite.accounts.models import User
 from evalsite.audit import Action

@@ -16,16 +16,16 @@ from django.views.decorators.http import require_POST
 
 from datasets.access import get_ready_version
 from datasets.core.formats import ROLES
-from datasets.core.row_edit import RowField, fields_of, with_fields
-from datasets.core.text_diff import Passage, excerpts, pieces
 from datasets.models import Row, RowEdit, Version
 from datasets.selectors import line_after
 from datasets.versions import invalid_rows, row_edits
 from datasets.versions.row_edits import Overtaken, Standing
+from datasets.versions.row_fields import RowField, fields_of, with_fields
 from datasets.views import number_asked, part_wanted
 from datasets.views.findings_view import ShownFinding, told_in
 from evalsite import access
 from evalsite.access import May
+from evalsite.text_diff import Passage, excerpts, pieces
 from evalsite.web.numbers import whole
 
 EDITS_PER_PAGE = 20

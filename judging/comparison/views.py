@@ -13,9 +13,9 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 from django_htmx.http import HttpResponseClientRefresh
 
-from datasets.core.text_diff import sides
 from datasets.models import Row
 from evalsite.tasks import workers
+from evalsite.text_diff import sides
 from evalsite.web.numbers import whole
 from evalsite.web.paging import paged
 from judging.comparison.kept import KeptChange, ask, changes_of, comparison_of, items_of

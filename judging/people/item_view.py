@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 from django.utils.safestring import SafeString
 
 from datasets.core.formats import FORMATS
-from datasets.core.text_diff import Passage, pieces
 from datasets.core.variables import conversation_for, messages_of, response_data
 from datasets.models import Response, Row
 from datasets.versions.references import reference_of
+from evalsite.text_diff import Passage, pieces
 from judging.core.people.criteria import Criterion, canonical
 from judging.core.values import Value
 from judging.markdown import MarkupBudget, html_of

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from datasets.core.text_diff import Passage, sides
+from evalsite.text_diff import Passage, sides
 from evalsite.web.numbers import whole
 from judging.core.metric_definition import MetricDefinition
 from judging.review.judgement_view import JudgementView

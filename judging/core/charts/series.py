@@ -1,6 +1,6 @@
 """Each candidate's colour and mark, the same wherever its run is shown: a shape too, so that colour may be lost."""
 
-from datasets.core.candidate_numbers import COLOURS
+from datasets.candidate_numbers import COLOURS
 
 from .svg import element
 

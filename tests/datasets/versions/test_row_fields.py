@@ -10,7 +10,7 @@ import pytest
 from datasets.core.csv_reader import CsvTable
 from datasets.core.decode import Encoding, Upload
 from datasets.core.limits import Limits
-from datasets.core.row_edit import (
+from datasets.versions.row_fields import (
     MOST_FIELDS,
     Replacement,
     as_typed,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.core.text_diff import MOST_TOKENS, Passage, excerpts, pieces
+from evalsite.text_diff import MOST_TOKENS, Passage, excerpts, pieces
 
 texts = st.text(alphabet="ab 你好,\n", max_size=60)
 

@@ -12,7 +12,14 @@ import pytest
 
 from datasets.core.decode import Upload
 from datasets.core.limits import Limits
-from datasets.core.parts import Misfit, PartSource, common_name, fit_together, natural_key, place_of
+from datasets.versions.joined_parts import (
+    Misfit,
+    PartSource,
+    common_name,
+    fit_together,
+    natural_key,
+    place_of,
+)
 
 LIMITS = Limits()
 MOST = 1_000_000
