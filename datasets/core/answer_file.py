@@ -16,14 +16,12 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from datasets.core.decode import Unreadable, Upload, blocks
 from datasets.core.detect import detect
-from datasets.core.findings import CODES, Finding
+from datasets.core.findings import Finding
 from datasets.core.formats import LEGACY, Format
-from datasets.core.json_errors import parse
-from datasets.core.json_nodes import Node
 from datasets.core.limits import Limits
 from datasets.core.reader import read
-from datasets.core.rows import UNDECODED, decoded, findings_of, refusal
-from datasets.core.rules import RowFindings, check_row
+from datasets.core.rows import UNDECODED, decoded, explain, refusal
+from datasets.core.rules import RowFindings, check_row, placed
 from datasets.core.variables import before_question, has_earlier_answers, messages_of
 
 MatchBy = Literal["", "id", "line", "prompt"]
@@ -32,7 +30,6 @@ MATCH_BY: tuple[MatchBy, ...] = ("", "id", "line", "prompt")
 Kind = Literal["id", "line", "prompt"]
 
 _BEFORE = {"messages": [{"role": "user", "content": "?"}]}
-_BEFORE_TEXT = '{"messages":[{"role":"user","content":"?"}],"model_outputs":'
 
 
 class ModelNameWanted(Exception):
@@ -197,7 +194,7 @@ def _with_turns(given: Given, messages: list[dict[str, Any]]) -> Given:
 def _given(number: int, line: bytes, row: dict[str, Any] | None, match_by: MatchBy) -> Given:
     """`row`: the line's values if it is an object without a flaw."""
     text = line.decode().rstrip("\r")
-    given = Given(number, text, findings=() if row and _is_clean(row) else tuple(_explained(number, text)))
+    given = Given(number, text, findings=_findings(number, text, row))
     if given.error:
         return given
     top = _decode_line(line)
@@ -205,10 +202,19 @@ def _given(number: int, line: bytes, row: dict[str, Any] | None, match_by: Match
     return _with_turns(replace(given, key=_key(top, match_by), answers=answers), _messages(top))
 
 
-def _is_clean(row: dict[str, Any]) -> bool:
-    found = RowFindings(CODES)
-    check_row({**_BEFORE, "model_outputs": row.get("model_outputs", [row])}, "judge_only", found)
-    return not found.counts
+def _findings(number: int, text: str, row: dict[str, Any] | None) -> tuple[Finding, ...]:
+    """Everything wrong with a line; its answers are looked at as those of a row that holds just these."""
+    found = RowFindings()
+    if row is None:
+        found, row = explain(text, None)
+    if row is not None:
+        check_row({**_BEFORE, "model_outputs": row.get("model_outputs", [row])}, "judge_only", found)
+        if "model_outputs" not in row:
+            found.found = [
+                replace(one, path=one.path and one.path.removeprefix("model_outputs[0]."))
+                for one in found.found
+            ]
+    return tuple(placed(found.found, number, text))
 
 
 def _outputs(top: _AnswerLine) -> list[_Output]:
@@ -251,29 +257,3 @@ def _line_number(raw: Raw) -> int | None:
     number = msgspec.json.decode(raw)
     known = isinstance(number, int) and not isinstance(number, bool) and 0 < number < 2**31
     return number if known else None
-
-
-def _explained(number: int, text: str) -> list[Finding]:
-    """Everything wrong with a line, in the words and places of the line itself."""
-    found = findings_of(number, text, None)
-    if any(one.code in ("json.invalid", "json.not_object") for one in found):
-        return found
-    return found + _of_outputs(number, text, parse(text))
-
-
-def _of_outputs(number: int, text: str, root: Node) -> list[Finding]:
-    """The findings on answers, as of a row that holds just these; columns and paths are put back."""
-    outputs = root.member("model_outputs")
-    whole = outputs or root
-    before, after = (_BEFORE_TEXT, "}") if outputs else (_BEFORE_TEXT + "[", "]}")
-    found = findings_of(number, before + text[whole.start : whole.end] + after, "judge_only")
-    shift = whole.start - len(before)
-    return [
-        replace(
-            one,
-            column=one.column + shift if one.column else None,
-            path=one.path if outputs or not one.path else one.path.removeprefix("model_outputs[0]."),
-        )
-        for one in found
-        if not one.code.startswith("json.")
-    ]

@@ -128,11 +128,9 @@ class Upload:
 
     def other_kind(self) -> str | None:
         """What this file is if it is no text: see file_kinds.py."""
-        return other_kind(self.head(), b"" if self.gzipped else self._file_tail())
-
-    def _file_tail(self) -> bytes:
+        head = self.head()
         self._file.seek(max(0, self.bytes - 8 * SNIFFED_BYTES))
-        return self._file.read(8 * SNIFFED_BYTES)
+        return other_kind(head, b"" if self.gzipped else self._file.read(8 * SNIFFED_BYTES))
 
 
 def _unzipped(packed: Iterator[bytes]) -> Iterator[bytes]:

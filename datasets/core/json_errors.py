@@ -7,10 +7,10 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
+from datasets.core.findings import Finding, finding
 from datasets.core.json_nodes import BLANK, Node, Steps, scanstring
 
 MAX_DEPTH = 200
@@ -49,16 +49,6 @@ class JsonProblem(ValueError):
         self.reason, self.position, self.met, self.wanted = reason, position, met[:40], wanted
 
 
-@dataclass(frozen=True, slots=True)
-class Flaw:
-    """JSON, but not usable: a key twice, a half character, a NUL."""
-
-    code: str
-    column: int
-    path: str
-    name: str = ""
-
-
 def parse(text: str) -> Node:
     """The root of one whole JSON text; raises JsonProblem at the first thing that is not JSON."""
     start = _blank_end(text, 0)
@@ -92,8 +82,8 @@ def child_path(parent: str, key: str) -> str:
     return f"{parent}[{quoted}]"
 
 
-def flaws(text: str, node: Node, trail: Steps = ()) -> Iterator[Flaw]:
-    """Every duplicate key, lone surrogate and NUL in a value of a parsed text, to which `trail` leads."""
+def flaws(text: str, node: Node, trail: Steps = ()) -> Iterator[Finding]:
+    """What makes JSON unusable: duplicate keys, lone surrogates and NULs in a parsed value, to which `trail` leads."""
     if node.type == "string":
         yield from _text_flaws(text, node, trail)
     elif node.type == "array":
@@ -104,7 +94,8 @@ def flaws(text: str, node: Node, trail: Steps = ()) -> Iterator[Flaw]:
         for key, _ in node.members():
             name = key.value
             if name in seen:
-                yield Flaw("json.duplicate_key", key.column, path_of((*trail, name)), name)
+                path = path_of((*trail, name))
+                yield finding("json.duplicate_key", column=key.column, path=path, name=name)
             seen.add(name)
         for key, value in node.members():
             below = (*trail, key.value)
@@ -120,14 +111,16 @@ def path_of(trail: Steps) -> str:
     return path
 
 
-def _text_flaws(text: str, node: Node, trail: Steps) -> Iterator[Flaw]:
+def _text_flaws(text: str, node: Node, trail: Steps) -> Iterator[Finding]:
     value = node.value
     lone = _LONE.search(value)
     if lone:
         column = _escape_column(text, node, lone.start())
-        yield Flaw("json.lone_surrogate", column, path_of(trail), f"\\u{ord(lone.group()):04x}")
+        name = f"\\u{ord(lone.group()):04x}"
+        yield finding("json.lone_surrogate", column=column, path=path_of(trail), name=name)
     if "\0" in value:
-        yield Flaw("json.nul", _escape_column(text, node, value.index("\0")), path_of(trail))
+        column = _escape_column(text, node, value.index("\0"))
+        yield finding("json.nul", column=column, path=path_of(trail))
 
 
 _UNIT = re.compile(

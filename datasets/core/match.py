@@ -15,6 +15,7 @@ import msgspec
 
 from datasets.core.formats import Format
 from datasets.core.repair.text import CommaStripper, without_comment
+from datasets.core.rows import object_in
 from datasets.core.variables import messages_of
 
 Kind = Literal["changed", "added", "removed"]
@@ -40,7 +41,7 @@ class ChangedRow:
 
 def digests(text: str, fmt: Format | None, answers: Sequence[tuple[str, str]] = ()) -> Digests:
     """Of a stored row and its (model, JSON of the response). Blanks, the order of keys and of models do not count."""
-    row = _object(text)
+    row = object_in(text)
     if row is None:
         return _of_bad(text, fmt)
     listed = [(name, msgspec.json.decode(raw)) for name, raw in answers]
@@ -52,20 +53,12 @@ def digests(text: str, fmt: Format | None, answers: Sequence[tuple[str, str]] = 
 def _of_bad(text: str, fmt: Format | None) -> Digests:
     """Of a row that is no object: known again once its comment or its commas are gone."""
     content = _digest(text.strip())
-    row = _object(CommaStripper(rows=True).feed(without_comment(text) or ""))
+    row = object_in(CommaStripper(rows=True).feed(without_comment(text) or ""))
     return (
         Digests(_identity(row), content, _asked(row, fmt) or content)
         if row
         else Digests(None, content, content)
     )
-
-
-def _object(text: str) -> dict[str, Any] | None:
-    try:
-        value = msgspec.json.decode(text)
-    except (msgspec.MsgspecError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _identity(row: dict[str, Any]) -> bytes | None:

@@ -65,78 +65,72 @@ class Surprise(Exception):
     """The upload is not what its beginning promised."""
 
 
-class JsonlReader:
-    """Examines lines. With a `watch` it also takes the votes on the upload's format as it goes.
+def examined_lines(
+    blocks: Iterator[Block], state: ReadState, watch: Detector | None, *, keep: bool
+) -> Iterator[Part]:
+    """Examines the lines of all blocks; only where it is to `keep` rows are each block's handed out.
 
-    Only where it is to `keep` rows are they handed out.
+    With a `watch` it also takes the votes on the upload's format. Raises Unreadable after the rows that could be read,
+    and with a watch Surprise.
     """
+    # Reused while it is empty: nearly all rows have no findings, and a new one for each would cost a tenth.
+    found = RowFindings(state.log.full)
+    kept: list[NewRow] = []
+    try:
+        for block in blocks:
+            is_blank = block.text.isspace() and not block.oversized
+            for number, line, row in () if is_blank else decoded(block, state.limits.row_values):
+                if row is not None:
+                    if state.format:
+                        check_row(row, state.format, found)
+                    valid = state.count(not found.counts or found.valid)
+                    state.stats.add(number, row)
+                    if watch and watch.splitter.active:  # a value may be open over lines
+                        _observe(number, line, watch)
+                    elif watch:
+                        watch.vote(format_keys(row))
+                    if found.counts:
+                        state.note(number, line, found, sound=True)
+                        found = RowFindings(state.log.full)
+                elif line.strip() or number in block.oversized:
+                    valid = _other_line(number, line, state, watch, oversized=number in block.oversized)
+                else:
+                    continue
+                if keep:
+                    kept.append(NewRow(number, True, *cut(line)) if valid else bad_row(number, line))
+            yield kept, len(block.text)
+            kept = []
+    except Unreadable:
+        yield kept, 0
+        raise
 
-    def __init__(self, state: ReadState, watch: Detector | None = None, *, keep: bool = False) -> None:
-        self._state = state
-        self._watch = watch
-        self._keep = keep
 
-    def through(self, blocks: Iterator[Block]) -> Iterator[Part]:
-        """Takes all blocks and gives each one's rows.
+def _observe(number: int, line: bytes, watch: Detector) -> None:
+    observe(number, line, watch)
+    if watch.spread:
+        raise Surprise
 
-        Raises Unreadable after the rows that could be read; with a watch also Surprise.
-        """
-        state, watch = self._state, self._watch
-        # Reused while it is empty: nearly all rows have no findings, and a new one for each would cost a tenth.
-        found = RowFindings(state.log.full)
-        kept: list[NewRow] = []
-        try:
-            for block in blocks:
-                is_blank = block.text.isspace() and not block.oversized
-                for number, line, row in () if is_blank else decoded(block, state.limits.row_values):
-                    if row is not None:
-                        if state.format:
-                            check_row(row, state.format, found)
-                        valid = state.count(not found.counts or found.valid)
-                        state.stats.add(number, row)
-                        if watch and watch.splitter.active:  # a value may be open over lines
-                            self._observe(number, line)
-                        elif watch:
-                            watch.vote(format_keys(row))
-                        if found.counts:
-                            state.note(number, line, found, sound=True)
-                            found = RowFindings(state.log.full)
-                    elif line.strip() or number in block.oversized:
-                        valid = self._other_line(number, line, oversized=number in block.oversized)
-                    else:
-                        continue
-                    if self._keep:
-                        kept.append(NewRow(number, True, *cut(line)) if valid else bad_row(number, line))
-                yield kept, len(block.text)
-                kept = []
-        except Unreadable:
-            yield kept, 0
-            raise
 
-    def _observe(self, number: int, line: bytes) -> None:
-        if self._watch:
-            observe(number, line, self._watch)
-            if self._watch.spread:
-                raise Surprise
-
-    def _other_line(self, number: int, line: bytes, *, oversized: bool) -> bool:
-        """A line that is no row, or one with a flaw."""
-        state = self._state
-        refused = refusal(number, line, state.limits, oversized=oversized)
-        is_text = refused is None or refused.params.get("of") == "values"
-        if self._watch and not is_text and state.detection.encoding != "utf-16":
-            raise Surprise  # it may not be UTF-8; a cut row does not say
-        self._observe(number, line)
-        found, row = RowFindings(), None
-        if refused:
-            found.put(refused)
-        else:
-            found, row = explain(line.decode(), state.format)
-        valid = state.count(found.valid)
-        if row is not None:
-            state.stats.add(number, row)
-        state.note(number, line, found, sound=False)
-        return valid
+def _other_line(
+    number: int, line: bytes, state: ReadState, watch: Detector | None, *, oversized: bool
+) -> bool:
+    """A line that is no row, or one with a flaw."""
+    refused = refusal(number, line, state.limits, oversized=oversized)
+    is_text = refused is None or refused.params.get("of") == "values"
+    if watch and not is_text and state.detection.encoding != "utf-16":
+        raise Surprise  # it may not be UTF-8; a cut row does not say
+    if watch:
+        _observe(number, line, watch)
+    found, row = RowFindings(), None
+    if refused:
+        found.put(refused)
+    else:
+        found, row = explain(line.decode(), state.format)
+    valid = state.count(found.valid)
+    if row is not None:
+        state.stats.add(number, row)
+    state.note(number, line, found, sound=False)
+    return valid
 
 
 def describe_pretty(blocks: Iterator[Block], state: ReadState, unended_comment: int | None) -> None:
@@ -197,28 +191,21 @@ def _describe_whole(piece: PrintedValue, votes: Votes, state: ReadState) -> None
         state.stats.add(piece.line, row)
 
 
+@dataclass(slots=True)
 class UploadReading:
     """A file, examined once whole; then `summary` is there, and the rows may be iterated over, also again.
 
     Or the rows are taken in the same pass, by `kept`.
     """
 
-    def __init__(
-        self,
-        upload: Upload,
-        forced: Format | None,
-        kept_per_code: int,
-        progress: Progress | None,
-        sha256: str,
-    ) -> None:
-        self._upload = upload
-        self._forced = forced
-        self._kept_per_code = kept_per_code
-        self._progress = progress
-        self._sha256 = sha256
-        self._state: ReadState | None = None
-        self._iterated = False
-        self._reported_bytes = 0
+    _upload: Upload
+    _forced: Format | None
+    _kept_per_code: int
+    _progress: Progress | None
+    _sha256: str
+    _state: ReadState | None = None
+    _iterated: bool = False
+    _reported_bytes: int = 0
 
     def __enter__(self) -> "UploadReading":
         return self
@@ -252,7 +239,7 @@ class UploadReading:
             state = ReadState(seen, upload.limits, self._kept_per_code)
             try:
                 if seen.shape == "jsonl":
-                    yield from JsonlReader(state, watch, keep=keep).through(self._blocks(state))
+                    yield from examined_lines(self._blocks(state), state, watch, keep=keep)
                 elif seen.shape == "csv":
                     yield from csv_reader.examined(self._blocks(state), state, keep=keep)
                 elif seen.shape == "spread":

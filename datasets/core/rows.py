@@ -72,6 +72,15 @@ def is_json(line: bytes) -> bool:
     return True
 
 
+def object_in(text: bytes | str) -> dict[str, Any] | None:
+    """The values of an object, without a look at its flaws; None of anything else."""
+    try:
+        row = msgspec.json.decode(text)
+    except UNDECODED:
+        return None
+    return row if isinstance(row, dict) else None
+
+
 def explain(text: str, fmt: Format | None) -> tuple[RowFindings, dict[str, Any] | None]:
     """What is wrong with a line, and its values if it is an object; `fmt` None: only JSON is looked at."""
     found = RowFindings()
@@ -84,7 +93,7 @@ def explain(text: str, fmt: Format | None) -> tuple[RowFindings, dict[str, Any] 
         found.add("json.not_object", None, column=root.column, met=root.type)
         return found, None
     for flaw in flaws(text, root):
-        found.add(flaw.code, flaw.path, column=flaw.column, name=flaw.name)
+        found.put(flaw)
     row = root.plain()
     if fmt:
         check_row(row, fmt, found)

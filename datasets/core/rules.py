@@ -64,8 +64,9 @@ class RowFindings:
             self.found.append(finding(code, column=column, path=path, repair=repair, **params))
 
     def put(self, one: Finding) -> None:
-        self.counts[one.code] = self.counts.get(one.code, 0) + 1
-        self.found.append(one)
+        count = self.counts[one.code] = self.counts.get(one.code, 0) + 1
+        if count <= MOST_IN_A_ROW:
+            self.found.append(one)
 
     def missing(self, code: str, key: str, at: str, holder: dict[str, Any], known: Sequence[str]) -> None:
         """A key that an object lacks; named with it is the key that seems to be meant for it."""

@@ -32,15 +32,10 @@ def is_misspelling(name: str, known: str) -> bool:
     return apart <= MOST_LETTERS and name != known
 
 
-def misspelt(names: Iterable[str], known: str, others: Iterable[str] = ()) -> str:
-    """The first of the names that is `known` misspelt and none of the `others`; '' if there is none."""
-    return next((name for name in names if name not in others and is_misspelling(name, known)), "")
-
-
 def near_miss(names: Iterable[str], known: str, others: Iterable[str] = ()) -> dict[str, Any]:
-    """What a finding on a missing key says of a name that seems to be meant for it; nothing if there is none."""
-    near = misspelt(names, known, others)
-    return {"near": near, "meant": known} if near else {}
+    """What a finding on a missing key says of a name that is this key misspelt and none of the `others`, if one is."""
+    near = (name for name in names if name not in others and is_misspelling(name, known))
+    return next(({"near": name, "meant": known} for name in near), {})
 
 
 def letters_apart(first: str, second: str) -> int:

@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
-
-import msgspec
+from typing import TypeVar
 
 from datasets.core.decode import Block, Unreadable, Upload, blocks, utf8_chunks
 from datasets.core.detect import detect
@@ -24,7 +22,7 @@ from datasets.core.pretty_json import Broken, Passed, PrintedValue, objects_in, 
 from datasets.core.repair.models import merged, renamed, with_roles
 from datasets.core.repair.python_literal import as_json
 from datasets.core.repair.text import CommaStripper, CommentStripper, without_comment
-from datasets.core.rows import UNDECODED, is_json
+from datasets.core.rows import is_json, object_in
 from datasets.core.rules import RowFindings, check_row
 from datasets.core.stats import Detection, models_of
 
@@ -287,19 +285,11 @@ def _on_one_line(piece: PrintedValue, line: str) -> str:
     return standing if is_json(standing.encode("utf-8", "surrogateescape")) else piece.text
 
 
-def _row(line: bytes) -> dict[str, Any] | None:
-    try:
-        row = msgspec.json.decode(line)
-    except UNDECODED:
-        return None
-    return row if isinstance(row, dict) else None
-
-
 def _has(code: str) -> Concerned:
     """Whether a row has this finding, or the row must be parsed to know."""
 
     def concerned(line: bytes) -> bool:
-        found, row = RowFindings(CODES), _row(line)
+        found, row = RowFindings(CODES), object_in(line)
         if row is not None:
             check_row(row, "judge_only", found)
         return row is None or code in found.counts
@@ -342,7 +332,7 @@ def _with_one_name(upload: Upload, seen: Detection, repair: Repair) -> Iterator[
     value, wanted = repair.value, model_key(repair.replaces or repair.value)
 
     def concerned(line: bytes) -> bool:
-        row = _row(line)
+        row = object_in(line)
         return row is None or any(name != value and model_key(name) == wanted for name in models_of(row))
 
     return _by_line(upload, seen, concerned, lambda text: renamed(text, value, wanted))
