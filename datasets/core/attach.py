@@ -197,7 +197,8 @@ class _Attaching:
         self._take_rows()
         self._match()
         self._write_rows()
-        self._write_unmatched()
+        with self.work.unmatched.open("wb") as file:
+            file.writelines(msgspec.json.encode(entry) + b"\n" for entry in self._unmatched())
         self._count()
         return self.report
 
@@ -317,12 +318,8 @@ class _Attaching:
                 Example(row.line, (asked[-1] if asked else "")[:EXCERPT], name, answer[:EXCERPT])
             )
 
-    def _write_unmatched(self) -> None:
-        """JSONL: the file's own lines that did not match, then rows that could not be carried over."""
-        with self.work.unmatched.open("wb") as file:
-            file.writelines(msgspec.json.encode(entry) + b"\n" for entry in self._unmatched())
-
     def _unmatched(self) -> Iterator[dict[str, Any]]:
+        """The file's own lines that did not match, then rows that could not be carried over."""
         for line, problem, code, model, found, text in self.database.execute(_UNMATCHED):
             yield {
                 "line": line,

@@ -61,11 +61,6 @@ def _fields(text: str) -> Iterator[str]:
         position = end + 1
 
 
-def _has_more_fields(text: str, most: int) -> bool:
-    """Whether a record has more than `most` fields; none of them is kept."""
-    return text.count(",") >= most and any(True for _ in islice(_fields(text), most, None))
-
-
 def _quoted(text: str, start: int) -> tuple[str, int]:
     """The text of a quoted field from its opening quote, and the place after the closing one."""
     end = _closing(text, start + 1)
@@ -164,7 +159,8 @@ class _Building:
     def record(self) -> CsvRecord:
         text = self.raw.decode("utf-8", "replace").removesuffix("\n").removesuffix("\r")
         quote = None if self.quote is None else self.quote + 1
-        crowded = not self.oversized and _has_more_fields(text, self.most)
+        is_long = not self.oversized and text.count(",") >= self.most
+        crowded = is_long and any(True for _ in islice(_fields(text), self.most, None))
         fields = [] if self.oversized or crowded else split_fields(text)
         return CsvRecord(self.line, text, fields, quote, self.oversized, crowded, self.broken, self.more)
 
@@ -287,7 +283,8 @@ def _examined(record: CsvRecord, table: CsvTable, state: ReadState) -> bool:
     valid = state.count(table.usable and ERRORS.isdisjoint(one.code for one in found))
     if not refused:
         state.stats.add(record.line, table.row(record), legacy_csv=True)
-    state.note_all(found)
+    if not state.detection.silent:
+        state.log.add_all(found)
     return valid
 
 

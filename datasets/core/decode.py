@@ -204,19 +204,15 @@ def utf8_chunks(
 ) -> Iterator[bytes]:
     """The upload in UTF-8 without byte order mark. Bytes that are no UTF-8 in a UTF-8 file pass unchanged.
 
-    An encoding that is not known is UTF-8.
+    An encoding that is not known is UTF-8. Of another one half characters and a cut last character become bytes that
+    are no UTF-8: their lines are reported.
     """
-    if encoding in ("utf-16", "gb18030"):
-        yield from _transcoded(upload, encoding, progress)
+    if encoding not in ("utf-16", "gb18030"):
+        first = True
+        for chunk in upload.chunks(progress):
+            yield chunk.removeprefix(codecs.BOM_UTF8) if first else chunk
+            first = False
         return
-    first = True
-    for chunk in upload.chunks(progress):
-        yield chunk.removeprefix(codecs.BOM_UTF8) if first else chunk
-        first = False
-
-
-def _transcoded(upload: Upload, encoding: Encoding, progress: Progress | None) -> Iterator[bytes]:
-    """Half characters and a cut last character become bytes that are no UTF-8: their lines are reported."""
     decoder = codecs.getincrementaldecoder(encoding)("surrogatepass" if encoding == "utf-16" else "strict")
     try:
         for chunk in upload.chunks(progress):

@@ -47,9 +47,9 @@ class PrintedValue:
 class NotSpread(ValueError):
     """Here the text is no JSON, however generously read; `column` counts from 1."""
 
-    def __init__(self, line: int, column: int) -> None:
-        super().__init__(f"{line}:{column}")
-        self.line, self.column = line, column
+    def __init__(self, column: int) -> None:
+        super().__init__(column)
+        self.column = column
 
 
 class Splitter(Nesting):
@@ -106,7 +106,7 @@ class Splitter(Nesting):
         while position < len(line):
             token = _TOKEN.match(line, position)
             if not token:
-                raise NotSpread(number, _BLANK.match(line, position).end() + 1)  # type: ignore[union-attr]
+                raise NotSpread(_BLANK.match(line, position).end() + 1)  # type: ignore[union-attr]
             position = token.end()
             kind = token.lastgroup
             if kind == "opened":
@@ -117,7 +117,7 @@ class Splitter(Nesting):
 
     def _open_comment(self, number: int, column: int) -> None:
         if self.unended_comment is not None and number >= self.unended_comment:
-            raise NotSpread(number, column)
+            raise NotSpread(column)
         self.in_comment, self.comment_line = True, number
 
     def _comment_end(self, line: str) -> int:
@@ -141,7 +141,7 @@ class Splitter(Nesting):
     def _value(self, kind: str, text: str, number: int, column: int, pieces: list[PrintedValue]) -> None:
         is_key = self.expects in ("key", "key_or_end")
         if self.expects not in ("value", "value_or_end") and not (is_key and kind == "string"):
-            raise NotSpread(number, column)
+            raise NotSpread(column)
         at_top = self._level() == 0
         if text == "[" and not self.open:
             self.arrays += 1
@@ -153,7 +153,7 @@ class Splitter(Nesting):
         self._write(text)
         if text in ("{", "["):
             if len(self.open) > MAX_DEPTH:
-                raise NotSpread(number, column)
+                raise NotSpread(column)
             self.opened(text)
         elif is_key:
             self.expects = "colon"
@@ -173,7 +173,7 @@ class Splitter(Nesting):
         elif self.closes(text):
             self._close(text, number, column, pieces)
         else:
-            raise NotSpread(number, column)
+            raise NotSpread(column)
 
     def _close(self, text: str, number: int, column: int, pieces: list[PrintedValue]) -> None:
         inside = self._level() > 0

@@ -5,7 +5,6 @@ and made again. It holds no texts; what it names is looked at once more in the r
 """
 
 import json
-import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,6 @@ MOST_ENDINGS = (
 )
 _END = "\n\n"  # after each text, so that its last characters begin a trigram too
 LONGEST_VALUE = 200  # characters of a field's value that can be asked for
-AROUND = 60  # characters shown beside a text that was found
 FACETS = 50  # a field with more different values is asked for by typing
 _CREATE = """
 CREATE TABLE IF NOT EXISTS place (id INTEGER PRIMARY KEY CHECK (id = 1), line INTEGER, rows INTEGER);
@@ -69,11 +67,6 @@ def decoded(raw: str, valid: bool) -> Any:
     return None
 
 
-def row_text(row: Any, raw: str, answers: Iterable[str] = ()) -> str:
-    """Everything one can read in a row and its answers as one folded text (see `readable`)."""
-    return fold("\n".join(readable(row, raw, answers)))
-
-
 def readable(row: Any, raw: str, answers: Iterable[str] = ()) -> list[str]:
     """Every text in a row and its answers (JSON each), decoded; of a broken row the row as it stands.
 
@@ -88,29 +81,6 @@ def readable(row: Any, raw: str, answers: Iterable[str] = ()) -> list[str]:
     for answer in answers:
         _collect(decoded(answer, True), found)
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class TextHit:
-    """Where a text was found: some characters before it, itself as it is spelt there, and some after it."""
-
-    before: str
-    met: str
-    after: str
-
-
-def hit(texts: Iterable[str], wanted: str) -> TextHit | None:
-    """The first place of `wanted` in some texts, without regard to case; None where only folding makes it equal."""
-    pattern = re.compile(re.escape(wanted), re.IGNORECASE)
-    for text in texts:
-        found = pattern.search(text)
-        if found:
-            start, end = found.span()
-            before = ("…" if start > AROUND else "") + text[max(0, start - AROUND) : start]
-            return TextHit(
-                before, found.group(), text[end : end + AROUND] + ("…" if end + AROUND < len(text) else "")
-            )
-    return None
 
 
 def _without_roles(messages: Any) -> Any:
@@ -309,4 +279,5 @@ def texts_of(
     """(line, JSON, valid, JSON of the answers) as the index keeps them, without models; also without `fields`."""
     for line, raw, valid, answers in rows:
         row = decoded(raw, valid)
-        yield IndexRow(line, row_text(row, raw, answers), field_values(row, fmt) if fields else ())
+        text = fold("\n".join(readable(row, raw, answers)))
+        yield IndexRow(line, text, field_values(row, fmt) if fields else ())

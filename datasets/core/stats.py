@@ -3,7 +3,7 @@
 import json
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -56,11 +56,6 @@ TypeCount = Counter[type]
 Count = TypeVar("Count", TypeCount, ModelCount)
 
 
-def identity_hash(identity: object) -> int:
-    """Equal for equal values of `id`; a text is never equal to a number."""
-    return hash(identity if isinstance(identity, str) else ("id", repr(identity)))
-
-
 class RepeatedValues:
     """Which rows share a value: one 64-bit hash and one line number a row, compared at the end.
 
@@ -107,7 +102,8 @@ class Stats:
         self.objects += 1
         identity = row.get("id")
         if identity is not None:
-            self.ids.add(line, identity_hash(identity))
+            # equal for equal values; a text is never equal to a number
+            self.ids.add(line, hash(identity if isinstance(identity, str) else ("id", repr(identity))))
         key = _record_key(row) if legacy_csv else messages_key(row)
         if key is not None:
             self.messages.add(line, hash(key))
@@ -334,8 +330,3 @@ class ReadState:
         text = source.decode("utf-8", "replace") if wanted else ""
         for one in placed(wanted, line, text, sound=sound):
             self.log.keep(one)
-
-    def note_all(self, found: Iterable[Finding]) -> None:
-        """The same of findings that have their line."""
-        if not self.detection.silent:
-            self.log.add_all(found)

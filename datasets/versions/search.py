@@ -1,6 +1,6 @@
 """The search index of a version: built in the background once its rows are there, and opened by the row browser.
 
-It is a file (see core/searching.py), built below DATA_DIR on one machine and kept where all find it; a row of
+It is a file (see core/search_index.py), built below DATA_DIR on one machine and kept where all find it; a row of
 SearchIndex says how far it is. Nothing depends on it: without it the browser looks through the rows themselves, so many
 at a time.
 """
@@ -8,9 +8,10 @@ at a time.
 from __future__ import annotations
 
 import logging
+import re
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -26,10 +27,8 @@ from datasets.core.search_index import (
     Builder,
     Index,
     IndexRow,
-    TextHit,
     Unsupported,
     decoded,
-    hit,
     readable,
     texts_of,
 )
@@ -56,6 +55,7 @@ log = logging.getLogger("datasets.versions.search")
 FOLDER = "search"
 BUILDING = Leases(SearchIndex, SearchIndex.State.BUILDING, SearchIndex.State.BUILDING)
 BATCH_ROWS = 500
+AROUND = 60  # characters shown beside a text that was found
 BATCH_CHARACTERS = 2_000_000  # so much text is held at once
 SPARSE = 4  # a model that answered fewer than every fourth row gets entries of its own
 
@@ -284,16 +284,39 @@ def texts(version: Version, lines: Sequence[int], *, fields: bool = True) -> Ite
         yield from texts_of(rows, _format(version), fields=fields)
 
 
+@dataclass(frozen=True, slots=True)
+class TextHit:
+    """Where a text was found: some characters before it, itself as it is spelt there, and some after it."""
+
+    before: str
+    met: str
+    after: str
+
+
 def hits(version: Version, lines: Sequence[int], wanted: str) -> dict[int, TextHit]:
     """Where in the rows at some lines a text stands."""
     found = {}
     for group in row_groups(version, lines):
         for row in group:
             texts = readable(decoded(row.raw, row.valid), row.raw, row.answers)
-            place = hit(texts, wanted)
+            place = text_hit(texts, wanted)
             if place:
                 found[row.line] = place
     return found
+
+
+def text_hit(texts: Iterable[str], wanted: str) -> TextHit | None:
+    """The first place of `wanted` in some texts, without regard to case; None where only folding makes it equal."""
+    pattern = re.compile(re.escape(wanted), re.IGNORECASE)
+    for text in texts:
+        found = pattern.search(text)
+        if found:
+            start, end = found.span()
+            before = ("…" if start > AROUND else "") + text[max(0, start - AROUND) : start]
+            return TextHit(
+                before, found.group(), text[end : end + AROUND] + ("…" if end + AROUND < len(text) else "")
+            )
+    return None
 
 
 def reconcile() -> None:

@@ -17,7 +17,7 @@ from django.db.models import Case, CharField, Count, Exists, F, OuterRef, QueryS
 from django.db.models.functions import Length, Substr
 
 from datasets.core.findings import CODES
-from datasets.core.search_index import Index, IndexRow, SearchFrom, TextHit, fold
+from datasets.core.search_index import Index, IndexRow, SearchFrom, fold
 from datasets.core.variables import row_data
 from datasets.models import Candidate, Response, Row, Version
 from datasets.selectors import format_of
@@ -76,7 +76,7 @@ class RowLine:
     question: str
     beginning: str
     answers: int
-    hit: TextHit | None = None  # where the text that was searched for stands
+    hit: search.TextHit | None = None  # where the text that was searched for stands
     findings: list[tuple[str, str]] = field(default_factory=list)  # (code, severity), errors first
 
 

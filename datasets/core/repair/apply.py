@@ -197,10 +197,6 @@ def _by_line(upload: Upload, seen: Detection, concerned: Concerned, change: RowC
             yield (changed + text[len(body) :]).encode()
 
 
-def _is_no_json(line: bytes) -> bool:
-    return not is_json(line)
-
-
 def _text(line: bytes) -> str | None:
     try:
         return line.decode()
@@ -324,7 +320,9 @@ def _repaired(upload: Upload, seen: Detection, repair: Repair) -> Iterator[bytes
     elif name == "unify_model_names":
         lines = _with_one_name(upload, seen, repair)
     else:
-        lines = _by_line(upload, seen, _CONCERNED.get(name, _is_no_json), ROW_CHANGES[name])
+        lines = _by_line(
+            upload, seen, _CONCERNED.get(name, lambda line: not is_json(line)), ROW_CHANGES[name]
+        )
     return chain([codecs.BOM_UTF8] if seen.encoding == "utf-8-sig" else [], lines)
 
 

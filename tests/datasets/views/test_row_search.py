@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from datasets.core.search_index import TextHit, hit
 from datasets.models import Version
+from datasets.versions.search import TextHit, text_hit
 from datasets.views.row_browser import BrowserFilter, SearchBudget, random_line, rows_page
 from evalsite.accounts.models import User
 from evalsite.templatetags.show import marked
@@ -51,7 +51,7 @@ def test_a_frequent_character_is_marked_so_often_and_no_more() -> None:
 
 
 def test_a_hit_is_the_first_place_with_what_stands_around_it() -> None:
-    assert hit(["x", "b" * 70 + "North" + "c" * 3], "north") == TextHit("…" + "b" * 60, "North", "ccc")
+    assert text_hit(["x", "b" * 70 + "North" + "c" * 3], "north") == TextHit("…" + "b" * 60, "North", "ccc")
 
 
 def test_a_text_found_in_an_answer_is_shown_with_its_surroundings(version: Version) -> None:
