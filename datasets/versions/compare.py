@@ -18,11 +18,11 @@ from django.db import connection, transaction
 from django_tasks import task
 
 from datasets.core.formats import format_called
-from datasets.core.match import ChangedRow, Matcher, digests
 from datasets.importing import worker
 from datasets.importing.leases import Hold, Leases
 from datasets.models import Difference, DifferenceRow, DifferenceState, Version
 from datasets.versions import temp_files
+from datasets.versions.row_match import ChangedRow, Matcher, digests
 from datasets.versions.row_writer import whole_rows
 from evalsite.tasks import workers
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from datasets.core.formats import Format
-from datasets.core.match import ChangedRow, Matcher, digests
+from datasets.versions.row_match import ChangedRow, Matcher, digests
 
 Rows = list[dict[str, Any]]
 
