@@ -103,7 +103,7 @@ def import_version(version_id: int, owner: str, stop: threading.Event | None = N
 
 @contextmanager
 def _ended_where_broken_off(version_id: int, owner: str) -> Iterator[None]:
-    """Reads a version; where that breaks off, the version is cancelled, failed, or given back."""
+    """Where the reading of a version breaks off, it is cancelled, failed, or given back."""
     try:
         try:
             yield
