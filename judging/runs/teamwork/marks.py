@@ -12,13 +12,13 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Count, F
 
-from evalsite.accounts.models import User
+from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from judging.runs.json_storage import storable
 from judging.runs.models import Judgement, Run
 from judging.runs.overrides import metrics_lock
 from judging.runs.teamwork import inbox
-from judging.runs.teamwork.models import Mark, MarkKind, MarkQuerySet, ReviewAction
+from judging.runs.teamwork.models import FLAG, Mark, MarkKind, MarkQuerySet, ReviewAction
 
 BATCH = 5_000  # answers of one statement
 Kind, State = ReviewAction.Kind, ReviewAction.State
@@ -179,3 +179,13 @@ def action_finish(action: ReviewAction, **detail: Any) -> None:
     )
     if action.kind == Kind.ASSIGN and action.made:
         inbox.notify_assigned(action)
+
+
+MOST_OFFERED = 100
+
+
+def tag_names(project: Project | None = None, *, run: Run | None = None) -> list[str]:
+    """Names that tags were given in any run of a project, or in one run; there may be more than are offered."""
+    given = run.review_actions.all() if run else ReviewAction.objects.filter(run__project=project)
+    found = given.filter(kind=ReviewAction.Kind.TAG).exclude(name=FLAG).order_by("name")
+    return list(found.values_list("name", flat=True).distinct()[:MOST_OFFERED])
