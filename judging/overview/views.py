@@ -16,8 +16,7 @@ from evalsite.access import May
 from evalsite.accounts.models import Project
 from judging import guides
 from judging.overview import search as searching
-from judging.overview.samples import samples_in_other_languages
-from judging.overview.selectors import RUNS_ON_A_CARD, latest_runs, project_steps
+from judging.overview.selectors import RUNS_ON_A_CARD, latest_runs, project_steps, samples_in_other_languages
 from judging.people.selectors import duties, evaluations_page
 from judging.review.teamwork.inbox import queue_of, unread_notices
 from judging.rule_messages import spoken

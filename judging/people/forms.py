@@ -15,8 +15,7 @@ from datasets.models import Candidate, Version
 from evalsite.accounts.models import User
 from evalsite.templatetags.show import number
 from judging.core.people.criteria import COMPARING, MOST_CATEGORIES, Criterion
-from judging.core.people.revealing_fields import is_named
-from judging.people.blindness import HIDEABLE, LONGEST_NAME, FileSide, checked_names, proposed_names
+from judging.people.blindness import HIDEABLE, LONGEST_NAME, FileSide, checked_names, is_named, proposed_names
 from judging.people.labels import SCALES
 from judging.people.models import Order, Scheme
 from judging.people.organise import MOST_ITEMS, Terms

@@ -11,7 +11,7 @@ from judging.reports.slices import breakdowns_of
 from judging.runs.budget import MILLION
 from judging.runs.candidates import AskedCandidate, asked_of
 from judging.runs.models import Run
-from judging.runs.teamwork.exclusions import excluded_by
+from judging.runs.teamwork.marks import excluded_by
 
 FIGURES = (
     "rows", "level", "power", "seed", "candidates", "people_candidates", "pairs", "side_by_side", "judges",

@@ -23,7 +23,7 @@ from judging.runs.export.records import LoadedJudgement, author_columns, data_of
 from judging.runs.export.results import results_lines
 from judging.runs.filters import ANYTHING, Filters
 from judging.runs.models import JudgeReply, Run
-from judging.runs.teamwork.exclusions import exclusions_of
+from judging.runs.teamwork.marks import exclusions_of
 
 RECORD_BYTES = 2 * 2**20  # spec: commands
 _BLOCK = 2**16

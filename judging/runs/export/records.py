@@ -34,7 +34,7 @@ from judging.runs.models import (
     SourceKind,
 )
 from judging.runs.overrides import in_force_of
-from judging.runs.teamwork.exclusions import exclusions_among, exclusions_of
+from judging.runs.teamwork.marks import exclusions_among, exclusions_of
 from judging.runs.teamwork.models import Mark
 from judging.runs.worker.generation import ANSWER_FAILED
 
