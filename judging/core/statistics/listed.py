@@ -185,7 +185,7 @@ def judges_listed(verdicts: Verdicts) -> Voices | None:
     rows = pd.concat(
         [one[one["kind"].notna().to_numpy()].astype({"by": object, "label": object}) for one in judges]
     )
-    rows = rows[np.isin(rows["item"].to_numpy(), _several(rows["item"].to_numpy()))]
+    rows = rows[rows["item"].duplicated(keep=False).to_numpy()]
     if not len(rows):
         return None
     rows = rows.assign(by=pd.Categorical(rows["by"]))
@@ -199,19 +199,13 @@ def repeats_listed(verdicts: Verdicts) -> dict[str, Voices]:
     for judge, all_rows in verdicts.judges.items() if (verdicts.rows["repeat"] > 1).any() else ():
         rows = without_single_orders(all_rows).drop_duplicates(["item", "repeat"])
         rows = rows[rows["kind"].notna().to_numpy()]
-        items = rows["item"].to_numpy()
-        rows = rows[np.isin(items, _several(items))]
+        rows = rows[rows["item"].duplicated(keep=False).to_numpy()]
         if len(rows):
             table = ratings_of(rows, verdicts)
             numbers, places = np.unique(rows["repeat"].to_numpy(), return_inverse=True)
             names = [str(number) for number in numbers.tolist()]
             found[judge] = _voices(rows, table.items, places, names, table.values, table.codes)
     return found
-
-
-def _several(items: Ints) -> Ints:
-    known, counts = np.unique(items, return_counts=True)
-    return np.asarray(known[counts > 1], dtype=np.int64)
 
 
 ORDERS = ("1", "2")  # which of the two answers stood first
@@ -266,7 +260,7 @@ def answers_listed(values: DataFrame, metric: Metric) -> dict[str, Voices]:
     if scale.kind in (None, "category"):
         return {}
     for name, mine in of_kind(values, scale.kind).groupby("candidate", observed=True):
-        rows = mine[np.isin(mine["row"].to_numpy(), _several(mine["row"].to_numpy()))]
+        rows = mine[mine["row"].duplicated(keep=False).to_numpy()]
         if len(rows):
             numbers, places = np.unique(rows["response"].to_numpy(), return_inverse=True)
             scores = rows["value"].to_numpy(dtype=np.float64)
