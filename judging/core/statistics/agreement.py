@@ -259,7 +259,7 @@ def mean_ranks(values: Floats) -> Floats:
     """Each value's rank from 1, equal ones at the mean of theirs: shape (items,)."""
     import pandas as pd
 
-    return pd.Series(values).rank().to_numpy()
+    return np.asarray(pd.Series(values).rank(), dtype=np.float64)
 
 
 def kendall(a: Floats, b: Floats) -> float | None:

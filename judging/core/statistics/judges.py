@@ -132,7 +132,8 @@ def shared_values(rows: DataFrame, others: DataFrame, level: Level) -> Shared:
     """The values of two authors on the same items, in one order."""
     kinds = {*rows["kind"].unique(), *others["kind"].unique()}
     if "category" in kinds:
-        return _of_labels(rows, others, level)
+        compared = rows["other"].notna().all()
+        return _of_labels(rows, others, level if compared else "nominal")  # numbers beside them have no order
     if kinds == {"bool"}:
         return _of_bools(rows, others)
     a, b = rows["value"].to_numpy(), others["value"].to_numpy()
