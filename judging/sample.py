@@ -28,8 +28,8 @@ from judging.endpoints.services import endpoint_remember_test
 from judging.metrics.models import Metric, MetricVersion
 from judging.overview.selectors import SAMPLE_SLUGS
 from judging.people.models import Scheme
-from judging.people.organise import evaluation_create
 from judging.people.sampling import ItemChoice
+from judging.people.services import evaluation_create
 from judging.runs.services import ChosenMetric, run_create
 
 RATED_ROWS = 12

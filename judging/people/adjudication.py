@@ -22,7 +22,7 @@ from judging.people.models import Adjudication, Assignment, AssignmentState, Eva
 from judging.people.progress import rated
 from judging.people.selectors import criteria_of
 from judging.runs.export.records import data_of
-from judging.runs.json_storage import storable
+from judging.runs.json_text import storable
 from judging.runs.models import Run
 
 _BEGINNING = 120  # characters of a question in a list

@@ -18,7 +18,6 @@ from judging.core.people.criteria import COMPARING, MOST_CATEGORIES, Criterion
 from judging.people.blindness import HIDEABLE, LONGEST_NAME, FileSide, checked_names, is_named, proposed_names
 from judging.people.labels import SCALES
 from judging.people.models import Order, Scheme
-from judging.people.organise import MOST_ITEMS, Terms
 from judging.people.presets import (
     AS_IT_STANDS,
     SINGLE,
@@ -29,6 +28,7 @@ from judging.people.presets import (
     twin_of,
 )
 from judging.people.sampling import ItemChoice
+from judging.people.services import MOST_ITEMS, Terms
 from judging.runs.filters import ANYTHING, Filters, matching
 from judging.runs.forms import SEEDS, CandidateChoice, VersionChoice
 from judging.runs.models import Run

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from datasets.models import Response
+from judging.core.statistics.drill_down import ABOUT, Paired, value_key
 from judging.core.statistics.frame import Metric
-from judging.core.statistics.listed import ABOUT, Paired, value_key
 from judging.core.values import Value, scale_level
 from judging.people.models import Adjudication, Assignment, AssignmentState
 from judging.people.selectors import evaluations_of

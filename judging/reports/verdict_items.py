@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from judging.core.statistics.frame import Metric
-from judging.core.statistics.listed import (
+from judging.core.statistics.drill_down import (
     Comparisons,
     Voices,
     answers_listed,
@@ -21,6 +20,7 @@ from judging.core.statistics.listed import (
     repeats_listed,
     scale_ends_listed,
 )
+from judging.core.statistics.frame import Metric
 from judging.core.statistics.verdicts import Verdicts, counted, verdicts_under
 from judging.reports import selectors
 from judging.reports.frames import run_frame

@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from evalsite.web.paging import paged
+from judging.core.statistics.drill_down import LOSSES, TIES, WINS, Comparison, ComparisonsOf, Voices
 from judging.core.statistics.frame import Metric
-from judging.core.statistics.listed import LOSSES, TIES, WINS, Comparison, ComparisonsOf, Voices
 from judging.core.statistics.verdicts import BOTH_BAD
 from judging.core.values import Value
 from judging.people.access import rates_here

@@ -16,8 +16,8 @@ from evalsite.tasks import workers
 from evalsite.templatetags.show import score
 from evalsite.web.paging import paged
 from judging.core.charts.svg import as_file
+from judging.core.statistics.drill_down import Paired
 from judging.core.statistics.frame import Metric
-from judging.core.statistics.listed import Paired
 from judging.people.access import rates_here
 from judging.reports import files, selectors
 from judging.reports.disagreements import choices, spoken

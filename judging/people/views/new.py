@@ -26,9 +26,9 @@ from judging.people.forms import (
     proposed_criteria,
 )
 from judging.people.models import Evaluation, Scheme
-from judging.people.organise import evaluation_create
 from judging.people.presets import candidates_of, criteria_of_run, look, offer_of_run, offers
 from judging.people.selectors import possible_raters
+from judging.people.services import evaluation_create
 from judging.runs.access import get_run
 from judging.runs.filter_form import FilterForm
 from judging.runs.filters import ANYTHING, Filters

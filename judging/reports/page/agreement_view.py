@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from evalsite.templatetags.show import NONE, duration, number, percent
-from judging.core.statistics.listed import MOST_LABELS, Paired, value_key
+from judging.core.statistics.drill_down import MOST_LABELS, Paired, value_key
 from judging.reports.disagreements import Spoken
 from judging.reports.labels import (
     ValueFormat,

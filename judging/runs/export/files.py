@@ -16,8 +16,8 @@ from datasets.core.variables import reference_in, response_data
 from evalsite.cells import MARK, cell, clean_text
 from evalsite.table_files import Cell, parquet_of, xlsx_of
 from judging.core.metric_definition import MetricDefinition
+from judging.runs import json_text
 from judging.runs.counts import overridden_states
-from judging.runs.export import json_export
 from judging.runs.export.other_tools import every_eval_ever_lines, inspect_blocks
 from judging.runs.export.records import LoadedJudgement, author_columns, data_of, load, record, records
 from judging.runs.export.results import results_lines
@@ -47,7 +47,7 @@ def write_lines(lines: Iterable[bytes], path: Path) -> None:
 
 def jsonl_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
     """The records as lines of strict JSON in UTF-8, none over RECORD_BYTES."""
-    return (json_export.dumps(one, RECORD_BYTES - 1) + b"\n" for one in records(run, filters))
+    return (json_text.dumps(one, RECORD_BYTES - 1) + b"\n" for one in records(run, filters))
 
 
 def csv_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:

@@ -14,7 +14,7 @@ from django.db.models import Count, Exists, F, OuterRef
 
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
-from judging.runs.json_storage import storable
+from judging.runs.json_text import storable
 from judging.runs.models import Judgement, JudgementQuerySet, Run
 from judging.runs.overrides import metrics_lock
 from judging.runs.teamwork import inbox
