@@ -141,15 +141,8 @@ def _length_effect(
     both = pd.DataFrame({"score": score, "size": size})
     apart, ranks = both - both.groupby(rows).transform("mean"), both.groupby(rows).rank()
     ranks -= ranks.groupby(rows).transform("mean")
-    parts = np.column_stack(
-        [
-            ranks["score"] * ranks["size"],
-            ranks["score"] ** 2,
-            ranks["size"] ** 2,
-            apart["score"] * apart["size"],
-            apart["size"] ** 2,
-        ]
-    )
+    (a, b), (x, y) = ranks.to_numpy().T, apart.to_numpy().T
+    parts = np.column_stack([a * b, a**2, b**2, x * y, y**2])
     correlations, slopes = _figures(draws.sums(units, parts))
     whole = _figures(parts.sum(axis=0)[None])
     low, high = percentiles(correlations)
