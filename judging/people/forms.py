@@ -21,7 +21,7 @@ from judging.people.models import Order, Scheme
 from judging.people.presets import (
     AS_IT_STANDS,
     SINGLE,
-    Offer,
+    Preset,
     candidates_of,
     criteria_of_run,
     others,
@@ -171,7 +171,7 @@ class EvaluationForm(forms.Form):
         data: QueryDict | None = None,
         *,
         version: Version,
-        offered: list[Offer],
+        offered: list[Preset],
         raters: QuerySet[User],
         name: str,
         fields: list[str],
@@ -222,7 +222,7 @@ class EvaluationForm(forms.Form):
         names = about.metrics.order_by("number").values_list("name", flat=True)
         strata.choices = [("", _("nothing: purely at random")), *((name, name) for name in names)]  # type: ignore[attr-defined]
 
-    def kind_boxes(self) -> list[tuple[Any, Offer]]:
+    def kind_boxes(self) -> list[tuple[Any, Preset]]:
         """Each way to choose, with what it means."""
         return [(box, self.offered[str(box.data["value"])]) for box in self["kind"]]
 

@@ -21,7 +21,7 @@ from judging.metrics.editor.scripts import with_script_change
 from judging.metrics.editor.try_prompt import TryResult, TryView
 from judging.metrics.rule_editor.forms import RuleForm, new_rules
 from judging.metrics.rule_editor.preview import RulePreview, rule_preview
-from judging.rule_messages import ARGUMENTS, HELP, reason_sentence, spoken
+from judging.rule_messages import ARGUMENTS, HELP, reader_language, reason_sentence
 
 BLANK = {
     "zh": "# DSL\n@全部字段:精确匹配\n@聚合方式:mean\n@格式限制:JSON\n",
@@ -55,7 +55,7 @@ class RuleEditor(EditorPage[RuleForm]):
             "preview": preview,
             "tried": try_line(preview, self.form, self.typed.get("try", "")) if "try" in self.typed else None,
             "functions": [(one, HELP[one.code], ARGUMENTS[one.argument]) for one in FUNCTIONS],
-            "spoken": spoken(),
+            "spoken": reader_language(),
         }
 
     def preview(self) -> HttpResponse:
@@ -70,7 +70,7 @@ class RuleEditor(EditorPage[RuleForm]):
 
 def new_rule_metric(program: str = "") -> MetricDefinition:
     """A new rule metric with this program, or with a first line to go on from."""
-    return new_rules(program or BLANK[spoken()], _("Fields"))
+    return new_rules(program or BLANK[reader_language()], _("Fields"))
 
 
 def try_line(preview: RulePreview, form: RuleForm, which: str) -> TryView:

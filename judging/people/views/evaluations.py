@@ -1,4 +1,4 @@
-"""Evaluations for those who organise them: the list, one under way, its items, its settings, and files of ratings in and out."""
+"""Evaluations for organisers: the list, one with its items, its settings, and files of ratings in and out."""
 
 from __future__ import annotations
 
@@ -38,7 +38,14 @@ from judging.people.models import (
 )
 from judging.people.rating_export import csv_lines, jsonl_lines
 from judging.people.rating_import import MOST_BYTES, import_begin, import_stop
-from judging.people.selectors import WHICH, criteria_of, duties, evaluations_page, items_page, possible_raters
+from judging.people.selectors import (
+    WHICH,
+    criteria_of,
+    evaluations_page,
+    items_page,
+    possible_raters,
+    rating_tasks,
+)
 from judging.people.views.gold import KnownForm
 
 SEE = May.READ_JUDGEMENTS
@@ -251,7 +258,7 @@ def reassign(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRespo
 def queue(request: HttpRequest, slug: str) -> HttpResponse:
     """A rater's evaluations in this project; without any model's name, as all that raters see."""
     project = access.get_project(request, slug, May.RATE)
-    found = duties(access.signed_in(request), Project.objects.filter(pk=project.pk))
+    found = rating_tasks(access.signed_in(request), Project.objects.filter(pk=project.pk))
     return render(request, "people/queue.html", {"duties": found})
 
 
