@@ -16,8 +16,8 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.sandbox.job import SandboxError
 from judging.reports.pairing import OUTCOMES
 from judging.runs.models import Reading, Run, RunMetric
+from judging.runs.rerun.preview import outcomes_by
 from judging.runs.rerun.reparse import definitions_now, reparsed_definition
-from judging.runs.rerun.rereading import outcomes_by
 
 Progress = Callable[[float], None]
 """Takes the share of the work that is done, from 0 to 1."""
