@@ -1,6 +1,7 @@
 """How many wrong passwords are too many: for a name from one address, for a name from anywhere, for an address.
 
-django-axes counts and refuses; it knows one limit for all combinations, so that its handler gets one here for each.
+django-axes counts and refuses; it knows one limit for all combinations, so that its handler gets one here for each,
+and the page that answers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Judge prompts: templates rendered in the sandbox. What a template sees stands in the specification of prompts."""
+"""Judge prompts: templates rendered in the sandbox, and about how many tokens a text has.
+
+What a template sees stands in the specification of prompts.
+"""
 
 from __future__ import annotations
 

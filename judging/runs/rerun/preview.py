@@ -1,4 +1,4 @@
-"""What reading stored replies again would change, before it is done."""
+"""What reading stored replies by another definition comes to, and would change, before it is done."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Marks on answers: what an action adds and removes. Whatever changes marks locks the run's metrics first, as overrides
-do; actions on all that a filter means are in batches.py.
+"""Marks on answers (tags, assignments, exclusions): what an action adds and removes, and which there are. Whatever
+changes marks locks the run's metrics first, as overrides do; actions on all that a filter means are in batches.py.
 """
 
 from __future__ import annotations
