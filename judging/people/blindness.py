@@ -15,6 +15,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import F
 from django.utils.functional import Promise
+from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -80,16 +81,12 @@ def _sentence(found: RevealingField) -> str:
     field = HIDEABLE[found.field]
     if found.name:
         return _("%(field)s: contains the name “%(name)s”.") % {"field": field, "name": found.name}
-    shown = [f"“{_shortened(value)}”" for value in found.values[:_VALUES_SHOWN]]
+    shown = [f"“{Truncator(value).chars(_CHARACTERS_SHOWN)}”" for value in found.values[:_VALUES_SHOWN]]
     listed = " / ".join(shown + ["…"] * (len(found.values) > _VALUES_SHOWN))
     return _("%(field)s: only a few short values (%(values)s), which may tell models apart.") % {
         "field": field,
         "values": listed,
     }
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _CHARACTERS_SHOWN else text[: _CHARACTERS_SHOWN - 1] + "…"
 
 
 LONGEST_NAME = 200
