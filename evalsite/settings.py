@@ -115,8 +115,8 @@ AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=10)
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
-AXES_LOCKOUT_CALLABLE = "evalsite.accounts.lockout_page.locked_page"
-AXES_CLIENT_IP_CALLABLE = "evalsite.accounts.lockout_page.client_address"
+AXES_LOCKOUT_CALLABLE = "evalsite.accounts.login_throttle.locked_page"
+AXES_CLIENT_IP_CALLABLE = "evalsite.accounts.login_throttle.client_address"
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False

@@ -19,7 +19,7 @@ from evalsite.tasks import workers
 from evalsite.web.numbers import whole
 from judging.core.judges.client import RetryPolicy
 from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metrics_file
-from judging.metrics_file_messages import metrics_file_sentences
+from judging.metrics.transfer import metrics_file_sentences
 from judging.reports.services import report_document
 from judging.runs.counts import counts_in_force
 from judging.runs.export.files import jsonl_lines, write_lines

@@ -231,14 +231,14 @@ def words_in(language: str) -> dict[str, str]:
     return {name: pair.in_language(language) for name, pair in _NAMED.items()}
 
 
-def spoken() -> str:
+def reader_language() -> str:
     """The reader's language, of the two that programs are written in."""
     return "zh" if (get_language() or "").startswith("zh") else "en"
 
 
 def problem_sentence(problem: Problem) -> str:
     """What was met and what to write instead."""
-    own = words_in(problem.params.get("language") or spoken())
+    own = words_in(problem.params.get("language") or reader_language())
     params = {**own, **problem.params, "detail": localized(problem.params.get("detail", ""))}
     sentence = str(PROBLEMS[_variant(problem)]) % params
     near = problem.params.get("near")

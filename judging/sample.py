@@ -26,10 +26,10 @@ from judging.endpoints.connection_test import try_endpoint
 from judging.endpoints.models import Endpoint
 from judging.endpoints.services import endpoint_remember_test
 from judging.metrics.models import Metric, MetricVersion
-from judging.overview.samples import SLUGS
+from judging.overview.selectors import SAMPLE_SLUGS
 from judging.people.models import Scheme
-from judging.people.organise import evaluation_create
 from judging.people.sampling import ItemChoice
+from judging.people.services import evaluation_create
 from judging.runs.services import ChosenMetric, run_create
 
 RATED_ROWS = 12
@@ -91,7 +91,7 @@ def prepare() -> int:
     endpoint = demo_endpoints().first()
     port = free_port(urlsplit(endpoint.url).port if endpoint else settings.CONFIG.port + 1)
     url = f"http://127.0.0.1:{port}/v1"
-    if Project.objects.filter(slug__in=SLUGS.values()).exists():
+    if Project.objects.filter(slug__in=SAMPLE_SLUGS.values()).exists():
         demo_endpoints().exclude(url=url).update(url=url)
     else:
         administrator = make_administrator()
@@ -101,7 +101,7 @@ def prepare() -> int:
 
 
 def demo_endpoints() -> QuerySet[Endpoint]:
-    return Endpoint.objects.filter(project__slug__in=SLUGS.values(), model=MODEL).order_by("pk")
+    return Endpoint.objects.filter(project__slug__in=SAMPLE_SLUGS.values(), model=MODEL).order_by("pk")
 
 
 def test_connections() -> None:
@@ -127,7 +127,7 @@ def free_port(wanted: int | None) -> int:
 def make(sample: Sample, administrator: User, url: str) -> None:
     """A project and everything in it; the run is left to the worker."""
     with transaction.atomic():
-        slug = SLUGS[sample.language]
+        slug = SAMPLE_SLUGS[sample.language]
         project = project_create(name=sample.project, slug=slug, owner=administrator)
         endpoint = Endpoint.objects.create(
             project=project,

@@ -18,7 +18,7 @@ from typing import Literal
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
-from judging.overview.samples import SLUGS
+from judging.overview.selectors import SAMPLE_SLUGS
 from tests.browser.serving import served
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images"
@@ -44,7 +44,7 @@ class Visit:
     language: str
 
     def open(self, path: str) -> None:
-        self.page.goto(f"{self.site}/p/{SLUGS[self.language]}/{path}")
+        self.page.goto(f"{self.site}/p/{SAMPLE_SLUGS[self.language]}/{path}")
 
     def follow(self, link: str | re.Pattern[str]) -> None:
         """The first link to an address that ends so."""

@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 from functools import cache, wraps
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, transaction
@@ -30,6 +30,7 @@ from django.utils.module_loading import import_string
 from django_tasks.base import Task
 
 from evalsite.models import WorkerProcess
+from evalsite.storage.errors import StorageUnreachable
 
 log = logging.getLogger("evalsite.tasks.workers")
 DATA, RUNS = "data", "runs"  # the two queues: reading files, judging
@@ -39,6 +40,8 @@ RECONCILE_SECONDS = 15
 SILENT_AFTER = timedelta(
     seconds=10
 )  # a worker that was not heard of for so long is stopped, stuck or cut off
+PAUSE_SECONDS = 0.01  # between two batches of long work, for those who wait
+UNEXPECTED, GONE, AWAY = "unexpected", "gone", "away"
 STUCK_SECONDS = 20.0  # a loop that does not turn for so long never will: its process ends
 
 stopping = threading.Event()  # set on SIGTERM: long tasks end soon, their work is taken up by the next worker
@@ -121,6 +124,7 @@ def obstacle(queue: str) -> str:
 _in_hand: list[tuple[type[Model], int]] = []
 P = ParamSpec("P")
 T = TypeVar("T")
+Row = TypeVar("Row", bound=Model)
 
 
 def works_on(
@@ -148,6 +152,37 @@ def works_on(
 def is_held(name: str, model: type[Model], pk: int) -> bool:
     """Does the process that claimed a row under this name still work on it? This one knows by itself."""
     return (model, pk) in _in_hand if name == owner() else is_alive(name)
+
+
+class WorkStopped(Exception):
+    """The worker is to end, or the row is not its own any more."""
+
+
+class OwnedRow(Generic[Row]):
+    """A row with a state that this process has claimed by its `owner`, and works on in batches."""
+
+    def __init__(self, row: Row, owner: str, stop: threading.Event | None) -> None:
+        self.row, self.stop = row, stop or threading.Event()
+        self.held: QuerySet[Any] = type(row)._default_manager.filter(pk=row.pk, owner=owner)
+
+    def note(self, **changes: object) -> None:
+        """Write down how far it is, in the transaction of what was done. Raises WorkStopped."""
+        if not self.held.filter(state=getattr(self.row, "state")).update(**changes):  # noqa: B009
+            raise WorkStopped
+        for name, value in changes.items():
+            setattr(self.row, name, value)
+
+    def rest(self) -> None:
+        """Between two batches: others may write; whoever ends the worker is heard."""
+        if self.stop.wait(PAUSE_SECONDS):
+            raise WorkStopped
+
+
+def file_problem(error: Exception) -> str:
+    """Why work on a stored file failed: a code."""
+    if isinstance(error, FileNotFoundError):
+        return GONE
+    return AWAY if isinstance(error, StorageUnreachable) else UNEXPECTED
 
 
 def reconcile_owned(waiting: QuerySet[Any], wake: Callable[[int], object]) -> None:

@@ -14,7 +14,7 @@ from datasets.core.variables import row_data
 from datasets.models import Response, Row, Version
 from judging.core.change import SharedItem, Side
 from judging.runs.models import Judgement, JudgeReply, Run
-from judging.runs.teamwork.exclusions import without_excluded
+from judging.runs.teamwork.marks import without_excluded
 
 Cell = tuple[str, str]
 """Names of a metric and a candidate."""

@@ -10,6 +10,8 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_GET, require_http_methods
 from django_htmx.http import HttpResponseClientRefresh
 
@@ -19,7 +21,6 @@ from evalsite.text_diff import sides
 from evalsite.web.numbers import whole
 from evalsite.web.paging import paged
 from judging.comparison.kept import KeptChange, ask, changes_of, comparison_of, items_of
-from judging.comparison.labels import cause_name
 from judging.comparison.models import Comparison
 from judging.comparison.services import ComparedItem, definitions_by_name
 from judging.core.charts.inline import trend
@@ -249,3 +250,21 @@ def _figures_table(runs: list[Run]) -> list[dict[str, Any]]:
             }
         )
     return table
+
+
+CAUSES: dict[str, Promise] = {
+    "rows": pgettext_lazy("cause of a change", "rows"),
+    "answers": pgettext_lazy("cause of a change", "answers"),
+    "judge": pgettext_lazy("cause of a change", "judge model"),
+    "prompt": pgettext_lazy("cause of a change", "prompt"),
+    "scripts": pgettext_lazy("cause of a change", "scripts"),
+    "parser": pgettext_lazy("cause of a change", "parser"),
+    "overrides": pgettext_lazy("cause of a change", "overrides"),
+    "missing": pgettext_lazy("cause of a change", "scored in one run only"),
+    "noise": gettext_lazy("nothing changed (noise)"),
+}
+
+
+def cause_name(cause: str) -> str:
+    """Causes that cannot be separated are joined with +."""
+    return " + ".join(str(CAUSES[one]) for one in cause.split("+"))

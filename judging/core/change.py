@@ -20,11 +20,11 @@ from dataclasses import dataclass, field
 import msgspec
 
 from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.statistics.numeric import UPPER, t_quantile
 
 CAUSES = ("rows", "answers", "judge", "prompt", "scripts", "parser", "overrides", "missing", "noise")
 SETTINGS = ("judge", "prompt", "scripts", "parser")
 ASKING = frozenset({"judge", "prompt"})  # the others say how replies are read
-UPPER = 0.975  # of a two-sided 95 % interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,8 +268,6 @@ def _interval(scored: Sequence[SharedItem], before: float, after: float) -> tupl
     """95 % of the difference by its items' influences u = (y₂ − m₂)/n₂ − (y₁ − m₁)/n₁, those of a run that lacks the
     item 0: se² = N/(N − 1) · Σ u², t with N − 1 degrees of freedom. Paired where all items are shared.
     """
-    from scipy.stats import t  # late: start-up does not wait for scipy
-
     if len(scored) < 2:
         return None, None
     count_a = sum(_value(one.before) is not None for one in scored)
@@ -282,5 +280,5 @@ def _interval(scored: Sequence[SharedItem], before: float, after: float) -> tupl
         )
         squares.append(influence**2)
     error = math.sqrt(math.fsum(squares) * len(scored) / (len(scored) - 1))
-    reach = float(t.ppf(UPPER, len(scored) - 1)) * error
+    reach = t_quantile(UPPER, len(scored) - 1) * error
     return after - before - reach, after - before + reach

@@ -46,10 +46,6 @@ template_result = msgspec.json.Decoder(Lint).decode
 rules_result = msgspec.json.Decoder(ReferenceLint).decode
 
 
-class _LintStopped(Exception):
-    """The worker is to end; another takes the work up again."""
-
-
 def result_of(found: TemplateLint) -> Lint | None:
     """What was found about a template, or None while it is not done."""
     return template_result(found.result) if found.result else None
@@ -141,7 +137,7 @@ def work(
     run = _lint_rules if found.kind == Kind.RULES else _lint_template
     try:
         result = run(found, sandbox_of, partial(_note_progress, found, stop))
-    except _LintStopped:
+    except workers.WorkStopped:
         mine.update(owner="")
     except SandboxError:
         mine.update(owner="", problem="prompt_refused")
@@ -151,18 +147,14 @@ def work(
 
 def _note_progress(found: TemplateLint, stop: threading.Event | None, done: int) -> None:
     if stop is not None and stop.is_set():
-        raise _LintStopped
+        raise workers.WorkStopped
     TemplateLint.objects.filter(pk=found.pk).update(subjects_done=done)
 
 
 def reconcile() -> None:
     """Take up again what a dead worker held."""
     waiting = TemplateLint.objects.filter(result="", problem="")
-    for pk, owner in waiting.exclude(owner="").values_list("pk", "owner"):
-        if not workers.is_held(owner, TemplateLint, pk):
-            TemplateLint.objects.filter(pk=pk, owner=owner).update(owner="")
-    for pk in waiting.filter(owner="").values_list("pk", flat=True):
-        workers.wake(lint_template, lint_id=pk)
+    workers.reconcile_owned(waiting, lambda pk: workers.wake(lint_template, lint_id=pk))
 
 
 # --- a template: every answer of every row ---------------------------------------------------------------------

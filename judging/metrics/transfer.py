@@ -14,18 +14,24 @@ from typing import Literal
 
 import msgspec
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from evalsite.accounts.models import Project, User
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.settings import chat_url
 from judging.core.metric_definition import JudgeModel, MetricDefinition
-from judging.core.metrics_file import MetricsFile, read_metrics_file
+from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metrics_file
 from judging.core.metrics_writer import write_metrics_file
+from judging.core.rules.program import Problem as RuleProblem
+from judging.core.rules.program import SourcePlace
+from judging.core.yaml_tree import YamlProblem
 from judging.endpoints.models import Endpoint
 from judging.endpoints.selectors import endpoints_of
+from judging.messages import FILE_PROBLEMS
 from judging.metrics import services
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.selectors import newest_version
+from judging.rule_messages import problem_sentence
 
 Done = Literal["new", "changed", "unchanged"]
 
@@ -156,3 +162,29 @@ def _addressed(judge: JudgeModel, endpoint: Endpoint) -> JudgeModel:
         model=endpoint.model,
         params={**endpoint.params, **judge.params},
     )
+
+
+def metrics_file_sentences(error: MetricsFileError) -> list[str]:
+    """One line for each problem: its place, what is wrong, what is wanted."""
+    return [
+        _("line %(line)s: %(sentence)s") % {"line": problem.line, "sentence": _problem_sentence(problem)}
+        for problem in error.problems
+    ]
+
+
+def _problem_sentence(problem: YamlProblem) -> str:
+    if problem.code == "rules_error":
+        return str(FILE_PROBLEMS[problem.code]) % {**problem.params, "sentence": _in_rules(problem.params)}
+    sentence = str(FILE_PROBLEMS[problem.code]) % problem.params
+    near = problem.params.get("near")
+    return (
+        _("%(sentence)s Did you mean “%(near)s”?") % {"sentence": sentence, "near": near}
+        if near
+        else sentence
+    )
+
+
+def _in_rules(params: dict[str, str]) -> str:
+    """What is wrong in a rule program."""
+    place = SourcePlace(int(params["rule_line"]), int(params["rule_column"]))
+    return problem_sentence(RuleProblem(params["rule_code"], place, params))

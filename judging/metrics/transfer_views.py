@@ -23,7 +23,7 @@ from judging.core.metrics_file import MAX_FILE_BYTES, MetricsFileError
 from judging.metrics import selectors, transfer
 from judging.metrics.access import get_metric, get_metric_version
 from judging.metrics.models import MetricVersion
-from judging.metrics_file_messages import metrics_file_sentences
+from judging.metrics.transfer import metrics_file_sentences
 
 
 class ImportForm(forms.Form):

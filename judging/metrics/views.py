@@ -29,7 +29,7 @@ from judging.metrics.editor.page import EditorPage, JudgeEditor, new_judge_metri
 from judging.metrics.rule_editor.guide import chosen_lines, field_rules, guide, program_text
 from judging.metrics.rule_editor.page import RuleEditor, new_rule_metric
 from judging.metrics.version_diff import parts_between
-from judging.rule_messages import HELP, spoken
+from judging.rule_messages import HELP, reader_language
 
 REFERENCE_PAGES = ("rules", "prompts", "metrics-file", "results", "imports")
 
@@ -106,14 +106,18 @@ def guided_rules(request: HttpRequest, slug: str) -> HttpResponse:
     aggregate = request.POST.get("aggregate", "")
     aggregate = aggregate if aggregate in AGGREGATES else "mean"
     if found and "build" in request.POST:
-        program = program_text(chosen_lines(fields, spoken()), aggregate, found.form, spoken())
+        program = program_text(
+            chosen_lines(fields, reader_language()), aggregate, found.form, reader_language()
+        )
         return RuleEditor.of_new(request, project, new_rule_metric(program)).render()
     context = {
         "guide": found,
         "fields": fields,
         "aggregate": aggregate,
         "versions": samples.versions_offered(project),
-        "functions": [(one.code, one.name.in_language(spoken()), HELP[one.code]) for one in FUNCTIONS],
+        "functions": [
+            (one.code, one.name.in_language(reader_language()), HELP[one.code]) for one in FUNCTIONS
+        ],
         "aggregates": AGGREGATES,
     }
     return render(request, "metrics/rules_start.html", context)

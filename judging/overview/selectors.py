@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from django.db.models import F, QuerySet, Window
@@ -58,3 +59,12 @@ def project_steps(project: Project) -> list[SetupStep]:
         SetupStep(code=code, state="done" if count else "next" if code == following else "later", count=count)
         for code, count in counts.items()
     ]
+
+
+SAMPLE_SLUGS = {"en": "sample", "zh": "sample-zh"}  # language → project
+
+
+def samples_in_other_languages(projects: Collection[str], language: str) -> list[str]:
+    """Slugs of the samples that a reader need not see, as the one in the reader's language is among the projects."""
+    own = SAMPLE_SLUGS[language]
+    return [slug for slug in SAMPLE_SLUGS.values() if slug != own and own in projects]

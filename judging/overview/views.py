@@ -16,11 +16,10 @@ from evalsite.access import May
 from evalsite.accounts.models import Project
 from judging import guides
 from judging.overview import search as searching
-from judging.overview.samples import samples_in_other_languages
-from judging.overview.selectors import RUNS_ON_A_CARD, latest_runs, project_steps
-from judging.people.selectors import duties, evaluations_page
+from judging.overview.selectors import RUNS_ON_A_CARD, latest_runs, project_steps, samples_in_other_languages
+from judging.people.selectors import evaluations_page, rating_tasks
 from judging.review.teamwork.inbox import queue_of, unread_notices
-from judging.rule_messages import spoken
+from judging.rule_messages import reader_language
 from judging.runs.selectors import workers_missing
 
 RUNS_ON_THE_PROJECT_PAGE = 10
@@ -34,7 +33,7 @@ HITS_ON_THE_PAGE = 50
 def home(request: HttpRequest) -> HttpResponse:
     """The visitor's projects, each with its latest runs where the visitor may read them."""
     projects = list(access.open_projects_of(request.user))
-    elsewhere = samples_in_other_languages([project.slug for project in projects], spoken())
+    elsewhere = samples_in_other_languages([project.slug for project in projects], reader_language())
     readable = access.projects_where(request, May.READ_JUDGEMENTS).exclude(slug__in=elsewhere)
     runs = latest_runs(readable, RUNS_ON_A_CARD)
     known = set(readable.values_list("pk", flat=True))
@@ -45,7 +44,7 @@ def home(request: HttpRequest) -> HttpResponse:
     ]
     finished = next((run for some in runs.values() for run in some if run.state == "finished"), None)
     rated = access.projects_where(request, May.RATE).exclude(slug__in=elsewhere)
-    mine = duties(access.signed_in(request), rated)
+    mine = rating_tasks(access.signed_in(request), rated)
     archived = access.projects_where(request, May.MANAGE).exclude(archived_at=None)
     rates_only = bool(cards) and all(runs is None for _, runs in cards)
     context = {"cards": cards, "rates_only": rates_only, "archived": archived, "finished_run": finished}
@@ -74,7 +73,7 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
     counts = {step.code: step.count for step in steps}
     if all(step.state == "done" for step in steps):
         steps = []  # everybody here knows the way
-    mine = duties(access.signed_in(request), only_this) if May.RATE in may else []
+    mine = rating_tasks(access.signed_in(request), only_this) if May.RATE in may else []
     context = _waits(
         duties=[one for one in mine if one.left],
         queue=queue_of(access.signed_in(request), only_this) if reads else [],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,8 +14,7 @@ from django.utils.text import Truncator
 
 from evalsite.accounts.models import User
 from evalsite.audit import Action, record
-from judging.core.people.criteria import accepted
-from judging.core.people.differences import difference
+from judging.core.people.criteria import BOTH_BAD, STEPS, Criterion, accepted
 from judging.core.values import Value
 from judging.people.judgements import figures_change
 from judging.people.labels import values_of
@@ -22,7 +22,7 @@ from judging.people.models import Adjudication, Assignment, AssignmentState, Eva
 from judging.people.progress import rated
 from judging.people.selectors import criteria_of
 from judging.runs.export.records import data_of
-from judging.runs.json_storage import storable
+from judging.runs.json_text import storable
 from judging.runs.models import Run
 
 _BEGINNING = 120  # characters of a question in a list
@@ -97,3 +97,31 @@ def adjudicate(*, item: Item, values: Mapping[int, Any], reason: str, by: User) 
     run = Run.objects.select_related("project").get(pk=evaluation.run_id)
     record(Action.ADJUDICATED, project=run.project, thing=run, by=by, item=item.number)
     return made
+
+
+_HARDLY = 0.1  # "both bad" beside "the same": no other preference, but another verdict
+
+
+def difference(criteria: Mapping[int, Criterion], said: Sequence[Mapping[int, Value]]) -> float:
+    """0 where all verdicts on an item are the same, 1 where they could not be further apart; of several criteria the
+    one on which raters differ most. Free texts do not count."""
+    apart = [
+        _apart(one, [values[number] for values in said if number in values])
+        for number, one in criteria.items()
+        if one.scale != "text"
+    ]
+    return max(apart, default=0.0)
+
+
+def _apart(criterion: Criterion, values: Sequence[Value]) -> float:
+    if len(values) < 2 or len(set(values)) == 1:
+        return 0.0
+    if criterion.scale in ("five", "ten"):
+        numbers = [float(value) for value in values if not isinstance(value, str)]
+        return (max(numbers) - min(numbers)) / (len(criterion.choices) - 1)
+    if criterion.compares:
+        steps = [2 if value == BOTH_BAD else STEPS.index(str(value)) for value in values]
+        widest = 4 if criterion.scale == "steps" else 2
+        return max(_HARDLY, (max(steps) - min(steps)) / widest)
+    most = Counter(values).most_common(1)[0][1]
+    return 1.0 - (most - 1) / (len(values) - 1)

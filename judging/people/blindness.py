@@ -6,6 +6,8 @@ are never on their pages.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +15,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import F
 from django.utils.functional import Promise
+from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -20,7 +23,6 @@ from datasets import uploads
 from datasets.models import Candidate, Row, Version
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
-from judging.core.people.revealing_fields import RevealingField, is_named, revealing_fields
 from judging.people.assignments import locked
 from judging.people.item_view import Message, conversation_of
 from judging.people.models import Evaluation, Scheme
@@ -79,16 +81,12 @@ def _sentence(found: RevealingField) -> str:
     field = HIDEABLE[found.field]
     if found.name:
         return _("%(field)s: contains the name “%(name)s”.") % {"field": field, "name": found.name}
-    shown = [f"“{_shortened(value)}”" for value in found.values[:_VALUES_SHOWN]]
+    shown = [f"“{Truncator(value).chars(_CHARACTERS_SHOWN)}”" for value in found.values[:_VALUES_SHOWN]]
     listed = " / ".join(shown + ["…"] * (len(found.values) > _VALUES_SHOWN))
     return _("%(field)s: only a few short values (%(values)s), which may tell models apart.") % {
         "field": field,
         "values": listed,
     }
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _CHARACTERS_SHOWN else text[: _CHARACTERS_SHOWN - 1] + "…"
 
 
 LONGEST_NAME = 200
@@ -175,3 +173,47 @@ def sides_rename(*, evaluation: Evaluation, here: str, there: str, by: User) -> 
     record(
         Action.EVALUATION_SIDES_NAMED, project=project, thing=evaluation.run, by=by, sides=" · ".join(names)
     )
+
+
+MOST_VALUES = 20
+LONGEST_VALUE = 80  # characters
+_SEPARATORS = r"[\s\-_.]"
+
+
+@dataclass(frozen=True, slots=True)
+class RevealingField:
+    """A field with the candidate that it names ('' if none), or its few values, the most frequent first."""
+
+    field: str
+    name: str = ""
+    values: tuple[str, ...] = ()
+
+
+def revealing_fields(rows: Sequence[Mapping[str, str]], names: Sequence[str]) -> list[RevealingField]:
+    """Which may reveal a model, of the fields that raters see of some rows: {field: text} of each row."""
+    found = []
+    for field in dict.fromkeys(field for row in rows for field in row):
+        texts = Counter(row.get(field, "").strip() for row in rows)
+        found += [
+            RevealingField(field, name=name) for name in names if any(is_named(name, text) for text in texts)
+        ]
+        values = tuple(text for text, _ in texts.most_common() if text)
+        if _are_few(texts, len(rows)):
+            found.append(RevealingField(field, values=values))
+    return found
+
+
+def _are_few(texts: Counter[str], rows: int) -> bool:
+    """One value in every row reveals nothing, and values of which none comes twice are texts of their rows."""
+    short = all(len(text) <= LONGEST_VALUE for text in texts)
+    return short and 1 < len(texts) <= MOST_VALUES and len(texts) < rows
+
+
+def is_named(name: str, text: str) -> bool:
+    """Does a text name a model, whatever its case and separators? It must stand as a word, not within another, and a
+    single letter is no name."""
+    parts = [re.escape(part) for part in re.split(f"{_SEPARATORS}+", name) if part]
+    if len(name.strip()) < 2 or not parts:
+        return False
+    pattern = f"(?<![A-Za-z0-9]){f'{_SEPARATORS}*'.join(parts)}(?![A-Za-z0-9])"
+    return re.search(pattern, text, re.IGNORECASE) is not None

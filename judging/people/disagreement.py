@@ -17,7 +17,7 @@ from judging.people.models import Evaluation
 from judging.runs.filters import FurtherFilter, by_response
 from judging.runs.models import Judgement, JudgementQuerySet, Run, SourceKind
 from judging.runs.row_filters import these
-from judging.runs.teamwork.exclusions import without_excluded
+from judging.runs.teamwork.marks import without_excluded
 
 _KEPT_SECONDS = 600
 _BY_PEOPLE = Q(source__kind__in=(SourceKind.RATER, SourceKind.ADJUDICATOR))

@@ -15,21 +15,20 @@ from datasets.models import Candidate, Version
 from evalsite.accounts.models import User
 from evalsite.templatetags.show import number
 from judging.core.people.criteria import COMPARING, MOST_CATEGORIES, Criterion
-from judging.core.people.revealing_fields import is_named
-from judging.people.blindness import HIDEABLE, LONGEST_NAME, FileSide, checked_names, proposed_names
+from judging.people.blindness import HIDEABLE, LONGEST_NAME, FileSide, checked_names, is_named, proposed_names
 from judging.people.labels import SCALES
 from judging.people.models import Order, Scheme
-from judging.people.organise import MOST_ITEMS, Terms
 from judging.people.presets import (
     AS_IT_STANDS,
     SINGLE,
-    Offer,
+    Preset,
     candidates_of,
     criteria_of_run,
     others,
     twin_of,
 )
 from judging.people.sampling import ItemChoice
+from judging.people.services import MOST_ITEMS, Terms
 from judging.runs.filters import ANYTHING, Filters, matching
 from judging.runs.forms import SEEDS, CandidateChoice, VersionChoice
 from judging.runs.models import Run
@@ -172,7 +171,7 @@ class EvaluationForm(forms.Form):
         data: QueryDict | None = None,
         *,
         version: Version,
-        offered: list[Offer],
+        offered: list[Preset],
         raters: QuerySet[User],
         name: str,
         fields: list[str],
@@ -223,7 +222,7 @@ class EvaluationForm(forms.Form):
         names = about.metrics.order_by("number").values_list("name", flat=True)
         strata.choices = [("", _("nothing: purely at random")), *((name, name) for name in names)]  # type: ignore[attr-defined]
 
-    def kind_boxes(self) -> list[tuple[Any, Offer]]:
+    def kind_boxes(self) -> list[tuple[Any, Preset]]:
         """Each way to choose, with what it means."""
         return [(box, self.offered[str(box.data["value"])]) for box in self["kind"]]
 

@@ -19,9 +19,9 @@ from judging.core.values import Value
 from judging.people.assignments import locked
 from judging.people.labels import problems_of
 from judging.people.models import Evaluation, Item
-from judging.people.organise import Gold
 from judging.people.sampling import Thing
 from judging.people.selectors import criteria_of
+from judging.people.services import Gold
 from judging.runs.models import Run, RunCandidate
 
 LONGEST_FILE = 20_000_000

@@ -174,7 +174,7 @@ class AnswerSide:
 
 
 @dataclass(frozen=True, slots=True)
-class OnDesk:
+class DeskItem:
     """An item on the desk. `values` and `comment`: the draft, or the verdict that is being changed."""
 
     assignment: Assignment
@@ -192,12 +192,12 @@ class OnDesk:
         return self.assignment.state == AssignmentState.GIVEN
 
 
-def on_desk(assignment: Assignment, criteria: dict[int, Criterion]) -> OnDesk:
+def desk_item(assignment: Assignment, criteria: dict[int, Criterion]) -> DeskItem:
     """Everything that the desk shows of one item."""
     seen = shown_to(assignment)
     values, comment = _kept(assignment, criteria)
     both = [("A", seen.left), ("B", seen.right)] if seen.right else [("", seen.left)]
-    return OnDesk(
+    return DeskItem(
         assignment=assignment,
         turns=seen.turns,
         reference=seen.reference_html if seen.reference else None,

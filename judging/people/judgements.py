@@ -14,7 +14,7 @@ from judging.core.people.criteria import Criterion, outcome_of
 from judging.core.values import NO_SCORE, SCORED, Value
 from judging.people.models import Assignment, AssignmentState, Evaluation, Item, Rating
 from judging.people.selectors import criteria_of
-from judging.runs.json_storage import storable
+from judging.runs.json_text import storable
 from judging.runs.models import Judgement, Run
 from judging.runs.overrides import carry_over, metrics_lock
 

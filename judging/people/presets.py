@@ -35,7 +35,7 @@ _VALUES_LOOKED_AT = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Preset:
     """A way of rating: its code (a Scheme, or one of the two above), its name, and what it means."""
 
     code: str
@@ -47,34 +47,34 @@ class Offer:
         return self.code not in (SINGLE, AS_IT_STANDS)
 
 
-_OFFERS = {
-    offer.code: offer
-    for offer in (
-        Offer(SINGLE, _("Score each answer"), _("Rate answers one at a time.")),
-        Offer(
+_PRESETS = {
+    preset.code: preset
+    for preset in (
+        Preset(SINGLE, _("Score each answer"), _("Rate answers one at a time.")),
+        Preset(
             AS_IT_STANDS, _("Score the references"), _("The reference of each row is scored as an answer.")
         ),
-        Offer(
+        Preset(
             Scheme.REFERENCE,
             _("Reference vs. answer"),
             _("The reference is compared with each candidate's answer."),
         ),
-        Offer(
+        Preset(
             Scheme.VERSIONS,
             _("Two legacy files side by side"),
             _("The answers of this file are compared with those of another file with the same prompts."),
         ),
-        Offer(
+        Preset(
             Scheme.EVERY_PAIR,
             _("All pairs of candidates"),
             _("All pairs of candidates are compared on each row."),
         ),
-        Offer(
+        Preset(
             Scheme.BALANCED,
             _("Some pairs of candidates"),
             _("A few pairs on each row. Every candidate appears equally often."),
         ),
-        Offer(
+        Preset(
             Scheme.BASELINE,
             _("Candidates vs. a baseline"),
             _("Each candidate is compared with the baseline."),
@@ -83,12 +83,12 @@ _OFFERS = {
 }
 
 
-def offer_of_run() -> list[Offer]:
+def presets_of_run() -> list[Preset]:
     """What a sample of a run's answers can be: scored one at a time."""
-    return [_OFFERS[SINGLE]]
+    return [_PRESETS[SINGLE]]
 
 
-def offers(version: Version) -> list[Offer]:
+def presets_of(version: Version) -> list[Preset]:
     """The ways that this version can be rated, the proposed one first."""
     candidates = candidates_of(version).count()
     referred, legacy = has_references(version), began_as_legacy(version)
@@ -105,8 +105,8 @@ def offers(version: Version) -> list[Offer]:
     if Scheme.VERSIONS in codes and not candidates and twin_of(version) is None:
         codes.sort(key=lambda code: code == Scheme.VERSIONS)
     else:
-        codes.sort(key=lambda code: _OFFERS[code].compares != legacy)
-    return [_OFFERS[code] for code in codes]
+        codes.sort(key=lambda code: _PRESETS[code].compares != legacy)
+    return [_PRESETS[code] for code in codes]
 
 
 def criteria_of_run(run: Run) -> list[Criterion]:

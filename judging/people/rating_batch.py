@@ -31,7 +31,7 @@ from judging.people.models import (
     RatingsImport,
 )
 from judging.people.selectors import criteria_of
-from judging.runs.json_storage import storable
+from judging.runs.json_text import storable
 from judging.runs.models import Judgement
 from judging.runs.overrides import carry_over, metrics_lock
 

@@ -21,7 +21,6 @@ from datasets.services import store
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.storage import files
-from evalsite.storage.errors import StorageUnreachable
 from evalsite.tasks import workers
 from judging.core.people.rating_lines import BadLine, RatingLine, read_lines
 from judging.people.assignments import locked
@@ -29,7 +28,7 @@ from judging.people.judgements import rating_forget
 from judging.people.models import Evaluation, ImportState, Rating, RatingsImport
 from judging.people.rating_batch import RatingBatch
 from judging.people.selectors import criteria_of
-from judging.runs.json_storage import storable
+from judging.runs.json_text import storable
 
 log = logging.getLogger("judging.people")
 
@@ -37,13 +36,9 @@ MOST_BYTES = 50_000_000
 AT_ONCE = 100_000  # bytes that a page may wait for
 LISTED = 1_000  # wrong lines that are listed; of all of them there is the number
 _BATCH = 100  # lines: nobody else can write to SQLite meanwhile
-_PAUSE = 0.01  # seconds between two batches, for those who wait
 _OPEN = (ImportState.WAITING, ImportState.READING, ImportState.UNDOING)
-UNEXPECTED, GONE, AWAY, STOPPED = "unexpected", "gone", "away", "stopped"
-
-
-class _RatingImportStopped(Exception):
-    """The worker is to end, or the import is not its own any more."""
+_Own = workers.OwnedRow[RatingsImport]
+STOPPED = "stopped"
 
 
 @dataclass(slots=True)
@@ -95,42 +90,22 @@ def work(import_id: int, owner: str, stop: threading.Event | None = None) -> Non
     if not RatingsImport.objects.filter(pk=import_id, state__in=_OPEN, owner="").update(owner=owner):
         return
     parts = ("evaluation__run", "created_by")
-    mine = _OwnImport(RatingsImport.objects.select_related(*parts).get(pk=import_id), owner, stop)
+    mine = _Own(RatingsImport.objects.select_related(*parts).get(pk=import_id), owner, stop)
     try:
-        if mine.taken.state != ImportState.UNDOING:
+        if mine.row.state != ImportState.UNDOING:
             _read(mine)
         else:
             _undo(mine)
-    except _RatingImportStopped:
+    except workers.WorkStopped:
         pass
     except Exception as error:  # whatever it was, it must not stay half taken in
         _failed(mine, error)
     finally:
-        mine.rows.update(owner="")
+        mine.held.update(owner="")
 
 
-class _OwnImport:
-    """An import that this process is at."""
-
-    def __init__(self, taken: RatingsImport, owner: str, stop: threading.Event | None) -> None:
-        self.taken, self.stop = taken, stop or threading.Event()
-        self.rows = RatingsImport.objects.filter(pk=taken.pk, owner=owner)
-
-    def note(self, **changes: object) -> None:
-        """Write down how far it is, in the transaction of what was done; raises _Stopped if it is nobody's task now."""
-        if not self.rows.filter(state=self.taken.state).update(**changes):
-            raise _RatingImportStopped
-        for name, value in changes.items():
-            setattr(self.taken, name, value)
-
-    def rest(self) -> None:
-        """Between two batches: others may write; whoever ends the worker is heard."""
-        if self.stop.wait(_PAUSE):
-            raise _RatingImportStopped
-
-
-def _read(mine: _OwnImport) -> None:
-    taken = mine.taken
+def _read(mine: _Own) -> None:
+    taken = mine.row
     text = files.local(taken.stored_as).read_bytes().decode("utf-8-sig", "replace")
     mine.note(lines=text.count("\n") + (not text.endswith("\n")))
     mine.note(state=ImportState.READING)
@@ -198,44 +173,40 @@ def _take_batch(
     return ImportedRatings(new, there, len(good) - len(current), wrong)
 
 
-def _failed(mine: _OwnImport, error: Exception) -> None:
+def _failed(mine: _Own, error: Exception) -> None:
     """Note why, and take back what had been taken in."""
-    problem = UNEXPECTED
-    if isinstance(error, FileNotFoundError):
-        problem = GONE
-    elif isinstance(error, StorageUnreachable):
-        problem = AWAY
-    else:
-        log.error("The ratings %s could not be taken in.", mine.taken.pk, exc_info=error)
+    problem = workers.file_problem(error)
+    if problem == workers.UNEXPECTED:
+        log.error("The ratings %s could not be taken in.", mine.row.pk, exc_info=error)
     try:
-        if mine.taken.state != ImportState.UNDOING:
+        if mine.row.state != ImportState.UNDOING:
             mine.note(state=ImportState.UNDOING, problem=problem)
             _undo(mine)
-    except _RatingImportStopped:
+    except workers.WorkStopped:
         pass  # somebody takes it up again
     except Exception:
-        log.exception("The ratings %s could not be taken back yet; that is tried again.", mine.taken.pk)
+        log.exception("The ratings %s could not be taken back yet; that is tried again.", mine.row.pk)
 
 
-def _undo(mine: _OwnImport) -> None:
+def _undo(mine: _Own) -> None:
     """Take back what came with the file and still counts as it came. What its rater changed since stays."""
     parts = ("assignment__item", "rater")
-    came = mine.taken.ratings.select_related(*parts).order_by("-pk")
+    came = mine.row.ratings.select_related(*parts).order_by("-pk")
     while True:
         with transaction.atomic():
-            evaluation = locked(mine.taken.evaluation)
+            evaluation = locked(mine.row.evaluation)
             batch = list(came[:_BATCH])
             for rating in batch:
                 if rating.assignment.rating_id == rating.pk:
                     rating_forget(evaluation, rating)
                 else:
                     Rating.objects.filter(pk=rating.pk).update(came_with=None)
-            mine.note(new=max(0, mine.taken.new - len(batch)))
+            mine.note(new=max(0, mine.row.new - len(batch)))
         if not batch:
             break
         mine.rest()
     mine.note(state=ImportState.UNDONE, ended_at=timezone.now())
-    files.delete(mine.taken.stored_as)
+    files.delete(mine.row.stored_as)
 
 
 def reconcile() -> None:

@@ -28,7 +28,7 @@ from judging.people.models import (
     SkipReason,
 )
 from judging.people.selectors import criteria_of
-from judging.runs.json_storage import storable
+from judging.runs.json_text import storable
 
 
 class DeskRefused(Exception):

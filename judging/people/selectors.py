@@ -37,7 +37,7 @@ def evaluations_page(
 
 
 @dataclass(frozen=True, slots=True)
-class Duty:
+class RatingTask:
     """An evaluation in which somebody rates: what is done, and about how many items are left."""
 
     evaluation: Evaluation
@@ -46,7 +46,7 @@ class Duty:
     left: int
 
 
-def duties(user: User, projects: QuerySet[Project]) -> list[Duty]:
+def rating_tasks(user: User, projects: QuerySet[Project]) -> list[RatingTask]:
     """Where somebody is to rate in these projects; what has work left first. In three queries, but for evaluations with
     gold items or repeats."""
     rating = EvaluationRater.objects.filter(
@@ -59,7 +59,7 @@ def duties(user: User, projects: QuerySet[Project]) -> list[Duty]:
     parts = list(rating.order_by("evaluation"))
     whole, own = _whole([part.evaluation_id for part in parts]), _own([part.pk for part in parts])
     found = [
-        Duty(
+        RatingTask(
             part.evaluation,
             part.evaluation.run.project,
             own[part.pk].states[AssignmentState.GIVEN],

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from judging.people.views import adjudication, evaluations, gold, new, transfer
+from judging.people.views import adjudication, evaluations, gold, new
 from judging.people.views import desk as rate
 
 organisers = (
@@ -27,10 +27,10 @@ organisers = (
         path("<int:pk>/gold/", gold.gold, name="gold"),
         path("<int:pk>/differences/", adjudication.inbox, name="inbox"),
         path("<int:pk>/differences/<int:number>/", adjudication.item, name="adjudicate"),
-        path("<int:pk>/ratings.<str:form>", transfer.export, name="export"),
-        path("<int:pk>/import/", transfer.import_ratings, name="import"),
-        path("<int:pk>/import/<int:number>/", transfer.imported, name="imported"),
-        path("<int:pk>/import/<int:number>/stop/", transfer.stop, name="stop_import"),
+        path("<int:pk>/ratings.<str:form>", evaluations.export, name="export"),
+        path("<int:pk>/import/", evaluations.import_ratings, name="import"),
+        path("<int:pk>/import/<int:number>/", evaluations.imported, name="imported"),
+        path("<int:pk>/import/<int:number>/stop/", evaluations.stop, name="stop_import"),
     ],
     "people",
 )

@@ -65,13 +65,22 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
     if candidate and candidate not in names:
         raise Http404
     metrics = [metric.title for metric in columns.values()]
-    cells = {name: zip(metrics, _row(project, name, mine, columns, series), strict=True) for name in names}
+    rows = [
+        (
+            name,
+            [
+                (metric.title, _cell(project, name, comparable(metric, mine), series.get(name, 1)))
+                for metric in columns.values()
+            ],
+        )
+        for name in names
+    ]
     context = {
         "versions": versions,
         "version": version,
         "metrics": metrics,
         "series": series,
-        "rows": [(name, list(cells[name])) for name in names],
+        "rows": rows,
         "candidate": candidate,
         "entries": _entries(project, candidate, mine, columns, series) if candidate else [],
         "left_out": _left_out(mine, columns),
@@ -128,18 +137,6 @@ def _names(mine: Mapping[int, Sequence[MetricOutcome]], columns: Mapping[str, Me
                 if one.mean is not None:
                     found.setdefault(one.name, place - one.mean / 1e9)
     return sorted(found, key=lambda name: (found[name], name))
-
-
-def _row(
-    project: Project,
-    name: str,
-    mine: Mapping[int, Sequence[MetricOutcome]],
-    columns: Mapping[str, MetricOutcome],
-    series: Mapping[str, int],
-) -> list[BoardCell | None]:
-    return [
-        _cell(project, name, comparable(metric, mine), series.get(name, 1)) for metric in columns.values()
-    ]
 
 
 def _cell(project: Project, name: str, runs: Mapping[int, MetricOutcome], number: int) -> BoardCell | None:

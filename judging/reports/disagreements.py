@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from datasets.models import Response
+from judging.core.statistics.drill_down import ABOUT, Paired, value_key
 from judging.core.statistics.frame import Metric
-from judging.core.statistics.listed import ABOUT, Paired, value_key
 from judging.core.values import Value, scale_level
 from judging.people.models import Adjudication, Assignment, AssignmentState
 from judging.people.selectors import evaluations_of
@@ -42,7 +42,7 @@ class PersonComment:
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class ComparedAnswer:
     """An answer, or two, with both values. `url`: its judgement's page, '' where there is none."""
 
     line: int
@@ -68,15 +68,15 @@ def pill(value: Value, metric: Metric) -> ValuePill:
     return ValuePill(label_text(value), level)
 
 
-def strongest(run: Run, metric: Metric, judge: str, paired: Paired) -> list[Spoken]:
+def strongest(run: Run, metric: Metric, judge: str, paired: Paired) -> list[ComparedAnswer]:
     """The answers on which a judge and people differ most."""
     places = [place for place in range(min(STRONGEST, len(paired))) if paired.differences[place] > 0]
-    return spoken(run, metric, judge, paired, places)
+    return compared_answers(run, metric, judge, paired, places)
 
 
-def spoken(
+def compared_answers(
     run: Run, metric: Metric, judge: str, paired: Paired, places: Sequence[int], *, reasons: bool = False
-) -> list[Spoken]:
+) -> list[ComparedAnswer]:
     """These answers; with `reasons` the beginning of the judge's reply, and what people wrote."""
     if not places:
         return []
@@ -91,7 +91,7 @@ def spoken(
     for place in places:
         pk, _asked = judged.get(sides[place], (0, 0))
         found.append(
-            Spoken(
+            ComparedAnswer(
                 line=paired.rows[place],
                 candidate=paired.candidates[place],
                 other=paired.others[place] or "",

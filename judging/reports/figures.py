@@ -16,8 +16,8 @@ from django_tasks import task
 
 from evalsite.tasks import workers
 from judging.core.statistics.bias import planted_verdicts
+from judging.core.statistics.drill_down import Paired, paired_under
 from judging.core.statistics.frame import Kind
-from judging.core.statistics.listed import Paired, paired_under
 from judging.core.statistics.report import report
 from judging.core.statistics.verdicts import counted
 from judging.reports import selectors, slices, verdict_items

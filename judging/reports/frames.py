@@ -35,7 +35,7 @@ from judging.people.selectors import evaluations_of, rater_names
 from judging.reports import selectors
 from judging.runs.models import IMPORTED, PEOPLE, Judgement, Run
 from judging.runs.rerun.reparse import definitions_now
-from judging.runs.teamwork.exclusions import exclusions_of
+from judging.runs.teamwork.marks import exclusions_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -17,7 +17,7 @@ from judging.reports.labels import decimal
 from judging.reports.links import Links, linked
 from judging.reports.page.tables import Column, Table
 from judging.runs.models import Judgement, Run
-from judging.runs.teamwork.exclusions import without_excluded
+from judging.runs.teamwork.marks import without_excluded
 
 BATCH = 5000
 MOST_LINES = 200  # `@all` may stand for any number of fields

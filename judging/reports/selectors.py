@@ -27,7 +27,7 @@ from judging.runs.filters import Filters, matching
 from judging.runs.models import INFER, Generation, Judgement, JudgeReply, Run
 from judging.runs.rerun.reparse import definitions_now
 from judging.runs.row_fields import EVERY_ROW, computed_value
-from judging.runs.teamwork.exclusions import without_excluded
+from judging.runs.teamwork.marks import without_excluded
 
 BATCH = 20_000  # tuples fetched at a time
 _COLUMNS = (

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from judging.core.statistics.frame import Metric
-from judging.core.statistics.listed import (
+from judging.core.statistics.drill_down import (
     Comparisons,
-    Voices,
+    ListedVerdicts,
     answers_listed,
     comparisons_listed,
     first_sides_listed,
@@ -21,6 +20,7 @@ from judging.core.statistics.listed import (
     repeats_listed,
     scale_ends_listed,
 )
+from judging.core.statistics.frame import Metric
 from judging.core.statistics.verdicts import Verdicts, counted, verdicts_under
 from judging.reports import selectors
 from judging.reports.frames import run_frame
@@ -46,11 +46,11 @@ def comparisons(run: Run, metric: Metric, by: str, *, large: bool) -> Comparison
     return comparisons_listed(_verdicts(run_frame(run), metric)).get(by)
 
 
-def voices(run: Run, metric: Metric, kind: str, of: str, *, large: bool) -> Voices | None:
+def listed_verdicts(run: Run, metric: Metric, kind: str, of: str, *, large: bool) -> ListedVerdicts | None:
     """What raters said, or a judge, or the answers of a candidate got, `of` being its name; None where that is not
     known."""
     if large:
-        return _kept(run, _name(metric.name, kind, of), Voices)
+        return _kept(run, _name(metric.name, kind, of), ListedVerdicts)
     judgements = run_frame(run)
     if kind in _OF_SCORES:
         return _of_scores(judgements, metric, kind).get(of)
@@ -79,18 +79,18 @@ def _packed(verdicts: Verdicts) -> dict[str, bytes]:
     return found
 
 
-def _named(metric: str, kind: str, listed: Mapping[str, Voices]) -> dict[str, bytes]:
+def _named(metric: str, kind: str, listed: Mapping[str, ListedVerdicts]) -> dict[str, bytes]:
     return {_name(metric, kind, of): msgspec.msgpack.encode(one) for of, one in listed.items()}
 
 
-def _of_scores(judgements: DataFrame, metric: Metric, kind: str) -> dict[str, Voices]:
+def _of_scores(judgements: DataFrame, metric: Metric, kind: str) -> dict[str, ListedVerdicts]:
     if kind == ANSWERS:
         return answers_listed(counted(judgements, metric), metric)
     mine = judgements[(judgements["metric"] == metric.name).to_numpy()]
     return scale_ends_listed(mine, metric, metric.low if kind == LOWEST else metric.high)
 
 
-def _of_verdicts(verdicts: Verdicts, kind: str) -> dict[str, Voices]:
+def _of_verdicts(verdicts: Verdicts, kind: str) -> dict[str, ListedVerdicts]:
     if kind in (RATINGS, JUDGES):
         found = ratings_listed(verdicts) if kind == RATINGS else judges_listed(verdicts)
         return {} if found is None else {"": found}
@@ -106,7 +106,7 @@ def _name(*parts: str) -> str:
     return json.dumps(parts)
 
 
-Listed = TypeVar("Listed", Comparisons, Voices)
+Listed = TypeVar("Listed", Comparisons, ListedVerdicts)
 
 
 def _kept(run: Run, name: str, kind: type[Listed]) -> Listed | None:

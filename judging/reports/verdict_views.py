@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from evalsite.web.paging import paged
+from judging.core.statistics.drill_down import LOSSES, TIES, WINS, Comparison, ComparisonsOf, ListedVerdicts
 from judging.core.statistics.frame import Metric
-from judging.core.statistics.listed import LOSSES, TIES, WINS, Comparison, ComparisonsOf, Voices
 from judging.core.statistics.verdicts import BOTH_BAD
 from judging.core.values import Value
 from judging.people.access import rates_here
@@ -51,7 +51,7 @@ class Tab:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ItemVerdict:
     """One verdict on an item: whose it is, or which of several."""
 
     by: str
@@ -69,7 +69,7 @@ class ListedItem:
     other_response: int
     question: str
     url: str
-    said: Sequence[Said]
+    said: Sequence[ItemVerdict]
 
 
 def comparisons_page(request: HttpRequest, run: Run) -> HttpResponse:
@@ -153,9 +153,9 @@ def _compared_items(run: Run, metric: Metric, here: Sequence[Comparison]) -> lis
     ]
 
 
-def _verdict(by: str, label: str, a: str, b: str) -> Said:
+def _verdict(by: str, label: str, a: str, b: str) -> ItemVerdict:
     text = pgettext("verdict", "Both bad") if label == BOTH_BAD else step_names(a, b).get(label, label)
-    return Said(by, ValuePill(text, None))
+    return ItemVerdict(by, ValuePill(text, None))
 
 
 @login_required
@@ -180,7 +180,7 @@ def verdicts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         return redirect("runs:report", slug, pk)  # which leads here, or says that they are being worked out
     metric = _metric(run, asked["metric"])
     of = asked["candidate"] if asked["kind"] == ANSWERS else asked["judge"]
-    found = verdict_items.voices(run, metric, asked["kind"], of, large=is_large(run))
+    found = verdict_items.listed_verdicts(run, metric, asked["kind"], of, large=is_large(run))
     if found is None or not {asked["rater"], asked["other"]} <= {"", *found.names}:
         raise Http404
     wanted = (asked["rater"], asked["value"]), (asked["other"], asked["other_value"])
@@ -194,9 +194,9 @@ def verdicts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "heading": _heading(asked),
         "lede": _lede(asked),
         "made_at": None if kept.current(run) else kept.made_at,
-        "voices": found,
+        "listed": found,
         "tabs": _verdict_tabs(asked, len(every), len(apart)),
-        "items": _voiced_items(run, metric, asked["kind"], found, here),
+        "items": _verdict_items(run, metric, asked["kind"], found, here),
         "of_people_or_judges": asked["kind"] in (RATINGS, JUDGES),
         "several_answers": asked["kind"] != ANSWERS
         and max([*found.responses, *found.other_responses], default=1) > 1,
@@ -241,8 +241,8 @@ def _verdict_tabs(asked: Mapping[str, str], every: int, apart: int) -> list[Tab]
     return [*tabs, Tab("yes", name, apart, bool(asked["apart"]))]
 
 
-def _voiced_items(
-    run: Run, metric: Metric, kind: str, found: Voices, here: Sequence[int]
+def _verdict_items(
+    run: Run, metric: Metric, kind: str, found: ListedVerdicts, here: Sequence[int]
 ) -> list[ListedItem]:
     questions, links = selectors.questions_of(run, [found.rows[one] for one in here]), Links.of(run)
     return [
@@ -262,7 +262,9 @@ def _voiced_items(
     ]
 
 
-def _said(found: Voices, place: int, kind: str, who: int, value: Value, metric: Metric) -> Said:
+def _said(
+    found: ListedVerdicts, place: int, kind: str, who: int, value: Value, metric: Metric
+) -> ItemVerdict:
     a, b, name = found.candidates[place], found.others[place], found.names[who]
     if kind in (ORDERS, FIRST):
         name = _("%(name)s first") % {"name": b if who else a}
@@ -274,4 +276,4 @@ def _said(found: Voices, place: int, kind: str, who: int, value: Value, metric: 
         name = ""
     if b is not None and isinstance(value, str):
         return _verdict(name, value, a, b)
-    return Said(name, pill(value, metric))
+    return ItemVerdict(name, pill(value, metric))

@@ -16,11 +16,11 @@ from evalsite.tasks import workers
 from evalsite.templatetags.show import score
 from evalsite.web.paging import paged
 from judging.core.charts.svg import as_file
+from judging.core.statistics.drill_down import Paired
 from judging.core.statistics.frame import Metric
-from judging.core.statistics.listed import Paired
 from judging.people.access import rates_here
 from judging.reports import files, selectors
-from judging.reports.disagreements import choices, spoken
+from judging.reports.disagreements import choices, compared_answers
 from judging.reports.figures import Figures, for_page, item_means, slices_for_page
 from judging.reports.labels import author_name
 from judging.reports.links import Links
@@ -177,7 +177,7 @@ def agreement(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "paired": paired,
         "judge_values": choices(paired, paired.judge, asked["judge_value"]),
         "people_values": choices(paired, paired.people, asked["people_value"]),
-        "items": spoken(run, metric, asked["judge"], paired, here, reasons=True),
+        "items": compared_answers(run, metric, asked["judge"], paired, here, reasons=True),
         "several_answers": max(paired.responses, default=1) > 1,
     }
     return render(request, "reports/agreement.html", context)

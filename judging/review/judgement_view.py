@@ -13,7 +13,7 @@ from judging.core.values import value_text
 from judging.messages import reason_sentence
 from judging.review.content import Part, ToolCall, Turn, calls_of, images_in, pretty, turns_of, with_parts
 from judging.rule_messages import reason_sentence as rule_sentence
-from judging.runs.export import json_export
+from judging.runs import json_text
 from judging.runs.export.records import (
     data_of,
     judge_name,
@@ -190,11 +190,11 @@ def judgement_view(
 
 
 def _try(one: Generation) -> AnswerTry:
-    request = json_export.loads(one.request) or {}
+    request = json_text.loads(one.request) or {}
     return AnswerTry(
         one,
         pretty(request),
-        [_call(call) for call in json_export.loads(one.calls) or []],
+        [_call(call) for call in json_text.loads(one.calls) or []],
         reason_sentence(one.error, one.detail) if one.error else "",
     )
 
@@ -215,14 +215,14 @@ def _rules(text: str) -> list[RuleLine]:
 
 def _rules_failure(text: str) -> str:
     """Why the answer lacks the format of the metric's rule program."""
-    failure = (json_export.loads(text) or {}).get("failure")
+    failure = (json_text.loads(text) or {}).get("failure")
     return rule_sentence(Reason(failure["reason"], failure["params"])) if failure else ""
 
 
 def _asked(reply: JudgeReply, metric: MetricDefinition, verdict: dict[str, Any], name: str) -> Asked:
-    request = json_export.loads(reply.request) or {}
+    request = json_text.loads(reply.request) or {}
     params = {name: value for name, value in request.items() if name != "messages"}
-    extra = json_export.loads(reply.extra) or {}
+    extra = json_text.loads(reply.extra) or {}
     return Asked(
         reply=reply,
         name=name,
@@ -231,7 +231,7 @@ def _asked(reply: JudgeReply, metric: MetricDefinition, verdict: dict[str, Any],
         params_json=pretty(params),
         request_json=pretty(request),
         extra_json=_others(extra, ("tool_calls",)),
-        calls=[_call(one) for one in json_export.loads(reply.calls) or []],
+        calls=[_call(one) for one in json_text.loads(reply.calls) or []],
         value=verdict.get("value"),
         reason=reason_sentence(verdict["reason"]) if verdict.get("reason") else "",
         error=reason_sentence(reply.error, reply.detail) if reply.error else "",

@@ -14,7 +14,7 @@ from evalsite.accounts.models import Project
 from judging.core.candidates import MOST_ANSWERS, CandidateModel
 from judging.endpoints.models import Endpoint
 from judging.runs.budget import MILLION
-from judging.runs.json_storage import as_json
+from judging.runs.json_text import as_json
 from judging.runs.models import INFER, Run, RunCandidate
 
 

@@ -13,7 +13,7 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.numeric import mean_so_far
 from judging.runs.models import JudgementState, Run, RunMetric
 from judging.runs.stopping import run_end_early
-from judging.runs.teamwork.exclusions import without_excluded
+from judging.runs.teamwork.marks import without_excluded
 
 ALPHA = 0.05
 GROWTH = 1.1  # how much more must be judged before it is worked out again

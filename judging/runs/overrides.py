@@ -19,7 +19,7 @@ from django.db.models import F, QuerySet
 from evalsite.accounts.models import User
 from evalsite.audit import Action, record
 from judging.core.values import Outcome, Value
-from judging.runs.json_storage import storable
+from judging.runs.json_text import storable
 from judging.runs.models import Judgement, Override, Run, RunMetric
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from judging.core.results import Failure, JudgeCall, PreviousReplies, ScriptResult
-from judging.runs.export import json_export
+from judging.runs import json_text
 from judging.runs.models import Judgement, JudgeReply
 
 
@@ -43,12 +43,12 @@ def judge_call(reply: JudgeReply, *, request: bool = True) -> JudgeCall:
         "content": reply.content,
         "reasoning_content": reply.reasoning,
         "tool_calls": None,
-        **(json_export.loads(reply.extra) if reply.extra else {}),
+        **(json_text.loads(reply.extra) if reply.extra else {}),
     }
     return JudgeCall(
         reply.judge,
         reply.repeat,
-        json_export.loads(reply.request) if request else {},
+        json_text.loads(reply.request) if request else {},
         seen,
         Failure(reply.error, reply.detail) if reply.error else None,
         [],
@@ -61,6 +61,6 @@ def script_result(kept: str) -> ScriptResult | None:
     """From a judgement's `preprocess`; None where there was none."""
     if not kept:
         return None
-    fields: dict[str, Any] = json_export.loads(kept)
+    fields: dict[str, Any] = json_text.loads(kept)
     failure = fields.pop("failure", None)
     return ScriptResult(**fields, failure=Failure(**failure) if failure else None)

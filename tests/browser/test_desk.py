@@ -13,7 +13,7 @@ from playwright.sync_api import Page, Route, expect
 from datasets.models import Row
 from evalsite.accounts.models import Project, Role, User
 from judging.people.models import Assignment, Evaluation, Rating
-from judging.people.organise import evaluation_close
+from judging.people.services import evaluation_close
 from judging.runs.models import Judgement
 from tests.browser.waiting import until
 from tests.conftest import member

@@ -14,7 +14,7 @@ from judging.core.judges.errors import ERROR_CODES
 from judging.core.metrics_file import MetricsFileError, read_metrics_file
 from judging.core.sandbox import job
 from judging.messages import ADVICE, FILE_PROBLEMS, REASONS, ShownIn, reason_sentence
-from judging.metrics_file_messages import metrics_file_sentences
+from judging.metrics.transfer import metrics_file_sentences
 
 SOURCES = Path(__file__).parents[2] / "judging"
 SANDBOX_CODES = {*re.findall(r"``(\w+)``", (job.SandboxFailure.__doc__ or "").split("``message``")[0])} - {

@@ -3,8 +3,3 @@
 Looks come from the classes of `static/css/charts.css`; presentation attributes stand in where that sheet is
 absent, as in a downloaded file. All words are the caller's, so that they can be translated.
 """
-
-from .histograms import HistogramTexts, Panel, histogram_chart
-from .intervals import IntervalRow, IntervalTexts, interval_chart
-
-__all__ = ["HistogramTexts", "IntervalRow", "IntervalTexts", "Panel", "histogram_chart", "interval_chart"]

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from ..statistics.numeric import BinCount
 from .axis import tick_text
-from .svg import element, figure, label, text_of
-from .text_width import width, wrap
+from .svg import element, figure, label, text_of, width, wrap
 
 PANEL_WIDTH, MARGIN = 480.0, 16.0
 NAME_SIZE, NOTE_SIZE, NUMBER_SIZE = 14.0, 12.0, 11.0

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from .axis import Axis, make_axis, tick_text
 from .series import colour_class, mark_at
-from .svg import element, label, number, text_of
-from .text_width import width
+from .svg import element, label, number, text_of, width
 
 INTERVAL_WIDTH, HEIGHT, INSET = 220.0, 22.0, 12.0
 SPREAD_WIDTH, GAP = 84.0, 2.0

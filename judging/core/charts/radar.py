@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .series import colour_class, mark_at
-from .svg import element, figure, label, number, text_of
-from .text_width import wrap
+from .svg import element, figure, label, number, text_of, wrap
 
 SIZE, RADIUS, NAME_SIZE = 440.0, 130.0, 12.0
 LINE, MOST_LINES = 15.0, 4  # of a metric's name

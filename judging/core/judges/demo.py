@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judging.core.judges.scripted import Answer, Received, Server, serve_forever
-from judging.core.tokens import estimated_tokens
+from judging.core.prompts import estimated_tokens
 
 MODEL = "demo-judge"
 

@@ -7,11 +7,10 @@ from typing import Any, TypeVar
 from datasets.core.variables import is_reference
 from judging.core.lint.findings import Code, Lint, LintFinding, Longest, Met, Rows
 from judging.core.lint.known_names import LATE, KnownNames
-from judging.core.prompts import NameAt, Names, Rendered, RenderItem, names_of, render
+from judging.core.prompts import NameAt, Names, Rendered, RenderItem, estimated_tokens, names_of, render
 from judging.core.sandbox.job import SandboxFailure
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import ScriptOutcome, run_preprocess
-from judging.core.tokens import estimated_tokens
 
 Subject = tuple[
     int, RenderItem | SandboxFailure

@@ -167,16 +167,30 @@ def quadratic_kappa(a: Floats, b: Floats) -> float | None:
     Both of shape (items,), numbers on one scale; they need not be whole. None for no item and where neither varies
     and both agree. Source: Cohen, Psychological Bulletin 70(4), 1968; Fleiss and Cohen 1973.
     """
-    return finite(quadratic_kappas(np.ones((1, a.size)), a, b)[0]) if a.size else None
+    return finite(_quadratic_kappas(_kappa_parts(a, b).sum(axis=0)[None])[0]) if a.size else None
 
 
-def quadratic_kappas(weights: Floats, a: Floats, b: Floats) -> Floats:
-    """The same for each row of `weights` (draws, items): how often each item counts; NaN where there is none."""
-    total = weights.sum(axis=1)
-    observed = weights @ (a - b) ** 2
-    expected = (weights @ a**2 + weights @ b**2) - 2 * (weights @ a) * (weights @ b) / total
-    known = expected > ROUNDING * np.maximum(1.0, weights @ a**2 + weights @ b**2)
-    kappas: Floats = np.divide(expected - observed, expected, out=np.full(total.shape, np.nan), where=known)
+def quadratic_kappa_interval(
+    a: Floats, b: Floats, clusters: Ints, draws: Draws
+) -> tuple[float | None, float | None]:
+    """Percentile bootstrap interval of `quadratic_kappa`, whole clusters of items drawn together.
+
+    None where a side never varies: kappa is 0 in every draw then, whatever the other side says."""
+    if np.unique(clusters).size < 2 or same(a) or same(b):
+        return None, None
+    return percentiles(_quadratic_kappas(draws.sums(clusters, _kappa_parts(a, b))))
+
+
+def _kappa_parts(a: Floats, b: Floats) -> Floats:
+    return np.column_stack([np.ones(a.size), a, b, a * a, b * b, (a - b) ** 2])
+
+
+def _quadratic_kappas(sums: Floats) -> Floats:
+    """Kappa for each row of sums of `_kappa_parts` (draws, parts); NaN where nothing varies."""
+    total, of_a, of_b, squares_a, squares_b, observed = sums.T
+    expected = squares_a + squares_b - 2 * of_a * of_b / np.maximum(total, 1)
+    known = expected > ROUNDING * np.maximum(1.0, squares_a + squares_b)
+    kappas: Floats = 1 - np.divide(observed, expected, out=np.full(total.shape, np.nan), where=known)
     return kappas
 
 
@@ -205,10 +219,7 @@ def alpha_interval(
     met = counts[:, :, None] * counts[:, None, :] * weights[:, None, None]
     places = np.arange(values.size)
     met[:, places, places] -= counts * weights[:, None]
-    drawn, member = draws.of(clusters)
-    sums = np.zeros((drawn.shape[1], values.size**2))
-    np.add.at(sums, member, met.reshape(len(met), -1))
-    observed = (drawn @ sums).reshape(-1, values.size, values.size)
+    observed = draws.sums(clusters, met.reshape(len(met), -1)).reshape(-1, values.size, values.size)
     return percentiles(_alphas(values, observed, level))
 
 
@@ -246,10 +257,9 @@ def spearman(a: Floats, b: Floats) -> float | None:
 
 def mean_ranks(values: Floats) -> Floats:
     """Each value's rank from 1, equal ones at the mean of theirs: shape (items,)."""
-    _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    ranks: Floats = (ends - (counts - 1) / 2)[codes]
-    return ranks
+    import pandas as pd
+
+    return np.asarray(pd.Series(values).rank(), dtype=np.float64)
 
 
 def kendall(a: Floats, b: Floats) -> float | None:
@@ -327,14 +337,11 @@ def ratings_of(rows: DataFrame, verdicts: Verdicts) -> Ratings:
 
 def _slots(values: Floats, items: Ints) -> Floats:
     """A row for each item, its values from the left, NaN behind them."""
-    if not items.size:
-        return np.zeros((0, 0))
-    order = np.argsort(items, kind="stable")
-    sizes = np.bincount(items)
-    starts = np.cumsum(sizes) - sizes
-    table = np.full((sizes.size, int(sizes.max())), np.nan)
-    table[items[order], np.arange(items.size) - starts[items[order]]] = values[order]
-    return table
+    import pandas as pd
+
+    verdicts = pd.DataFrame({"item": items, "value": values})
+    verdicts["slot"] = verdicts.groupby("item").cumcount()
+    return verdicts.pivot(index="item", columns="slot", values="value").to_numpy(dtype=np.float64)
 
 
 def rater_agreement(verdicts: Verdicts, draws: Draws) -> Raters | None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from .document import Corrected, LengthEffect, Planted, ScaleEnds
 from .frame import Metric
-from .numeric import UPPER, Draws, Floats, Ints, finite, normal_quantile, percentiles
+from .numeric import UPPER, Draws, Floats, finite, normal_quantile, percentiles
 from .verdicts import Verdicts, counted
 
 if TYPE_CHECKING:
@@ -124,6 +124,8 @@ def length_effects(verdicts: Verdicts, features: DataFrame | None, draws: Draws)
 def _length_effect(
     metric: Metric, judge: str, scored: DataFrame, features: DataFrame, draws: Draws
 ) -> LengthEffect | None:
+    import pandas as pd
+
     length = (
         features["length"].reindex(answer_keys(scored, "candidate", "response")).to_numpy(dtype=np.float64)
     )
@@ -136,15 +138,12 @@ def _length_effect(
         return None
     score = scored["value"].to_numpy(dtype=np.float64)[known][several]
     size = np.log2(np.maximum(length[known][several], 1.0))
-    ranks = [_centred(_ranks_within(one, rows), rows) for one in (score, size)]
-    apart = [_centred(one, rows) for one in (score, size)]
-    parts = np.column_stack(
-        [ranks[0] * ranks[1], ranks[0] ** 2, ranks[1] ** 2, apart[0] * apart[1], apart[1] ** 2]
-    )
-    drawn, member = draws.of(units)
-    sums = np.zeros((drawn.shape[1], parts.shape[1]))
-    np.add.at(sums, member, parts)
-    correlations, slopes = _figures(drawn @ sums)
+    both = pd.DataFrame({"score": score, "size": size})
+    apart, ranks = both - both.groupby(rows).transform("mean"), both.groupby(rows).rank()
+    ranks -= ranks.groupby(rows).transform("mean")
+    (a, b), (x, y) = ranks.to_numpy().T, apart.to_numpy().T
+    parts = np.column_stack([a * b, a**2, b**2, x * y, y**2])
+    correlations, slopes = _figures(draws.sums(units, parts))
     whole = _figures(parts.sum(axis=0)[None])
     low, high = percentiles(correlations)
     slope_low, slope_high = percentiles(slopes)
@@ -168,23 +167,6 @@ def _figures(sums: Floats) -> tuple[Floats, Floats]:
     nothing = np.full(both.shape, np.nan)
     correlation = np.divide(both, spread, out=nothing.copy(), where=spread > 1e-12)
     return correlation, np.divide(product, square, out=nothing.copy(), where=square > 1e-12)
-
-
-def _centred(values: Floats, rows: Ints) -> Floats:
-    centred: Floats = values - (np.bincount(rows, weights=values) / np.bincount(rows))[rows]
-    return centred
-
-
-def _ranks_within(values: Floats, rows: Ints) -> Floats:
-    """Mean ranks within each row; by the ranks over all, which keep the order, from the row's own start."""
-    order = np.lexsort((values, rows))
-    start = np.r_[True, (np.diff(rows[order]) > 0) | (np.diff(values[order]) > 0)]
-    tie = np.cumsum(start) - 1
-    places = np.arange(values.size, dtype=np.float64)
-    means = np.bincount(tie, weights=places) / np.bincount(tie)
-    ranks = np.empty(values.size)
-    ranks[order] = means[tie]
-    return ranks
 
 
 FEWEST_LABELLED = 2

@@ -26,7 +26,6 @@ from .means import (
     item_units,
     mean_if_all_got,
     mean_of_items,
-    means_by_row,
     pass_at_k,
     ranked,
     sizes_shown,
@@ -188,8 +187,8 @@ def _off_scale(scored: DataFrame, scale: Scale) -> int:
 def _top_share(scored: DataFrame, scale: Scale) -> float | None:
     if scale.high is None or scored.empty:
         return None
-    at_top = (scored["value"].to_numpy() >= scale.high).astype(np.float64)
-    return mean_of_items(means_by_row(scored["row"].to_numpy(), at_top)[1])
+    at_top = item_means(scored.assign(value=scored["value"] >= scale.high))
+    return mean_of_items(np.asarray(at_top, dtype=np.float64))
 
 
 def _add_rate(cell: Cell, given: DataFrame, scale: Scale) -> None:

@@ -13,7 +13,7 @@ from .agreement import kendall, pearson, raters_of, ratings_of, spearman
 from .document import CandidateBias, FirstSide, HumanCeiling, JudgeAgreement, OrderEffect, Repeats
 from .frame import Level
 from .means import estimate_mean, welch, wilson
-from .numeric import ROUNDING, Draws, Floats, Ints, finite, percentiles, same
+from .numeric import Draws, Floats, Ints, finite
 from .verdicts import STEPS, Verdicts, on_both, steps_of, without_single_orders
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _agreement(verdicts: Verdicts, judge: str, against: str, shared: Shared, dra
     a, b = shared.a, shared.b
     ordinal, small = shared.level != "nominal" or shared.binary, len(shared.labels) <= MOST_LABELS
     bias = estimate_mean(a - b, shared.clusters) if ordinal else None
-    low, high = kappa_interval(shared, draws) if ordinal else (None, None)
+    low, high = agreement.quadratic_kappa_interval(a, b, shared.clusters, draws) if ordinal else (None, None)
     found = JudgeAgreement(
         metric=verdicts.metric.name,
         judge=judge,
@@ -132,7 +132,8 @@ def shared_values(rows: DataFrame, others: DataFrame, level: Level) -> Shared:
     """The values of two authors on the same items, in one order."""
     kinds = {*rows["kind"].unique(), *others["kind"].unique()}
     if "category" in kinds:
-        return _of_labels(rows, others, level)
+        compared = rows["other"].notna().all()
+        return _of_labels(rows, others, level if compared else "nominal")  # numbers beside them have no order
     if kinds == {"bool"}:
         return _of_bools(rows, others)
     a, b = rows["value"].to_numpy(), others["value"].to_numpy()
@@ -184,24 +185,6 @@ def _without_strengths(labels: NDArray[np.object_]) -> NDArray[np.object_]:
 
 def _has_strengths(labels: NDArray[np.object_]) -> bool:
     return bool(np.isin(labels, ["A>>B", "B>>A"]).any())
-
-
-def kappa_interval(shared: Shared, draws: Draws) -> tuple[float | None, float | None]:
-    """Percentile bootstrap interval of the quadratic kappa, whole rows drawn together.
-
-    None where a side never varies: kappa is 0 in every draw then, whatever the other side says."""
-    if np.unique(shared.clusters).size < 2 or same(shared.a) or same(shared.b):
-        return None, None
-    drawn, member = draws.of(shared.clusters)
-    a, b = shared.a, shared.b
-    parts = np.column_stack([np.ones(a.size), a, b, a * a, b * b, (a - b) ** 2])
-    sums = np.zeros((drawn.shape[1], parts.shape[1]))
-    np.add.at(sums, member, parts)
-    total, of_a, of_b, squares_a, squares_b, observed = (drawn @ sums).T
-    expected = squares_a + squares_b - 2 * of_a * of_b / np.maximum(total, 1)
-    known = expected > ROUNDING * np.maximum(1.0, squares_a + squares_b)
-    kappas = 1 - np.divide(observed, expected, out=np.full(total.shape, np.nan), where=known)
-    return percentiles(kappas)
 
 
 def _add_rates(found: JudgeAgreement, shared: Shared) -> None:

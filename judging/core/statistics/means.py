@@ -35,33 +35,12 @@ def item_means(judgements: DataFrame) -> Series[float]:
 
     Judgements without a value are left out. Items count alike however many responses they have.
     """
-    import pandas as pd  # in functions: it takes 300 ms, which most processes do not need
-
-    rows, means = means_by_row(judgements["row"].to_numpy(), judgements["value"].to_numpy(dtype=np.float64))
-    return pd.Series(means, index=pd.Index(rows, name="row"))
-
-
-def means_by_row(rows: Ints, values: Floats) -> tuple[Ints, Floats]:
-    """The rows in order (items,) and the mean of each one's values (items,), NaN where it has none."""
-    if _all_differ(rows):
-        return rows, values
-    items, place = np.unique(rows, return_inverse=True)
-    known = ~np.isnan(values)
-    if items.size == rows.size:
-        means = np.full(items.size, np.nan)
-        means[place] = values
-        return items, means
-    with quiet():
-        sums = np.bincount(place[known], weights=values[known], minlength=items.size)
-        many = np.bincount(place[known], minlength=items.size)
-        means = np.divide(sums, many, out=np.full(items.size, np.nan), where=many > 0)
-    return items, means
+    return judgements.groupby("row")["value"].mean()
 
 
 def item_units(judgements: DataFrame) -> Ints:
     """The independent unit of each item of one cell, in the order of `item_means`: shape (items,)."""
-    rows, units = judgements["row"].to_numpy(), judgements["unit"].to_numpy()
-    return units if _all_differ(rows) else units[np.unique(rows, return_index=True)[1]]
+    return judgements.groupby("row")["unit"].first().to_numpy()
 
 
 def standard_error(values: Floats) -> float | None:
@@ -80,8 +59,7 @@ def clustered_standard_error(values: Floats, clusters: Ints) -> float | None:
     each other, clusters may not. With one item in each cluster it is `standard_error`. Source: Liang and
     Zeger 1986; Miller 2024, eq. 4, with the usual correction G / (G - 1) for a small number G of clusters.
     """
-    alone = _all_differ(clusters)
-    member = np.arange(values.size) if alone else np.unique(clusters, return_inverse=True)[1]
+    member = np.unique(clusters, return_inverse=True)[1]
     count = int(member.max()) + 1 if member.size else 0
     if count < 2:
         return None
@@ -89,13 +67,8 @@ def clustered_standard_error(values: Floats, clusters: Ints) -> float | None:
         return 0.0
     with quiet():
         deviations = values - values.mean()
-        sums = deviations if alone else np.bincount(member, weights=deviations)
+        sums = np.bincount(member, weights=deviations)
         return finite(np.sqrt(count / (count - 1) * np.sum(sums**2)) / values.size)
-
-
-def _all_differ(clusters: Ints) -> bool:
-    """Whether each item, in order, is a cluster of its own: then nothing need be sorted."""
-    return bool((clusters[1:] > clusters[:-1]).all())
 
 
 def estimate_mean(values: Floats, clusters: Ints | None = None) -> Estimate:
@@ -106,7 +79,7 @@ def estimate_mean(values: Floats, clusters: Ints | None = None) -> Estimate:
     scale.
     """
     n = values.size
-    units = n if clusters is None or _all_differ(clusters) else np.unique(clusters).size
+    units = n if clusters is None else np.unique(clusters).size
     if n == 0:
         return Estimate(None, None, None, None, 0, 0)
     mean = mean_of_items(values)
@@ -147,9 +120,8 @@ def mean_if_all_got(judgements: DataFrame, fill: float) -> float | None:
     The item's mean is taken first, and an item without any scored response counts. With the scale's ends as `fill`
     these are the worst-case bounds of Manski, "Partial Identification", 2003. None for no judgement.
     """
-    values = judgements["value"].to_numpy(dtype=np.float64)
-    filled = np.where(np.isnan(values), fill, values)
-    return mean_of_items(means_by_row(judgements["row"].to_numpy(), filled)[1])
+    filled = judgements.assign(value=judgements["value"].fillna(fill))
+    return mean_of_items(np.asarray(item_means(filled), dtype=np.float64))
 
 
 def mean_of_items(values: Floats) -> float | None:

@@ -95,6 +95,13 @@ class Draws:
         counts = np.bincount(drawn.ravel(), minlength=self.count * units)
         return counts.reshape(self.count, units).astype(np.float64), member.astype(np.int64)
 
+    def sums(self, clusters: Ints, parts: Floats) -> Floats:
+        """What the items' parts (items, parts) sum to in each draw: (draws, parts)."""
+        drawn, member = self.of(clusters)
+        of_units = np.zeros((drawn.shape[1], parts.shape[1]))
+        np.add.at(of_units, member, parts)
+        return np.asarray(drawn @ of_units, dtype=np.float64)
+
 
 def percentiles(values: Floats) -> tuple[float | None, float | None]:
     """The percentile interval of a bootstrap's values (draws,); None where half of the draws gave none."""

@@ -167,23 +167,15 @@ def _codes(column: Series[Any]) -> Ints:
 
 def _least(values: Ints, item: Ints, size: int, most: int) -> Ints:
     """The least of each item's values; `most` where it has none."""
-    least = np.full(size, np.iinfo(np.int64).max)
-    np.minimum.at(least, item, values.astype(np.int64))
-    return np.where(least == np.iinfo(np.int64).max, most, least)
+    import pandas as pd
+
+    return pd.Series(values).groupby(item).min().reindex(range(size), fill_value=most).to_numpy()
 
 
 def _means(said: DataFrame, item: Ints, size: int) -> Floats:
     """Of each author's mean over repeats: (items,), NaN without a number."""
-    value = said["value"].to_numpy()
-    known = ~np.isnan(value)
-    author = (_codes(said["source"]) * (len(said["by"].cat.categories) + 1) + _codes(said["by"]))[known]
-    pairs, place = np.unique(item[known] * (author.max(initial=0) + 1) + author, return_inverse=True)
-    means = np.bincount(place, weights=value[known]) / np.maximum(np.bincount(place), 1)
-    of = pairs // (author.max(initial=0) + 1)
-    many = np.bincount(of, minlength=size)
-    sums = np.bincount(of, weights=means, minlength=size)
-    found: Floats = np.divide(sums, many, out=np.full(size, np.nan), where=many > 0)
-    return found
+    by_author = said["value"].groupby([item, said["source"].cat.codes, said["by"].cat.codes]).mean()
+    return by_author.groupby(level=0).mean().reindex(range(size)).to_numpy()
 
 
 def _majorities(said: DataFrame, item: Ints, size: int) -> NDArray[np.object_]:
@@ -221,13 +213,11 @@ def _directions(steps: Floats, labels: NDArray[np.object_], item: Ints, size: in
 
 def _majority(votes: Ints, item: Ints, size: int, none: int) -> Ints:
     """What has more than half of the votes on each item; `none` where nothing has."""
-    width = int(votes.max(initial=0)) + 1
-    pairs, counts = np.unique(item * width + votes, return_counts=True)
-    of, what = pairs // width, pairs % width
-    won = 2 * counts > np.bincount(item, minlength=size)[of]
-    found = np.full(size, none, dtype=np.int64)
-    found[of[won]] = what[won]
-    return found
+    import pandas as pd
+
+    votes_of = pd.Series(votes).groupby([item, votes]).size()
+    won = votes_of[2 * votes_of > votes_of.groupby(level=0).transform("sum")].reset_index(level=1)["level_1"]
+    return won.reindex(range(size), fill_value=none).to_numpy()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

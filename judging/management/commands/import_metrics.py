@@ -15,8 +15,7 @@ from evalsite.accounts.models import Project
 from evalsite.storage import data_dir
 from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metrics_file
 from judging.evaluation import PROJECT
-from judging.metrics.transfer import ImportedMetric, metrics_import, with_endpoints
-from judging.metrics_file_messages import metrics_file_sentences
+from judging.metrics.transfer import ImportedMetric, metrics_file_sentences, metrics_import, with_endpoints
 
 HAS_ERRORS, WRONG_USAGE = 1, 2
 

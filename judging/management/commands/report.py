@@ -11,9 +11,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from evalsite.storage import data_dir
 from judging.core.requirements import Decision, RequirementError, decide, exit_status, parse_requirement
-from judging.reports.plain import plain_report
 from judging.reports.selectors import FieldUnknown
 from judging.reports.services import report_by
+from judging.reports.text_report import plain_report
 from judging.runs.selectors import run_called
 
 

@@ -11,11 +11,10 @@ from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
 from judging.core.metric_definition import MetricDefinition
 from judging.core.pipeline import with_changes
-from judging.core.prompts import Piece, TemplatePreview, preview, render_item
+from judging.core.prompts import Piece, TemplatePreview, estimated_tokens, preview, render_item
 from judging.core.results import Context, Item
 from judging.core.sandbox.job import SandboxError, SandboxFailure
 from judging.core.scripts import ScriptOutcome, run_preprocess
-from judging.core.tokens import estimated_tokens
 from judging.metrics.editor import samples
 from judging.metrics.editor.forms import starting_definition, typed_definition
 from judging.metrics.editor.judge_forms import prompt_sentence

@@ -14,7 +14,7 @@ from judging.core.rules.functions import FUNCTIONS
 from judging.core.rules.program import Format, Function
 from judging.core.rules.write import write_format
 from judging.metrics.rule_editor.sample_rows import SeenField, fields_seen, guessed_format, references_of
-from judging.rule_messages import spoken
+from judging.rule_messages import reader_language
 
 BY_CODE = {function.code: function for function in FUNCTIONS}
 MAX_RULES = 20  # of one field
@@ -51,7 +51,7 @@ class Guide:
 
     @property
     def format_text(self) -> str:
-        return write_format(self.form, spoken())
+        return write_format(self.form, reader_language())
 
     @property
     def whole(self) -> bool:

@@ -30,7 +30,7 @@ from judging.core.people.criteria import Criterion, ValuesRefused, is_empty
 from judging.markdown import html_of
 from judging.people import assignments, ratings, selectors
 from judging.people.access import get_evaluation, get_own_assignment
-from judging.people.item_view import differences, earlier, on_desk, places_of
+from judging.people.item_view import desk_item, differences, earlier, places_of
 from judging.people.labels import (
     choices_of,
     refusal_sentence,
@@ -253,7 +253,7 @@ def _page(
 ) -> HttpResponse:
     """The whole page; `values` are those to begin with instead of the first item's own."""
     criteria = selectors.criteria_of(evaluation)
-    shows = [on_desk(one, criteria) for one in found]
+    shows = [desk_item(one, criteria) for one in found]
     first = values if values is not None else shows[0].values if shows else {}
     places = places_of(first, criteria)
     context = {
@@ -288,7 +288,7 @@ def _criterion(number: int, criterion: Criterion, place: int | str | None, error
 
 def _fragment(request: HttpRequest, evaluation: Evaluation, assignment: Assignment) -> dict[str, Any]:
     """An item as the page takes it up."""
-    seen = on_desk(assignment, selectors.criteria_of(evaluation))
+    seen = desk_item(assignment, selectors.criteria_of(evaluation))
     context = {
         "show": seen,
         "evaluation": evaluation,

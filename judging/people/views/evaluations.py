@@ -1,4 +1,4 @@
-"""Evaluations for those who organise them: the list, one under way, its items, and what steers it."""
+"""Evaluations for organisers: the list, one with its items, its settings, and files of ratings in and out."""
 
 from __future__ import annotations
 
@@ -6,23 +6,27 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
+from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.http import require_POST
 
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
+from evalsite.tasks import workers
 from evalsite.web.numbers import whole
+from evalsite.web.request_limits import allow, file_too_large, upload_page
 from judging.core.people.criteria import Criterion
-from judging.people import assignments, organise, progress
+from judging.core.people.rating_lines import BadLine
+from judging.people import assignments, progress, services
 from judging.people.access import get_evaluation, get_item, rates_here
 from judging.people.blindness import HIDEABLE, sides_of, sides_rename
 from judging.people.forms import SidesForm
 from judging.people.item_view import shown_in
-from judging.people.labels import SCALES, value_label, values_of
+from judging.people.labels import SCALES, bad_line_sentence, import_problem, value_label, values_of
 from judging.people.models import (
     Assignment,
     AssignmentState,
@@ -32,7 +36,16 @@ from judging.people.models import (
     Rating,
     SkipReason,
 )
-from judging.people.selectors import WHICH, criteria_of, duties, evaluations_page, items_page, possible_raters
+from judging.people.rating_export import csv_lines, jsonl_lines
+from judging.people.rating_import import MOST_BYTES, import_begin, import_stop
+from judging.people.selectors import (
+    WHICH,
+    criteria_of,
+    evaluations_page,
+    items_page,
+    possible_raters,
+    rating_tasks,
+)
 from judging.people.views.gold import KnownForm
 
 SEE = May.READ_JUDGEMENTS
@@ -81,7 +94,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def close(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """End the rating for now."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
-    if organise.evaluation_close(evaluation=evaluation, by=access.signed_in(request)):
+    if services.evaluation_close(evaluation=evaluation, by=access.signed_in(request)):
         messages.success(request, _("Closed. All ratings are kept, and you can reopen it."))
     return redirect("people:detail", slug, pk)
 
@@ -91,7 +104,7 @@ def close(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def reopen(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Let raters go on."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
-    if organise.evaluation_reopen(evaluation=evaluation, by=access.signed_in(request)):
+    if services.evaluation_reopen(evaluation=evaluation, by=access.signed_in(request)):
         messages.success(request, _("Reopened. Raters can continue."))
     return redirect("people:detail", slug, pk)
 
@@ -101,7 +114,7 @@ def reopen(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def archive(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Out of sight."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
-    organise.evaluation_archive(evaluation=evaluation, by=access.signed_in(request))
+    services.evaluation_archive(evaluation=evaluation, by=access.signed_in(request))
     messages.success(request, _("Archived and closed. You can restore it from the archive."))
     return redirect("people:detail", slug, pk)
 
@@ -111,7 +124,7 @@ def archive(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def restore(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Back in sight."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
-    organise.evaluation_restore(evaluation=evaluation, by=access.signed_in(request))
+    services.evaluation_restore(evaluation=evaluation, by=access.signed_in(request))
     messages.success(request, _("Restored. The evaluation is still closed."))
     return redirect("people:detail", slug, pk)
 
@@ -245,5 +258,81 @@ def reassign(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRespo
 def queue(request: HttpRequest, slug: str) -> HttpResponse:
     """A rater's evaluations in this project; without any model's name, as all that raters see."""
     project = access.get_project(request, slug, May.RATE)
-    found = duties(access.signed_in(request), Project.objects.filter(pk=project.pk))
+    found = rating_tasks(access.signed_in(request), Project.objects.filter(pk=project.pk))
     return render(request, "people/queue.html", {"duties": found})
+
+
+_TYPES = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
+_SHOWN = 20
+
+
+@login_required
+def export(request: HttpRequest, slug: str, pk: int, form: str) -> HttpResponseBase:
+    """All verdicts as JSON Lines or CSV; ?names=1 with user names (for organisers), ?history=1 with earlier ones."""
+    evaluation = get_evaluation(request, slug, pk, May.READ_JUDGEMENTS)
+    if form not in _TYPES:
+        raise Http404
+    names, history = "names" in request.GET, "history" in request.GET
+    if rates_here(request, evaluation.run):
+        raise PermissionDenied
+    if names and May.RUN not in access.permissions(request, evaluation.run.project):
+        raise PermissionDenied
+    lines = (jsonl_lines if form == "jsonl" else csv_lines)(evaluation, names=names, history=history)
+    response = StreamingHttpResponse(lines, content_type=_TYPES[form])
+    response["Content-Disposition"] = f'attachment; filename="ratings-{evaluation.run_id}.{form}"'
+    return response
+
+
+@upload_page
+@login_required
+def import_ratings(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Ratings from a file, and what came of earlier ones."""
+    evaluation = get_evaluation(request, slug, pk, May.RUN)
+    allow(request, MOST_BYTES, file_too_large(MOST_BYTES))
+    return _import(request, evaluation)
+
+
+@csrf_protect
+def _import(request: HttpRequest, evaluation: Evaluation) -> HttpResponse:
+    context: dict[str, Any] = {"evaluation": evaluation, "most": MOST_BYTES}
+    if request.method == "POST":
+        sent = request.FILES.get("file")
+        try:
+            if sent is None or sent.size is None or sent.size > MOST_BYTES:
+                raise ValidationError(_("Choose a file of at most 50 MB."))
+            name = sent.name or ""
+            made = import_begin(
+                evaluation=evaluation, file=sent, file_name=name, by=access.signed_in(request)
+            )
+        except ValidationError as error:
+            context["refused"] = " ".join(error.messages)
+        else:
+            return redirect("people:imported", evaluation.run.project.slug, evaluation.run_id, made.pk)
+    context["earlier"] = evaluation.imports.select_related("created_by").order_by("-pk")[:_SHOWN]
+    return render(request, "people/import.html", context, status=422 if "refused" in context else 200)
+
+
+@login_required
+def imported(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
+    """How far a file has been taken in, and what came of it."""
+    evaluation = get_evaluation(request, slug, pk, May.RUN)
+    taken = get_object_or_404(evaluation.imports.select_related("created_by"), pk=number)
+    wrong = [(line, bad_line_sentence(BadLine(line, code, params))) for line, code, params in taken.told]
+    context = {"evaluation": evaluation, "taken": taken, "wrong": wrong, "why": import_problem(taken.problem)}
+    context["obstacle"] = "" if taken.owner or taken.ended_at else workers.obstacle(workers.DATA)
+    if not request.htmx:  # type: ignore[attr-defined]
+        return render(request, "people/imported.html", context)
+    if taken.ended_at is None:
+        return render(request, "people/_importing.html", context)
+    answer = HttpResponse()
+    answer["HX-Refresh"] = "true"
+    return answer
+
+
+@login_required
+@require_POST
+def stop(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
+    """Take a file in no further, and back what has been."""
+    evaluation = get_evaluation(request, slug, pk, May.RUN)
+    import_stop(taken=get_object_or_404(evaluation.imports, pk=number))
+    return redirect("people:imported", slug, pk, number)

@@ -27,8 +27,8 @@ from judging.people.gold import LONGEST_FILE, WrongLine, gold_add, gold_of_item,
 from judging.people.item_view import shown_in
 from judging.people.labels import value_label, values_of
 from judging.people.models import Evaluation, Item
-from judging.people.organise import Gold
 from judging.people.selectors import criteria_of, items_page
+from judging.people.services import Gold
 
 
 class GoldPlaceForm(forms.Form):

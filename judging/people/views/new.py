@@ -26,9 +26,9 @@ from judging.people.forms import (
     proposed_criteria,
 )
 from judging.people.models import Evaluation, Scheme
-from judging.people.organise import evaluation_create
-from judging.people.presets import candidates_of, criteria_of_run, look, offer_of_run, offers
+from judging.people.presets import candidates_of, criteria_of_run, look, presets_of, presets_of_run
 from judging.people.selectors import possible_raters
+from judging.people.services import evaluation_create
 from judging.runs.access import get_run
 from judging.runs.filter_form import FilterForm
 from judging.runs.filters import ANYTHING, Filters
@@ -117,7 +117,7 @@ def _forms(
     request: HttpRequest, project: Project, version: Version, about: Run | None, draft: QueryDict | None
 ) -> tuple[EvaluationForm | None, Any]:
     """The two forms; None where the version has nothing that could be rated."""
-    offered = offer_of_run() if about else offers(version)
+    offered = presets_of_run() if about else presets_of(version)
     if not offered:
         return None, None
     sent: QueryDict | None = request.POST if request.method == "POST" else draft

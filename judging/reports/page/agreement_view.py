@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from evalsite.templatetags.show import NONE, duration, number, percent
-from judging.core.statistics.listed import MOST_LABELS, Paired, value_key
-from judging.reports.disagreements import Spoken
+from judging.core.statistics.drill_down import MOST_LABELS, Paired, value_key
+from judging.reports.disagreements import ComparedAnswer
 from judging.reports.labels import (
     ValueFormat,
     author_name,
@@ -60,17 +60,17 @@ class JudgeView:
     note: str
     confusion: Confusion | None
     by_candidate: Table | None
-    beside: Beside | None
+    beside: JudgeAndPeople | None
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class JudgeAndPeople:
     """A judge's values beside people's. `number`: of the judge, from 1, in the chart's file name; `all`: where all
     answers are, '' for readers who see no items."""
 
     number: int
     paired: Paired
-    strongest: Sequence[Spoken]
+    strongest: Sequence[ComparedAnswer]
     chart: SafeString
     points: Table | None
     all: str
@@ -105,7 +105,7 @@ def agreement_view(
     values: ValueFormat,
     series: Series,
     links: Links,
-    beside: Mapping[str, Beside] | None = None,
+    beside: Mapping[str, JudgeAndPeople] | None = None,
 ) -> AgreementView:
     """`beside`: by judge."""
     mine = {
@@ -124,7 +124,7 @@ def agreement_view(
     )
 
 
-def _beside(one: Mapping[str, Any], beside: Mapping[str, Beside]) -> Beside | None:
+def _beside(one: Mapping[str, Any], beside: Mapping[str, JudgeAndPeople]) -> JudgeAndPeople | None:
     return beside.get(one["judge"]) if one["against"] == "people" else None
 
 
@@ -150,7 +150,7 @@ def _judge(
     order: Mapping[str, Any] | None,
     values: ValueFormat,
     links: Links,
-    beside: Beside | None,
+    beside: JudgeAndPeople | None,
 ) -> JudgeView:
     human, note = one.get("human") or {}, without_variation(one)
     stats = [

@@ -13,8 +13,8 @@ from judging.core.charts.histograms import HistogramTexts, Panel, histogram_char
 from judging.core.charts.intervals import IntervalRow, IntervalTexts, interval_chart
 from judging.core.charts.radar import FEWEST, Shape, radar_chart
 from judging.core.charts.scatter import Point, ScatterTexts, scatter_chart
+from judging.core.statistics.drill_down import Paired, value_key
 from judging.core.statistics.frame import Metric
-from judging.core.statistics.listed import Paired, value_key
 from judging.reports.labels import ValueFormat, author_name, label_text
 from judging.reports.links import Links
 

@@ -95,12 +95,8 @@ def _flips(order: Mapping[str, Any], links: Links) -> str:
 
 
 def _first_side(order: Mapping[str, Any], links: Links) -> str:
-    """The share of comparisons that what stood first won, which leads to them."""
-    return _with_count(order["first_side"], links.to_verdicts(FIRST, order["metric"], order["judge"]))
-
-
-def _with_count(first_side: Mapping[str, Any], address: str) -> str:
-    """The share, and over how many comparisons."""
+    """The share of comparisons that what stood first won, and their number, which leads to them."""
+    first_side, address = order["first_side"], links.to_verdicts(FIRST, order["metric"], order["judge"])
     counted = sum(first_side[name] for name in ("first", "second", "ties"))
     return format_html("{} ({})", percent(first_side["share"], 0), linked(number(counted), address))
 

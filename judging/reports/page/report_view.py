@@ -14,7 +14,7 @@ from judging.reports import labels, selectors
 from judging.reports.disagreements import strongest
 from judging.reports.figures import Figures, Kept, for_page, slices_for_page
 from judging.reports.links import Links
-from judging.reports.page.agreement_view import AgreementView, Beside, agreement_view, points_table
+from judging.reports.page.agreement_view import AgreementView, JudgeAndPeople, agreement_view, points_table
 from judging.reports.page.drawing import agreement_chart, metrics_radar, spread_chart
 from judging.reports.page.leaderboard import BoardData, Leaderboard, leaderboard
 from judging.reports.page.pair_matrix import PairMatrix, pair_matrix
@@ -228,12 +228,12 @@ class _Maker:
         links = SliceLinks(self.links, metric.name, field)
         return slices_of(breakdown, metric.name, names, values, scale, links)
 
-    def _beside(self, place: int, metric: Metric) -> dict[str, Beside]:
+    def _beside(self, place: int, metric: Metric) -> dict[str, JudgeAndPeople]:
         """What stands with a judge against people; no answers for readers who see no items."""
         found, links = {}, self.links
         for judge, (name, paired) in enumerate(self.figures.paired.get(metric.name, {}).items(), 1):
             chart = agreement_chart(f"scatter-{place}-{judge}", paired, metric, name, links)
-            found[name] = Beside(
+            found[name] = JudgeAndPeople(
                 number=judge,
                 paired=paired,
                 strongest=strongest(self.run, metric, name, paired) if links.judgements else [],

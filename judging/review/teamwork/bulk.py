@@ -25,9 +25,8 @@ from judging.runs.counts import MOST_COUNTED
 from judging.runs.filters import Filters
 from judging.runs.models import Run
 from judging.runs.teamwork.batches import change_many, first_pairs, undo
-from judging.runs.teamwork.marks import Change, Kind, count_marks
+from judging.runs.teamwork.marks import Change, Kind, count_marks, tag_names
 from judging.runs.teamwork.models import FLAG, ReviewAction
-from judging.runs.teamwork.tags import tag_names
 
 PER_PAGE = 50
 FLAG_KINDS = {"flag": Kind.TAG, "unflag": Kind.UNTAG}

@@ -24,9 +24,16 @@ from judging.runs.filters import by_response
 from judging.runs.models import Judgement
 from judging.runs.teamwork import comments
 from judging.runs.teamwork.inbox import readers_of
-from judging.runs.teamwork.marks import CHANGES, Change, Kind, MarkConflict, change_one, current_marks
+from judging.runs.teamwork.marks import (
+    CHANGES,
+    Change,
+    Kind,
+    MarkConflict,
+    change_one,
+    current_marks,
+    tag_names,
+)
 from judging.runs.teamwork.models import FLAG, Comment, MarkKind
-from judging.runs.teamwork.tags import tag_names
 
 
 def teamwork_of(judgement: Judgement) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from django.utils.translation import ngettext
 from datasets.core.variables import conversation_for, reference_in, response_data
 from judging.core.metric_definition import MetricDefinition
 from judging.core.values import SCORED
-from judging.runs.export import json_export
+from judging.runs import json_text
 from judging.runs.export.records import data_of, load, model_name
 from judging.runs.export.results import LINE_BYTES, Line, lines_of, question_of
 from judging.runs.filters import ANYTHING, Filters, matching
@@ -120,7 +120,7 @@ def every_eval_ever_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[byt
         for name, line in _named(answer.said, shared):
             if isinstance(line["value"], bool | int | float):
                 sample = _sample(run, answer, name, line, tops[line["metric"]])
-                yield json_export.dumps(sample, LINE_BYTES) + b"\n"
+                yield json_text.dumps(sample, LINE_BYTES) + b"\n"
 
 
 def _sample(run: Run, answer: _Answer, name: str, line: Line, metric: MetricDefinition) -> dict[str, Any]:
@@ -178,14 +178,14 @@ def _metadata(answer: _Answer, line: Line) -> dict[str, str]:
 
 def inspect_blocks(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
     """One log in JSON, written sample by sample. Its epochs count the answers to a row, of all models."""
-    head = json_export.dumps(_header(run), LINE_BYTES)
+    head = json_text.dumps(_header(run), LINE_BYTES)
     yield head[:-1] + b',"samples":['
     between = b""
     epochs: Counter[int] = Counter()
     shared = _shared(run)
     for answer in _answers(run, filters):
         epochs = Counter({answer.line: epochs[answer.line] + 1})
-        yield between + json_export.dumps(_inspect_sample(answer, epochs[answer.line], shared), LINE_BYTES)
+        yield between + json_text.dumps(_inspect_sample(answer, epochs[answer.line], shared), LINE_BYTES)
         between = b",\n"
     yield b"]}\n"
 

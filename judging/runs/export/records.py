@@ -19,7 +19,7 @@ from judging.core.people.criteria import Criterion
 from judging.core.results_file.verdicts import REFERENCE
 from judging.core.rules.program import Reason
 from judging.rule_messages import reason_sentence as rule_sentence
-from judging.runs.export import json_export
+from judging.runs import json_text
 from judging.runs.filters import ANYTHING, Filters, matching
 from judging.runs.models import (
     INFER,
@@ -34,7 +34,7 @@ from judging.runs.models import (
     SourceKind,
 )
 from judging.runs.overrides import in_force_of
-from judging.runs.teamwork.exclusions import exclusions_among, exclusions_of
+from judging.runs.teamwork.marks import exclusions_among, exclusions_of
 from judging.runs.teamwork.models import Mark
 from judging.runs.worker.generation import ANSWER_FAILED
 
@@ -209,7 +209,7 @@ def record(one: LoadedJudgement) -> dict[str, Any]:
         "metric": judgement.run_metric.name,
         "attempt": judgement.attempt,
         "state": judgement.state_in_force,
-        "value": json_export.loads(judgement.value_in_force),
+        "value": json_text.loads(judgement.value_in_force),
         "reason": None if judgement.overridden else why(judgement.reason, judgement.detail),
         "preprocess": script_record(judgement.preprocess),
         "judges": _judges(one),
@@ -240,7 +240,7 @@ def _override_record(override: Override, judgement: Judgement) -> dict[str, Any]
     return {
         "own": {
             "state": judgement.state,
-            "value": json_export.loads(judgement.value),
+            "value": json_text.loads(judgement.value),
             "reason": why(judgement.reason, judgement.detail),
         },
         "reason": override.reason,
@@ -264,7 +264,7 @@ def place_of(reply: JudgeReply) -> Place:
 def verdicts_by_place(text: str) -> dict[Place, dict[str, Any]]:
     """A judgement's `verdicts`, read. Older ones tell no order: it was the first."""
     return {
-        (one["judge"], one["repeat"], one.get("order", "first")): one for one in json_export.loads(text) or []
+        (one["judge"], one["repeat"], one.get("order", "first")): one for one in json_text.loads(text) or []
     }
 
 
@@ -275,7 +275,7 @@ def why(code: str, detail: str) -> str | None:
 
 def script_record(text: str) -> dict[str, Any]:
     """What a script did, from a judgement's `preprocess` or `postprocess`; of one that did not run, nothing."""
-    kept = json_export.loads(text) or {}
+    kept = json_text.loads(text) or {}
     failure = kept.get("failure") or {"code": "", "detail": ""}
     return {
         "result": kept.get("result"),
@@ -287,7 +287,7 @@ def script_record(text: str) -> dict[str, Any]:
 
 def rule_lines(text: str) -> list[dict[str, Any]]:
     """The lines in a judgement's `rules`; none where no rule program scored, or the answer lacks its format."""
-    lines: list[dict[str, Any]] = (json_export.loads(text) or {}).get("lines", [])
+    lines: list[dict[str, Any]] = (json_text.loads(text) or {}).get("lines", [])
     return lines
 
 
@@ -302,11 +302,11 @@ def _without_changes(script: dict[str, Any]) -> dict[str, Any]:
 
 
 def _judge(reply: JudgeReply, name: str, verdict: dict[str, Any]) -> dict[str, Any]:
-    tries = json_export.loads(reply.calls) or []
+    tries = json_text.loads(reply.calls) or []
     return {
         "name": name,
         "swapped": reply.swapped,
-        "request": json_export.loads(reply.request),
+        "request": json_text.loads(reply.request),
         "reply": reply_record(reply),
         "verdict": verdict.get("value"),
         "calls": len(tries),
@@ -319,7 +319,7 @@ def _judge(reply: JudgeReply, name: str, verdict: dict[str, Any]) -> dict[str, A
 
 def reply_record(reply: JudgeReply) -> dict[str, Any] | None:
     """What came back: content, reasoning_content and whatever else; None if nothing did."""
-    extra = json_export.loads(reply.extra) or {}
+    extra = json_text.loads(reply.extra) or {}
     if reply.content is None and reply.reasoning is None and not extra:
         return None
     return {"content": reply.content, "reasoning_content": reply.reasoning, **extra}
@@ -327,13 +327,13 @@ def reply_record(reply: JudgeReply) -> dict[str, Any] | None:
 
 def generation_record(one: Generation, judgement: Judgement) -> dict[str, Any]:
     """How the answer came about; `calls` counts the HTTP tries."""
-    tries = json_export.loads(one.calls)
+    tries = json_text.loads(one.calls)
     raw = judgement.response.raw
     return {
         "attempt": one.attempt,
         "state": one.state,
-        "request": json_export.loads(one.request),
-        "answer": json_export.loads(raw) if raw and one.state == Generation.State.ANSWERED else None,
+        "request": json_text.loads(one.request),
+        "answer": json_text.loads(raw) if raw and one.state == Generation.State.ANSWERED else None,
         "calls": len(tries),
         "tries": tries,
         "seconds": one.seconds,

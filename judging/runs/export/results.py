@@ -14,7 +14,7 @@ from typing import Any
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results_file.verdicts import ADJUDICATOR
 from judging.core.values import ERROR, SCORED, UNPARSED
-from judging.runs.export import json_export
+from judging.runs import json_text
 from judging.runs.export.records import (
     LoadedJudgement,
     load,
@@ -35,7 +35,7 @@ def results_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
     """Strict JSON in UTF-8, one verdict a line."""
     for line in results_of(run, filters):
         known = {name: value for name, value in line.items() if value is not None or name in _ALWAYS}
-        yield json_export.dumps(known, LINE_BYTES) + b"\n"
+        yield json_text.dumps(known, LINE_BYTES) + b"\n"
 
 
 def results_of(run: Run, filters: Filters = ANYTHING) -> Iterator[Line]:
@@ -91,7 +91,7 @@ def _own(judgement: Judgement) -> Line:
     """What the judgement itself says, whatever a reviewer put in its place."""
     scored = judgement.state == SCORED
     return {
-        "value": json_export.loads(judgement.value) if judgement.value else None,
+        "value": json_text.loads(judgement.value) if judgement.value else None,
         "state": None if scored else judgement.state,
         "reason": None if scored else why(judgement.reason, judgement.detail),
     }
@@ -100,7 +100,7 @@ def _own(judgement: Judgement) -> Line:
 def _in_force(judgement: Judgement) -> Line:
     if not judgement.overridden:
         return _own(judgement)
-    return {"value": json_export.loads(judgement.override_value or "null"), "state": None, "reason": None}
+    return {"value": json_text.loads(judgement.override_value or "null"), "state": None, "reason": None}
 
 
 def _circumstances(judgement: Judgement) -> Line:
@@ -120,7 +120,7 @@ def _moment(seconds: float | None) -> str | None:
 def _reply(reply: JudgeReply | None) -> Line:
     if reply is None:
         return {}
-    extra = json_export.loads(reply.extra) if reply.extra else {}
+    extra = json_text.loads(reply.extra) if reply.extra else {}
     return {
         "reasoning": reply.content,
         "prompt_tokens": reply.prompt_tokens,

@@ -12,8 +12,7 @@ from typing import Any
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results_file.ratings import expanded
 from judging.core.results_file.records import RefusedLine, records
-from judging.core.results_file.seen import SeenVerdicts
-from judging.core.results_file.verdicts import FileVerdict, Kind, survey, verdicts
+from judging.core.results_file.verdicts import FileVerdict, Kind, SeenVerdicts, survey, verdicts
 from judging.runs.models import Run
 from judging.runs.results_import.answers import Answers, LocatedVerdict
 from judging.runs.results_import.storing import ImportedVerdicts, definition_of

@@ -8,8 +8,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from evalsite.tasks.workers import AWAY, GONE, UNEXPECTED
 from judging.core.results_file.records import RefusedLine
-from judging.runs.results_import.services import AWAY, GONE, NAME_TAKEN, UNEXPECTED
+from judging.runs.results_import.services import NAME_TAKEN
 
 KINDS: dict[str, str | Promise] = {
     "number": gettext_lazy("number"),

@@ -24,7 +24,6 @@ from datasets.services import store
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.storage import files
-from evalsite.storage.errors import StorageUnreachable
 from evalsite.tasks import workers
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results_file.records import NotResults, RefusedLine
@@ -40,13 +39,8 @@ log = logging.getLogger("judging.results_import")
 AT_ONCE = 200_000  # bytes that a page may wait for
 FEW_ROWS = 20_000
 LISTED = 1_000  # refused lines that are kept; of all of them there is the number
-_PAUSE = 0.01  # seconds between two batches, for those who wait
-UNEXPECTED, GONE, AWAY, NAME_TAKEN = "unexpected", "gone", "away", "name_taken"
+NAME_TAKEN = "name_taken"
 _OPEN = (ResultsImportState.CHECKING, ResultsImportState.IMPORTING)
-
-
-class _Stopped(Exception):
-    """The worker is to end, or the import is not its own any more."""
 
 
 def run_to_extend(project: Project, version: Version, name: str) -> Run | None:
@@ -132,20 +126,22 @@ def work(
     if not waiting.update(owner=owner):
         return
     joined = ("project", "version__dataset", "run", "created_by")
-    mine = _Mine(ResultsImport.objects.select_related(*joined).get(pk=import_id), owner, stop, on_refused)
+    mine = _OwnImport(
+        ResultsImport.objects.select_related(*joined).get(pk=import_id), owner, stop, on_refused
+    )
     try:
-        if mine.taken.state == ResultsImportState.CHECKING:
+        if mine.row.state == ResultsImportState.CHECKING:
             _check(mine)
         else:
             _import(mine)
-    except _Stopped:
+    except workers.WorkStopped:
         pass
     except NotResults as wrong:
         _end(mine, wrong.code, wrong.params)
     except Exception as error:  # whatever it was, no half of a file may stay
         _failed(mine, error)
     finally:
-        mine.rows.update(owner="")
+        mine.held.update(owner="")
 
 
 @task(queue_name=workers.DATA)
@@ -154,7 +150,7 @@ def import_results(import_id: int) -> None:
     work(import_id, workers.owner(), stop=workers.stopping)
 
 
-class _Mine:
+class _OwnImport(workers.OwnedRow[ResultsImport]):
     """An import that this process works on."""
 
     def __init__(
@@ -164,22 +160,15 @@ class _Mine:
         stop: threading.Event | None,
         on_refused: Callable[[RefusedLine], None],
     ) -> None:
-        self.taken, self.stop, self.on_refused = taken, stop or threading.Event(), on_refused
-        self.rows = ResultsImport.objects.filter(pk=taken.pk, owner=owner)
+        super().__init__(taken, owner, stop)
+        self.on_refused = on_refused
 
     @property
     def path(self) -> Path:
-        return files.local(self.taken.stored_as)
-
-    def note(self, **changes: object) -> None:
-        """Write down how far it is, in the transaction of what was done; raises _Stopped if it is not its own now."""
-        if not self.rows.filter(state=self.taken.state).update(**changes):
-            raise _Stopped
-        for name, value in changes.items():
-            setattr(self.taken, name, value)
+        return files.local(self.row.stored_as)
 
     def note_part(self, part: CheckedPart) -> None:
-        taken = self.taken
+        taken = self.row
         for one in part.refused:
             self.on_refused(one)
         listed = [[one.line, one.code, one.params] for one in part.refused[: LISTED - len(taken.listed)]]
@@ -195,15 +184,10 @@ class _Mine:
             listed=taken.listed + listed,
         )
 
-    def rest(self) -> None:
-        """Between two batches: others may write; whoever ends the worker is heard."""
-        if self.stop.wait(_PAUSE):
-            raise _Stopped
 
-
-def _check(mine: _Mine) -> None:
+def _check(mine: _OwnImport) -> None:
     """From the beginning, also after a worker that died: it has written nothing."""
-    taken = mine.taken
+    taken = mine.row
     mine.note(line=0, new=0, same=0, refused=0, codes={}, listed=[])
     run = run_to_extend(taken.project, taken.version, taken.name)
     definitions, summary = definitions_of(mine.path, run), VerdictSummary()
@@ -226,11 +210,11 @@ def _told(one: MetricDefinition, summary: VerdictSummary) -> dict[str, object]:
     return {"kind": one.values, "scale": scale, "verdicts": summary.metrics[one.name]}
 
 
-def _import(mine: _Mine) -> None:
-    taken = mine.taken
+def _import(mine: _OwnImport) -> None:
+    taken = mine.row
     before = ResultsImport.objects.filter(version=taken.version_id, name=taken.name, pk__lt=taken.pk)
     if before.filter(state=ResultsImportState.IMPORTING).exists():
-        raise _Stopped  # one after the other: it is taken up again
+        raise workers.WorkStopped  # one after the other: it is taken up again
     run = taken.run or run_to_extend(taken.project, taken.version, taken.name)
     definitions = definitions_of(mine.path, run)
     answers, stored = Answers(taken.version), ImportedVerdicts(run) if run else None
@@ -251,8 +235,8 @@ def _import(mine: _Mine) -> None:
     files.delete(taken.stored_as)
 
 
-def _run_made(mine: _Mine) -> Run:
-    taken = mine.taken
+def _run_made(mine: _OwnImport) -> Run:
+    taken = mine.row
     run = Run.objects.create(
         project=taken.project,
         name=taken.name,
@@ -266,47 +250,41 @@ def _run_made(mine: _Mine) -> Run:
     return run
 
 
-def _hold(mine: _Mine, stored: ImportedVerdicts) -> None:
+def _hold(mine: _OwnImport, stored: ImportedVerdicts) -> None:
     """Lock the run, and remember where its new judgements begin."""
     stored.run = Run.objects.select_for_update().get(pk=stored.run.pk)
-    if mine.taken.first_position is None:
+    if mine.row.first_position is None:
         mine.note(run=stored.run, first_position=stored.run.total)
 
 
-def _finish(mine: _Mine, run: Run) -> None:
+def _finish(mine: _OwnImport, run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(
         state=RunState.FINISHED, finished_at=timezone.now(), rows=rows_counted(run)
     )
     record(
         Action.RESULTS_IMPORTED,
-        project=mine.taken.project,
+        project=mine.row.project,
         thing=run,
-        by=mine.taken.created_by,
-        file=mine.taken.file_name,
-        verdicts=mine.taken.new,
+        by=mine.row.created_by,
+        file=mine.row.file_name,
+        verdicts=mine.row.new,
     )
     run_stopped(run.pk)
 
 
-def _failed(mine: _Mine, error: Exception) -> None:
+def _failed(mine: _OwnImport, error: Exception) -> None:
     """Note why, and take back what was stored."""
-    problem = UNEXPECTED
-    if isinstance(error, ValidationError):
-        problem = NAME_TAKEN
-    elif isinstance(error, FileNotFoundError):
-        problem = GONE
-    elif isinstance(error, StorageUnreachable):
-        problem = AWAY
-    else:
-        log.error("The results %s could not be imported.", mine.taken.pk, exc_info=error)
+    problem = NAME_TAKEN if isinstance(error, ValidationError) else workers.file_problem(error)
+    if problem == workers.UNEXPECTED:
+        log.error("The results %s could not be imported.", mine.row.pk, exc_info=error)
     try:
         _end(mine, problem, {})
     except Exception:
-        log.exception("The results %s could not be taken back yet; that is tried again.", mine.taken.pk)
+        log.exception("The results %s could not be taken back yet; that is tried again.", mine.row.pk)
 
 
-def _end(mine: _Mine, problem: str, params: dict[str, str]) -> None:
-    taken = mine.taken
+def _end(mine: _OwnImport, problem: str, params: dict[str, str]) -> None:
+    taken = mine.row
     with transaction.atomic():
         if taken.run is not None and taken.first_position is not None:
             _take_back(taken.run, taken.first_position)

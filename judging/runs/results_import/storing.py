@@ -13,8 +13,8 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.people.criteria import turned
 from judging.core.results_file.verdicts import FileVerdict, Kind, canonical
 from judging.core.values import ERROR, NO_SCORE, SCORED, UNPARSED, Outcome
-from judging.runs.export import json_export
-from judging.runs.json_storage import as_json
+from judging.runs import json_text
+from judging.runs.json_text import as_json
 from judging.runs.models import (
     Judgement,
     JudgeReply,
@@ -174,7 +174,7 @@ def _known(
 def _said(state: str | None, value: str | None, *, of_turned: bool = False) -> str:
     if state != SCORED or not value:
         return str(state)
-    given = json_export.loads(value)
+    given = json_text.loads(value)
     return canonical(turned(given) if of_turned else given)
 
 

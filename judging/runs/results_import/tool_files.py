@@ -21,7 +21,7 @@ from datasets.uploads import limits
 from evalsite.accounts.models import User
 from evalsite.tasks import workers
 from judging.core.results_file.verdicts import row_name
-from judging.runs.export import json_export
+from judging.runs import json_text
 from judging.runs.models import Run
 from judging.runs.results_import.models import ResultsImport, ResultsImportState
 from judging.runs.results_import.services import import_results
@@ -113,7 +113,7 @@ class _Rows:
         form = format_of(version)
         rows = Row.objects.filter(version=version, valid=True).values_list("line", "raw")
         for line, raw in rows.iterator(_ROWS):
-            data = json_export.loads(raw)
+            data = json_text.loads(raw)
             _put(self._prompts, prompt_hash(messages_of(data, form)), line)
             if name := row_name_or_none(data.get("id")):
                 _put(self._names, name, line)

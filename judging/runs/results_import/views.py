@@ -46,7 +46,8 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
 def _new(request: HttpRequest, project: Project) -> HttpResponse:
     versions = usable_versions(project)
     sent = (request.POST, request.FILES) if request.method == "POST" else ()
-    form = ResultsForm(*sent, project=project, versions=versions, initial={"version": _wanted(request)})
+    initial = {"version": request.GET.get("version", "")}
+    form = ResultsForm(*sent, project=project, versions=versions, initial=initial)
     if form.is_bound and form.is_valid():
         try:
             taken = _begin(request, form)
@@ -62,10 +63,6 @@ def _new(request: HttpRequest, project: Project) -> HttpResponse:
         "earlier": earlier.order_by("-pk")[:_EARLIER],
     }
     return render(request, "results_import/new.html", context, status=422 if form.errors else 200)
-
-
-def _wanted(request: HttpRequest) -> str:
-    return request.GET.get("version", "")
 
 
 def _begin(request: HttpRequest, form: ResultsForm) -> ResultsImport:

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from evalsite.accounts.models import User
 from evalsite.audit import Action, record
-from judging.runs.json_storage import storable
+from judging.runs.json_text import storable
 from judging.runs.models import Judgement
 from judging.runs.teamwork import inbox
 from judging.runs.teamwork.models import Comment

@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy as _
 
 from judging.runs.filters import YES, FurtherFilter, by_response
 from judging.runs.models import Judgement, Run
+from judging.runs.teamwork.marks import tag_names
 from judging.runs.teamwork.models import FLAG, Comment, Mark, MarkKind, ReviewAction
-from judging.runs.teamwork.tags import tag_names
 
 _ANY = [("", _("any"))]
 _YES = [*_ANY, (YES, _("yes"))]

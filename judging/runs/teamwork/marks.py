@@ -1,5 +1,5 @@
-"""Marks on answers: what an action adds and removes. Whatever changes marks locks the run's metrics first, as overrides
-do; actions on all that a filter means are in batches.py.
+"""Marks on answers (tags, assignments, exclusions): what an action adds and removes, and which there are. Whatever
+changes marks locks the run's metrics first, as overrides do; actions on all that a filter means are in batches.py.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, F
+from django.db.models import Count, Exists, F, OuterRef
 
-from evalsite.accounts.models import User
+from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
-from judging.runs.json_storage import storable
-from judging.runs.models import Judgement, Run
+from judging.runs.json_text import storable
+from judging.runs.models import Judgement, JudgementQuerySet, Run
 from judging.runs.overrides import metrics_lock
 from judging.runs.teamwork import inbox
-from judging.runs.teamwork.models import Mark, MarkKind, MarkQuerySet, ReviewAction
+from judging.runs.teamwork.models import FLAG, Mark, MarkKind, MarkQuerySet, ReviewAction
 
 BATCH = 5_000  # answers of one statement
 Kind, State = ReviewAction.Kind, ReviewAction.State
@@ -179,3 +179,48 @@ def action_finish(action: ReviewAction, **detail: Any) -> None:
     )
     if action.kind == Kind.ASSIGN and action.made:
         inbox.notify_assigned(action)
+
+
+MOST_OFFERED = 100
+
+
+def tag_names(project: Project | None = None, *, run: Run | None = None) -> list[str]:
+    """Names that tags were given in any run of a project, or in one run; there may be more than are offered."""
+    given = run.review_actions.all() if run else ReviewAction.objects.filter(run__project=project)
+    found = given.filter(kind=ReviewAction.Kind.TAG).exclude(name=FLAG).order_by("name")
+    return list(found.values_list("name", flat=True).distinct()[:MOST_OFFERED])
+
+
+def exclusions_of(run: Run) -> MarkQuerySet:
+    """The marks that exclude something from the run's figures now."""
+    return Mark.objects.current().filter(run=run, kind=MarkKind.EXCLUDED)
+
+
+def without_excluded(run: Run, judgements: JudgementQuerySet) -> JudgementQuerySet:
+    """Those that figures count. Where nothing is excluded the query stays as it is."""
+    if not exclusions_of(run).exists():
+        return judgements
+    same = {"run_metric": OuterRef("run_metric"), "kind": MarkKind.EXCLUDED, "name": ""}
+    excluded = Mark.objects.current().filter(**same)
+    found = judgements.filter(~Exists(excluded.filter(response=OuterRef("response"))))
+    if run.by_workers:
+        return found
+    return found.filter(~Exists(excluded.filter(response=OuterRef("other_response"))))
+
+
+def excluded_by(run: Run) -> list[dict[str, Any]]:
+    """Who excluded how many answers under a metric, and why: `by`, `reason`, `judgements`."""
+    found = exclusions_of(run).values_list("action__by__username", "action__reason")
+    counted = found.annotate(count=Count("*")).order_by("-count", "action__reason", "action__by__username")
+    return [{"by": by, "reason": reason, "judgements": count} for by, reason, count in counted]
+
+
+def exclusions_among(judgements: Iterable[Judgement]) -> dict[tuple[int, int], Mark]:
+    """{(metric, response): the exclusion} of those that are excluded."""
+    given = list(judgements)
+    found = Mark.objects.current().filter(
+        kind=MarkKind.EXCLUDED,
+        run_metric__in={one.run_metric_id for one in given},
+        response__in={one.response_id for one in given},
+    )
+    return {(one.run_metric_id, one.response_id): one for one in found.select_related("action__by")}

@@ -17,7 +17,7 @@ from judging.core.results import Failure, JudgementResult
 from judging.core.values import Outcome
 from judging.endpoints.client import ClientPool, ModelConnection
 from judging.endpoints.requests import Abandoned, Caller
-from judging.runs.json_storage import as_json
+from judging.runs.json_text import as_json
 from judging.runs.models import RunCandidate
 from judging.runs.worker import chunks
 from judging.runs.worker.generation_store import Generated, Unanswered

@@ -14,7 +14,7 @@ from typing import Any
 from django.db import connection
 
 from judging.core.results import Failure
-from judging.runs.json_storage import as_json, storable
+from judging.runs.json_text import as_json, storable
 
 _ANSWER = "UPDATE datasets_response SET raw = %s WHERE id = %s AND raw = ''"
 _COLUMNS = (

@@ -22,8 +22,8 @@ from judging.core.pipeline import judge_spread
 from judging.core.results import JudgeCall, Ruled, ScriptResult
 from judging.endpoints.client import RunInThread
 from judging.runs.budget import Ledger, Spent
-from judging.runs.json_storage import as_json as _json
-from judging.runs.json_storage import storable
+from judging.runs.json_text import as_json as _json
+from judging.runs.json_text import storable
 from judging.runs.models import Chunk
 from judging.runs.stopping import runs_stopped_before
 from judging.runs.worker import chunks, generation_store

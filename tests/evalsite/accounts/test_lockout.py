@@ -11,8 +11,7 @@ from django.test import Client, RequestFactory
 from django.utils import timezone
 
 from evalsite.accounts import housekeeping
-from evalsite.accounts.lockout_page import client_address
-from evalsite.accounts.login_throttle import ADDRESS, LIMITS, NAME
+from evalsite.accounts.login_throttle import ADDRESS, LIMITS, NAME, client_address
 from evalsite.accounts.models import User
 from evalsite.models import AuditEntry
 from tests.conftest import PASSWORD

@@ -12,7 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 from evalsite.accounts.models import Membership, Project, Role, User
 from judging.people.assignments import claim
 from judging.people.models import Evaluation
-from judging.people.organise import evaluation_close
+from judging.people.services import evaluation_close
 from judging.runs.models import Run
 from tests.conftest import ClientOf, member
 from tests.judging.judged import JUDGE_URL, judge, said

@@ -13,11 +13,11 @@ from evalsite.accounts.models import Project, User
 from judging.core.people.criteria import Criterion, canonical
 from judging.people import assignments, ratings
 from judging.people.models import Assignment, Evaluation, Item, Rating, Scheme
-from judging.people.organise import Gold, Terms, evaluation_create
 from judging.people.presets import criteria_of_run
 from judging.people.rating_export import jsonl_lines
 from judging.people.sampling import ItemChoice
 from judging.people.selectors import criteria_of
+from judging.people.services import Gold, Terms, evaluation_create
 from judging.runs.models import Run
 from tests.make import a_version
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from evalsite.accounts.models import Project, Role, User
-from judging.people import assignments, organise, ratings
+from judging.people import assignments, ratings, services
 from judging.people.models import Assignment, AssignmentState, Evaluation, Item
 from judging.people.ratings import DeskRefused
 from judging.runs.models import Judgement
@@ -58,7 +58,7 @@ def step(evaluation: Evaluation, user: User, what: str, by: User) -> None:
     elif what == "join":
         assignments.raters_add(evaluation=evaluation, users=[user], by=by)
     elif what in ("close", "reopen"):
-        (organise.evaluation_close if what == "close" else organise.evaluation_reopen)(
+        (services.evaluation_close if what == "close" else services.evaluation_reopen)(
             evaluation=evaluation, by=by
         )
 

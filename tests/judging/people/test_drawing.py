@@ -11,7 +11,7 @@ from evalsite.models import AuditEntry
 from judging.people.assignments import rater_leave, raters_add
 from judging.people.models import EvaluationRater, Scheme
 from judging.people.sampling import ItemChoice, gather
-from judging.people.selectors import duties
+from judging.people.selectors import rating_tasks
 from tests.conftest import member
 from tests.judging.people.make import make_evaluation, rate_all
 from tests.make import a_version
@@ -61,10 +61,10 @@ def test_a_queue_of_many_evaluations_costs_no_more_queries_than_one(project: Pro
     first = make_evaluation(project, [rita], version=version)
     rate_all(first, rita, "A>B")
     with CaptureQueriesContext(connection) as for_one:
-        duties(rita, Project.objects.all())
+        rating_tasks(rita, Project.objects.all())
     others = [make_evaluation(project, [rita], version=version) for _ in range(5)]
     with CaptureQueriesContext(connection) as for_six:
-        found = duties(rita, Project.objects.all())
+        found = rating_tasks(rita, Project.objects.all())
     assert len(for_six) == len(for_one)
     assert [(one.evaluation, one.given, one.left) for one in found] == [
         *((other, 0, 3) for other in others),

@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from evalsite.accounts.models import Project, User
-from judging.people import assignments, organise
+from judging.people import assignments, services
 from judging.people.models import Evaluation
 from judging.runs.models import Judgement
 from tests.conftest import ClientOf
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 def closed(project: Project, rita: User, alice: User) -> Evaluation:
     evaluation = make_evaluation(project, [rita], rows=1, models=["alpha"], side_by_side=False)
     give(assignments.claim(evaluation=evaluation, user=rita)[0], 4)
-    organise.evaluation_close(evaluation=evaluation, by=alice)
+    services.evaluation_close(evaluation=evaluation, by=alice)
     return evaluation
 
 

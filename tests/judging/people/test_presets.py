@@ -19,7 +19,7 @@ from evalsite.accounts.models import Project, User
 from evalsite.tasks import workers
 from judging.people import assignments
 from judging.people.item_view import shown_to
-from judging.people.presets import offers, others
+from judging.people.presets import others, presets_of
 from tests.conftest import ClientOf
 from tests.judging.people.make import legacy, make_evaluation
 from tests.make import a_version
@@ -29,7 +29,7 @@ PAIRS = ["every_pair", "baseline"]
 
 
 def codes(version: Version) -> list[str]:
-    return [one.code for one in offers(version)]
+    return [one.code for one in presets_of(version)]
 
 
 def made_of(parent: Version, origin: str, models: tuple[str, ...] = ("qwen",)) -> Version:

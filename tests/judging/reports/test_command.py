@@ -12,8 +12,8 @@ from django.core.management import CommandError, call_command
 from datasets.models import Row
 from evalsite.accounts.models import Project
 from judging.reports.labels import decimal, interval
-from judging.reports.plain import columns, plain_report
 from judging.reports.services import report_document
+from judging.reports.text_report import columns, plain_report
 from judging.runs.models import Run
 from tests.judging import judged
 from tests.judging.reports.cast import a_judged_run

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from evalsite.accounts.models import Membership, Project, Role, User
 from judging.people.models import Evaluation
-from judging.people.organise import evaluation_close
+from judging.people.services import evaluation_close
 from judging.reports.figures import for_page
 from judging.reports.models import RunOutcome
 from judging.reports.outcomes import MetricOutcome, bar_ends, metric_outcomes, outcome_views, outcomes

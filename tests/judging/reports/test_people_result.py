@@ -9,7 +9,7 @@ from evalsite.accounts.models import Membership, Project, Role, User
 from judging.core.people.criteria import Criterion
 from judging.people.assignments import claim
 from judging.people.models import Evaluation
-from judging.people.organise import evaluation_close
+from judging.people.services import evaluation_close
 from judging.reports.people_result import CriterionResult, results_of
 from judging.reports.services import report_document
 from tests.conftest import ClientOf, member

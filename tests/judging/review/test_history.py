@@ -15,8 +15,8 @@ from evalsite.accounts.models import Membership, Project, Role, User
 from judging.people import assignments
 from judging.people.disagreement import differences
 from judging.people.models import Adjudication, Evaluation
-from judging.people.organise import evaluation_close
 from judging.people.selectors import items_about
+from judging.people.services import evaluation_close
 from judging.review import history
 from judging.review.history import Entry, timeline
 from judging.review.models import ListColumns

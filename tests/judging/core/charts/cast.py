@@ -2,9 +2,8 @@
 
 from xml.etree import ElementTree
 
-from judging.core.charts import IntervalRow
 from judging.core.charts.histograms import HistogramTexts
-from judging.core.charts.intervals import IntervalTexts, interval_chart
+from judging.core.charts.intervals import IntervalRow, IntervalTexts, interval_chart
 
 SVG = "{http://www.w3.org/2000/svg}"
 INTERVAL_TEXTS = IntervalTexts("Title", "Description", "Score", "mean", "95 % interval", "bounds")

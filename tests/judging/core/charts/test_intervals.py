@@ -1,7 +1,6 @@
 import pytest
 
-from judging.core.charts import IntervalRow
-from judging.core.charts.intervals import interval_chart
+from judging.core.charts.intervals import IntervalRow, interval_chart
 from judging.core.charts.svg import as_file
 
 from .cast import INTERVAL_TEXTS, SVG, drawn, intervals, of_class, texts

@@ -1,8 +1,8 @@
 import re
 from pathlib import Path
 
-from judging.core.charts import IntervalRow
 from judging.core.charts.histograms import Panel, histogram_chart
+from judging.core.charts.intervals import IntervalRow
 
 from .cast import HISTOGRAM_TEXTS, drawn, intervals
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as some
 
-from judging.core.charts.text_width import shorten, width, wrap
+from judging.core.charts.svg import shorten, width, wrap
 
 
 def test_a_chinese_character_is_wider_than_a_latin_one():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from judging.core.results_file.seen import SeenVerdicts
+from judging.core.results_file.verdicts import SeenVerdicts
 
 
 def test_what_is_said_first_counts() -> None:

@@ -217,3 +217,8 @@ def test_a_judge_that_favours_one_candidate_is_kinder_to_it_than_people_are():
     assert (alpha["candidate"], alpha["items"]) == ("alpha", 40)
     assert alpha["ci_low"] > 1.5 > 0 > beta["ci_high"]
     assert alpha["difference"] == pytest.approx(alpha["bias"] - beta["bias"])
+
+
+def test_labels_beside_numbers_are_compared_as_labels():
+    found = against_people([said("good"), said(7, row=2)], [person("good"), person(7, row=2)])
+    assert (found["exact"], found["labels"], found["confusion"]) == (1, ["good"], [[1]])

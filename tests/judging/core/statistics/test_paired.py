@@ -2,8 +2,8 @@
 
 import pytest
 
+from judging.core.statistics.drill_down import Paired, paired_under, value_key
 from judging.core.statistics.frame import Metric
-from judging.core.statistics.listed import Paired, paired_under, value_key
 from tests.judging.core.statistics.cast import compared, person, said, table
 
 SCALE = Metric("m", 1, 10)

@@ -10,7 +10,7 @@ import pytest
 from datasets.models import Version
 from evalsite.accounts.models import User
 from judging.core.judges.scripted import Answer, ScriptedJudge, refusal
-from judging.core.tokens import estimated_tokens
+from judging.core.prompts import estimated_tokens
 from judging.endpoints.models import Endpoint
 from judging.metrics.models import Metric
 from judging.metrics.selectors import newest_version

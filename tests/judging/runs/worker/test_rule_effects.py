@@ -10,9 +10,8 @@ import pytest
 from datasets.models import Candidate
 from judging.core.judges.scripted import ScriptedJudge
 from judging.core.metric_definition import MetricDefinition
-from judging.runs.export.files import jsonl_lines
+from judging.runs.export.files import jsonl_lines, table_columns, table_values
 from judging.runs.export.records import records
-from judging.runs.export.tables import table_columns, table_values
 from judging.runs.models import JudgeReply, Run, RunState
 from judging.runs.selectors import MetricChoice, cost_of
 from tests.judging.runs.rule_runs import (

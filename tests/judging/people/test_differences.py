@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from judging.core.people.criteria import Criterion
-from judging.core.people.differences import difference
+from judging.people.adjudication import difference
 
 CASES: list[tuple[dict[str, Any], list[Any], float]] = [
     ({"scale": "five"}, [3, 3, 3], 0),

@@ -194,24 +194,22 @@ def _items_add(evaluation: Evaluation, things: Sequence[Thing]) -> list[Item]:
 def _gold_add(evaluation: Evaluation, gold: Sequence[Gold], after: int) -> None:
     ranks = shuffled(len(gold), evaluation.seed + 1)
     sides = first_sides([()] * len(gold), evaluation.seed + 1)
-    Item.objects.bulk_create(
-        [
-            Item(
-                evaluation=evaluation,
-                number=after + place + 1,
-                rank=ranks[place],
-                row_id=one.thing.row,
-                response_id=one.thing.response,
-                other_response_id=one.thing.other,
-                first_side=sides[place] if one.thing.other else None,
-                gold=json.dumps(dict(one.values), ensure_ascii=False),
-                needed=0,
-                free=0,
-            )
-            for place, one in enumerate(gold)
-        ],
-        batch_size=500,
-    )
+    items = [
+        Item(
+            evaluation=evaluation,
+            number=number,
+            rank=rank,
+            row_id=one.thing.row,
+            response_id=one.thing.response,
+            other_response_id=one.thing.other,
+            first_side=side if one.thing.other else None,
+            gold=json.dumps(dict(one.values), ensure_ascii=False),
+            needed=0,
+            free=0,
+        )
+        for number, (one, rank, side) in enumerate(zip(gold, ranks, sides, strict=True), after + 1)
+    ]
+    Item.objects.bulk_create(items, batch_size=500)
 
 
 def _repeats_add(evaluation: Evaluation, items: Sequence[Item], after: int) -> None:
@@ -220,24 +218,22 @@ def _repeats_add(evaluation: Evaluation, items: Sequence[Item], after: int) -> N
     count = round(len(items) * evaluation.repeat_share)
     if evaluation.repeat_share and not count:
         count = 1
-    Item.objects.bulk_create(
-        [
-            Item(
-                evaluation=evaluation,
-                number=after + place + 1,
-                rank=item.rank,
-                row_id=item.row_id,
-                response_id=item.response_id,
-                other_response_id=item.other_response_id,
-                first_side=item.first_side,
-                repeat_of=item,
-                needed=0,
-                free=0,
-            )
-            for place, item in enumerate(order.sample(list(items), min(count, len(items))))
-        ],
-        batch_size=500,
-    )
+    twins = [
+        Item(
+            evaluation=evaluation,
+            number=number,
+            rank=item.rank,
+            row_id=item.row_id,
+            response_id=item.response_id,
+            other_response_id=item.other_response_id,
+            first_side=item.first_side,
+            repeat_of=item,
+            needed=0,
+            free=0,
+        )
+        for number, item in enumerate(order.sample(list(items), min(count, len(items))), after + 1)
+    ]
+    Item.objects.bulk_create(twins, batch_size=500)
 
 
 @transaction.atomic

@@ -135,7 +135,7 @@ def _packed(each: DataFrame) -> Comparisons:
 MOST_LISTED = 20_000  # answers with several verdicts
 
 
-class Voices(msgspec.Struct, frozen=True):
+class ListedVerdicts(msgspec.Struct, frozen=True):
     """Answers, or two, that several verdicts are about, those first on which they differ most; a list each.
 
     `said`: (who or which of `names`, what) of each. `apart`: do they differ (of two orders: is the other one the
@@ -164,17 +164,17 @@ class Voices(msgspec.Struct, frozen=True):
         ]
 
 
-def ratings_listed(verdicts: Verdicts) -> Voices | None:
+def ratings_listed(verdicts: Verdicts) -> ListedVerdicts | None:
     """What raters said, as `raters.rater_agreement` counts it; None where nobody rated."""
     rows = raters_of(verdicts)
     rows = rows[rows["kind"].notna().to_numpy()]
     if not len(rows):
         return None
     table = ratings_of(rows, verdicts)
-    return _voices(rows, table.items, table.authors, table.names, table.values, table.codes)
+    return _by_item(rows, table.items, table.authors, table.names, table.values, table.codes)
 
 
-def judges_listed(verdicts: Verdicts) -> Voices | None:
+def judges_listed(verdicts: Verdicts) -> ListedVerdicts | None:
     """What judge models said of the same answers, each one value, as `judges.judge_agreements` holds them against each
     other; None for fewer than two."""
     import pandas as pd
@@ -185,39 +185,33 @@ def judges_listed(verdicts: Verdicts) -> Voices | None:
     rows = pd.concat(
         [one[one["kind"].notna().to_numpy()].astype({"by": object, "label": object}) for one in judges]
     )
-    rows = rows[np.isin(rows["item"].to_numpy(), _several(rows["item"].to_numpy()))]
+    rows = rows[rows["item"].duplicated(keep=False).to_numpy()]
     if not len(rows):
         return None
     rows = rows.assign(by=pd.Categorical(rows["by"]))
     table = ratings_of(rows, verdicts)
-    return _voices(rows, table.items, table.authors, table.names, table.values, table.codes)
+    return _by_item(rows, table.items, table.authors, table.names, table.values, table.codes)
 
 
-def repeats_listed(verdicts: Verdicts) -> dict[str, Voices]:
+def repeats_listed(verdicts: Verdicts) -> dict[str, ListedVerdicts]:
     """By judge, the answers of which it was asked several times, as `judges.judge_repeats` counts them."""
     found = {}
     for judge, all_rows in verdicts.judges.items() if (verdicts.rows["repeat"] > 1).any() else ():
         rows = without_single_orders(all_rows).drop_duplicates(["item", "repeat"])
         rows = rows[rows["kind"].notna().to_numpy()]
-        items = rows["item"].to_numpy()
-        rows = rows[np.isin(items, _several(items))]
+        rows = rows[rows["item"].duplicated(keep=False).to_numpy()]
         if len(rows):
             table = ratings_of(rows, verdicts)
             numbers, places = np.unique(rows["repeat"].to_numpy(), return_inverse=True)
             names = [str(number) for number in numbers.tolist()]
-            found[judge] = _voices(rows, table.items, places, names, table.values, table.codes)
+            found[judge] = _by_item(rows, table.items, places, names, table.values, table.codes)
     return found
-
-
-def _several(items: Ints) -> Ints:
-    known, counts = np.unique(items, return_counts=True)
-    return np.asarray(known[counts > 1], dtype=np.int64)
 
 
 ORDERS = ("1", "2")  # which of the two answers stood first
 
 
-def orders_listed(verdicts: Verdicts) -> dict[str, Voices]:
+def orders_listed(verdicts: Verdicts) -> dict[str, ListedVerdicts]:
     """By judge, what it said of two answers in either order, as `judges.order_effects` counts it."""
     found = {}
     for judge, all_rows in verdicts.judges.items() if verdicts.compares else ():
@@ -229,11 +223,11 @@ def orders_listed(verdicts: Verdicts) -> dict[str, Voices]:
         steps = twice.to_numpy().ravel()
         rows = rows.assign(label=[LABELS[step] for step in steps.tolist()])
         pairs, places = np.repeat(np.arange(len(twice)), 2), np.tile([0, 1], len(twice))
-        found[judge] = _voices(rows, pairs, places, [*ORDERS], steps, np.sign(steps), opposed=True)
+        found[judge] = _by_item(rows, pairs, places, [*ORDERS], steps, np.sign(steps), opposed=True)
     return found
 
 
-def first_sides_listed(verdicts: Verdicts) -> dict[str, Voices]:
+def first_sides_listed(verdicts: Verdicts) -> dict[str, ListedVerdicts]:
     """By author, the comparisons whose order is known, each alone, as `judges.first_side` counts them; `apart`: was the
     answer that stood first the winner?"""
     found = {}
@@ -246,7 +240,7 @@ def first_sides_listed(verdicts: Verdicts) -> dict[str, Voices]:
     return found
 
 
-def scale_ends_listed(mine: DataFrame, metric: Metric, end: float | None) -> dict[str, Voices]:
+def scale_ends_listed(mine: DataFrame, metric: Metric, end: float | None) -> dict[str, ListedVerdicts]:
     """By judge, the answers to which it gave this end of a metric's scale, as `bias.scale_ends` counts them."""
     if end is None or metric.compares:
         return {}
@@ -259,23 +253,23 @@ def scale_ends_listed(mine: DataFrame, metric: Metric, end: float | None) -> dic
     }
 
 
-def answers_listed(values: DataFrame, metric: Metric) -> dict[str, Voices]:
+def answers_listed(values: DataFrame, metric: Metric) -> dict[str, ListedVerdicts]:
     """By candidate, the items with several scored answers and what each got, as `means.best_at_k` counts them; `values`
     are those that a cell is made of (`verdicts.counted`)."""
     scale, found = scale_of(values, metric), {}
     if scale.kind in (None, "category"):
         return {}
     for name, mine in of_kind(values, scale.kind).groupby("candidate", observed=True):
-        rows = mine[np.isin(mine["row"].to_numpy(), _several(mine["row"].to_numpy()))]
+        rows = mine[mine["row"].duplicated(keep=False).to_numpy()]
         if len(rows):
             numbers, places = np.unique(rows["response"].to_numpy(), return_inverse=True)
             scores = rows["value"].to_numpy(dtype=np.float64)
             names = [str(number) for number in numbers.tolist()]
-            found[str(name)] = _voices(rows, rows["row"].to_numpy(), places, names, scores, scores)
+            found[str(name)] = _by_item(rows, rows["row"].to_numpy(), places, names, scores, scores)
     return found
 
 
-def _alone(rows: DataFrame, places: Ints, names: list[str], apart: Bools) -> Voices:
+def _alone(rows: DataFrame, places: Ints, names: list[str], apart: Bools) -> ListedVerdicts:
     """Each verdict for itself, those first that are `apart`."""
     order = np.argsort(~apart, kind="stable")[:MOST_LISTED]
     about = rows.iloc[order]
@@ -283,7 +277,7 @@ def _alone(rows: DataFrame, places: Ints, names: list[str], apart: Bools) -> Voi
     return _listed(about, names, len(rows), said, apart[order])
 
 
-def _voices(
+def _by_item(
     rows: DataFrame,
     entries: Ints,
     places: Ints,
@@ -292,7 +286,7 @@ def _voices(
     codes: Floats,
     *,
     opposed: bool = False,
-) -> Voices:
+) -> ListedVerdicts:
     """From verdicts (verdicts,) on `entries`, whose `codes` are equal where they say the same; `opposed`: only codes of
     opposite signs are apart."""
     order = np.lexsort((places, entries))
@@ -312,10 +306,10 @@ def _voices(
 
 def _listed(
     about: DataFrame, names: list[str], total: int, said: list[list[tuple[int, Value]]], apart: Bools
-) -> Voices:
+) -> ListedVerdicts:
     """`about`: a verdict of each entry, in the order of the list; `total`: how many entries there are in all."""
     others = about["other"].astype(object)
-    return Voices(
+    return ListedVerdicts(
         total=total,
         names=names,
         rows=about["row"].tolist(),

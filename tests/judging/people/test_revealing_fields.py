@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judging.core.people.revealing_fields import MOST_VALUES, is_named, revealing_fields
+from judging.people.blindness import MOST_VALUES, is_named, revealing_fields
 
 
 def found(*values: str, names: tuple[str, ...] = ()) -> list[tuple[str, tuple[str, ...]]]:

@@ -5,15 +5,15 @@ from itertools import product
 import numpy as np
 import pytest
 
-from judging.core.statistics import listed
-from judging.core.statistics.frame import Metric
-from judging.core.statistics.listed import (
+from judging.core.statistics import drill_down
+from judging.core.statistics.drill_down import (
     comparisons_listed,
     judges_listed,
     orders_listed,
     ratings_listed,
     repeats_listed,
 )
+from judging.core.statistics.frame import Metric
 from judging.core.statistics.verdicts import STEPS
 from tests.judging.core.statistics.cast import compared, document, person, said, under
 
@@ -110,7 +110,7 @@ def test_flips_are_listed_first_and_are_as_many_as_the_report_counts():
 
 
 def test_of_many_answers_those_that_differ_most_are_listed(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(listed, "MOST_LISTED", 3)
+    monkeypatch.setattr(drill_down, "MOST_LISTED", 3)
     mine = ratings_listed(under(list(ratings())))
     assert (mine.total, len(mine.rows), all(mine.apart)) == (20, 3, True)
 

@@ -1,10 +1,12 @@
-"""JSON that every reader takes: no NaN, no infinity, no NUL, no half characters, and no document over a size."""
+"""JSON text that every reader and any database takes: no NaN, no infinity, no NUL, no half characters."""
 
 from __future__ import annotations
 
 import json
 import math
 from typing import Any
+
+import msgspec
 
 from evalsite.cells import clean_text, cut_text, left_out
 
@@ -58,3 +60,22 @@ def _cut(value: Any, most: int) -> Any:
     if isinstance(value, dict):
         return {cut_text(name, most): _cut(member, most) for name, member in list(value.items())[:most]}
     return value
+
+
+_encode_any = msgspec.json.Encoder().encode
+
+
+def as_json(value: Any) -> str:
+    """Strict JSON text: no NaN, no half characters; integers of any size."""
+    try:
+        return _encode_any(value).decode()
+    except (msgspec.MsgspecError, UnicodeEncodeError, OverflowError):
+        plain = msgspec.to_builtins(value, enc_hook=str)  # dataclasses in lists too
+        return storable(json.dumps(plain, ensure_ascii=False, separators=(",", ":"))) or ""
+
+
+def storable(text: str | None) -> str | None:
+    """Without NUL (PostgreSQL refuses it) and half characters (UTF-8 has none); a model may send both."""
+    if text is None or (text.isascii() and "\0" not in text):
+        return text
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from evalsite.cells import clean_text, cut_text
-from judging.runs.export.json_export import dumps, loads
+from judging.runs.json_text import dumps, loads
 
 LIMIT = 2**20
 
