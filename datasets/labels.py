@@ -91,7 +91,7 @@ _UNFIT: dict[str, StrPromise] = {
         "“%(name)s” is not a string, is missing from some rows, or has a name that cannot be a column."
     ),
 }
-"""Why a row cannot stand in a legacy CSV."""
+"""Why a row cannot be in a legacy CSV."""
 
 
 def unfit_for_csv(line: int, why: str, name: str) -> str:
@@ -177,7 +177,7 @@ def attach_problem(problem: dict[str, Any]) -> str:
 
 
 def unmatched_reason(entry: dict[str, Any]) -> str:
-    """Why one line of the list of unmatched answers stands there."""
+    """Why one line of the list of unmatched answers is there."""
     text = str(UNMATCHED[entry["reason"]])
     if entry.get("finding"):
         return _("%(reason)s The first one: %(code)s.") % {"reason": text, "code": entry["finding"]}

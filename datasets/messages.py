@@ -296,7 +296,7 @@ _PLAIN = frozenset(("csv.columns", "file.encoding", "file.unknown_format"))
 
 
 def _in_words(code: str, params: dict[str, object]) -> dict[str, object]:
-    """Names that stand for words, as words of the reader's language."""
+    """Names that represent words, as words of the reader's language."""
     words: dict[str, object] = {"encoding": "UTF-8", "met": "", **params}
     if code == "file.other_kind":
         words["kind"], words["advice"] = KINDS[str(params["kind"])]

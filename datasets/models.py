@@ -206,7 +206,7 @@ class Finding(models.Model):
 
 
 class FindingLines(models.Model):
-    """At which lines findings of one code stand, all of them; `packed` is a block of core/linesets.py."""
+    """At which lines findings of one code are, all of them; `packed` is a block of core/linesets.py."""
 
     version = models.ForeignKey(
         Version, on_delete=models.CASCADE, db_index=False, related_name="finding_lines"
@@ -289,7 +289,7 @@ class SearchIndex(models.Model):
 
 
 class Attachment(models.Model):
-    """A file of answers that is matched to a version; when somebody agrees, it becomes a new version."""
+    """A file of answers that is matched to a version; when someone agrees, it becomes a new version."""
 
     class State(models.TextChoices):
         WAITING = "waiting", _("waiting to be matched")
@@ -320,7 +320,7 @@ class Attachment(models.Model):
 
 
 class RowEdit(models.Model):
-    """A row as somebody wrote it anew, for a next version; nothing is overwritten, a later edit has a higher number.
+    """A row as someone wrote it anew, for a next version; nothing is overwritten, a later edit has a higher number.
 
     The last edit of a line counts, unless it was discarded or is part of a version already.
     """
@@ -348,7 +348,7 @@ class RowEdit(models.Model):
 
     @property
     def state(self) -> str:
-        """What a form was filled in over: another state means that somebody was quicker."""
+        """What a form was filled in over: another state means that someone was quicker."""
         return f"{self.number}-{self.made_id or ''}"
 
 

@@ -1,6 +1,6 @@
 """Access checks: the only way to an object is a function here, or in a package's access.py, which returns it or raises.
 
-Somebody who is no member of a project must not learn that it exists (404); a member without the role
+Someone who is no member of a project must not learn that it exists (404); a member without the role
 gets 403.
 """
 
@@ -20,7 +20,7 @@ VIEW_AS = "view_as"  # session key: the role that a local visitor tries on
 
 
 class May(StrEnum):
-    """What somebody may do in a project; spec: people, "Who may do what"."""
+    """What someone may do in a project; spec: people, "Who may do what"."""
 
     SEE = "see"
     UPLOAD = "upload"
@@ -113,7 +113,7 @@ def projects_where(request: HttpRequest, may: May) -> QuerySet[Project]:
 def get_project(request: HttpRequest, slug: str, may: May) -> Project:
     """The project called `slug`, if the request's user may do `may` there; also `request.project` from then on.
 
-    Raises Http404 for somebody who is no member, PermissionDenied for a member without that permission.
+    Raises Http404 for someone who is no member, PermissionDenied for a member without that permission.
     """
     project = projects_of(request.user).filter(slug=slug).first()
     if project is None:

@@ -176,7 +176,7 @@ def database(config: Config) -> dict[str, Any]:
 
 def for_pages(database: dict[str, Any]) -> None:
     """Change a database's settings for a process that serves pages: it waits for a lock or a connection for a few
-    seconds only, as it has a few threads for everybody."""
+    seconds only, as it has a few threads for everyone."""
     options = database["OPTIONS"]
     if database["ENGINE"] == "django.db.backends.sqlite3":
         options["timeout"] = PAGES_WAIT_FOR_SQLITE_SECONDS

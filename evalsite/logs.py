@@ -66,7 +66,7 @@ class JsonLine(logging.Formatter):
 
 class WithoutTraceback(logging.Filter):
     """For requests that were refused (400, 403, 404) or could not be served now (503, 507): where in our code that
-    happened helps nobody."""
+    happened helps no one."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if getattr(record, "status_code", 500) != 500:

@@ -23,7 +23,7 @@ class WorkerProcess(models.Model):
 class AuditEntry(models.Model):
     """Who did what, and when; the database refuses to change one (migration 0002). Written by `audit.record` only.
 
-    People and projects stand here by number and name, without a constraint: an entry outlives them.
+    People and projects are here by number and name, without a constraint: an entry outlives them.
     """
 
     at = models.DateTimeField(auto_now_add=True)

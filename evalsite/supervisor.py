@@ -23,7 +23,7 @@ KILLED_REST = (
     1.0  # before one that did not even live as long: whatever kills it must not keep a processor busy
 )
 STOPPED_SECONDS = (
-    10.0  # how long a child may stand still by SIGSTOP: what waits for it waits for another one then
+    10.0  # how long a child may be still by SIGSTOP: what waits for it waits for another one then
 )
 
 
@@ -89,7 +89,7 @@ class Child:
         return message
 
     def end_if_stopped(self, now: float) -> None:
-        """One that was stopped by a signal, and does not go on soon, is killed."""
+        """One that was stopped by a signal, and does not continue soon, is killed."""
         if self.process is None or not _is_stopped(self.process.pid):
             self.stopped_at = None
         elif self.stopped_at is None:
@@ -100,9 +100,7 @@ class Child:
             self.process.wait()
 
     def _rest_after(self, code: int, now: float) -> None:
-        if (
-            code in KILLED
-        ):  # somebody did that, or the machine had no memory left: its program is not to blame
+        if code in KILLED:  # someone did that, or the machine had no memory left: its program is not to blame
             self.failures, self.not_before = (
                 0,
                 now + (KILLED_REST if now - self.started < KILLED_REST else 0.0),

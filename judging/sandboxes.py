@@ -29,7 +29,7 @@ def minimum_level() -> int:
     return 0 if config.sandbox_allow_unsafe and settings.DEBUG else max(1, int(config.sandbox_minimum_level))
 
 
-PREVIEW_SECONDS = 2.0  # of processor time an item: somebody is waiting
+PREVIEW_SECONDS = 2.0  # of processor time an item: someone is waiting
 
 _preview_lock = threading.Lock()
 _preview: Sandbox | None = None

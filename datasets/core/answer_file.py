@@ -36,7 +36,7 @@ _BEFORE_TEXT = '{"messages":[{"role":"user","content":"?"}],"model_outputs":'
 
 
 class ModelNameWanted(Exception):
-    """The file is a legacy one, and nobody said whose answers it holds."""
+    """The file is a legacy one, and no one said whose answers it has."""
 
 
 class NoAnswers(Exception):

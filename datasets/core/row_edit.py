@@ -31,7 +31,7 @@ _LINE_END = re.compile(r"[ \t]*\r?\n[ \t]*")
 
 @dataclass(frozen=True, slots=True)
 class RowField:
-    """One part of a row: `text` as people read it, or `json` as it stands in the row."""
+    """One part of a row: `text` as people read it, or `json` as it is in the row."""
 
     path: str
     kind: Literal["text", "json"]
@@ -40,7 +40,7 @@ class RowField:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """What stands in place of the `lines` physical lines from `line` (from 1) on; its own lines end with \\n.
+    """The text that replaces the `lines` physical lines from `line` (from 1) on; its own lines end with \\n.
 
     An empty text deletes them. A row of no lines is added at the end; such ones come last.
     """
@@ -123,7 +123,7 @@ def _edits(text: str, changed: Mapping[str, RowField]) -> Iterator[Edit]:
 
 
 def as_typed(old: str, new: str) -> str:
-    """What was typed, with the line ends that stood there: a browser sends \\r\\n whatever it was given."""
+    """What was typed, with the original line ends: a browser sends \\r\\n whatever it was given."""
     plain = _plain_ends(new)
     if plain == _plain_ends(old):
         return old
@@ -198,13 +198,13 @@ def replaced(
 
 
 class _Writer:
-    """Lines in, or the parts of long ones; out comes each as it is, a replacement where one begins, or nothing."""
+    """Lines in, or the parts of long ones; out comes each as it is, a replacement where one starts, or nothing."""
 
     def __init__(self, replacements: Iterable[Replacement]) -> None:
         self._coming = iter(replacements)
         self._next = next(self._coming, None)
         self._line = 1  # of the byte that comes next
-        self._skip_to = 0  # the line with which copying goes on
+        self._skip_to = 0  # the line with which copying continues
         self._deleting = False
         self._before_end = b""  # the last byte that was left out, but for line ends
 

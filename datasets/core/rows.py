@@ -146,7 +146,7 @@ Part = tuple[list[NewRow], int]
 
 
 class RawRow(Struct, frozen=True, gc=False):
-    """One row as it stands in the upload: `source` is its bytes in UTF-8, `json` the same unless it was CSV."""
+    """One row as it is in the upload: `source` is its bytes in UTF-8, `json` the same unless it was CSV."""
 
     line: int
     valid: bool
@@ -183,7 +183,7 @@ def bad_row(line: int, source: bytes) -> NewRow:
 
 
 def cut(line: bytes) -> Pieces:
-    """A valid row's JSON without its answers, and these, wherever they stand in it.
+    """A valid row's JSON without its answers, and these, wherever they are in it.
 
     Its top is written anew where the key's place is not beyond doubt; every value stays as it was spelt.
     """

@@ -1,4 +1,4 @@
-"""Work that stands in the rows of a table: one worker claims a row, renews its lease, and ends it or gives it back."""
+"""Work that is in the rows of a table: one worker claims a row, renews its lease, and ends it or gives it back."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Leases:
     begun: tuple[str, ...] = ()
 
     def claim(self, pk: int, owner: str) -> bool:
-        """Take a row that waits. False if somebody else has it, or it is done."""
+        """Take a row that waits. False if someone else has it, or it is done."""
         free = self._rows(pk=pk, state=self.waiting, owner="")
         return bool(free.update(state=self.busy, owner=owner, lease_until=timezone.now() + LEASE))
 
@@ -79,7 +79,7 @@ class Leases:
         work: Callable[[Hold], None],
         failed: Callable[[Exception], dict[str, Any]],
     ) -> bool:
-        """Claim a row and do its work, which ends it. False if somebody else has it, or it is done.
+        """Claim a row and do its work, which ends it. False if someone else has it, or it is done.
 
         Where it stops, or the database is away, the row waits again; `failed` says what is noted of another error.
         """

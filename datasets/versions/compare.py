@@ -1,7 +1,7 @@
 """What changed between two versions: compared by a worker, kept in tables, since neither changes any more.
 
 Only the holder of the lease writes; the result is ready in the transaction that notes its figures, and a comparison
-that was broken off begins anew.
+that was broken off starts anew.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ DELETE FROM datasets_differencerow WHERE id IN (
 
 @dataclass(frozen=True, slots=True)
 class ChangesPage:
-    """Some of what changed, in the order of lines, and the positions to go on from (None: nothing further)."""
+    """Some of what changed, in the order of lines, and the positions to continue from (None: nothing further)."""
 
     rows: list[DifferenceRow]
     before: int | None
@@ -71,7 +71,7 @@ def compare_versions(difference_id: int) -> None:
 
 @workers.works_on(Difference)
 def run_comparison(difference_id: int, owner: str, stop: threading.Event | None = None) -> bool:
-    """Compare, if it waits; it is then ready or failed. False if somebody else does, or it was done."""
+    """Compare, if it waits; it is then ready or failed. False if someone else does, or it was done."""
     return COMPARING.work(difference_id, owner, stop, lambda hold: _Comparison(hold).run(), _failed)
 
 

@@ -65,7 +65,7 @@ def unfit(version: Version) -> Unfit | None:
 
 
 def seems_fit(version: Version) -> bool:
-    """Whether its first good row could stand in a legacy CSV."""
+    """Whether its first good row could be in a legacy CSV."""
     if version.models_found:
         return False
     rows = Row.objects.filter(version=version, valid=True, line__lte=LOOKED_AT).order_by("line")
@@ -209,7 +209,7 @@ def _row(row: WholeRow, form: Format, fields: list[str], response: dict[str, Any
 
 
 def _answers(row: WholeRow) -> Iterator[tuple[dict[str, Any], list[Any]]]:
-    """Each answer with its cells of `_ANSWER`; once empty ones where there is none."""
+    """Each answer with its cells of `_ANSWER`; once empty ones if there is none."""
     numbers: dict[str, int] = {}
     for model, raw in row.answers:
         number = numbers[model] = numbers.get(model, 0) + 1

@@ -108,7 +108,7 @@ def _csv_line(row: Row, found: list[Found], place: PartLine | None) -> str:
 
 
 def _harmless(record: str) -> str:
-    """A record as it stands; written anew where a field would be a formula, or a quote never ends and takes in what
+    """A record as is; written anew where a field would be a formula, or a quote never ends and takes in what
     follows."""
     fields = split_fields(record)
     guarded = [no_formula(field) for field in fields]

@@ -1,4 +1,4 @@
-"""References as answers: where people score them, or see them beside a model's, they need a row of their own.
+"""References as answers: where people score them, or see them next to a model's, they need a row of their own.
 
 They are kept in the data set's version 0, that nothing shows: versions never change, and theirs would.
 """

@@ -1,7 +1,7 @@
 """Applying repairs: a version of its own, whose file a worker makes from its parent's before it reads it.
 
 What keeps it whole: the file is made in a folder of the attempt's own and moved to its place in the transaction that
-notes its SHA-256; without one the next worker begins again. The parent and its file are only read.
+notes its SHA-256; without one the next worker starts again. The parent and its file are only read.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WORK = "repairs"
 
 
 def version_repair(*, version: Version, repairs: Sequence[Repair], user: User | None) -> tuple[Version, bool]:
-    """A further version, made by these repairs in the background; False beside it if there was one already.
+    """Another version, made by these repairs in the background; False next to it if there was one already.
 
     Raises ValidationError with a sentence if there is nothing to repair.
     """

@@ -35,7 +35,7 @@ def found_on(version: Version, rows: list[Row], table: CsvTable | None = None) -
     """{line: findings, errors first} of some rows in ascending lines; `table` is the header of a CSV.
 
     Codes are complete. Those that are not kept are found by validating the row again; of a valid row without the
-    column, as it is not stored as it stood.
+    column, as it is not stored as it was.
     """
     if not rows:
         return {}

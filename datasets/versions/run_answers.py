@@ -27,7 +27,7 @@ STEP = "answers_of_run"
 
 @transaction.atomic
 def version_of_answers(*, version: Version, source: str, name: str, user: User | None) -> Version:
-    """A further version with the answers of `source` (Candidate.source); one that is made of them already is given.
+    """Another version with the answers of `source` (Candidate.source); one that is made of them already is given.
 
     `name`: of the run, for people.
     """
@@ -87,7 +87,7 @@ def answered_lines(version: Version, source: str) -> Iterator[tuple[int, str]]:
 
 
 def as_messages(raw: str, form: Format) -> str:
-    """The row as it stands, or a legacy one with its conversation as messages."""
+    """The row as is, or a legacy one with its conversation as messages."""
     if not form.startswith("legacy"):
         return raw
     row: dict[str, Any] = json.loads(raw)

@@ -86,14 +86,14 @@ def state_of(version: Version) -> SearchState:
 
 
 def open_index(version: Version) -> Index | None:
-    """The version's index; None where there is none yet. The caller closes it."""
+    """The version's index; None if there is none yet. The caller closes it."""
     if not SearchIndex.objects.filter(pk=version.pk, state=SearchIndex.State.READY).exists():
         return None
     try:
         return Index(files.local(index_name(version.pk)))
     except StorageUnreachable:
         return None
-    except (FileNotFoundError, sqlite3.OperationalError):  # somebody took the file away
+    except (FileNotFoundError, sqlite3.OperationalError):  # someone took the file away
         build_again(version)
         return None
 
@@ -133,7 +133,7 @@ def index_soon(version_id: int) -> None:
 
 @workers.works_on(SearchIndex)
 def build(version_id: int, owner: str, stop: threading.Event | None = None) -> bool:
-    """Build a ready version's index, or go on building it. False if somebody else does, or there is nothing to do.
+    """Build a ready version's index, or continue building it. False if someone else does, or there is nothing to do.
 
     It ends early when `stop` is set and when something else waits for this worker; what is done is kept.
     """
@@ -190,7 +190,7 @@ def _build(version: Version, hold: Hold) -> None:
 
 
 def _builder(version: Version) -> Builder:
-    """The one that was begun; if a power cut spoilt its file, a new one."""
+    """The one that was started; if a power cut spoilt its file, a new one."""
     try:
         return Builder(_part(version))
     except sqlite3.DatabaseError:
@@ -285,7 +285,7 @@ def texts(version: Version, lines: Sequence[int], *, fields: bool = True) -> Ite
 
 
 def hits(version: Version, lines: Sequence[int], wanted: str) -> dict[int, TextHit]:
-    """Where in the rows at some lines a text stands."""
+    """Where in the rows at some lines a text is."""
     found = {}
     for group in row_groups(version, lines):
         for row in group:

@@ -34,7 +34,7 @@ def folders(kind: str) -> dict[Path, int]:
 
 
 def sweep(kind: str, busy: Collection[int]) -> None:
-    """Remove the folders of what nobody works at any more."""
+    """Remove the folders of what no one works on any more."""
     for path, number in folders(kind).items():
         if number not in busy:
             shutil.rmtree(path, ignore_errors=True)

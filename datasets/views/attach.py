@@ -38,7 +38,7 @@ from evalsite.web.request_limits import allow, upload_page
 @upload_page
 @login_required
 def answers(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
-    """The guard stands before the body is read, as for any upload."""
+    """Permission is checked before the body is read, as for any upload."""
     version = get_ready_version(request, slug, dataset, number, May.UPLOAD)
     if not version.valid_rows:
         raise Http404

@@ -73,7 +73,7 @@ def _role(column: str, columns: Columns, names: Sequence[str]) -> tuple[str, str
 
 
 def as_text(value: Any) -> str:
-    """A value as people read it; a date is no JSON, and stands for itself."""
+    """A value as people read it; a date is no JSON, and represents itself."""
     if isinstance(value, dict | list | bool):
         return json.dumps(value, ensure_ascii=False, default=str)
     return str(value)

@@ -36,7 +36,7 @@ EXCERPT = 400
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A row as it would be: where it stood, its texts, its answers as (model, text, its scores), its fields."""
+    """A row as it would be: where it was, its texts, its answers as (model, text, its scores), its fields."""
 
     place: Place
     question: str
@@ -243,7 +243,7 @@ def left_out(
 
 
 def place_label(place: Place) -> str:
-    """Where something stood, for people."""
+    """Where something was, for people."""
     where = " · ".join(part for part in (place.file, place.sheet) if part)
     return _("%(where)s, row %(line)s") % {"where": where, "line": place.line} if place.line else where
 
@@ -277,7 +277,7 @@ def _scores(verdicts: list[dict[str, Any]], model: str, response: int) -> list[t
 
 
 def _said(verdict: dict[str, Any]) -> str:
-    """A value; of a comparison, in which A is the model it stands with, also who B is."""
+    """A value; of a comparison, in which A is the model it is with, also who B is."""
     value, other = _value(verdict.get("value")), verdict.get("other_model")
     return f"{value} (B: {other})" if other else value
 

@@ -25,13 +25,13 @@ from datasets.versions.repair import version_repair
 from evalsite import access
 from evalsite.access import May
 
-OTHER = "other"  # the choice that stands for the name written beside it
+OTHER = "other"  # the choice that represents the name written next to it
 
 
 @login_required
 @require_POST
 def repair(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
-    """Apply the repairs that the form names, in a further version."""
+    """Apply the repairs that the form names, in another version."""
     found = get_version(request, slug, dataset, number, May.UPLOAD)
     wanted = [
         *repair_offers.plain_repairs(request.POST.getlist("repair")),

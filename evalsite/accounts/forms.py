@@ -31,7 +31,7 @@ class ProjectForm(forms.Form):
 
 
 class AddMemberForm(forms.Form):
-    """Somebody who has an account already."""
+    """Someone who has an account already."""
 
     username = forms.CharField(label=_("Username"), max_length=150)
     roles = RolesField()
@@ -47,7 +47,7 @@ class AddMemberForm(forms.Form):
 
 
 class CreateMemberForm(forms.Form):
-    """Somebody new: the account is made together with the membership."""
+    """Someone new: the account is made together with the membership."""
 
     username = forms.CharField(
         label=_("Username"),
@@ -113,7 +113,7 @@ class OwnPasswordForm(PasswordChangeForm):
 
 
 class FirstPasswordForm(SetPasswordForm):  # type: ignore[type-arg]  # Django's own takes none
-    """A password for who has none, or has one that somebody else knows: signing in has just asked for that."""
+    """A password for who has none, or has one that someone else knows: signing in has just asked for that."""
 
     def clean(self) -> dict[str, Any]:
         values: dict[str, Any] = super().clean() or self.cleaned_data

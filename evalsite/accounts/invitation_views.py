@@ -43,7 +43,7 @@ def _new_account(request: HttpRequest, secret: str, form: JoinForm) -> HttpRespo
         user, project = account_join(
             secret=secret, username=given["username"], name=given["first_name"], password=given["password1"]
         )
-    except IntegrityError:  # somebody took the name just now
+    except IntegrityError:  # someone took the name just now
         messages.error(request, _("This username is taken. Choose another one."))
         return redirect(request.path)
     login(request, user, backend=BACKEND)

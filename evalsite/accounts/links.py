@@ -1,4 +1,4 @@
-"""Secrets that stand in links and headers: made at random, kept as hashes only."""
+"""Secrets that are in links and headers: made at random, kept as hashes only."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ def new_secret(prefix: str = "") -> str:
 
 
 def hashed(secret: str) -> str:
-    """What is kept of a secret. A plain hash is enough: nobody tries all of 256 bits."""
+    """What is kept of a secret. A plain hash is enough: no one tries all of 256 bits."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

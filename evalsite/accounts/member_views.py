@@ -39,7 +39,7 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def add_member(request: HttpRequest, slug: str) -> HttpResponse:
-    """Give roles to somebody who has an account."""
+    """Give roles to someone who has an account."""
     project = access.get_project(request, slug, access.May.MANAGE)
     form = AddMemberForm(request.POST, prefix="add")
     if not form.is_valid():

@@ -16,7 +16,7 @@ _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
 class LastAdministrator(Exception):
-    """The change would leave the project without anybody who may manage it."""
+    """The change would leave the project without anyone who may manage it."""
 
 
 class NotYours(Exception):
@@ -68,15 +68,15 @@ def user_create(*, username: str, name: str, project: Project, roles: Sequence[s
 def may_reset(*, by: User, user: User, project: Project) -> bool:
     """May `by`, who manages `project`, give `user` a new password?
 
-    An administrator of the site may. Anybody else only where the project created the account and no other project
-    has ever used it: otherwise adding somebody to a project would be enough to take their account over.
+    An administrator of the site may. Anyone else only where the project created the account and no other project
+    has ever used it: otherwise adding someone to a project would be enough to take their account over.
     """
     return by.is_superuser or (not user.is_superuser and user.created_for_id == project.pk)
 
 
 @transaction.atomic
 def password_reset(*, user: User, project: Project, by: User) -> str:
-    """A new password for somebody who lost theirs, to be changed at once. Sessions and tokens end.
+    """A new password for someone who lost theirs, to be changed at once. Sessions and tokens end.
 
     Raises NotYours where `may_reset` says no.
     """
@@ -93,7 +93,7 @@ def password_reset(*, user: User, project: Project, by: User) -> str:
 
 @transaction.atomic
 def roles_add(*, project: Project, user: User, roles: Collection[str]) -> None:
-    """Give a user these roles beside those held."""
+    """Give a user these roles in addition to those held."""
     held = Membership.objects.filter(project=project, user=user).values_list("role", flat=True)
     roles_set(project=project, user=user, roles={*held, *roles})
 
@@ -102,7 +102,7 @@ def roles_add(*, project: Project, user: User, roles: Collection[str]) -> None:
 def roles_set(*, project: Project, user: User, roles: Collection[str]) -> None:
     """Give a user exactly these roles; none removes them from the project.
 
-    Raises LastAdministrator, and changes nothing, where nobody but a superuser could manage it afterwards.
+    Raises LastAdministrator, and changes nothing, where no one but a superuser could manage it afterwards.
     """
     Project.objects.select_for_update().get(pk=project.pk)  # of two who remove each other one is too late
     held = Membership.objects.filter(project=project)

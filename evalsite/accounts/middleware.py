@@ -32,7 +32,7 @@ FOR_TOKENS: set[str | None] = {"project_log", "project_log_csv", "site_log", "si
 class TokenMiddleware:
     """`Authorization: Bearer …` signs a program in for one request, as the token's user with that user's rights.
 
-    It has no session, so no page of another site can send it with somebody's cookie: it needs no CSRF token.
+    It has no session, so no page of another site can send it with someone's cookie: it needs no CSRF token.
     """
 
     def __init__(self, get_response: Handler) -> None:
@@ -68,9 +68,9 @@ def _refused() -> HttpResponse:
 
 
 class LocalOnlyMiddleware:
-    """In local mode, where nobody has to sign in, answer only what this machine's user asked for.
+    """In local mode, where no one has to sign in, answer only what this machine's user asked for.
 
-    Refused are requests that came through a proxy, behind which anybody may be, and requests that another site's page
+    Refused are requests that came through a proxy, behind which anyone may be, and requests that another site's page
     made; following a link from another site is allowed.
     """
 
@@ -154,7 +154,7 @@ class UserLanguageMiddleware:
 
 
 class OneTimePasswordMiddleware:
-    """Who has a password that somebody else knows chooses another before anything else."""
+    """Who has a password that someone else knows chooses another before anything else."""
 
     OPEN = ("password", "sign_out", "language", "theme")
 

@@ -17,7 +17,7 @@ from evalsite.accounts.services import project_archive, project_create, project_
 
 @login_required
 def create_project(request: HttpRequest) -> HttpResponse:
-    """A project of one's own; superusers only, others are added to theirs."""
+    """Create a project; superusers only, others are added to existing ones."""
     user = access.signed_in(request)
     if not access.manages_site(request):
         raise PermissionDenied

@@ -14,7 +14,7 @@ LOCAL_ADMINISTRATOR = "admin"
 
 
 def local_administrator() -> User | None:
-    """The account that a visitor of one's own machine gets, once the sample project has made it."""
+    """The account that a visitor on the same machine gets, once the sample project has made it."""
     return User.objects.filter(username=LOCAL_ADMINISTRATOR, is_active=True).first()
 
 
@@ -62,7 +62,7 @@ def project_restore(*, project: Project) -> bool:
 
 @transaction.atomic
 def password_change(*, user: User, password: str) -> None:
-    """A password of one's own choice. Sessions elsewhere end with it; tokens stay."""
+    """Set a password chosen by the user. Sessions elsewhere end; tokens stay valid."""
     user.set_password(password)
     user.must_change_password = False
     user.save(update_fields=["password", "must_change_password"])

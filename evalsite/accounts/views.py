@@ -39,7 +39,7 @@ class SignOut(LogoutView):
 
 
 def back(request: HttpRequest) -> HttpResponse:
-    """To the page that the form stood on, or to the first page."""
+    """To the page that the form was on, or to the first page."""
     target = request.POST.get("next", "")
     safe = url_has_allowed_host_and_scheme(target, {request.get_host()}, require_https=request.is_secure())
     return HttpResponseRedirect(target if safe else reverse("home"))

@@ -64,7 +64,7 @@ def prepare() -> None:
 def restrict() -> None:
     """Take other users' rights to the folders, databases and keys of an existing DATA_DIR away.
 
-    Files within the folders are left as they are: nobody else reaches them any more. So is what is not ours:
+    Files within the folders are left as they are: no one else reaches them any more. So is what is not ours:
     DATA_DIR may be a folder that holds other things too.
     """
     root = settings.DATA_DIR
@@ -80,7 +80,7 @@ def _restrict(path: Path, mode: int) -> None:
     now = stat.S_IMODE(found.st_mode)
     if now == mode:
         return
-    if found.st_uid == os.geteuid() and not now & stat.S_ISVTX:  # a folder such as /tmp belongs to everybody
+    if found.st_uid == os.geteuid() and not now & stat.S_ISVTX:  # a folder such as /tmp belongs to everyone
         path.chmod(mode)
     elif now & ~mode & 0o077:
         log.warning(

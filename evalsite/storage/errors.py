@@ -18,7 +18,7 @@ class StorageProblem(Enum):
     """What is not available."""
 
     DISK_FULL = auto()
-    DATABASE_BUSY = auto()  # locked by somebody else for longer than it was waited for
+    DATABASE_BUSY = auto()  # locked by someone else for longer than the timeout
     DATABASE_AWAY = auto()  # it does not answer, or cannot be read or written
     FILES_AWAY = auto()  # the bucket (FILES=s3)
 

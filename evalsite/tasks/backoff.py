@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 FIRST_SECONDS = 1.0
-LONGEST_SECONDS = 5.0  # leases last longer, so that nobody else begins what is only waiting
+LONGEST_SECONDS = 5.0  # leases last longer, so that no one else starts what is only waiting
 
 
 class Backoff:

@@ -1,6 +1,6 @@
 """Tasks wait at a broker (Redis or RabbitMQ) and Celery hands them out: for several machines.
 
-A message holds a task's path and ids, nothing else. What was sent and not yet taken up also stands in `Waking`, so
+A message holds a task's path and ids, nothing else. What was sent and not yet taken up also is in `Waking`, so
 that nothing is sent twice and a message that the broker lost is noticed (`tidy`).
 """
 
@@ -92,7 +92,7 @@ def run(path: str, arguments: dict[str, int | str]) -> None:
     Waking.objects.filter(task=path, arguments=_text(arguments)).delete()
     try:
         task = import_string(path)
-    except ImportError:  # sent by another release; what is to be done stands in our tables
+    except ImportError:  # sent by another release; pending work is in our tables
         workers.log.warning("A message names a task that is not there: %s", path)
         return
     if not isinstance(task, Task):

@@ -1,6 +1,6 @@
 """Background work: how to wake a worker, and how to know who is alive.
 
-What is to be done stands in our own tables (versions to read, chunks to judge). The task engine only wakes
+Pending work is stored in our own tables (versions to read, chunks to judge). The task engine only wakes
 workers; a lost task loses nothing, because every worker reconciles at its start, every 15 seconds, and when another one
 falls silent. Which engine
 it is (TASK_ENGINE) is known to `wake` and to the worker command alone; celery.py and database.py hold one each.
@@ -193,7 +193,7 @@ def beat(queue: str) -> None:
 def reconcile(queue: str = RUNS) -> None:
     """Forget dead workers and give back what they held; wake for whatever waits.
 
-    A silent one whose process is still on this host is remembered: it may go on, and holds nothing until it does.
+    A silent one whose process is still on this host is remembered: it may continue, and holds nothing until it does.
     """
     for worker in WorkerProcess.objects.filter(owner__in=silent_workers()):
         if not _runs_here(worker.owner):
@@ -204,10 +204,10 @@ def reconcile(queue: str = RUNS) -> None:
 
 
 def keep_house(queue: str, problem: Callable[[Exception], None]) -> None:
-    """Beat and reconcile until `stopping` is set. Runs in a thread of its own beside a worker's task.
+    """Beat and reconcile until `stopping` is set. Runs in a thread of its own next to a worker's task.
 
-    A database that is away for a while must not end it: the error goes to `problem`, the loop goes on. When it is
-    back, the living have a while to renew what they hold before anybody looks for the dead.
+    A database that is away for a while must not end it: the error goes to `problem`, the loop continues. When it is
+    back, the living have a while to renew what they hold before anyone looks for the dead.
     """
     last, known = 0.0, set[str]()
     calm_since = beaten = time.monotonic()

@@ -1,6 +1,6 @@
 """Comparisons of runs for pages: few judgements are compared by whoever asks, many by a worker; the result is kept.
 
-Only the holder writes, and one that is gone is followed by another worker, which begins anew.
+Only the holder writes, and one that is gone is followed by another worker, which starts anew.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ _decode_items = msgspec.msgpack.Decoder(list[ComparedItem]).decode
 
 
 class Lost(Exception):
-    """The comparison is somebody else's now."""
+    """The comparison is someone else's now."""
 
 
 class Stopped(Exception):
-    """The worker was asked to end; another one begins again."""
+    """The worker was asked to end; another one starts again."""
 
 
 def comparison_of(before: Run, after: Run) -> Comparison:
@@ -97,7 +97,7 @@ def _due(found: Comparison, before: Run, after: Run) -> bool:
 
 
 def ask(found: Comparison) -> None:
-    """Have it worked out anew, unless that is under way."""
+    """Have it worked out anew, unless that is in progress."""
     ended = Comparison.objects.filter(pk=found.pk, state__in=(State.READY, State.FAILED))
     ended.update(state=State.WAITING, share=0, tries=0)
     found.refresh_from_db(fields=_OF_WORK)
@@ -134,7 +134,7 @@ def work_out(comparison_id: int, stop: threading.Event | None = None) -> None:
         cells = _cells(found, _Progress(found, stop))
         _keep(found, cells, took=time.monotonic() - began)
     except Lost:
-        pass  # whoever has it now begins anew
+        pass  # whoever has it now starts anew
     except Stopped:
         _give_back(found)
     except Exception as error:
@@ -202,12 +202,12 @@ def _keep(found: Comparison, cells: list[ComparedCell], took: float) -> None:
 
 
 def _fail(found: Comparison) -> None:
-    """It is not tried again before one of the runs changes, or somebody asks for it."""
+    """It is not tried again before one of the runs changes, or someone asks for it."""
     _end(found, State.FAILED)
 
 
 def _end(found: Comparison, state: str, **more: object) -> int:
-    """Of the runs as they were when it began. 0 where it is somebody else's now."""
+    """Of the runs as they were when it started. 0 where it is someone else's now."""
     return _held(found).update(
         state=state,
         owner="",
@@ -219,7 +219,7 @@ def _end(found: Comparison, state: str, **more: object) -> int:
 
 
 def _give_back(found: Comparison) -> None:
-    """Another worker begins anew."""
+    """Another worker starts anew."""
     _held(found).update(state=State.WAITING, owner="", share=0, tries=F("tries") - 1)
 
 

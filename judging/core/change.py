@@ -30,7 +30,7 @@ UPPER = 0.975  # of a two-sided 95 % interval
 @dataclass(frozen=True, slots=True)
 class Side:
     """An item in one run. `content`, `answers` and `prompts` are digests; `prompts` of what judges were sent, empty
-    where nobody was asked. `value`: the item's mean, None where nothing is scored; `own`: the same without those
+    where no one was asked. `value`: the item's mean, None where nothing is scored; `own`: the same without those
     overrides that the other run lacks. `override`: the values that reviewers set, as one text, '' without any."""
 
     content: str

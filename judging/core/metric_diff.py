@@ -111,7 +111,7 @@ def _part(
 
 
 def lines_of(before: str, after: str) -> Iterator[DiffLine]:
-    """The changed lines with a few around them; what lies between is a number of lines."""
+    """The changed lines with a few around them; what is between is a number of lines."""
     old, new = before.split("\n") if before else [], after.split("\n") if after else []
     if len(old) * len(new) > MOST_COMPARISONS:
         opcodes: list[tuple[str, int, int, int, int]] = [("replace", 0, len(old), 0, len(new))]

@@ -260,11 +260,11 @@ def _below_quorum(metric: MetricDefinition, read: int, asked: tuple[JudgeCall, .
 
 
 def combine_votes(votes: Sequence[Value], how: Jury) -> Outcome:
-    """Of several votes; a single one stands exactly as it was given.
+    """Of several votes; a single one is exactly as it was given.
 
     `median`: of an even number the mean of the two in the middle. `majority`: the value with more votes than any
     other, be it less than half of them; where two lead, there is none: drawing lots or taking the mean would make up
-    a verdict that nobody gave.
+    a verdict that no one gave.
     """
     if how == "majority":
         return _majority(votes)

@@ -61,7 +61,7 @@ class Question:
 class JudgeCall:
     """A judge model's request and what came back. `calls` holds every HTTP try, as JSON-able dicts.
 
-    A reply that cannot be used (empty, cut off before a word) stands beside its failure. `digest` names a request that
+    A reply that cannot be used (empty, cut off before a word) is next to its failure. `digest` names a request that
     need not be asked again; `copied`: it was not, the reply is an earlier one's.
     """
 

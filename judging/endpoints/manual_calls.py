@@ -1,4 +1,4 @@
-"""Single calls that somebody makes from a page, under the same limits as those of runs.
+"""Single calls that someone makes from a page, under the same limits as those of runs.
 
 A manual call is a worker of its own for as long as it lasts: its `EndpointClient` takes one slot, keeps the rate and
 reports what it found out about the server. Unlike a run it does not wait for long. The client lives in an event loop
@@ -117,7 +117,7 @@ class ManualGuard:
 
 @dataclass(frozen=True, slots=True)
 class _DatabaseWork:
-    """To be done in the page's thread for somebody who waits in the event loop."""
+    """To be done in the page's thread for someone who waits in the event loop."""
 
     work: Callable[..., Any]
     arguments: tuple[Any, ...]

@@ -22,7 +22,7 @@ class Abandoned(Exception):
 
 @dataclass(frozen=True, slots=True)
 class EndpointError:
-    """What must be fixed at an endpoint before a run can go on."""
+    """What must be fixed at an endpoint before a run can continue."""
 
     endpoint: str
     code: str

@@ -1,4 +1,4 @@
-"""What lint says about the template or the rule program that is being typed, beside its editor."""
+"""What lint says about the template or the rule program that is being typed, next to its editor."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LintState:
 
     @classmethod
     def of(cls, version: Version, stored: TemplateLint | None, **more: Any) -> Self:
-        """`more`: further fields of a subclass."""
+        """`more`: additional fields of a subclass."""
         if stored is None:
             return cls(version, **more)
         waits = not stored.result and not stored.problem

@@ -16,7 +16,7 @@ from judging.metrics.selectors import newest_version
 
 
 class StaleEdit(Exception):
-    """Somebody saved a version since the edited one was read; `newest` is theirs."""
+    """Someone saved a version since the edited one was read; `newest` is theirs."""
 
     def __init__(self, newest: MetricVersion) -> None:
         super().__init__(newest.number)

@@ -47,7 +47,7 @@ def metrics(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def copy(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
-    """A metric of its own that begins like this one."""
+    """A metric of its own that starts like this one."""
     made = services.metric_copy(metric=get_metric(request, slug, metric), user=signed_in(request))
     messages.success(request, _("This is the copy, “%(name)s”.") % {"name": made.name})
     return redirect("metrics:edit", slug, made.pk)

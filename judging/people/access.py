@@ -17,7 +17,7 @@ from judging.runs.models import Run
 
 
 def get_evaluation(request: HttpRequest, slug: str, pk: int, may: May) -> Evaluation:
-    """An evaluation of the project called `slug`, by the number of its run; for May.RATE one's own only.
+    """An evaluation of the project called `slug`, by the number of its run; for May.RATE the user's own only.
 
     Raises Http404 or PermissionDenied.
     """

@@ -122,7 +122,7 @@ def _leased(rater: EvaluationRater) -> QuerySet[Assignment]:
 
 
 def lease_end(evaluation: Evaluation) -> datetime:
-    """When a lease that begins now ends."""
+    """When a lease that starts now ends."""
     return timezone.now() + timedelta(minutes=evaluation.lease_minutes)
 
 
@@ -166,7 +166,7 @@ def _renewed(evaluation: Evaluation, rater: EvaluationRater) -> list[int]:
 def _take_back(
     evaluation: Evaluation, rater: EvaluationRater, count: int, of: Collection[int] | None = None
 ) -> int:
-    """What this rater held once (`of` these) and nobody else has taken since comes first: there may be a draft.
+    """What this rater held once (`of` these) and no one else has taken since comes first: there may be a draft.
     How many."""
     if count <= 0:
         return 0
@@ -274,7 +274,7 @@ def raters_add(*, evaluation: Evaluation, users: Sequence[User], by: User | None
 
 @transaction.atomic
 def rater_leave(*, rater: EvaluationRater, by: User) -> None:
-    """Somebody rates no more: what they hold is given back, what they gave stays."""
+    """A rater stops: reserved items are released, ratings are kept."""
     evaluation = locked(rater.evaluation_id)
     if not EvaluationRater.objects.filter(pk=rater.pk, left_at=None).update(left_at=timezone.now()):
         return

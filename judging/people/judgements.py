@@ -101,7 +101,7 @@ def _mark(evaluation: Evaluation, rating: Rating, *, current: bool) -> None:
 
 
 def count(evaluation: Evaluation, states: Counter[str], sign: int, *, extra: bool) -> None:
-    """The run's counters. What nobody had asked for adds to what was asked for, or the run would be overfull."""
+    """The run's counters. What no one had asked for adds to what was asked for, or the run would be overfull."""
     Run.objects.filter(pk=evaluation.run_id).update(
         scored=F("scored") + sign * states[SCORED],
         no_score=F("no_score") + sign * states[NO_SCORE],

@@ -267,7 +267,7 @@ class RatingsImport(models.Model):
 
 
 class Adjudication(models.Model):
-    """What an adjudicator decided where raters differ. Appended beside the ratings; the newest counts."""
+    """What an adjudicator decided where raters differ. Appended next to the ratings; the newest counts."""
 
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="adjudications")
     values = models.TextField(help_text="canonical: JSON {criterion number: value}")

@@ -242,7 +242,7 @@ def _repeats_add(evaluation: Evaluation, items: Sequence[Item], after: int) -> N
 
 @transaction.atomic
 def evaluation_close(*, evaluation: Evaluation, by: User) -> bool:
-    """Nobody rates any more; what is held is given back, drafts stay. False if it was closed."""
+    """No one rates any more; what is held is given back, drafts stay. False if it was closed."""
     evaluation = locked(evaluation)
     if not evaluation.open:
         return False
@@ -256,7 +256,7 @@ def evaluation_close(*, evaluation: Evaluation, by: User) -> bool:
 
 @transaction.atomic
 def evaluation_reopen(*, evaluation: Evaluation, by: User) -> bool:
-    """Raters may go on. False if it was open."""
+    """Raters may continue. False if it was open."""
     evaluation = locked(evaluation)
     if evaluation.open:
         return False

@@ -1,6 +1,6 @@
 """Which ways of rating a version offers, the one proposed first, and a preview of what a rater will see.
 
-What is offered follows from the rows, not from the format that the version is stored in. A version that began as
+What is offered follows from the rows, not from the format that the version is stored in. A version that started as
 legacy opens side by side, every other one with one answer at a time.
 """
 

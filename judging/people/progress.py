@@ -1,4 +1,4 @@
-"""What an organiser sees of an evaluation under way: how far, how fast, what is left."""
+"""What an organiser sees of an evaluation in progress: how far, how fast, what is left."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RaterLine:
 
 @dataclass(frozen=True, slots=True)
 class Overall:
-    """All seats: ratings `given` of `needed`; `seconds_left` by the pace of the last hour, None while nobody rates.
+    """All seats: ratings `given` of `needed`; `seconds_left` by the pace of the last hour, None while no one rates.
 
     `stuck`: items with a free seat that every rater has had already; none without raters.
     """

@@ -38,7 +38,7 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class ItemChoice:
-    """What an organiser has chosen to be rated. `candidates` empty: the references as they stand.
+    """What an organiser has chosen to be rated. `candidates` empty: the references as they are.
 
     `about`: the answers that a run judged are drawn themselves, `sample_size` of them, an equal share of each
     candidate's; `stratify_by` then names one of its metrics, and every range of its scores gets its share too. With
@@ -106,7 +106,7 @@ def _in_order(keys: Sequence[int]) -> list[Row]:
 
 
 def _gather_answers(choice: ItemChoice, about: Run) -> Gathered:
-    """Draw from the answers that a run judged, each with a known probability; answers chosen by a filter stand for
+    """Draw from the answers that a run judged, each with a known probability; answers chosen by a filter represent
     no others, so they have none."""
     by_chance = choice.filters == ANYTHING
     judged = _judged(choice, about)

@@ -25,7 +25,7 @@ PER_PAGE = 50
 def evaluations_page(
     project: Project, *, archived: bool = False, before: int | None = None
 ) -> tuple[list[Evaluation], int | None]:
-    """Evaluations with `given` and `needed` ratings, newest first, and where the next page begins (None: nowhere)."""
+    """Evaluations with `given` and `needed` ratings, newest first, and where the next page starts (None: nowhere)."""
     usual = Item.objects.filter(evaluation=OuterRef("pk"), needed__gt=0).order_by().values("evaluation")
     found = Evaluation.objects.filter(run__project=project, run__archived_at__isnull=not archived)
     found = found.select_related("run__version__dataset", "other_version__dataset").annotate(
@@ -38,7 +38,7 @@ def evaluations_page(
 
 @dataclass(frozen=True, slots=True)
 class Duty:
-    """An evaluation in which somebody rates: what is done, and about how many items are left."""
+    """An evaluation in which someone rates: what is done, and about how many items are left."""
 
     evaluation: Evaluation
     project: Project
@@ -47,7 +47,7 @@ class Duty:
 
 
 def duties(user: User, projects: QuerySet[Project]) -> list[Duty]:
-    """Where somebody is to rate in these projects; what has work left first. In three queries, but for evaluations with
+    """Where someone is to rate in these projects; what has work left first. In three queries, but for evaluations with
     gold items or repeats."""
     rating = EvaluationRater.objects.filter(
         user=user,
@@ -81,7 +81,7 @@ WHICH = ("all", "open", "held", "done", "skipped", "gold", "repeats")
 
 
 def items_page(evaluation: Evaluation, which: str, after: int = 0) -> tuple[list[Item], int | None]:
-    """Items of a kind by number, with who has them, and where the next page begins (None: nowhere)."""
+    """Items of a kind by number, with who has them, and where the next page starts (None: nowhere)."""
     found = _which(Item.objects.filter(evaluation=evaluation, number__gt=after), which).distinct()
     parts = ("row", "response__candidate", "other_response__candidate")
     page = list(found.select_related(*parts).order_by("number")[: PER_PAGE + 1])
@@ -149,7 +149,7 @@ def mine(
 class RaterProgress:
     """A rater's own way through: items done, skipped and left for this rater; `seconds_each` of active time of late.
 
-    `all_given` of `all_needed`: verdicts of everybody.
+    `all_given` of `all_needed`: verdicts of everyone.
     """
 
     done: int
@@ -293,7 +293,7 @@ def seen_by_people(judgement: Judgement) -> Seen | None:
 
 @dataclass(frozen=True, slots=True)
 class ItemsAbout:
-    """Items in which an answer stands, alone or beside another: the ids of those whose ratings may be seen, and the
+    """Items in which an answer is, alone or next to another: the ids of those whose ratings may be seen, and the
     evaluations of the others."""
 
     seen: list[int]

@@ -43,7 +43,7 @@ class PersonComment:
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """An answer, or two, with both values. `url`: its judgement's page, '' where there is none."""
+    """An answer, or two, with both values. `url`: its judgement's page, '' if there is none."""
 
     line: int
     candidate: str

@@ -66,14 +66,14 @@ class Kept(msgspec.Struct, frozen=True):
         return self.revision == run.revision
 
     def due(self, run: Run) -> bool:
-        """Whether they are to be worked out anew. A run that is under way changes all the time."""
+        """Whether they are to be worked out anew. A run that is in progress changes all the time."""
         if self.current(run):
             return False
         return run.rests or old_enough(self.made_at, self.took)
 
 
 def old_enough(made_at: datetime, took: float) -> bool:
-    """Is something that took so many seconds worth working out again, of a run that is under way?"""
+    """Is something that took so many seconds worth working out again, of a run that is in progress?"""
     return timezone.now() - made_at >= timedelta(seconds=PATIENCE * took)
 
 
@@ -110,7 +110,7 @@ def for_page(run: Run) -> Kept | None:
 
 def slices_for_page(run: Run, field: str, kept: Kept) -> slices.Slices:
     """Its cells by the values of a field; of a large run as far as they are known, and a worker is woken where they are
-    not, or older than the figures beside them."""
+    not, or older than the figures next to them."""
     if not is_large(run):
         return slices.Slices(slices.at_once(run, field, kept.revision), due=False)
     found = slices.kept(run, field, kept.revision)
@@ -121,7 +121,7 @@ def slices_for_page(run: Run, field: str, kept: Kept) -> slices.Slices:
 
 
 def want(run_id: int) -> None:
-    """Nobody works on the run any more: have its figures ready when a page asks."""
+    """No one works on the run any more: have its figures ready when a page asks."""
     run = Run.objects.get(pk=run_id)
     if run.done:
         _have_made(run)

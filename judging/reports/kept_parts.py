@@ -22,7 +22,7 @@ def part_of(run: Run, name: str) -> KeptPart | None:
 
 
 def parts_replace(run: Run, prefix: str, packed: Mapping[str, bytes], revision: int) -> None:
-    """All parts whose names begin with this are these from now on."""
+    """All parts whose names start with this are these from now on."""
     KeptPart.objects.filter(run=run, name__startswith=prefix).delete()
     for name, one in packed.items():
         part_keep(run, prefix + name, one, revision)

@@ -51,7 +51,7 @@ class Links:
         return self.to(candidate, metric, state="scored", least=bar["low"], below=bar["high"])
 
     def to_pair(self, pair: Mapping[str, Any], outcome: str = "") -> str:
-        """The items that two candidates share, or were compared on `by` an author (without `b`: with anybody); with
+        """The items that two candidates share, or were compared on `by` an author (without `b`: with anyone); with
         `outcome` those that the first wins, ties or loses, or of one verdict."""
         asked = {name: pair.get(name, "") for name in ("metric", "a", "b", "by")}
         return _address(self.pair, **asked, outcome=outcome)

@@ -55,7 +55,7 @@ class KeptPart(models.Model):
 
 
 class ReportLink(models.Model):
-    """A link by which anybody reads a run's report, without its items; see sharing.py."""
+    """A link by which anyone reads a run's report, without its items; see sharing.py."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="report_links")
     note = models.CharField(max_length=200, blank=True, default="")

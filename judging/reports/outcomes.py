@@ -66,7 +66,7 @@ class MetricOutcome(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class OutcomeView:
-    """A run's result beside its name: the leader under its first metric, and how many more metrics there are."""
+    """A run's result next to its name: the leader under its first metric, and how many more metrics there are."""
 
     metric: str
     name: str

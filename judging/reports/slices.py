@@ -51,7 +51,7 @@ def at_once(run: Run, field: str, revision: int) -> dict[str, Any] | None:
 
 
 def kept(run: Run, field: str, revision: int) -> Slices:
-    """Those of a large run as they were last worked out; `revision`: of the figures beside them."""
+    """Those of a large run as they were last worked out; `revision`: of the figures next to them."""
     part = part_of(run, PREFIX + field)
     if part is None or not part.packed:
         return Slices(None, due=True)
@@ -59,7 +59,7 @@ def kept(run: Run, field: str, revision: int) -> Slices:
 
 
 def default_field(run: Run) -> str:
-    """By which a report shows slices unasked, once nobody works on the run: '' for none."""
+    """By which a report shows slices unasked, once no one works on the run: '' for none."""
     return selectors.informative_field(run) if run.rests else ""
 
 

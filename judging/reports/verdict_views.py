@@ -73,7 +73,7 @@ class ListedItem:
 
 
 def comparisons_page(request: HttpRequest, run: Run) -> HttpResponse:
-    """What an author said of a candidate beside another one, or beside all others."""
+    """What an author said of a candidate compared with another one, or with all others."""
     asked = {name: request.GET.get(name, "") for name in ("metric", "a", "b", "by", "outcome")}
     kept = None if rates_here(request, run) else for_page(run)
     metric = _metric(run, asked["metric"])

@@ -194,7 +194,7 @@ def _of_rows_with(run: Run, field: str, value: str, paired: Paired, places: Sequ
 
 @login_required
 def pair(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The items that two candidates share, or on which somebody compared them."""
+    """The items that two candidates share, or on which someone compared them."""
     run = get_run(request, slug, pk)
     if request.GET.get("by"):
         return comparisons_page(request, run)

@@ -25,7 +25,7 @@ _PLANNED_COLUMNS = (
 )
 _EMPTY_TEXTS = "'not_run', 'waiting', '', '', '', '', '', '', 1"
 
-SLICE = 20_000  # rows planned in one transaction: on SQLite nobody else writes meanwhile
+SLICE = 20_000  # rows planned in one transaction: on SQLite no one else writes meanwhile
 
 # In SQL, because a million judgements take seconds so, and minutes through the ORM.
 _PLAN = """
@@ -58,7 +58,7 @@ UPDATE judging_judgement SET current = %s, override_value = NULL, override_score
        SELECT j.id FROM judging_judgement j
         WHERE j.run_id = %s AND j.current AND j.rater_id IS NULL AND j.source_id IS NULL AND {which})
 """
-_IN_STATES = "j.state_in_force IN (%s, %s)"  # a judgement with an override needs no further attempt
+_IN_STATES = "j.state_in_force IN (%s, %s)"  # a judgement with an override needs no new attempt
 # Not what another version of the metric has asked: its judges were asked something else.
 _OF_METRIC = """j.run_metric_id = %s AND j.state <> 'not_run' AND NOT EXISTS (
     SELECT 1 FROM judging_reading g WHERE g.id = j.reading_id AND g.asks)"""
@@ -96,7 +96,7 @@ def plan(run_id: int) -> None:
 
 def _plan_slice(run_id: int, rows: list[int], total: int) -> int | None:
     """Plan these rows of a run with `total` judgements so far; how many more. None where the run was stopped, or
-    somebody else plans it: nothing is done then."""
+    someone else plans it: nothing is done then."""
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=run_id)
         if run.state != RunState.PLANNING or run.total != total:
@@ -181,8 +181,8 @@ def make_chunks(run_id: int, first: int, count: int, of: int = 1) -> None:
 
 
 def set_rest_aside(run: Run, newest: int) -> bool:
-    """Take the chunks away that nobody has judged, up to the one with the id `newest`, so that the run does not ask
-    for them. False if somebody still holds one. Call inside a transaction that holds the run's row."""
+    """Take the chunks away that no one has judged, up to the one with the id `newest`, so that the run does not ask
+    for them. False if someone still holds one. Call inside a transaction that holds the run's row."""
     rest = run.chunks.filter(done=False, pk__lte=newest)
     rest.filter(owner="").delete()
     return not rest.exists()

@@ -36,7 +36,7 @@ def run_called(name_or_id: str) -> Run | None:
 
 
 def runs_page(project: Project, before: int | None = None) -> tuple[list[Run], int | None]:
-    """Runs of workers, newest first, and where the next page begins (None: nowhere); people's are in judging.people."""
+    """Runs of workers, newest first, and where the next page starts (None: nowhere); people's are in judging.people."""
     found = Run.objects.filter(project=project, archived_at=None).exclude(kind=PEOPLE)
     return newest_first(found.select_related("version__dataset", "project"), RUNS_PER_PAGE, before)
 

@@ -31,7 +31,7 @@ class BrokenJson:
 
 def json_records(file: SourceFile, limits: Limits | None = None) -> Iterator[tuple[int, Any]]:
     """Each value with the line (from 1) on which it starts. Values of a top-level array come one by one, each with its
-    number, as all of them may stand on one line.
+    number, as all of them may be on one line.
 
     What is broken comes as (line, BrokenJson); of JSON Lines the other lines follow, of anything else nothing more.
     Raises NotUsable where the file cannot be decoded or its packing is damaged.
@@ -150,7 +150,7 @@ class _Text:
         return True
 
     def value(self) -> Any:
-        """The value that begins here; more and more is read until it is whole."""
+        """The value that starts here; more and more is read until it is whole."""
         while True:
             try:
                 value, end = self._decode(self._rest, self._at)
@@ -164,7 +164,7 @@ class _Text:
                     return BrokenJson()
                 continue
             if end == len(self._rest) and self._more(_FIRST_STEP):
-                continue  # a number may go on
+                continue  # a number may continue
             text = self._rest[self._at : end].encode("utf-8", "surrogatepass")
             self._go(end)
             crowded = holds_more_values(text, self._limits.row_values)

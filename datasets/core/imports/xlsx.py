@@ -118,7 +118,7 @@ def xlsx_table(file: SourceFile, limits: Limits, sheet: str = "") -> Table:
 
 @dataclass(frozen=True, slots=True)
 class SheetLook:
-    """A sheet before anybody chooses it: its size without empty rows at its end, and its first rows that hold anything.
+    """A sheet before anyone chooses it: its size without empty rows at its end, and its first rows that hold anything.
 
     `more`: it has more rows than these, and does not say how many.
     """

@@ -93,7 +93,7 @@ def _items(text: str, key: str) -> list[Node]:
 
 
 def _member(text: str, key: str) -> Node | None:
-    """A row's value under a key; None where there is none, or the row is not readable."""
+    """A row's value under a key; None if there is none, or the row is not readable."""
     try:
         return parse(text).member(key)
     except JsonProblem:

@@ -46,7 +46,7 @@ class Command(BaseCommand):
 
 
 def copy_sqlite(folder: Path) -> str:
-    """The database as it is at one moment; writers go on meanwhile."""
+    """The database as it is at one moment; writers continue meanwhile."""
     name = "evalsite.sqlite3"
     with connection.cursor() as cursor:
         cursor.execute("VACUUM INTO %s", [str(folder / name)])

@@ -27,7 +27,7 @@ from evalsite.supervisor import PARENT, Child, Supervisor, end_with_parent, mana
 class Command(BaseCommand):
     help = "Start the site: web, workers and (with DEMO_JUDGE) the demo judge and sample project. Ctrl-C stops it."
 
-    # The checks load every page; they come when the site answers, so that nobody waits for them.
+    # The checks load every page; they come when the site answers, so that no one waits for them.
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -67,7 +67,7 @@ class Command(BaseCommand):
         Supervisor(children).run()
 
     def when_ready(self, config: Config, sample: bool) -> None:
-        """What is done once the site answers, beside it."""
+        """Work that starts once the site answers, and runs alongside it."""
         self.say_when_ready(config.host, config.port)
         if sample:
             import_string("judging.sample.test_connections")()

@@ -114,7 +114,7 @@ class RequestAttempt:
 
 @dataclass(frozen=True, slots=True)
 class AskResult:
-    """How a request ended. An unusable reply (`empty_reply`, `truncated`) is there beside its error.
+    """How a request ended. An unusable reply (`empty_reply`, `truncated`) is there next to its error.
 
     `request` is as last sent; `refuses` is what the server was newly found to refuse.
     """

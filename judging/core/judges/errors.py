@@ -8,7 +8,7 @@ JudgeError            code, retry, retry_after, status, message, refused, reply
 ├── Unusable          a reply without anything to parse
 └── Held              not sent: the endpoint's limits, or a server that is down (manual calls only: runs wait)
 
-The class says who can act (network, owner of the settings, nobody, author of the prompt), the code what happened, and
+The class says who can act (network, owner of the settings, no one, author of the prompt), the code what happened, and
 `retry` whether the same request may succeed if it is sent again unchanged.
 """
 

@@ -114,7 +114,7 @@ def is_finite(number: float) -> bool:
 
 
 def plain(given: Any) -> Any:
-    """What a cell's text stands for; everything else as it is."""
+    """What a cell's text represents; everything else as it is."""
     if not isinstance(given, TableCell):
         return given
     text = given.strip()

@@ -130,7 +130,7 @@ def asks_no_more(program: Program, other: Program) -> bool:
 
 
 def _questions(program: Program) -> Counter[tuple[object, ...]]:
-    """What goes into a prompt beside the answer and the reference."""
+    """What goes into a prompt next to the answer and the reference."""
     return Counter(
         (rule.target, rule.function.code, rule.language, _text_of(rule))
         for rule in program.rules

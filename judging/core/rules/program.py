@@ -27,7 +27,7 @@ class SourcePlace:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A piece of the text, and where it begins."""
+    """A piece of the text, and where it starts."""
 
     text: str
     place: SourcePlace = field(compare=False)
@@ -60,7 +60,7 @@ class HeaderLine:
 
 @dataclass(frozen=True, slots=True)
 class CodeBlock:
-    """`<label>` … `</label>`; `text` is exactly what stands between, less the newlines at the tags."""
+    """`<label>` … `</label>`; `text` is exactly what is between, less the newlines at the tags."""
 
     label: Word
     text: str
@@ -84,7 +84,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """`root` only of XML: the name of the element around the fields, '' where they stand side by side."""
+    """`root` only of XML: the name of the element around the fields, '' where they are side by side."""
 
     kind: Literal["json", "xml", "text"]
     root: str = ""

@@ -1,1 +1,1 @@
-"""Where templates and scripts that people write are run. What it promises stands in README.md beside this file."""
+"""Where templates and scripts that people write are run. What it promises is in README.md next to this file."""

@@ -209,7 +209,7 @@ def _become_first_process() -> None:
         os.closerange(0, 1 << 16)
         os.waitpid(first, 0)
         os._exit(0)
-    die_with_parent(0)  # a parent outside one's own tree of processes is seen as process 0
+    die_with_parent(0)  # a parent outside the sandbox's own process tree is seen as process 0
 
 
 def _holds_in_a_trial(trial: Callable[[], bool]) -> bool:

@@ -153,7 +153,7 @@ class Sandbox:
         return supervisor.held
 
     def _run_worker(self, job: Job[Shape], batch: list[bytes], careful: bool, closed_before: int) -> Answered:
-        """Again where somebody else ended the worker before it began, or its zygote: no script is to blame for that."""
+        """Retries if something else ended the worker, or its zygote, before it started: that is no script's fault."""
         with self._places:
             for _ in range(_MOST_STARTS):
                 supervisor = self._running(closed_before)

@@ -18,7 +18,7 @@ _CLOCKS = 12  # clocks from here on (or negative ones) belong to devices or to o
 _X32 = 0x40000000
 
 _AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-_NUMBERS: dict[str, tuple[int, int]] = {  # name: (x86_64, aarch64); -1 where there is none
+_NUMBERS: dict[str, tuple[int, int]] = {  # name: (x86_64, aarch64); -1 if there is none
     "read": (0, 63),
     "write": (1, 64),
     "mmap": (9, 222),

@@ -120,7 +120,7 @@ def failure_of(given: ReportedFailure | None) -> SandboxFailure | None:
 
 
 class NeverBegan(SandboxBroken):
-    """The worker was ended before it had read its job: by somebody else, for nothing of the job had run."""
+    """The worker was ended before it had read its job: by someone else, for nothing of the job had run."""
 
 
 @dataclass(frozen=True, slots=True)

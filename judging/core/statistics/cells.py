@@ -58,7 +58,7 @@ FEW = 30  # below so many independent units the t interval leans on scores being
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scale:
-    """What all candidates of one metric share, so that their figures stand on one scale.
+    """What all candidates of one metric share, so that their figures are on one scale.
 
     `kind`: what its mean is over: numbers if any value is one, else bools, else categories; None without a value.
     `low`, `high`: the declared scale (a bool's is 0…1); `lowest`, `highest`: the scale widened by the scores met.

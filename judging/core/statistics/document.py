@@ -22,7 +22,7 @@ class OtherCategories(TypedDict):
 
 
 class VarianceShares(TypedDict):
-    """Squared score units, and the share of the whole that lies between items.
+    """Squared score units, and the share of the whole that is between items.
 
     `se_twice_items`, `se_twice_responses`: about what the mean's standard error would be with twice as many items, or
     with twice as many responses to each: which of the two is worth its calls."""
@@ -118,7 +118,7 @@ class Pair(TypedDict):
 class SideCell(TypedDict):
     """One candidate's comparisons. `win_rate` counts a tie half, over items, with Wilson's interval on the effective
     size. `rating`: Bradley–Terry in natural log-odds, mean zero over the candidates; `se` and the interval by the
-    sandwich, clustered by row; None where somebody won or lost all, or where the candidates are not connected.
+    sandwich, clustered by row; None if a candidate won or lost all, or if the candidates are not connected.
     `rank_low`…`rank_high`: places that the other candidates' intervals leave, 1 is best. `style_rating`: the rating of
     the model with the features of answers, looks held equal; None without one."""
 
@@ -140,7 +140,7 @@ class SideCell(TypedDict):
 
 
 class SidePair(TypedDict):
-    """How a did beside b; `ties` include `both_bad`."""
+    """How a compares with b; `ties` include `both_bad`."""
 
     a: str
     b: str
@@ -154,7 +154,7 @@ class SidePair(TypedDict):
 
 
 class FirstSide(TypedDict):
-    """How often what stood first won; `share` counts a tie half."""
+    """How often what was first won; `share` counts a tie half."""
 
     first: int
     second: int
@@ -175,7 +175,7 @@ class SideBySide(TypedDict):
     """Comparisons under one metric by one author (a judge's name, `rules`, `script`, `combined` or `people`).
 
     `steps`: how often each verdict was given, from `a`'s view of `pairs`. `perfect`: candidates that won or lost all.
-    `style`: a Bradley–Terry model with the features of answers beside the candidates; None without features."""
+    `style`: a Bradley–Terry model with the features of answers next to the candidates; None without features."""
 
     metric: str
     by: str
@@ -358,7 +358,7 @@ _Corrected = TypedDict("_Corrected", {"lambda": float | None})  # a keyword can'
 class Corrected(_Corrected):
     """A candidate's mean from people's labels on a random sample and a judge's scores of the rest (PPI++).
 
-    `labelled` items have both, `judged` the judge's score only. `halve`: how many further ratings would halve the
+    `labelled` items have both, `judged` the judge's score only. `halve`: how many more ratings would halve the
     interval. `lambda`: the weight of the judge's scores. `refused`: why there is no figure, a code of `REFUSED`."""
 
     metric: str

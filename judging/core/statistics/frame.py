@@ -7,7 +7,7 @@
 | other          | category | the candidate it is compared with, `@reference` for the reference; missing: none |
 | row            | int64    | the row's line in its data set |
 | response       | int64    | number of the response within row and candidate, from 1 |
-| other_response | int64    | number of the other candidate's response; 0 where there is none |
+| other_response | int64    | number of the other candidate's response; 0 if there is none |
 | state          | category | scored, no_score (a script returned no score), unparsed (no verdict), error or not_run |
 | kind           | category | number, bool or category: what the value is; missing unless scored |
 | value          | float64  | the number; 1 or 0 for a bool; NaN for a category and for unscored judgements |
@@ -99,8 +99,8 @@ class Author:
 
 
 class VerdictRow(NamedTuple):
-    """What somebody said about an answer or two, as a row of the table; see there. `metric` and `candidate` are keys
-    of the mappings beside it, `other` is a name or None, `value` is JSON."""
+    """What someone said about an answer or two, as a row of the table; see there. `metric` and `candidate` are keys
+    of the mappings next to it, `other` is a name or None, `value` is JSON."""
 
     metric: Hashable
     candidate: Hashable

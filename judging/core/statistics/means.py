@@ -102,7 +102,7 @@ def estimate_mean(values: Floats, clusters: Ints | None = None) -> Estimate:
     """The mean of the items' scores (items,) with its t interval: `mean ± t(0.975, df) * se`.
 
     `df` is items - 1, with `clusters` (items,) clusters - 1. Where all values are equal `se` is 0 and the
-    interval has no width: the sample shows no spread, which the report says beside it. Not clipped to a
+    interval has no width: the sample shows no spread, which the report says next to it. Not clipped to a
     scale.
     """
     n = values.size
@@ -118,7 +118,7 @@ def estimate_mean(values: Floats, clusters: Ints | None = None) -> Estimate:
 
 
 class Apart(NamedTuple):
-    """The difference of two means with its interval and two-sided p; None where there is none."""
+    """The difference of two means with its interval and two-sided p; None if there is none."""
 
     difference: float | None
     low: float | None
@@ -221,7 +221,7 @@ MANY = 10  # up to here every k is shown, beyond it the powers of two and the la
 
 @dataclass(frozen=True, slots=True)
 class Variance:
-    """Variance components in squared score units; the share of the total that lies between items (0…1)."""
+    """Variance components in squared score units; the share of the total that is between items (0…1)."""
 
     between: float | None
     within: float | None

@@ -60,7 +60,7 @@ def is_connected(comparisons: PairedComparisons) -> bool:
 
 
 def has_ratings(comparisons: PairedComparisons) -> bool:
-    """Whether Bradley–Terry ratings exist: wins or ties lead from every candidate to every other one. Then nobody, and
+    """Whether Bradley–Terry ratings exist: wins or ties lead from every candidate to every other one. Then no one, and
     no group of candidates, won or lost all against the rest. Source: Ford, American Mathematical Monthly 64(8), 1957.
     """
     wins = wins_between(comparisons) > 0
@@ -152,7 +152,7 @@ def _sandwich(inverse: Floats, scores: Floats, clusters: Ints) -> Floats:
 
 def rank_intervals(found: Strengths) -> list[tuple[int, int]]:
     """The places (1 is best) that each candidate may have: 1 + how many are surely better, and the number of candidates
-    less how many are surely worse. Sure: the interval of the two ratings' difference lies on one side of zero."""
+    less how many are surely worse. Sure: the interval of the two ratings' difference is on one side of zero."""
     ratings, covariance = found.ratings, found.covariance
     variances = np.diag(covariance)
     errors = np.sqrt(np.maximum(variances[:, None] + variances[None, :] - 2 * covariance, 0.0))
@@ -299,7 +299,7 @@ class StyleEffects(NamedTuple):
 
 
 def style_effects(each: DataFrame, met: PairedComparisons, features: DataFrame) -> StyleEffects | None:
-    """The coefficients of the features in a Bradley–Terry model with candidates: what a verdict owes to looks beside
+    """The coefficients of the features in a Bradley–Terry model with candidates: what a verdict owes to looks next to
     who answered, and the candidates' ratings in it.
 
     A feature's value is `(a - b) / (a + b)` of the two answers, 0 where both have none, over its standard deviation.

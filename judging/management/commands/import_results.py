@@ -109,7 +109,7 @@ def take_tool_file(
 
 
 def version_of(dataset: str, run_name: str) -> Version:
-    """The version that DATASET names. Raises CannotStart, and CommandError where there is none."""
+    """The version that DATASET names. Raises CannotStart, and CommandError if there is none."""
     path = Path(dataset)
     if path.exists():
         return version_of_file(path)

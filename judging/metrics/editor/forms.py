@@ -114,7 +114,7 @@ class MetricForm(forms.Form):
 
 @dataclass(slots=True)
 class MetricForms:
-    """All parts of the form together. `before` is the definition that it began with."""
+    """All parts of the form together. `before` is the definition that it started with."""
 
     metric: MetricForm
     judges: list[JudgeForm]

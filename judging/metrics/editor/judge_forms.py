@@ -202,7 +202,7 @@ def with_endpoint(judge: JudgeModel, endpoint: Endpoint | None) -> JudgeModel:
 
 
 def judge_numbers(typed: QueryDict | None, before: int) -> list[int]:
-    """The numbers of the form's judge models in their order; those below `before` were there when it began."""
+    """The numbers of the form's judge models in their order; those below `before` were there when it started."""
     if typed is None or ORDER not in typed:
         return [] if typed is not None and "judges" in typed else list(range(before))
     sent = [int(text) for text in typed.getlist(ORDER) if text.isdecimal() and len(text) < 4]

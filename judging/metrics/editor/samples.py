@@ -22,7 +22,7 @@ _MISSING = "missing:"
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A row of a version and one response to it; `response` is None where there is none."""
+    """A row of a version and one response to it; `response` is None if there is none."""
 
     version: Version
     row: Row

@@ -1,6 +1,6 @@
 """The scripts that are being written: checked, repaired, recommended, and run on the sample row.
 
-postprocess needs judges' replies: those typed beside it, else what was last said about the sample's answer in a run of
+postprocess needs judges' replies: those typed next to it, else what was last said about the sample's answer in a run of
 this metric, else an example of what the template asks for.
 """
 

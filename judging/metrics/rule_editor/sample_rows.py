@@ -56,7 +56,7 @@ def items_of(version: Version, candidate: Candidate | None, most: int = LOOKED_A
 
 
 def references_of(version: Version, most: int = LOOKED_AT) -> Iterator[Any]:
-    """The references of the first rows, as they stand there."""
+    """The references of the first rows, as they are there."""
     rows = selectors.sample_rows(version, most)
     return (reference_in(selectors.exact_reference(row, exact_json)) for row in rows)
 
@@ -76,7 +76,7 @@ def fields_of(reference: Any, form: Format | None = None) -> dict[str, Value]:
 
 
 def mean_fields(version: Version) -> float:
-    """How many fields the references of the first rows have; 1 where there are none."""
+    """How many fields the references of the first rows have; 1 if there are none."""
     counts = [len(fields_of(reference)) for reference in references_of(version)]
     return sum(counts) / len(counts) if any(counts) else 1
 

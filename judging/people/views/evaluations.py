@@ -1,4 +1,4 @@
-"""Evaluations for those who organise them: the list, one under way, its items, and what steers it."""
+"""Evaluations for those who organise them: the list, one in progress, its items, and what steers it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def close(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def reopen(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Let raters go on."""
+    """Reopen: raters can continue."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     if organise.evaluation_reopen(evaluation=evaluation, by=access.signed_in(request)):
         messages.success(request, _("Reopened. Raters can continue."))
@@ -139,7 +139,7 @@ def rename_sides(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def add_raters(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Further raters, or ones who come back."""
+    """More raters, or ones who come back."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     wanted = [number for text in request.POST.getlist("user") if (number := whole(text)) is not None]
     found = list(possible_raters(evaluation.run.project).filter(pk__in=wanted))

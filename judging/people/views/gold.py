@@ -99,7 +99,7 @@ def _gold(request: HttpRequest, slug: str, evaluation: Evaluation) -> HttpRespon
     taking_part = Candidate.objects.filter(pk__in=evaluation.run.run_candidates.values("candidate"))
     place = GoldPlaceForm(
         sent if "row" in sent else None,
-        candidates=taking_part.order_by("pk"),  # as they stand in the items, A first
+        candidates=taking_part.order_by("pk"),  # as they are in the items, A first
         pair=bool(evaluation.scheme),
     )
     known = KnownForm(request.POST if "row" in request.POST else None, criteria=criteria)

@@ -93,7 +93,7 @@ def imported(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRespo
 @login_required
 @require_POST
 def stop(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
-    """Take a file in no further, and back what has been."""
+    """Stop importing a file, and undo what was imported."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     import_stop(taken=get_object_or_404(evaluation.imports, pk=number))
     return redirect("people:imported", slug, pk, number)

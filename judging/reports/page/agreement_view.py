@@ -35,7 +35,7 @@ from judging.reports.page.tables import Column, Table, with_mark
 from judging.reports.verdict_items import JUDGES, ORDERS, RATINGS
 
 SHADES = 5
-MOST_POINTS = 100  # rows of the table beside a scatter chart
+MOST_POINTS = 100  # rows of the table next to a scatter chart
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class JudgeView:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A judge's values beside people's. `number`: of the judge, from 1, in the chart's file name; `all`: where all
+    """A judge's values next to people's. `number`: of the judge, from 1, in the chart's file name; `all`: where all
     answers are, '' for readers who see no items."""
 
     number: int
@@ -387,7 +387,7 @@ def _rater_pairs(one: Mapping[str, Any], links: Links) -> Table | None:
 def _corrected(
     found: Sequence[Mapping[str, Any]], values: ValueFormat, series: Series, links: Links
 ) -> Table | None:
-    """Both raw means beside what they come to together."""
+    """Both raw means next to what they come to together."""
     rows = [
         [
             with_mark(marked(series, one["candidate"]), one["candidate"]),

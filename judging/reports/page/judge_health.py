@@ -95,7 +95,7 @@ def _flips(order: Mapping[str, Any], links: Links) -> str:
 
 
 def _first_side(order: Mapping[str, Any], links: Links) -> str:
-    """The share of comparisons that what stood first won, which leads to them."""
+    """The share of comparisons that what was first won, which leads to them."""
     return _with_count(order["first_side"], links.to_verdicts(FIRST, order["metric"], order["judge"]))
 
 
@@ -115,7 +115,7 @@ def _end(ends: Mapping[str, Any], kind: str, links: Links) -> str:
 def planted_table(
     planted: Sequence[Mapping[str, Any]], metric: str, values: ValueFormat, series: Series, links: Links
 ) -> Table | None:
-    """Each candidate's suspected answers, which lead to their judgements, with their mean beside the others'."""
+    """Each candidate's suspected answers, which lead to their judgements, with their mean next to the others'."""
     rows = [
         [
             with_mark(marked(series, one["candidate"]), one["candidate"]),

@@ -229,7 +229,7 @@ class _Maker:
         return slices_of(breakdown, metric.name, names, values, scale, links)
 
     def _beside(self, place: int, metric: Metric) -> dict[str, Beside]:
-        """What stands with a judge against people; no answers for readers who see no items."""
+        """What is shown for a judge against people; no answers for readers who see no items."""
         found, links = {}, self.links
         for judge, (name, paired) in enumerate(self.figures.paired.get(metric.name, {}).items(), 1):
             chart = agreement_chart(f"scatter-{place}-{judge}", paired, metric, name, links)

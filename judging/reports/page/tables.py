@@ -54,7 +54,7 @@ def ranked(document: Mapping[str, Any], metric: str) -> dict[str, Any]:
 
 
 def ranked_by_wins(compared: Mapping[str, Any]) -> dict[str, Any]:
-    """The candidates that somebody compared (an entry of `side_by_side`), the highest win rate first."""
+    """The candidates that someone compared (an entry of `side_by_side`), the highest win rate first."""
     cells = {name: cell for name, cell in compared["candidates"].items() if cell["win_rate"] is not None}
     return dict(sorted(cells.items(), key=lambda one: (-one[1]["win_rate"], one[0])))
 
@@ -109,7 +109,7 @@ def win_rate_title(metric: str) -> str:
 
 
 def with_mark(mark_of: str, name: str) -> str:
-    """A candidate's name beside its mark, as a row's head."""
+    """A candidate's name next to its mark, as a row's head."""
     return format_html("{}{}", mark_of, name)
 
 
@@ -205,7 +205,7 @@ def repeats_table(cells: Cells, metric: str, values: ValueFormat, links: Links) 
 
 
 def variance_table(cells: Cells) -> Table | None:
-    """Where each candidate's variance lies, and what twice as many items or answers would make of the error; None where
+    """Where each candidate's variance is, and what twice as many items or answers would make of the error; None where
     no item has several."""
     known = {name: cell["variance"] for name, cell in cells.items() if "variance" in cell}
     rows = [

@@ -20,7 +20,7 @@ from judging.runs.services import allow_budget, frozen, price_list, refuse_broke
 from judging.runs.worker import run_worker
 
 REJUDGEABLE = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED, RunState.FAILED)
-"""While a run is under way its last chunk might end, and the run with it, just as further ones are made."""
+"""While a run is in progress its last chunk might end, and the run with it, just as more are created."""
 
 
 def other_versions(run_metric: RunMetric) -> list[MetricVersion]:
@@ -36,7 +36,7 @@ def other_versions(run_metric: RunMetric) -> list[MetricVersion]:
 def run_rejudge(
     *, run: Run, selection: Selection, user: User | None, version: MetricVersion | None = None
 ) -> int:
-    """New attempts at what is selection, asked anew; the old ones stay. How many; 0 while the run is under way.
+    """New attempts at what is selection, asked anew; the old ones stay. How many; 0 while the run is in progress.
 
     A paused run stays so, and asks them when it is resumed. One that was cancelled, or could not start, is taken up
     again, with the rest of it.

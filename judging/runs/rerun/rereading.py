@@ -1,4 +1,4 @@
-"""Stored replies read by another definition, as a run worker would read them: nothing is stored and nobody is asked."""
+"""Stored replies read by another definition, as a run worker would read them: nothing is stored and no one is asked."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ from judging.runs.teamwork.models import UNDER_WAY, Mark, MarkQuerySet, ReviewAc
 
 log = logging.getLogger("judging.runs.teamwork.batches")
 
-BATCH = 2_000  # positions, or marks, of one transaction: SQLite lets nobody else write meanwhile
+BATCH = 2_000  # positions, or marks, of one transaction: SQLite lets no one else write meanwhile
 LOOKED_UP = 8  # such batches at once where every one must look up all that the filter means
 
 

@@ -90,7 +90,7 @@ class ActiveRun:
         asked = models_asked(run.pk, shared.pool)
         if asked:
             made.generator = AnswerGenerator(asked, caller, made.in_flight, shared.buffer)
-            # Beside each answer that is asked for wait the judgements of it.
+            # Next to each answer that is asked for wait the judgements of it.
             slots = sum(one.connection.client.max_concurrency for one in asked.values())
             made.ahead += (len(metrics) + 1) * slots
         return made
@@ -116,7 +116,7 @@ class ActiveRun:
         return not self.in_flight and (self.exhausted or not self.gate.open)
 
     def let_go(self) -> None:
-        """A paused or cancelled run: what waits is abandoned, what is under way is stored when it comes."""
+        """A paused or cancelled run: what waits is abandoned, what is in progress is stored when it comes."""
         if self.gate.open:
             self.gate.open = False
             self.in_flight.cancel_unsent()

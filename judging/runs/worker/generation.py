@@ -135,7 +135,7 @@ def with_answer(item: chunks.ToJudge, generated: Generated) -> chunks.ToJudge:
 
 
 def unanswered(item: chunks.ToJudge, generated: Generated | None) -> chunks.Judged:
-    """Without an answer there is nothing to judge. None: nobody was asked, as stored replies are only parsed again."""
+    """Without an answer there is nothing to judge. None: no one was asked, as stored replies are only parsed again."""
     why = generated.why if generated else ""
     return chunks.Judged(
         msgspec.structs.replace(item, generated=generated), JudgementResult(Outcome.error(ANSWER_FAILED, why))

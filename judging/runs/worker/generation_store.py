@@ -1,7 +1,7 @@
 """Tries at answers that a run asks its candidates for, and how they are stored.
 
 Several judgements of one response share one try. It is stored in the transaction of the first of them that arrives
-with it, or before; where another worker was faster its answer stands, and what was judged by ours is given back.
+with it, or before; where another worker was faster its answer is kept, and what was judged by ours is given back.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which requests are under way in this process: so that those whose replies died with it are counted.
+"""Which requests are in progress in this process: so that those whose replies died with it are counted.
 
 A small file of fixed-size entries, written before each request and never synced: it must survive the process
-(kill -9), not the machine. Requests that a lost machine had under way are not known.
+(kill -9), not the machine. Requests that a lost machine had in progress are not known.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Journal:
 
 
 class InFlight:
-    """One judgement or answer, and how many of its requests are under way (endpoints.requests.Waiting)."""
+    """One judgement or answer, and how many of its requests are in progress (endpoints.requests.Waiting)."""
 
     __slots__ = ("_journal", "key", "requests")
 
@@ -146,7 +146,7 @@ class WorkInFlight:
         del self._tasks[task]
 
     def cancel_unsent(self) -> None:
-        """Abandon whatever has no request under way: the replies that are being paid for are waited for."""
+        """Abandon whatever has no request in progress: the replies that are being paid for are waited for."""
         for task, one in self._tasks.items():
             if not one.requests:
                 task.cancel()
@@ -157,7 +157,7 @@ def _folder() -> Path:
 
 
 def settle_dead() -> None:
-    """Count what dead processes had under way. Call it before their judgements are given to others."""
+    """Count what dead processes had in progress. Call it before their judgements are given to others."""
     if not _folder().is_dir():
         return
     for path in _folder().iterdir():

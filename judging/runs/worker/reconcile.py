@@ -13,7 +13,7 @@ from judging.runs.worker.run_worker import judge_runs
 
 
 def reconcile() -> None:
-    """Free the leases of the dead, wake a worker for runs that have work nobody holds, end runs that have none."""
+    """Free the leases of the dead, wake a worker for runs that have work no one holds, end runs that have none."""
     free_dead_leases()
     limiter.release_dead_shares()
     for run_id in Run.objects.by_workers().filter(state=RunState.RUNNING).values_list("pk", flat=True):

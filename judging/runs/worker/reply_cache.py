@@ -58,7 +58,7 @@ class ReplyCache:
         return digest_of(url, request, repeat, warm=self._warm)
 
     async def find(self, digest: str, question: Question) -> JudgeCall | None:
-        """The reply that is known or under way, as an answer to `question`; None: ask, and then say so by `keep`."""
+        """The reply that is known or in progress, as an answer to `question`; None: ask, and then say so by `keep`."""
         while True:
             found = self._recent.get(digest) or await self._look(digest)
             if found is not None:

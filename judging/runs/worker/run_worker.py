@@ -48,7 +48,7 @@ FLUSH_SECONDS = 0.5
 WATCH_SECONDS = 0.2
 TURN_SECONDS = 1.0
 LOOKS_FOR_EARLY_STOP = 5  # one look in so many also finds out whether the result is known
-LAST_REPLIES_SECONDS = 6.0  # how long a stopping worker waits for replies that are under way
+LAST_REPLIES_SECONDS = 6.0  # how long a stopping worker waits for replies that are in progress
 DATABASE_PATIENCE = 60.0
 
 
@@ -141,7 +141,7 @@ class RunWorker:
                 await asyncio.sleep(TURN_SECONDS)
 
     async def _watch_runs(self) -> None:
-        """Let go of what was paused or cancelled, within a fraction of a second: beside the main loop, whose
+        """Let go of what was paused or cancelled, within a fraction of a second: next to the main loop, whose
         database work may take longer. Until cancelled."""
         looks, early_stopping, backoff = 0, EarlyStopping(), Backoff()
         while True:
@@ -229,7 +229,7 @@ class RunWorker:
             await self._look_at_runs()
 
     async def _finish(self) -> None:
-        """Send no more, give replies under way a moment, and store."""
+        """Send no more, give replies in progress a moment, and store."""
         for run in self.runs.values():
             run.let_go()
         waiting = {one for run in self.runs.values() for one in run.in_flight.tasks}

@@ -92,7 +92,7 @@ class WriteBatch:
 
 @dataclass(frozen=True, slots=True)
 class Flushed:
-    """What a flush has stored. `reopened`: chunks are free again that seemed finished, as somebody else held them."""
+    """What a flush has stored. `reopened`: chunks are free again that seemed finished, as someone else held them."""
 
     answers: list[Generated] = field(default_factory=list)
     reopened: bool = False
@@ -353,5 +353,5 @@ def _script_json(result: ScriptResult | None) -> str:
 
 
 def _rules_json(ruled: Ruled | None) -> str:
-    """Each line begins with its number and its score, in this order: runs.filters looks for that."""
+    """Each line starts with its number and its score, in this order: runs.filters looks for that."""
     return _json({"failure": ruled.failure, "lines": ruled.lines}) if ruled else ""
