@@ -235,7 +235,7 @@ class DifferenceState(models.TextChoices):
 
 
 class Difference(models.Model):
-    """What changed between two versions: worked out once in the background, as neither changes any more."""
+    """What changed between two versions: computed once in the background, as neither changes any more."""
 
     old = models.ForeignKey(Version, on_delete=models.CASCADE, related_name="+")
     new = models.ForeignKey(Version, on_delete=models.CASCADE, related_name="+")
@@ -320,7 +320,7 @@ class Attachment(models.Model):
 
 
 class RowEdit(models.Model):
-    """A row as someone wrote it anew, for a next version; nothing is overwritten, a later edit has a higher number.
+    """A row as edited by someone, for the next version; nothing is overwritten, a later edit has a higher number.
 
     The last edit of a line counts, unless it was discarded or is part of a version already.
     """

@@ -49,7 +49,7 @@ class AuditEntry(models.Model):
 
 
 class Waking(models.Model):
-    """A message that was sent to Celery's broker and that no worker has taken up yet (see tasks/celery.py)."""
+    """A message that was sent to Celery's broker and that no worker has picked up yet (see tasks/celery.py)."""
 
     task = models.CharField(max_length=200)
     arguments = models.CharField(max_length=200, help_text="JSON, keys in order")

@@ -147,7 +147,7 @@ class Supervisor:
 
 
 def _is_stopped(pid: int) -> bool:
-    """Is a process in state T (proc(5), field 3)? False where the system does not say."""
+    """Is a process in state T (proc(5), field 3)? False if the system does not say."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
     except OSError:

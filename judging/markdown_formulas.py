@@ -113,7 +113,7 @@ def _places(text: str, env: Any) -> dict[str, list[int]]:
 
 
 def mathml(latex: str, *, display: bool) -> str | None:
-    """A `<math>` element, not yet cleaned (commands such as \\href reach its attributes); None where it can't be made.
+    """A `<math>` element, not yet cleaned (commands such as \\href reach its attributes); None if it can't be made.
 
     The converter has no grammar of its own to fail by: what is not LaTeX raises whatever it stumbles over.
     """

@@ -49,7 +49,7 @@ def preview_sandbox() -> Sandbox:
 class SandboxStatus:
     """What holds of the isolation on this machine, as found by trying at `tried_at`.
 
-    `level` is None where the sandbox can't start at all, and `problem` says why; `missing` walls do not hold.
+    `level` is None if the sandbox can't start at all, and `problem` says why; `missing` walls do not hold.
     """
 
     level: int | None

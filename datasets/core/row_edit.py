@@ -51,7 +51,7 @@ class Replacement:
 
 
 def fields_of(text: str, table: CsvTable | None = None) -> list[RowField] | None:
-    """The row as a form, in its own order; None where it can only be edited as text. `table`: of a CSV its header."""
+    """The row as a form, in its own order; None if it can only be edited as text. `table`: of a CSV its header."""
     try:
         found = _columns(text, table) if table else [_field(path, node) for path, node in _parts(text)]
     except JsonProblem:
@@ -61,7 +61,7 @@ def fields_of(text: str, table: CsvTable | None = None) -> list[RowField] | None
 
 
 def _columns(text: str, table: CsvTable) -> list[RowField]:
-    """A record's fields by the names of their columns; none where they do not fit together."""
+    """A record's fields by the names of their columns; none if they do not fit together."""
     record = record_of(text)
     if record is None or len(record.fields) != len(table.names):
         return []
@@ -94,7 +94,7 @@ def _field(path: str, node: Node) -> RowField:
 
 
 def with_fields(text: str, values: Mapping[str, str], table: CsvTable | None = None) -> str:
-    """The row with those fields that were changed; all else stays byte for byte (but a CSV record is quoted anew)."""
+    """The row with those fields that were changed; all else stays byte for byte (but a CSV record is quoted again)."""
     changed: dict[str, RowField] = {}
     fields = fields_of(text, table) or []
     for field in fields:
@@ -146,7 +146,7 @@ def one_line(text: str) -> str:
 
 
 def record_of(text: str) -> CsvRecord | None:
-    """The record of a CSV that a text is; None where it is none, more than one, or a quote in it never ends."""
+    """The record of a CSV that a text is; None if it is none, more than one, or a quote in it never ends."""
     found = records_in(text)
     return found[0] if len(found) == 1 and found[0].quote is None else None
 

@@ -59,7 +59,7 @@ def fold(text: str) -> str:
 
 
 def decoded(raw: str, valid: bool) -> Any:
-    """A row's JSON; None where it is none. Numbers beyond a double are no reason to fail here."""
+    """A row's JSON; None if it is none. Numbers beyond a double are no reason to fail here."""
     for decode in (msgspec.json.decode, json.loads):
         try:
             return decode(raw)
@@ -100,7 +100,7 @@ class TextHit:
 
 
 def hit(texts: Iterable[str], wanted: str) -> TextHit | None:
-    """The first place of `wanted` in some texts, without regard to case; None where only folding makes it equal."""
+    """The first place of `wanted` in some texts, without regard to case; None if only folding makes it equal."""
     pattern = re.compile(re.escape(wanted), re.IGNORECASE)
     for text in texts:
         found = pattern.search(text)

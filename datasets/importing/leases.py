@@ -81,7 +81,7 @@ class Leases:
     ) -> bool:
         """Claim a row and do its work, which ends it. False if someone else has it, or it is done.
 
-        Where it stops, or the database is away, the row waits again; `failed` says what is noted of another error.
+        If the work stops, or the database is unavailable, the row waits again; `failed`: the fields for other errors.
         """
         if not self.claim(pk, owner):
             return False

@@ -11,7 +11,7 @@ from evalsite.templatetags.show import percent
 
 
 def for_version(version: Version) -> str:
-    """A sentence on what is done before this version is read; '' if it will be taken up in a moment."""
+    """A sentence on what is done before this version is read; '' if it will be picked up in a moment."""
     reading = Version.objects.filter(state=VersionState.READING).exclude(pk=version.pk)
     first = reading.select_related("dataset").order_by("pk").first()
     if first is None or (version.size < SMALL <= first.size):

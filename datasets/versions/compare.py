@@ -1,7 +1,7 @@
 """What changed between two versions: compared by a worker, kept in tables, since neither changes any more.
 
 Only the holder of the lease writes; the result is ready in the transaction that notes its figures, and a comparison
-that was broken off starts anew.
+that was broken off starts over.
 """
 
 from __future__ import annotations

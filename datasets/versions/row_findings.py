@@ -102,7 +102,7 @@ def _beyond(row: Row) -> dict[str, Param]:
 
 
 def _check_of(version: Version, table: CsvTable | None, codes: dict[int, set[str]]) -> Check:
-    """Another look at a row; at nothing where the table does not hold it as it was met."""
+    """Another look at a row; at nothing if the table does not hold it as it was met."""
     fmt = format_called(version.format)
     not_as_met = _NOT_AS_MET_IN_CSV if fmt == "legacy_csv" else NOT_AS_MET
 

@@ -34,7 +34,7 @@ def choose(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRe
 
 @login_required
 def changes(request: HttpRequest, slug: str, dataset: int, number: int, old: int) -> HttpResponse:
-    """While it is worked out: how far it is. Then what changed, page by page."""
+    """While it is computed: how far it is. Then what changed, page by page."""
     new_version = get_ready_version(request, slug, dataset, number)
     old_version = get_ready_version(request, slug, dataset, old)
     if old_version.pk == new_version.pk:

@@ -124,7 +124,7 @@ def random(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRe
 
 
 def _chosen_in(request: HttpRequest, version: Version) -> BrowserFilter:
-    """The filter in the address; none where it is wrong."""
+    """The filter in the address; none if it is wrong."""
     form = RowFilterForm(request.GET, version, selectors.candidates_of(version))
     return _chosen(form.cleaned_data if form.is_valid() else {})
 

@@ -32,7 +32,7 @@ KEPT_FOR = timedelta(days=90)
 
 @dataclass(frozen=True, slots=True)
 class FormDraft:
-    """Where a form keeps its draft, and what the draft has: `data` is None where the form shows none."""
+    """Where a form keeps its draft, and what the draft has: `data` is None if the form shows none."""
 
     project: Project
     user: User

@@ -78,7 +78,7 @@ def may_reset(*, by: User, user: User, project: Project) -> bool:
 def password_reset(*, user: User, project: Project, by: User) -> str:
     """A new password for someone who lost theirs, to be changed at once. Sessions and tokens end.
 
-    Raises NotYours where `may_reset` says no.
+    Raises NotYours if `may_reset` says no.
     """
     if not may_reset(by=by, user=user, project=project):
         raise NotYours

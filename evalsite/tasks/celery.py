@@ -1,6 +1,6 @@
 """Tasks wait at a broker (Redis or RabbitMQ) and Celery hands them out: for several machines.
 
-A message holds a task's path and ids, nothing else. What was sent and not yet taken up also is in `Waking`, so
+A message holds a task's path and ids, nothing else. What was sent and not yet picked up also is in `Waking`, so
 that nothing is sent twice and a message that the broker lost is noticed (`tidy`).
 """
 
@@ -139,7 +139,7 @@ def trouble() -> str:
 
 
 def work(queue: str) -> None:
-    """Take up tasks of a queue, one at a time, until SIGTERM.
+    """Pick up tasks of a queue, one at a time, until SIGTERM.
 
     A pool of one thread: the main thread keeps the broker's connection alive while a task runs for minutes, and all
     of it is one process, with one name as holder of leases.

@@ -55,7 +55,7 @@ class SiteWorker(Worker):
 
 
 def work(queue: str) -> None:
-    """Take up tasks of a queue, one at a time, until SIGTERM."""
+    """Pick up tasks of a queue, one at a time, until SIGTERM."""
     logging.getLogger("django_tasks_db").setLevel(logging.ERROR)
     worker = SiteWorker(
         queue_names=[queue],

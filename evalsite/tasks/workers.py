@@ -41,7 +41,7 @@ SILENT_AFTER = timedelta(
 )  # a worker that was not heard of for so long is stopped, stuck or cut off
 STUCK_SECONDS = 20.0  # a loop that does not turn for so long never will: its process ends
 
-stopping = threading.Event()  # set on SIGTERM: long tasks end soon, their work is taken up by the next worker
+stopping = threading.Event()  # set on SIGTERM: long tasks end soon, the next worker continues them
 
 
 def wake(task: Task[..., Any], **arguments: int | str) -> None:
@@ -104,14 +104,14 @@ def silent_workers() -> set[str]:
 
 
 def worker_alive(queue: str) -> bool:
-    """Is there a worker that would take up work of this queue?"""
+    """Is there a worker that would pick up work of this queue?"""
     return any(
         is_alive(name) for name in WorkerProcess.objects.filter(queue=queue).values_list("owner", flat=True)
     )
 
 
 def obstacle(queue: str) -> str:
-    """What keeps waiting work of a queue from being taken up: `worker` (there is none), `broker` (none of the living
+    """What keeps waiting work of a queue from being picked up: `worker` (there is none), `broker` (none of the living
     workers reaches it), or nothing."""
     known = WorkerProcess.objects.filter(queue=queue).values_list("owner", "trouble")
     troubles = [trouble for name, trouble in known if is_alive(name)]
@@ -178,7 +178,7 @@ def turning() -> Iterator[Callable[[], None]]:
 
 
 def still_for() -> float:
-    """Seconds since a loop of this process last turned; 0 where none runs."""
+    """Seconds since a loop of this process last turned; 0 if none runs."""
     now = time.monotonic()
     return max((now - turned for turned in list(_turned.values())), default=0.0)
 
@@ -204,10 +204,10 @@ def reconcile(queue: str = RUNS) -> None:
 
 
 def keep_house(queue: str, problem: Callable[[Exception], None]) -> None:
-    """Beat and reconcile until `stopping` is set. Runs in a thread of its own next to a worker's task.
+    """Beat and reconcile until `stopping` is set. Runs in a separate thread alongside a worker's task.
 
-    A database that is away for a while must not end it: the error goes to `problem`, the loop continues. When it is
-    back, the living have a while to renew what they hold before anyone looks for the dead.
+    An unavailable database must not end it: the error goes to `problem` and the loop continues. Once the database
+        is back, live workers have time to renew their leases before dead ones are looked for.
     """
     last, known = 0.0, set[str]()
     calm_since = beaten = time.monotonic()

@@ -1,6 +1,6 @@
 """Comparisons of runs for pages: few judgements are compared by whoever asks, many by a worker; the result is kept.
 
-Only the holder writes, and one that is gone is followed by another worker, which starts anew.
+Only the holder writes, and one that is gone is followed by another worker, which starts over.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from judging.runs.models import Run
 log = logging.getLogger("judging.comparison.kept")
 
 State = Comparison.State
-LAYOUT = 1  # of KeptChange and ComparedItem; to be raised whenever they change
+LAYOUT = 1  # of KeptChange and ComparedItem; increase it when they change
 FEW = 4_000  # judgements of both runs that a page compares itself, in half a second
 MOST_TRIES = 3  # by workers that were killed over it
 KEPT = timedelta(days=30)
@@ -97,7 +97,7 @@ def _due(found: Comparison, before: Run, after: Run) -> bool:
 
 
 def ask(found: Comparison) -> None:
-    """Have it worked out anew, unless that is in progress."""
+    """Have it recomputed, unless that is in progress."""
     ended = Comparison.objects.filter(pk=found.pk, state__in=(State.READY, State.FAILED))
     ended.update(state=State.WAITING, share=0, tries=0)
     found.refresh_from_db(fields=_OF_WORK)
@@ -134,7 +134,7 @@ def work_out(comparison_id: int, stop: threading.Event | None = None) -> None:
         cells = _cells(found, _Progress(found, stop))
         _keep(found, cells, took=time.monotonic() - began)
     except Lost:
-        pass  # whoever has it now starts anew
+        pass  # whoever has it now starts over
     except Stopped:
         _give_back(found)
     except Exception as error:
@@ -207,7 +207,7 @@ def _fail(found: Comparison) -> None:
 
 
 def _end(found: Comparison, state: str, **more: object) -> int:
-    """Of the runs as they were when it started. 0 where it is someone else's now."""
+    """Of the runs as they were when it started. 0 if it is someone else's now."""
     return _held(found).update(
         state=state,
         owner="",
@@ -219,7 +219,7 @@ def _end(found: Comparison, state: str, **more: object) -> int:
 
 
 def _give_back(found: Comparison) -> None:
-    """Another worker starts anew."""
+    """Another worker starts over."""
     _held(found).update(state=State.WAITING, owner="", share=0, tries=F("tries") - 1)
 
 

@@ -29,7 +29,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """A line of a text with its numbers there (None where it is not); of `skipped`, how many are left out."""
+    """A line of a text with its numbers there (None if it is not); of `skipped`, how many are left out."""
 
     kind: Kind
     text: str = ""

@@ -29,7 +29,7 @@ class PasteRepair:
 
 
 def repaired(source: str) -> PasteRepair | None:
-    """The script as it was before it was copied through a document; None where it does not look like that."""
+    """The script as it was before it was copied through a document; None if it does not look like that."""
     single = _STRING.sub(_with_single_backslashes, source)
     indented = with_indentation(single)
     found = [

@@ -285,7 +285,7 @@ def _majority(votes: Sequence[Value]) -> Outcome:
 
 def judge_spread(verdicts: Sequence[Verdict]) -> float | None:
     """How far apart a metric's judges are: the largest difference of their means, yes as 1 and no as 0; of texts 1
-    where they differ, else 0. None where fewer than two judges gave a value."""
+    where they differ, else 0. None if fewer than two judges gave a value."""
     both = {(one.judge, one.repeat) for one in verdicts if one.order == "both"}
     said: dict[int, list[Value]] = {}
     for one in verdicts:

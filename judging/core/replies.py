@@ -238,7 +238,7 @@ def with_sides_swapped(
 ) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """What any comparison's template sees when the response represents the reference and the reverse.
 
-    None where one of the two is missing: then there is no other order to ask in.
+    None if one of the two is missing: then there is no other order to ask in.
     """
     reference, content = reference_in(data), response.get("content")
     if reference is None or not content:

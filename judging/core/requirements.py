@@ -55,7 +55,7 @@ class Requirement:
 @dataclass(frozen=True, slots=True)
 class Decision:
     """Whether a requirement is met, and a sentence that says why. `more_items`: how many more items would decide it
-    if they are like the ones so far; None where that is not known."""
+    if they are like the ones so far; None if that is not known."""
 
     requirement: str
     verdict: Standing
@@ -180,7 +180,7 @@ def _decision(requirement: Requirement, figure: Figure, *, strict: bool) -> Deci
 
 def items_to_decide(items: int, value: float, low: float, high: float, bound: float) -> int | None:
     """How many more items bring the interval's end to the bound, if the figure and the spread stay: the interval's half
-    on the bound's side shrinks as `1 / sqrt(items)`. None where the figure is on the bound."""
+    on the bound's side shrinks as `1 / sqrt(items)`. None if the figure is on the bound."""
     reach = value - low if bound < value else high - value
     distance = abs(value - bound)
     if distance <= 1e-12 * max(1.0, abs(bound)) or items <= 0:

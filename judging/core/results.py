@@ -109,7 +109,7 @@ class Verdict:
 
 class RuledLine(msgspec.Struct, frozen=True, gc=False):
     """A line of a rule program on one field: the line in the program, its score with the reason, the field's value
-    as JSON text (None where the answer lacks it); it may be cut."""
+    as JSON text (None if the answer lacks it); it may be cut."""
 
     line: int
     score: int | float | None

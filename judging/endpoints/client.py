@@ -168,7 +168,7 @@ class ClientPool:
         return self.clients[key]
 
     async def keep_in_sync(self) -> None:
-        """Until cancelled. If the database is away for so long that other workers may take this worker's slots, it has
+        """Until cancelled. When the database has been unavailable so long that others may take its slots, it has
         stopped using them."""
         backoff = Backoff()
         while True:

@@ -192,7 +192,7 @@ def release_shares(keys: Iterable[str], owner: str) -> None:
 
 
 def release_dead_shares() -> int:
-    """Those of workers that are gone; how many."""
+    """Those of workers that are gone; returns how many."""
     freed, _ = EndpointShare.objects.filter(lease_until__lt=now()).delete()
     shares = EndpointShare.objects.exclude(owner__startswith=MANUAL)
     for owner in shares.values_list("owner", flat=True).distinct():

@@ -60,7 +60,7 @@ class ManualGuard:
         self._reservation: Reservation | None = None
 
     async def before(self, request: Request) -> None:
-        """Raises Held where that would take too long."""
+        """Raises Held if that would take too long."""
         started = time.monotonic()
         self._deadline = started + self._max_wait - self.waited
         try:

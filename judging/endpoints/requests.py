@@ -76,7 +76,7 @@ class RequestGuard:
     reservation: Reservation | None = None
 
     async def before(self, request: Request) -> None:
-        """Raises Abandoned where the run may send no more, JudgeError where the endpoint is down for too long."""
+        """Raises Abandoned if the run may send no more, JudgeError where the endpoint is down for too long."""
         await self.model.client.breaker.wait(self.max_outage)
         self.reservation = await self.model.client.rate.acquire(request)
         await self.gate.spending.affordable()
@@ -109,7 +109,7 @@ class Caller:
         self.learnt: set[tuple[int, frozenset[str]]] = set()
 
     async def call(self, model: ModelConnection, request: Request, waiting: Waiting) -> AskResult | Failure:
-        """How the request ended, or why it was not sent. Raises Abandoned where the run may send no more."""
+        """How the request ended, or why it was not sent. Raises Abandoned if the run may send no more."""
         if model.failure:
             self._count_failure(model, model.failure)
             return model.failure

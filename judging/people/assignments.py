@@ -85,7 +85,7 @@ def held_by(*, evaluation: Evaluation, user: User) -> dict[int, datetime]:
 
 @transaction.atomic
 def give_back(*, evaluation: Evaluation, user: User, items: Collection[int], until: datetime) -> int:
-    """A page was closed: release those of `items` (ids of assignments) that nothing was typed for. How many.
+    """A page was closed: release those of `items` (ids of assignments) that nothing was typed for. Returns how many.
 
     `until`: the latest end of a lease that the page knew of. What was renewed since is on another page, and stays.
     """
@@ -127,7 +127,7 @@ def lease_end(evaluation: Evaluation) -> datetime:
 
 
 def free_expired(evaluation: Evaluation, spare: EvaluationRater | None = None) -> int:
-    """Give back what others hold beyond their lease. How many. A rater who is here again keeps what is still free."""
+    """Release items with expired leases; returns how many. Those of `spare`, a rater who is back, are kept."""
     expired = Assignment.objects.filter(
         evaluation=evaluation, state=AssignmentState.LEASED, lease_until__lt=timezone.now()
     )

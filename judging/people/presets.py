@@ -182,7 +182,7 @@ def look(
     with_reference: bool = False,
     hides: Sequence[str] = (),
 ) -> ItemView | None:
-    """The first item as a rater would see it; None where none of the first rows has what it takes. Stores nothing."""
+    """The first item as a rater would see it; None if none of the first rows has what it takes. Stores nothing."""
     theirs = _prompts(other) if other and code == Scheme.VERSIONS else {}
     for row in _first_rows(version):
         beside = theirs.get(prompt_of(row, version.format)) if theirs else None
@@ -202,7 +202,7 @@ def _sides(
     baseline: Candidate | None,
     beside: Row | None,
 ) -> list[Response]:
-    """The answers that would be shown at a row; none where it lacks one."""
+    """The answers that would be shown at a row; none if it lacks one."""
     reference = reference_response(row, version.format)
     if code == AS_IT_STANDS:
         return [_as_response(reference)] if reference else []

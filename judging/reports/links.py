@@ -1,4 +1,4 @@
-"""Where each figure's judgements are: every number of a report leads to its items."""
+"""Links from the figures of a report to the judgements behind them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from judging.runs.models import Run
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Addresses of the lists behind the figures of one run; none where a reader may not see them."""
+    """Addresses of the lists behind the figures of one run; none if a reader may not see them."""
 
     judgements: str
     pair: str

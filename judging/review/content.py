@@ -27,7 +27,7 @@ class Part:
 @dataclass(slots=True)
 class ToolCall:
     """`arguments` are indented where they are JSON; `key` is what its result names it by, '' without one; `result` is
-    None where none was returned."""
+    None if none was returned."""
 
     name: str
     arguments: str

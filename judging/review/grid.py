@@ -38,7 +38,7 @@ class GridAnswer:
 
 @dataclass(frozen=True, slots=True)
 class GridRow:
-    """A row with a cell for each candidate; a cell is empty where the candidate has no answer."""
+    """A row with a cell for each candidate; a cell is empty if the candidate has no answer."""
 
     line: int
     question: str

@@ -134,7 +134,7 @@ def _override_form(found: Judgement, data: Any = None, *, seen: int = 0) -> Over
 
 
 def _choices(found: Judgement, metric: MetricDefinition) -> Sequence[Value]:
-    """The only values that it may have; none where it may have any of a kind."""
+    """The only values that it may have; none if it may have any of a kind."""
     if found.run.by_people:
         return Criterion.from_json(found.definition).choices
     return COMPARISONS if metric.values == "comparison" else ()

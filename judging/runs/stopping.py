@@ -72,7 +72,7 @@ def run_end_early(run: Run) -> bool:
 
 
 def run_refuse(run: Run, code: str, detail: str) -> None:
-    """What users wrote is not run where this machine cannot lock it up well enough. The run says why it failed."""
+    """Users' code is not run if this machine cannot isolate it well enough. The run says why it failed."""
     log.error("Run %s cannot start: %s %s", run.pk, code, detail)
     going = Run.objects.filter(pk=run.pk, state=RunState.RUNNING)
     going.update(state=RunState.FAILED, problem=code, problem_detail=detail, finished_at=timezone.now())

@@ -53,7 +53,7 @@ def runs(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_required
 def new(request: HttpRequest, slug: str) -> HttpResponse:
-    """The form of a new run; what it would cost is worked out again with every choice."""
+    """The form of a new run; what it would cost is recomputed with every choice."""
     project = access.get_project(request, slug, May.RUN)
     versions = usable_versions(project)
     version = _chosen_version(request, project)
@@ -137,7 +137,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     polled = bool(request.htmx) and "seen" in request.GET  # type: ignore[attr-defined]
     if polled and request.GET["seen"] != run.state:
         response = HttpResponse()
-        response["HX-Refresh"] = "true"  # other buttons, other sections: the page is drawn anew, once
+        response["HX-Refresh"] = "true"  # other buttons, other sections: the page is drawn again, once
         return response
     if polled and "only" in request.GET:
         return HttpResponse(status=204)  # nothing to swap in

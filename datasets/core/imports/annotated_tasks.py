@@ -85,7 +85,7 @@ def task_notes(prefix: str, tasks: Sequence[Mapping[str, Any]]) -> list[Note]:
 def take_task(
     found: Gathering, place: Place, name: object, data: dict[str, Any], columns: Columns, more: dict[str, Any]
 ) -> Task | None:
-    """The task as a row with its answers; None where it asks nothing."""
+    """The task as a row with its answers; None if it asks nothing."""
     asked = data.get(columns.messages) if columns.messages else None
     messages, dropped = chat(asked or "\n\n".join(said(data.get(one)).text for one in columns.question))
     if not any(one["content"].strip() for one in messages):

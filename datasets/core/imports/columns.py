@@ -202,7 +202,7 @@ def _guessed_scores(left: _Left, found: Columns, first: Sequence[Record]) -> Ite
 
 
 def number(value: Any) -> float | None:
-    """A cell as a finite number; None where it is none."""
+    """A cell as a finite number; None if it is none."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

@@ -34,7 +34,7 @@ def json_records(file: SourceFile, limits: Limits | None = None) -> Iterator[tup
     number, as all of them may be on one line.
 
     What is broken comes as (line, BrokenJson); of JSON Lines the other lines follow, of anything else nothing more.
-    Raises NotUsable where the file cannot be decoded or its packing is damaged.
+    Raises NotUsable if the file cannot be decoded or its packing is damaged.
     """
     given = limits or Limits()
     with closing(file.upload(given)) as upload:
@@ -63,7 +63,7 @@ def first_records(file: SourceFile, most: int = 20) -> list[Any]:
 
 
 def first_record(file: SourceFile) -> Any:
-    """The first value; None where the file's beginning is no JSON."""
+    """The first value; None if the file's beginning is no JSON."""
     return next(iter(first_records(file, 1)), None)
 
 

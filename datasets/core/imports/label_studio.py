@@ -253,7 +253,7 @@ def _texts(results: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _said(task: Task, result: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Which answers a result is about, none where that is not known, and its value."""
+    """Which answers a result is about, none if that is not known, and its value."""
     value = result["value"] if isinstance(result.get("value"), dict) else {}
     if result.get("type") == "pairwise":
         sides = list(task.answers.values())

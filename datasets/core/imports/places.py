@@ -46,7 +46,7 @@ class Places:
 
 
 def place_in(names: Sequence[str], stretches: Sequence[Stretch], line: int) -> tuple[str, int] | None:
-    """(file, its line) of a line; None where that is not known."""
+    """(file, its line) of a line; None if that is not known."""
     index = bisect_right(stretches, line, key=lambda one: one[0]) - 1
     if index < 0:
         return None

@@ -87,7 +87,7 @@ def with_roles(text: str) -> str:
 
 
 def _items(text: str, key: str) -> list[Node]:
-    """The items of a row's list; none where the row is not readable."""
+    """The items of a row's list; none if the row is not readable."""
     found = _member(text, key)
     return list(found.items()) if found else []
 

@@ -129,7 +129,7 @@ class RateLimiter:
         self._largest = 0.0
 
     async def acquire(self, request: Request) -> Reservation | None:
-        """Returns when `request` may start; None where nothing is limited."""
+        """Returns when `request` may start; None if nothing is limited."""
         reservation = self._estimated(request)
         if reservation is not None:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()

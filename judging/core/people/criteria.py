@@ -114,7 +114,7 @@ def canonical(
 ) -> dict[int, Value]:
     """Values in which `A` is what was shown first (left) as values in which `A` is the item's response.
 
-    `shown_first`: 1 the response, 2 the other one, None where there is but one. Its own inverse.
+    `shown_first`: 1 the response, 2 the other one, None if there is but one. Its own inverse.
     """
     return {
         number: turned(value) if shown_first == 2 and criteria[number].compares else value

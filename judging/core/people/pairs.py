@@ -18,7 +18,7 @@ def every_pair(there: Sequence[int]) -> list[Pair]:
 
 
 def against(baseline: int, there: Sequence[int]) -> list[Pair]:
-    """Each candidate next to the baseline; none where the baseline did not answer."""
+    """Each candidate next to the baseline; none if the baseline did not answer."""
     if baseline not in there:
         return []
     return [(one, baseline) for one in sorted(set(there)) if one != baseline]

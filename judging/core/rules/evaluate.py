@@ -40,7 +40,7 @@ NOT_ASKED, NO_JUDGE = "not_asked", "judge.missing"
 PENDING = Reason("pending")
 
 Run = Callable[[BlockCall], Awaitable[Scored | Reason]]
-# One reply a question, in order; None where what was said before is read again, and this was not asked then.
+# One reply a question, in order; None if what was said before is read again, and this was not asked then.
 Ask = Callable[[Sequence[Question]], Awaitable[Sequence[JudgeCall | None]]]
 LineResults = dict[int, Scored | Reason]
 
@@ -288,7 +288,7 @@ def reference_for(item: Item) -> Any:
 async def judge_by_rules(program: Program, item: Item, run: Run, ask: Ask | None) -> Ruled:
     """Score one item. Python blocks come first: where one fails, the judge model could not save the item.
 
-    `ask` is None where the metric has no judge model.
+    `ask` is None if the metric has no judge model.
     """
     evaluation = evaluate(program, item)
     if not needs_answers(evaluation):

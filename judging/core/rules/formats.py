@@ -91,7 +91,7 @@ def _not_json(text: str, position: int) -> NotInFormat:
 
 
 def check_depth(value: Any) -> None:
-    """Raises NotInFormat where lists and objects nest deeper than MOST_DEPTH."""
+    """Raises NotInFormat if lists and objects nest deeper than MOST_DEPTH."""
     level, depth = [value] if isinstance(value, (list, dict)) else [], 0
     while level:
         depth += 1

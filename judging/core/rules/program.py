@@ -135,7 +135,7 @@ OPTIONAL: frozenset[ArgumentKind] = frozenset({"none", "replacement"})
 class Function:
     """One function. `code` is also the name of its help; `by` says who scores: we, the judge model, a Python block.
 
-    `score` takes the answer's value, the reference's (None where it is not needed), the argument.
+    `score` takes the answer's value, the reference's (None if it is not needed), the argument.
     """
 
     code: str
@@ -159,7 +159,7 @@ class Rule:
     """Whether the function compares with the reference's field: an argument can take its place."""
 
     def __post_init__(self) -> None:
-        # Asked for every line of every answer, so it is worked out once.
+        # Asked for every line of every answer, so it is computed once.
         replaced = self.function.argument == "replacement" and self.argument is not None
         object.__setattr__(self, "needs_reference", self.function.needs_reference and not replaced)
 

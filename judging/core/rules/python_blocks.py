@@ -47,7 +47,7 @@ REFERENCE, ANSWER = "ref_answer", "model_answer"
 
 
 class PythonProblem(Exception):
-    """`python_syntax` or `python_no_function`; line and column of the block, from 1, or 0 where there is no place."""
+    """`python_syntax` or `python_no_function`; line and column of the block, from 1, or 0 if there is no place."""
 
     def __init__(self, code: str, line: int = 0, column: int = 1, **params: str) -> None:
         super().__init__(code)

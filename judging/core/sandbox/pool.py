@@ -107,7 +107,7 @@ class Sandbox:
         return self._run_worker(job, [], False, closed_before).job_failure
 
     def close(self) -> None:
-        """Ends the sandbox's processes and what runs in them; a later use starts it anew."""
+        """Ends the sandbox's processes and what runs in them; a later use starts it again."""
         with self._starting:
             self._closed += 1
             if self._supervisor:

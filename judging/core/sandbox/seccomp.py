@@ -109,7 +109,7 @@ def _instructions(machine: str) -> list[Instruction]:
 
 
 def filter_program(machine: str | None = None) -> bytes | None:
-    """The ``struct sock_filter`` array for this machine, or None where its system calls are not known."""
+    """The ``struct sock_filter`` array for this machine, or None if its system calls are not known."""
     name = machine or platform.machine()
     if name not in _AUDIT:
         return None

@@ -1,4 +1,4 @@
-"""Jinja2 inside a worker: compiling, rendering, and noting which names were undefined or None where they were used.
+"""Jinja2 inside a worker: compiling, rendering, and noting which names were undefined or None if they were used.
 
 Constants are never folded: `{% if false %}{{ 'a' * 10**9 }}{% endif %}` costs nothing because it is never reached.
 """

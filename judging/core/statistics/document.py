@@ -1,4 +1,4 @@
-"""The shape of the document that `report --json` prints; None where a figure can't be had, never NaN."""
+"""The shape of the document that `report --json` prints; None if a figure can't be had, never NaN."""
 
 from typing import NotRequired, TypedDict
 
@@ -37,12 +37,12 @@ class VarianceShares(TypedDict):
 class Cell(TypedDict):
     """The figures of one metric on one candidate.
 
-    `kind`: "number", "bool" or "category": what the metric's mean is over; None where nothing is scored.
+    `kind`: "number", "bool" or "category": what the metric's mean is over; None if nothing is scored.
     `kinds`: scored responses by kind. `mean`: over items, an item's responses first; a bool counts 1 or 0;
     None for categories. `ci_low`, `ci_high`: 95 %: t, for bools Wilson.
     `items`: items behind the main figure; `clusters`: independent units among them.
     `responses` = scored + no_score + unparsed + errors + not_run; `asked` = responses − no_score;
-    `coverage` = scored / asked, None where nothing was asked.
+    `coverage` = scored / asked, None if nothing was asked.
     `low_bound`, `high_bound`: the mean if every unparsed, failed or not run response had got the
     lowest/highest score (of the scale or met, whichever is further out). `top_share`: share of scored
     responses at or above the scale's top, an item's share first. `off_scale`: scored responses outside the
@@ -214,9 +214,9 @@ class CandidateBias(TypedDict):
 class JudgeAgreement(TypedDict):
     """A judge against people's value of an answer, or against another judge, on the items that both have.
 
-    `kappa` is Cohen's, `kappa_weighted` quadratic, with its bootstrap interval by rows, which is None where one side
-    never varies: both are 0 then, and None where neither varies. `bias`: judge − other.
-    `confusion[i][j]`: how often the judge said `labels[i]` where the other said `labels[j]`; empty where there are too
+    `kappa` is Cohen's, `kappa_weighted` quadratic, with its bootstrap interval by rows, which is None if one side
+    never varies: both are 0 then, and None if neither varies. `bias`: judge − other.
+    `confusion[i][j]`: how often the judge said `labels[i]` where the other said `labels[j]`; empty if there are too
     many different values. `true_positive_rate`, `true_negative_rate` where both are two-valued: of what the other
     calls true (false), how much the judge does, with Wilson's interval."""
 

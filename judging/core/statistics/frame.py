@@ -74,7 +74,7 @@ BATCH = 50_000  # tuples held as Python objects at a time
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric's name and scale; `low` and `high` are None where its scores have no declared scale.
+    """A metric's name and scale; `low` and `high` are None if its scores have no declared scale.
 
     `pass_threshold`: from which score a response passes (pass@k); None means the top of the scale, true for bools.
     `wanted_difference`: the difference between candidates that the run should be able to show, in score units.
@@ -282,7 +282,7 @@ def _values(texts: Categorical) -> tuple[Categorical, Any, Categorical]:
 
     read = [json.loads(text) for text in texts.categories]
     kinds = pd.Categorical([_kind(value) for value in read], categories=list(KINDS))
-    # Codes are -1 where there is no text: the last of the values.
+    # Codes are -1 if there is no text: the last of the values.
     values = np.array(
         [np.nan if value is None or isinstance(value, str) else value for value in [*read, None]]
     )

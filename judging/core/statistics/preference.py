@@ -25,7 +25,7 @@ MOST_STEPS, SMALL_STEP = 50, 1e-10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairedComparisons:
-    """Comparisons of `size` candidates: `a` and `b` their numbers, `won` 1 where a won, ½ for a tie, 0 where b won,
+    """Comparisons of `size` candidates: `a` and `b` their numbers, `won` 1 if a won, ½ for a tie, 0 if b won,
     `clusters` the row (or its cluster); all of shape (comparisons,)."""
 
     size: int
@@ -79,7 +79,7 @@ def bradley_terry(comparisons: PairedComparisons, features: Floats | None = None
     """`log(p / (1 - p)) = rating_a - rating_b (+ features @ coefficients)`, by maximum likelihood (Newton's method).
 
     `features`: (comparisons, features), a's minus b's. The covariance is the sandwich `H⁺ (sum_g s_g s_gᵀ) H⁺ G/(G−1)`
-    with the scores s_g summed over the comparisons of a cluster. Independent clusters are assumed. None where the
+    with the scores s_g summed over the comparisons of a cluster. Independent clusters are assumed. None if the
     ratings do not exist. Source: Bradley and Terry, Biometrika 39, 1952; a tie half to each as in Chatbot Arena;
     Huber 1967, White 1982 for the sandwich.
     """
@@ -163,7 +163,7 @@ def rank_intervals(found: Strengths) -> list[tuple[int, int]]:
 
 
 def side_by_side(verdicts: Verdicts, features: DataFrame | None = None) -> list[SideBySide]:
-    """One entry for each author of a metric's comparisons, people together as `people`; none where nothing is compared.
+    """One entry for each author of a metric's comparisons, people together as `people`; none if nothing is compared.
 
     `features`: of the answers, as `style.answer_features` gives them."""
     found = [
@@ -302,9 +302,9 @@ def style_effects(each: DataFrame, met: PairedComparisons, features: DataFrame) 
     """The coefficients of the features in a Bradley–Terry model with candidates: what a verdict owes to looks next to
     who answered, and the candidates' ratings in it.
 
-    A feature's value is `(a - b) / (a + b)` of the two answers, 0 where both have none, over its standard deviation.
+    A feature's value is `(a - b) / (a + b)` of the two answers, 0 if both have none, over its standard deviation.
     Comparisons whose answers' texts are unknown are left out; a feature that never differs, or goes with others
-    exactly, is no key. None where the model has no fit. Source: Li, Angelopoulos and Chiang, "Does style matter?",
+    exactly, is no key. None if the model has no fit. Source: Li, Angelopoulos and Chiang, "Does style matter?",
     LMSYS 2024.
     """
     sides = [

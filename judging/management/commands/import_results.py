@@ -135,7 +135,7 @@ def version_of_file(path: Path) -> Version:
 def imported(
     taken: ResultsImport, refused: list[RefusedLine], *, strict: bool, left_out: int = 0
 ) -> Run | None:
-    """The run with the verdicts of a file, or None where nothing was imported. Raises CannotStart."""
+    """The run with the verdicts of a file, or None if nothing was imported. Raises CannotStart."""
     work(taken.pk, workers.owner(), on_refused=refused.append)
     taken.refresh_from_db()
     refuse_failed(taken)

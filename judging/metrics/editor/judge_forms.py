@@ -164,7 +164,7 @@ class JudgeForm(forms.Form):
 
     @property
     def repaired_pattern(self) -> str | None:
-        """The regular expression as it was before its backslashes were doubled; None where it looks right."""
+        """The regular expression as it was before its backslashes were doubled; None if it looks right."""
         is_regex = self["parse"].value() == "regex"
         return repaired_pattern(self["pattern"].value() or "") if is_regex else None
 

@@ -74,7 +74,7 @@ class TryView:
     result: TryResult
     sample: Sample | None
     sentence: str
-    cost: float | None = None  # None where the endpoint has no prices
+    cost: float | None = None  # None if the endpoint has no prices
     currency: str = ""
     about: str = ""  # which line of a rule program
 

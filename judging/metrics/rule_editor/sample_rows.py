@@ -62,7 +62,7 @@ def references_of(version: Version, most: int = LOOKED_AT) -> Iterator[Any]:
 
 
 def fields_of(reference: Any, form: Format | None = None) -> dict[str, Value]:
-    """A reference's fields by name; none where it does not have the format. Without a format: JSON, or else XML."""
+    """A reference's fields by name; none if it does not have the format. Without a format: JSON, or else XML."""
     try:
         if isinstance(reference, dict):
             check_depth(reference)

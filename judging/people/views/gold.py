@@ -127,7 +127,7 @@ def _gold(request: HttpRequest, slug: str, evaluation: Evaluation) -> HttpRespon
 
 
 def _seen(evaluation: Evaluation, place: GoldPlaceForm) -> dict[str, Any]:
-    """The item that the form names, as raters see it but with the names; nothing where it names none."""
+    """The item that the form names, as raters see it but with the names; nothing if it names none."""
     if not place.is_bound or not place.is_valid():
         return {}
     try:

@@ -85,7 +85,7 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _run_named(request: HttpRequest, slug: str) -> Run | None:
-    """The run whose answers are to be drawn; None where the form starts with a data set."""
+    """The run whose answers are to be drawn; None if the form starts with a data set."""
     sent = request.POST if request.method == "POST" else request.GET
     if not sent.get("run"):
         return None
@@ -116,7 +116,7 @@ def _chosen(request: HttpRequest, project: Project) -> Version | None:
 def _forms(
     request: HttpRequest, project: Project, version: Version, about: Run | None, draft: QueryDict | None
 ) -> tuple[EvaluationForm | None, Any]:
-    """The two forms; None where the version has nothing that could be rated."""
+    """The two forms; None if the version has nothing that could be rated."""
     offered = offer_of_run() if about else offers(version)
     if not offered:
         return None, None

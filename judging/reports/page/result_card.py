@@ -157,7 +157,7 @@ def names_of(names: Sequence[str]) -> str:
 
 
 def unscored_sentence(cells: Mapping[str, Any]) -> str:
-    """How many answers have no score; nothing where all have one."""
+    """How many answers have no score; nothing if all have one."""
     asked = sum(cell["asked"] for cell in cells.values())
     missing = asked - sum(cell["scored"] for cell in cells.values())
     if not missing:

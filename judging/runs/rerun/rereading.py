@@ -29,7 +29,7 @@ def outcomes_by(
     """The outcome of each of these judgements by `definition`. Without those that have no reply to read: they stay as
     they are.
 
-    Raises SandboxError where scripts or expressions of users cannot be run.
+    Raises SandboxError if scripts or expressions of users cannot be run.
     """
     with ThreadPoolExecutor(1) as threads:
         effects = MetricEffects(definition, [], None, preview_sandbox(), in_thread(threads))

@@ -57,7 +57,7 @@ def rejudge_begin(
     """Have a worker make new attempts at all that the filter means, then judge them; None while the run is in progress.
     As `run_rejudge` otherwise.
 
-    Raises ValidationError where the budget is spent.
+    Raises ValidationError if the budget is spent.
     """
     locked = run_lock(run.pk)
     if locked.state not in REJUDGEABLE or not _free(locked):
@@ -125,7 +125,7 @@ def plan_rejudging() -> None:
 
 
 def _held(action_pk: int) -> tuple[Run, Rejudging] | None:
-    """The run, locked, and what is planned of it; None where that has ended."""
+    """The run, locked, and what is planned of it; None if that has ended."""
     found = Rejudging.objects.filter(action=action_pk).values_list("run", flat=True).first()
     if found is None:
         return None
@@ -159,7 +159,7 @@ def _step(action_pk: int) -> bool:
 
 
 def _plan(run: Run, rejudging: Rejudging, upto: int) -> int:
-    """Plan new attempts at the matching judgements up to a position; how many."""
+    """Plan new attempts at the matching judgements up to a position; returns how many."""
     action = rejudging.action
     found = found_within(action.run, filters_of(action), action.place, upto, "state")
     ids = these([pk for pk, (state,) in found.items() if state != JudgementState.NOT_RUN])
@@ -223,6 +223,6 @@ def _close(rejudging: Rejudging, state: State) -> None:
 
 
 def reconcile() -> None:
-    """Take up what waits, if a worker died on it."""
+    """Pick up what waits, if a worker died on it."""
     if Rejudging.objects.exists():
         workers.wake(plan_rejudging)

@@ -112,7 +112,7 @@ class ActiveRun:
 
     @property
     def is_over(self) -> bool:
-        """Nothing of it is left for this worker; if it has chunks again, or runs again, it is taken up anew."""
+        """Nothing of it is left for this worker; if it has chunks again, or runs again, it is picked up again."""
         return not self.in_flight and (self.exhausted or not self.gate.open)
 
     def let_go(self) -> None:

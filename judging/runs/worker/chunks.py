@@ -87,7 +87,7 @@ def lease(run_id: int, owner: str) -> Leased | None:
 def renew(chunks: Iterable[int], owner: str) -> None:
     """Put the end of the leases off again, and take back what no one holds.
 
-    While the database is away no one can renew: who then looks for the dead first takes the living for dead.
+    While the database is unavailable no one can renew: who then looks for the dead first takes the living for dead.
     """
     mine = Chunk.objects.filter(pk__in=list(chunks), owner__in=(owner, ""), done=False)
     mine.update(owner=owner, lease_until=time.time() + LEASE_SECONDS)
