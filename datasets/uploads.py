@@ -81,7 +81,7 @@ def store(file: Incoming, most: int | None = None) -> Stored:
         size, sha256 = _copy(file, part, limit_bytes() if most is None else most)
         files.put(part, stored_as)
     except StorageUnreachable:
-        log.exception("An upload could not be kept.")
+        log.exception("An upload could not be stored.")
         raise ValidationError(
             _(
                 "The file storage is not responding. Nothing was saved. Try again in a minute. If that does not help, "

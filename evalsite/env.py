@@ -108,7 +108,7 @@ def is_loopback(host: str) -> bool:
 def read(source: Mapping[str, str] | None = None) -> Config:
     """Read the configuration from `source` (default: the process's environment).
 
-    Raises ImproperlyConfigured with the name of the variable, what was met and what is wanted.
+    Raises ImproperlyConfigured with the name of the variable, its value and what is expected.
     """
     values = os.environ if source is None else source
     task_engine = _one_of(values, "TASK_ENGINE", TASK_ENGINES)
@@ -153,7 +153,7 @@ def database(config: Config) -> dict[str, Any]:
         if not config.database_url.startswith(("postgres://", "postgresql://")):
             raise ImproperlyConfigured(
                 "DATABASE_URL must name a PostgreSQL database, as postgres://user:password@host/name; "
-                "leave it out for SQLite in DATA_DIR."
+                "remove it to use SQLite in DATA_DIR."
             )
         url = environ.Env.db_url_config(config.database_url)
         options = {**LOST_CONNECTIONS, "connect_timeout": WORK_WAITS_SECONDS, **url.pop("OPTIONS", {})}
@@ -235,7 +235,7 @@ def _files(values: Mapping[str, str]) -> dict[str, str]:
         url.scheme in ("http", "https") and url.hostname and not url.username
     ):
         raise ImproperlyConfigured(
-            "S3_ENDPOINT_URL is not right; write an address such as https://s3.example, without user and password."
+            "S3_ENDPOINT_URL is invalid; use an address such as https://s3.example, without user and password."
         )
     given["S3_REGION"] = given["S3_REGION"] or "us-east-1"
     return {"files": files, **{name.lower(): value for name, value in given.items()}}
@@ -248,14 +248,14 @@ def _oidc(values: Mapping[str, str]) -> dict[str, str]:
     missing = [name for name, value in given.items() if not value]
     if missing and len(missing) < len(names):
         raise ImproperlyConfigured(
-            f"{' and '.join(missing)} missing; for single sign-on set {', '.join(names)}, or none."
+            f"{' and '.join(missing)} missing; single sign-on needs {', '.join(names)}."
         )
     url = urlsplit(given["OIDC_ISSUER"])
     if not missing and not (
         url.scheme == "https" or (url.scheme == "http" and is_loopback(url.hostname or ""))
     ):
         raise ImproperlyConfigured(
-            f"OIDC_ISSUER={given['OIDC_ISSUER']!r} is not right; write its https:// address."
+            f"OIDC_ISSUER={given['OIDC_ISSUER']!r} is invalid; use the provider's https:// address."
         )
     name = values.get("OIDC_NAME", "").strip() or url.hostname or ""
     return {**{key.lower(): value for key, value in given.items()}, "oidc_name": name}
@@ -264,7 +264,7 @@ def _oidc(values: Mapping[str, str]) -> dict[str, str]:
 def _folder(values: Mapping[str, str], name: str, default: Path) -> Path:
     path = Path(values.get(name, "").strip() or default).expanduser().resolve()
     if path.exists() and not path.is_dir():
-        raise ImproperlyConfigured(f"{name}={str(path)!r} is a file; name a folder.")
+        raise ImproperlyConfigured(f"{name}={str(path)!r} is a file; use a folder.")
     return path
 
 
@@ -274,7 +274,7 @@ def _time_zone(values: Mapping[str, str]) -> str:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # unknown; outside the database of zones; one of its folders
         raise ImproperlyConfigured(
-            f"TIME_ZONE={name!r} is no time zone; write one such as Asia/Shanghai."
+            f"TIME_ZONE={name!r} is not a time zone; use one such as Asia/Shanghai."
         ) from None
     return name
 
@@ -283,7 +283,7 @@ def _one_of(values: Mapping[str, str], name: str, choices: tuple[str, ...]) -> s
     """The first choice is the default."""
     text = values.get(name, "").strip().lower() or choices[0]
     if text not in choices:
-        raise ImproperlyConfigured(f"{name}={text!r} is not right; write {' or '.join(choices)}.")
+        raise ImproperlyConfigured(f"{name}={text!r} is invalid; use {' or '.join(choices)}.")
     return text
 
 
@@ -315,7 +315,7 @@ def _flag(values: Mapping[str, str], name: str, default: bool) -> bool:
         return True
     if text in ("0", "false", "no", "off"):
         return False
-    raise ImproperlyConfigured(f"{name}={text!r} is neither yes nor no; write {name}=1 or {name}=0.")
+    raise ImproperlyConfigured(f"{name}={text!r} is invalid; use {name}=1 or {name}=0.")
 
 
 def _whole(
@@ -326,5 +326,5 @@ def _whole(
         return default
     if not text.isdecimal() or int(text) < lowest or (highest is not None and int(text) > highest):
         wanted = f"from {lowest} to {highest}" if highest is not None else f"of at least {lowest}"
-        raise ImproperlyConfigured(f"{name}={text!r} is not right; write a whole number {wanted}.")
+        raise ImproperlyConfigured(f"{name}={text!r} is invalid; use a whole number {wanted}.")
     return int(text)

@@ -76,7 +76,7 @@ def run_comparison(difference_id: int, owner: str, stop: threading.Event | None 
 
 
 def _failed(error: Exception) -> dict[str, Any]:
-    log.error("Two versions could not be compared.", exc_info=error)
+    log.error("Comparing two versions failed.", exc_info=error)
     return {"state": DifferenceState.FAILED}
 
 

@@ -102,7 +102,7 @@ def build_again(version: Version) -> None:
     """The finished index is gone or damaged: until the reconciler has built another, the rows are looked through."""
     again = SearchIndex.objects.filter(pk=version.pk, state=SearchIndex.State.READY)
     if again.update(state=SearchIndex.State.BUILDING, line=0, rows=0, owner=""):
-        log.warning("The search index of version %s is gone or damaged; it is built again.", version.pk)
+        log.warning("The search index of version %s is missing or damaged and will be rebuilt.", version.pk)
         files.delete(index_name(version.pk))
 
 
@@ -146,7 +146,7 @@ def build(version_id: int, owner: str, stop: threading.Event | None = None) -> b
 
 def _failed(version: Version, error: Exception) -> dict[str, Any]:
     if isinstance(error, StorageUnreachable):  # tried again by the reconciler
-        log.warning("The search index of version %s is built but could not be kept: %s", version.pk, error)
+        log.warning("The search index of version %s was built but could not be stored: %s", version.pk, error)
         return {"state": SearchIndex.State.BUILDING}
     if isinstance(error, Unsupported):
         log.warning("This SQLite has no trigram index; version %s is searched without one.", version.pk)

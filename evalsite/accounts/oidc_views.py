@@ -63,5 +63,5 @@ def _callback(request: HttpRequest) -> str:
 
 
 def _refused(request: HttpRequest, error: SignInRefused) -> HttpResponse:
-    log.warning("single sign-on refused: %s", error)
+    log.warning("Single sign-on failed: %s", error)
     return render(request, "accounts/sso_refused.html", status=403)

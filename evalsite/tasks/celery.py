@@ -80,7 +80,7 @@ def enqueue(task: Task[..., Any], arguments: dict[str, int | str]) -> None:
         )
     except BROKER_ERRORS as error:
         waking.delete()
-        workers.log.warning("The broker does not take a task (%s); it is sent again later.", error)
+        workers.log.warning("Could not send a task to the broker (%s); it will be sent again later.", error)
 
 
 def _text(arguments: dict[str, int | str]) -> str:
@@ -93,7 +93,7 @@ def run(path: str, arguments: dict[str, int | str]) -> None:
     try:
         task = import_string(path)
     except ImportError:  # sent by another release; pending work is in our tables
-        workers.log.warning("A message names a task that is not there: %s", path)
+        workers.log.warning("Unknown task in a message: %s", path)
         return
     if not isinstance(task, Task):
         raise TypeError(f"{path} is no task")

@@ -76,6 +76,6 @@ def work(queue: str) -> None:
         except DatabaseError as error:
             if time.monotonic() - began > WORKED_SECONDS:
                 backoff.succeeded()
-            workers.log.warning("The database does not take work, trying again: %s", error)
+            workers.log.warning("The database is unavailable, retrying: %s", error)
             close_old_connections()
             time.sleep(backoff.failed())

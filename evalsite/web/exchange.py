@@ -98,7 +98,7 @@ class Exchange:
             self.failed = True
         except Exception:
             self.failed = True
-            log.exception("The application failed outside of its own error handling.")
+            log.exception("Unhandled exception in the application.")
         finally:
             with self._changed:
                 self.ended = True

@@ -139,7 +139,7 @@ def work_out(comparison_id: int, stop: threading.Event | None = None) -> None:
         _give_back(found)
     except Exception as error:
         if database_unavailable(error):
-            log.warning("Comparison %s waits until the database answers: %s", comparison_id, error)
+            log.warning("Comparison %s is waiting for the database: %s", comparison_id, error)
             _give_back(found)
             return
         log.exception("Comparison %s failed.", comparison_id)

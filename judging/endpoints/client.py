@@ -180,7 +180,7 @@ class ClientPool:
                     await self.allocate()
                 backoff.succeeded()
             except DatabaseError as error:
-                log.warning("The endpoints' limits cannot be shared: %s", error)
+                log.warning("Could not synchronize endpoint limits: %s", error)
                 pause = min(backoff.failed(), limiter.SHARE_SECONDS / 4)
             if self._unallocated_for() > limiter.SHARE_SECONDS / 2:
                 for client in self.clients.values():

@@ -19,7 +19,7 @@ LEFT_OUT = shutil.ignore_patterns(".*")  # half-made files; a worker makes them 
 
 
 class Command(BaseCommand):
-    help = "Write the database, the uploads and the keys into a new FOLDER; see docs/deploy.md for restoring."
+    help = "Back up the database, uploads and keys to a new FOLDER. docs/deploy.md describes how to restore them."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", type=Path)

@@ -44,4 +44,4 @@ class Command(BaseCommand):
 
 
 def _problem(error: Exception) -> None:
-    log.error("The database does not answer: %s", error)
+    log.error("The database is unavailable: %s", error)

@@ -32,7 +32,7 @@ _SHOWN = 20
 
 
 class Command(BaseCommand):
-    help = "Import the verdicts of a results file as a run over a data set."
+    help = "Import the judgements of a results file as a run over a data set."
 
     requires_system_checks = ()  # checking loads every page: a third of a second
 

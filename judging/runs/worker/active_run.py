@@ -189,7 +189,7 @@ def judged_by_program(item: chunks.ToJudge, program: RuleEffects) -> chunks.Judg
 
 def internal_error(item: chunks.ToJudge, error: Exception) -> chunks.Judged:
     """A fault of ours must not leave the item unjudged for ever, nor stop the others."""
-    log.error("A judgement failed inside evalsite (judgement %s)", item.judgement, exc_info=error)
+    log.error("Internal error in a judgement (judgement %s)", item.judgement, exc_info=error)
     return chunks.Judged(item, JudgementResult(Outcome.error("internal", type(error).__name__)))
 
 

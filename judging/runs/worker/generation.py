@@ -95,7 +95,7 @@ class AnswerGenerator:
         except Abandoned:
             raise
         except Exception as error:
-            log.error("An answer failed inside evalsite (response %s)", of.response, exc_info=error)
+            log.error("Internal error while generating an answer (response %s)", of.response, exc_info=error)
             request, asked = {}, Failure("internal", type(error).__name__)
         if isinstance(asked, Failure):
             return Generated(of, item.run, item.chunk, "", asked, request, endpoint=model.connection.endpoint)

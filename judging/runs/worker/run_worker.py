@@ -112,7 +112,7 @@ class RunWorker:
             except DatabaseError as error:
                 if self._over() or time.monotonic() > until:
                     raise
-                log.warning("The database does not answer, trying again: %s", error)
+                log.warning("The database is unavailable, retrying: %s", error)
                 await asyncio.sleep(backoff.failed())
 
     def _start_sandbox(self) -> None:
@@ -152,7 +152,7 @@ class RunWorker:
             try:
                 running = await self.in_watching(running_of, watched, look_closer)
             except DatabaseError as error:
-                log.warning("Whether runs were paused is not known: %s", error)
+                log.warning("Could not check whether runs were paused: %s", error)
                 await asyncio.sleep(backoff.failed())
                 continue
             backoff.succeeded()

@@ -168,9 +168,7 @@ class WriteBuffer:
             lost = await self.in_database(write, batch, self.owner, held, spent, lost_before)
             stored = True
         except DatabaseError as error:
-            log.warning(
-                "The database does not take %d judgements, trying again: %s", len(batch.judged), error
-            )
+            log.warning("Could not store %d judgements, retrying: %s", len(batch.judged), error)
             self._keep(batch)
             await asyncio.sleep(self._backoff.failed())
             return Flushed()
