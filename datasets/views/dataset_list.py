@@ -61,7 +61,7 @@ def dataset(request: HttpRequest, slug: str, dataset: int) -> HttpResponse:
 @login_required
 @require_POST
 def archive(request: HttpRequest, slug: str, dataset: int) -> HttpResponse:
-    """Out of the list; nothing is deleted."""
+    """Archive: hidden from the list; nothing is deleted."""
     found = get_dataset(request, slug, dataset, May.UPLOAD)
     services.dataset_archive(dataset=found)
     return redirect(f"{reverse('datasets:list', args=[slug])}?undo={found.pk}")

@@ -1,6 +1,6 @@
-"""Comparisons of runs for pages: few judgements are compared by whoever asks, many by a worker; the result is kept.
+"""Comparisons of runs for pages: small ones are computed by the page, large ones by a worker; the result is stored.
 
-Only the holder writes, and one that is gone is followed by another worker, which starts over.
+Only the worker that holds the comparison writes it; if that worker is gone, another one starts over.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ log = logging.getLogger("judging.comparison.kept")
 
 State = Comparison.State
 LAYOUT = 1  # of KeptChange and ComparedItem; increase it when they change
-FEW = 4_000  # judgements of both runs that a page compares itself, in half a second
-MOST_TRIES = 3  # by workers that were killed over it
+FEW = 4_000  # judgements of both runs; up to this many a page compares them itself, in half a second
+MOST_TRIES = 3  # attempts; workers may have been killed by it
 KEPT = timedelta(days=30)
 _NOTED_EVERY = 0.5  # seconds
 _OF_WORK = ["state", "share", "layout", "made_at"]
@@ -64,15 +64,15 @@ _decode_items = msgspec.msgpack.Decoder(list[ComparedItem]).decode
 
 
 class Lost(Exception):
-    """The comparison is someone else's now."""
+    """Another worker holds the comparison now."""
 
 
 class Stopped(Exception):
-    """The worker was asked to end; another one starts again."""
+    """The worker was asked to stop; another one starts over."""
 
 
 def comparison_of(before: Run, after: Run) -> Comparison:
-    """The comparison as far as it is known; a worker is woken where it is not, or the runs have changed since."""
+    """The stored comparison; wakes a worker if there is none or the runs have changed since."""
     found, _made = Comparison.objects.get_or_create(before=before, after=after)
     found.before, found.after = before, after
     if _due(found, before, after):
@@ -104,7 +104,7 @@ def ask(found: Comparison) -> None:
 
 
 def changes_of(found: Comparison) -> list[KeptChange] | None:
-    """Of every metric and candidate that both runs have, in the order of the later one; None before they are there."""
+    """For every metric and candidate of both runs, in the order of the later run; None until they are computed."""
     if found.layout != LAYOUT:
         return None
     packed = found.cells.order_by("number").values_list("change", flat=True)
@@ -124,7 +124,7 @@ def compare_runs(comparison_id: int) -> None:
 
 @workers.works_on(Comparison)
 def work_out(comparison_id: int, stop: threading.Event | None = None) -> None:
-    """Compare, if it waits; it is then ready or failed. `stop`: of a worker, whose other work goes first."""
+    """Process a waiting comparison, which is then ready or failed. `stop`: set when other work comes first."""
     waiting = Comparison.objects.filter(pk=comparison_id, state=State.WAITING)
     if not waiting.update(state=State.WORKING, owner=workers.owner(), tries=F("tries") + 1):
         return
@@ -147,7 +147,7 @@ def work_out(comparison_id: int, stop: threading.Event | None = None) -> None:
 
 
 class _Progress:
-    """Says now and then how far a process is, and lets what waits for a worker go first."""
+    """Reports progress regularly, and lets other waiting work go first."""
 
     def __init__(self, comparison: Comparison, stop: threading.Event | None) -> None:
         self.comparison, self.stop = comparison, stop
@@ -202,7 +202,7 @@ def _keep(found: Comparison, cells: list[ComparedCell], took: float) -> None:
 
 
 def _fail(found: Comparison) -> None:
-    """It is not tried again before one of the runs changes, or someone asks for it."""
+    """It is retried only when one of the runs changes, or on request."""
     _end(found, State.FAILED)
 
 
@@ -224,7 +224,7 @@ def _give_back(found: Comparison) -> None:
 
 
 def reconcile() -> None:
-    """Have comparisons made again whose process is gone, wake a worker for all that wait, and forget old ones."""
+    """Restart comparisons whose process is gone, wake a worker for waiting ones, and delete old ones."""
     for found in Comparison.objects.filter(state=State.WORKING).select_related("before", "after"):
         if not workers.is_held(found.owner, Comparison, found.pk):
             if found.tries < MOST_TRIES:

@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class WaitingFor:
-    """What the call waits for (a code of `Held`), and for how many seconds, where that is known."""
+    """Why the call is waiting (a code of `Held`), and for how many seconds, if known."""
 
     code: str
     seconds: float | None = None
@@ -117,7 +117,7 @@ class ManualGuard:
 
 @dataclass(frozen=True, slots=True)
 class _DatabaseWork:
-    """To be done in the page's thread for someone who waits in the event loop."""
+    """Work for the page's thread, requested by a coroutine in the event loop."""
 
     work: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -204,6 +204,6 @@ class ManualCall(Generic[Result]):
 
 
 async def _settled() -> None:
-    """Lets what was cancelled close its connection before the loop is closed."""
+    """Lets cancelled tasks close their connections before the loop is closed."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     await asyncio.wait(others, timeout=5) if others else None

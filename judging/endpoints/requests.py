@@ -17,7 +17,7 @@ from judging.endpoints.client import ModelConnection
 
 
 class Abandoned(Exception):
-    """The run was paused or cancelled before this item was asked; it stays `not_run`."""
+    """The run was paused or cancelled before this item was sent; it stays `not_run`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +161,6 @@ class Caller:
             self.learnt.add((model.endpoint, asked.refuses))
 
     def take_learnt(self) -> list[tuple[int, frozenset[str]]]:
-        """What servers were found to refuse since the last call: (endpoint, parameters)."""
+        """Parameters that servers have rejected since the last call: (endpoint, parameters)."""
         learnt, self.learnt = list(self.learnt), set()
         return learnt

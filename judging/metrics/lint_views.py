@@ -126,7 +126,7 @@ def template_lint_view(
 
 @dataclass(frozen=True, slots=True)
 class ComplaintView:
-    """A complaint about references with its sentence, which is about the first of its rows."""
+    """A problem of references with its sentence, about the first row that has it."""
 
     finding: ReferenceFinding
 

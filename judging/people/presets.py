@@ -1,4 +1,4 @@
-"""Which ways of rating a version offers, the one proposed first, and a preview of what a rater will see.
+"""The ways in which a version can be rated, the suggested one first, and a preview of the rating page.
 
 What is offered follows from the rows, not from the format that the version is stored in. A version that started as
 legacy opens side by side, every other one with one answer at a time.
@@ -36,7 +36,7 @@ _VALUES_LOOKED_AT = 200
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A way of rating: its code (a Scheme, or one of the two above), its name, and what it means."""
+    """A way of rating: its code (a Scheme, or one of the two above), name and description."""
 
     code: str
     name: str | Promise
@@ -128,7 +128,7 @@ def _compares(definition: MetricDefinition) -> bool:
 
 
 def scale_of(metric: RunMetric, definition: MetricDefinition) -> tuple[Scale | None, tuple[str, ...]]:
-    """The scale on which people say what a metric's values say, and its categories."""
+    """The scale for ratings that matches a metric's values, and its categories."""
     judged = Judgement.objects.filter(
         run=metric.run_id, run_metric=metric, current=True, state_in_force=SCORED
     )

@@ -71,7 +71,7 @@ def duties(user: User, projects: QuerySet[Project]) -> list[Duty]:
 
 
 def possible_raters(project: Project) -> QuerySet[User]:
-    """Who may rate in a project, by name; superusers too, who may do everything."""
+    """Members who can rate in a project, by name, including superusers."""
     members = Membership.objects.filter(project=project, role__in=(Role.RATER, Role.ADMIN))
     active = User.objects.filter(is_active=True)
     return active.filter(Q(pk__in=members.values("user")) | Q(is_superuser=True)).order_by("username")
@@ -169,7 +169,7 @@ class RaterProgress:
 
 
 def progress(*, evaluation: Evaluation, user: User) -> RaterProgress:
-    """How far a rater is. What is left is the most that may come: others may take of it."""
+    """A rater's progress. The remaining number is a maximum, because other raters may take items."""
     found = EvaluationRater.objects.filter(evaluation=evaluation, user=user)
     rater = found.select_related("evaluation").first()
     whole = _whole([evaluation.pk])[evaluation.pk]
@@ -280,7 +280,7 @@ class Seen:
 
 
 def seen_by_people(judgement: Judgement) -> Seen | None:
-    """What a person's judgement is about."""
+    """The subject of a rating."""
     parts = ("evaluation__run__version", "evaluation__other_version", "row")
     known = Item.objects.select_related(*parts, "response__candidate", "other_response__candidate")
     about = {"response": judgement.response_id, "other_response": judgement.other_response_id}

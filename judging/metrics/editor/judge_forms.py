@@ -66,7 +66,7 @@ def offer_endpoints(
 
 
 class CodeField(forms.CharField):
-    """Source text: kept to the character, but for line ends."""
+    """Source text, unchanged except for line ends."""
 
     def __init__(self, *, rows: int, **more: Any) -> None:
         super().__init__(strip=False, widget=code(rows), **more)
@@ -78,7 +78,7 @@ class CodeField(forms.CharField):
 class JudgeForm(forms.Form):
     """One judge model. `before` is what is stored: its address, if it has no endpoint, cannot be changed here.
 
-    Not `checked`, it shows what is typed without a word on what is wrong with it.
+    If not `checked`, it shows the input without errors.
     """
 
     endpoint = EndpointField(
@@ -210,7 +210,7 @@ def judge_numbers(typed: QueryDict | None, before: int) -> list[int]:
 
 
 def with_judge_change(typed: QueryDict, before: int) -> QueryDict:
-    """What is typed after the button that was pressed: add, or copy, remove, up, down with a judge model's number."""
+    """The input after the pressed button: add, or copy, remove, up, down with a judge model's number."""
     action, _colon, which = typed.get("change", "").partition(":")
     numbers, changed = judge_numbers(typed, before), typed.copy()
     free = max([*numbers, before - 1], default=-1) + 1

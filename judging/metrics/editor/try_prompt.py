@@ -87,7 +87,7 @@ class TryView:
 
 
 def settings_for(judge: JudgeModel) -> tuple[JudgeSettings | None, str, str]:
-    """How a judge model would be asked now; or None with a code and details of what is in the way."""
+    """The request to a judge model; or None with a code and details of what prevents it."""
     row = Endpoint.objects.filter(pk=judge.endpoint).first() if judge.endpoint else None
     if row is None and not judge.url:
         return None, "no_endpoint", ""
