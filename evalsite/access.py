@@ -41,12 +41,12 @@ _OF_ROLE: dict[str, frozenset[May]] = {
     Role.REVIEWER: frozenset({May.SEE, May.READ_JUDGEMENTS, May.REVIEW}),
     Role.ADMIN: frozenset(May),
 }
-# What is left of it in a project that was put away.
+# Permissions that remain in an archived project.
 _OF_ARCHIVED = frozenset({May.SEE, May.READ_JUDGEMENTS, May.MANAGE})
 
 
 def projects_of(user: User | AnonymousUser) -> QuerySet[Project]:
-    """The projects that a user may know of, archived ones too, by name."""
+    """The projects that a user can see, including archived ones, by name."""
     if not isinstance(user, User) or not user.is_active:
         return Project.objects.none()
     everything = Project.objects.order_by("name", "pk")
@@ -66,12 +66,12 @@ def signed_in(request: HttpRequest) -> User:
 
 
 def may_view_as(request: HttpRequest) -> bool:
-    """May this visitor try on roles? In local mode, whoever may do everything."""
+    """Can this visitor view the site as other roles? In local mode, superusers can."""
     return settings.LOCAL_MODE and bool(getattr(request.user, "is_superuser", False))
 
 
 def manages_site(request: HttpRequest) -> bool:
-    """Who makes projects and reads the whole log: superusers, but not while they try on another role."""
+    """Site administrators, except while they view the site as another role."""
     return bool(getattr(request.user, "is_superuser", False)) and request.session.get(VIEW_AS) not in _OF_ROLE
 
 

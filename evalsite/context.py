@@ -1,4 +1,4 @@
-"""What every page knows: the project that it is in, what the visitor may do there, the mode of the site."""
+"""Template context of every page: its project, the visitor's permissions, the mode of the site."""
 
 from __future__ import annotations
 

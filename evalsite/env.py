@@ -21,7 +21,9 @@ LOG_FORMATS = ("line", "json")
 FILES = ("folder", "s3")
 WORK_WAITS_SECONDS = 20  # for a database that is locked, or a connection to it: workers and commands
 PAGES_WAIT_SECONDS = 4
-PAGES_WAIT_FOR_SQLITE_SECONDS = 10  # its lock is no queue: on a busy machine a request may miss several turns
+PAGES_WAIT_FOR_SQLITE_SECONDS = (
+    10  # SQLite's lock is not a queue: on a busy machine a request may lose several times
+)
 # libpq: a server whose machine is gone is noticed within half a minute, not by TCP's own two hours.
 LOST_CONNECTIONS = {
     "tcp_user_timeout": 20_000,  # milliseconds
@@ -34,7 +36,7 @@ LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """What the environment says. docs/settings.md explains each name; a test holds the two together."""
+    """The settings. docs/settings.md describes each one; a test compares both."""
 
     data_dir: Path
     host: str
@@ -76,7 +78,7 @@ class Config:
 
     @property
     def local_mode(self) -> bool:
-        """On a loopback address only: the visitor is let in without a form. Not where others come through a proxy,
+        """Whether visitors are signed in without a password: only on a loopback address. Not behind a proxy,
         which HTTPS or another name in ALLOWED_HOSTS indicates, and not with REQUIRE_SIGN_IN."""
         return (
             is_loopback(self.host)
@@ -87,7 +89,7 @@ class Config:
 
     @property
     def hosts(self) -> list[str]:
-        """The host names that requests may carry."""
+        """Allowed host names of requests."""
         if self.allowed_hosts:
             return list(self.allowed_hosts)
         if is_loopback(self.host):

@@ -26,7 +26,7 @@ def never_show(secret: str) -> None:
 
 
 def hidden(text: str) -> str:
-    """The text without what this process knows to be secret, or what looks like it."""
+    """The text without known secrets and anything that looks like one."""
     for secret in (*_known, *_of_environment()):
         if secret in text:
             text = text.replace(secret, HIDDEN)

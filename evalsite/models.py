@@ -1,4 +1,4 @@
-"""What the site itself must remember: which worker processes are alive, who changed what."""
+"""Tables of the site itself: worker heartbeats and the audit log."""
 
 from __future__ import annotations
 

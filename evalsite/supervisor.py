@@ -17,18 +17,14 @@ PARENT = "EVALSITE_SUPERVISOR"  # the supervisor's process id, for its children
 GRACE_SECONDS = 10
 CALM_SECONDS = 10  # a child that lived this long failed by accident, not by its settings
 LOOK_SECONDS = 0.1
-BEHIND_PAGES = 5  # niceness: where both want the processor, who waits for a page has it first
+BEHIND_PAGES = 5  # niceness: pages have priority over background work
 KILLED = (-signal.SIGKILL, -signal.SIGTERM)
-KILLED_REST = (
-    1.0  # before one that did not even live as long: whatever kills it must not keep a processor busy
-)
-STOPPED_SECONDS = (
-    10.0  # how long a child may be still by SIGSTOP: what waits for it waits for another one then
-)
+KILLED_REST = 1.0  # pause before restarting a child that was killed early, to save processor time
+STOPPED_SECONDS = 10.0  # a child stopped by SIGSTOP is killed after this long
 
 
 def end_with_parent() -> None:
-    """Ask the kernel to send this process SIGTERM when its supervisor is gone, however that came about."""
+    """Ask the kernel to send this process SIGTERM when its supervisor ends, for whatever reason."""
     parent = os.environ.get(PARENT)
     if not parent or not sys.platform.startswith("linux"):
         return
@@ -155,7 +151,7 @@ def _is_stopped(pid: int) -> bool:
 
 
 def kill_group(leader: int) -> None:
-    """End what a child left behind."""
+    """End processes that a child left behind."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(leader, signal.SIGKILL)
 

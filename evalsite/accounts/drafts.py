@@ -86,7 +86,7 @@ def draft_save(*, user: User, project: Project, form: str, key: str, typed: Quer
 
 
 def drafts_expire() -> None:
-    """Remove what that were abandoned."""
+    """Delete abandoned drafts."""
     Draft.objects.filter(saved_at__lt=timezone.now() - KEPT_FOR).delete()
 
 

@@ -1,4 +1,4 @@
-"""What no one needs any more is taken away by the workers' reconciler: it looks often, and finds little."""
+"""Deletes data that is no longer needed; run regularly by the workers' reconciler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the holder of an invitation's link sees: join as oneself, or with a new account."""
+"""Pages of an invitation link: join with one's account, or create one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who belongs to a project, as what; and accounts made for people by an administrator."""
+"""Members and their roles, and accounts created by an administrator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
 class LastAdministrator(Exception):
-    """The change would leave the project without anyone who may manage it."""
+    """The change would leave the project without an administrator."""
 
 
 class NotYours(Exception):
@@ -104,7 +104,9 @@ def roles_set(*, project: Project, user: User, roles: Collection[str]) -> None:
 
     Raises LastAdministrator, and changes nothing, where no one but a superuser could manage it afterwards.
     """
-    Project.objects.select_for_update().get(pk=project.pk)  # of two who remove each other one is too late
+    Project.objects.select_for_update().get(
+        pk=project.pk
+    )  # of two administrators who remove each other, the second fails
     held = Membership.objects.filter(project=project)
     before = set(held.filter(user=user).values_list("role", flat=True))
     others = held.filter(role=Role.ADMIN, user__is_active=True).exclude(user=user)

@@ -1,4 +1,4 @@
-"""Who uses the site, and in which project as what."""
+"""Users, projects and roles."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class User(AbstractUser):
 
 
 class Project(models.Model):
-    """What data sets, metrics, endpoints and runs belong to."""
+    """A project holds data sets, metrics, endpoints and runs."""
 
     name = models.CharField(max_length=200)
     slug = models.SlugField(max_length=80, unique=True)
@@ -64,7 +64,7 @@ class Invitation(models.Model):
 
 
 class ApiToken(models.Model):
-    """Lets a program in as its user. The token itself is not kept, only its hash and how it starts."""
+    """Lets a program sign in as its user. Only the token's hash and first characters are stored."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=100)
@@ -82,7 +82,7 @@ class ApiToken(models.Model):
 
 
 class Draft(models.Model):
-    """What someone has typed into a form and not saved; only its author ever sees it."""
+    """Unsaved input of a form; only its author can see it."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
@@ -101,7 +101,7 @@ class Draft(models.Model):
 
 
 class Identity(models.Model):
-    """What an OpenID Connect provider calls a user: its own address, and the subject, which never changes."""
+    """A user's identity at an OpenID Connect provider: the issuer, and the subject, which never changes."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="identities")
     issuer = models.CharField(max_length=255)

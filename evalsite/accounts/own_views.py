@@ -78,7 +78,7 @@ def make_token(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
-    """The token lets no one in from now on."""
+    """Revoke a token."""
     token = get_object_or_404(ApiToken, pk=pk, user=access.signed_in(request))
     if token_revoke(token=token):
         messages.success(request, _("Token %(name)s revoked.") % {"name": token.name})

@@ -30,7 +30,7 @@ def create_project(request: HttpRequest) -> HttpResponse:
 
 @login_required
 def project_settings(request: HttpRequest, slug: str) -> HttpResponse:
-    """A project's name, and putting it away."""
+    """Project settings: name, and archiving."""
     project = access.get_project(request, slug, access.May.MANAGE)
     form = ProjectForm(request.POST or None, initial={"name": project.name})
     if request.method == "POST" and form.is_valid():

@@ -93,7 +93,7 @@ def _restrict(path: Path, mode: int) -> None:
 
 
 def _migrate() -> None:
-    """A second faster where nothing is to be done: a worker that was killed is back the sooner."""
+    """Skips the command if there is nothing to do: saves a second when a killed worker restarts."""
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         call_command("migrate", interactive=False, verbosity=0)
@@ -117,7 +117,7 @@ def _migrating_alone() -> Iterator[None]:
 def claim() -> IO[str]:
     """Hold DATA_DIR for one `serve`, as long as the file that is returned stays open; a killed one holds nothing.
 
-    A second one would send the demo judge's address elsewhere, and everything would be asked by two.
+    A second one would change the demo judge's address and start every worker twice.
     Raises CommandError while another one serves it.
     """
     lock = (settings.DATA_DIR / "serving").open("w")

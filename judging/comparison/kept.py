@@ -202,12 +202,12 @@ def _keep(found: Comparison, cells: list[ComparedCell], took: float) -> None:
 
 
 def _fail(found: Comparison) -> None:
-    """It is retried only when one of the runs changes, or on request."""
+    """Mark as failed; it is retried only when one of the runs changes, or on request."""
     _end(found, State.FAILED)
 
 
 def _end(found: Comparison, state: str, **more: object) -> int:
-    """Of the runs as they were when it started. 0 if it is someone else's now."""
+    """End it, with the runs' revisions at its start. 0 if another worker holds it now."""
     return _held(found).update(
         state=state,
         owner="",
