@@ -105,7 +105,7 @@ def unfit_for_csv(line: int, why: str, name: str) -> str:
 
 
 def format_name(code: str) -> str:
-    """The name of a format; what to say where none was found."""
+    """The name of a format, or the text for an unknown one."""
     return str(FORMAT_NAMES[code]) if code in FORMAT_NAMES else _("not recognised")
 
 
@@ -123,13 +123,13 @@ def encoding_name(code: str) -> str:
 
 
 def repairs_in_words(names: Sequence[str]) -> list[str]:
-    """What repairs do, a sentence each; of several that are one step only the one that names them all."""
+    """A sentence for each repair; repairs that form one step share a sentence."""
     listed = [name for name in names if name not in ("strip_comments", "strip_trailing_commas")]
     return [str(REPAIRS[name]) for name in (listed if "to_jsonl" in names else names)]
 
 
 def repairs_made(version: Version) -> list[str]:
-    """What was done to make a repaired version's file; for names also which."""
+    """The repairs that made a version's file; for model names, also which names."""
     return repairs_in_words(
         list(dict.fromkeys(step["name"] for step in version.repairs if step["name"] in REPAIRS))
     )

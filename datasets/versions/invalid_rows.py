@@ -1,4 +1,4 @@
-"""The bad rows as a file, each as it was uploaded and with what was found in it; all of them, streamed."""
+"""All invalid rows as a file, each as uploaded and with its findings; streamed."""
 
 from __future__ import annotations
 

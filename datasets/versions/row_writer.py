@@ -91,7 +91,7 @@ def _conversation(raw: str) -> str:
 
 
 def jsonl(version: Version) -> Iterator[bytes]:
-    """The version's good rows as JSONL: those of a JSONL file as they are in it, a CSV's records as conversations."""
+    """The version's valid rows as JSONL: rows of a JSONL file unchanged, CSV records as conversations."""
     if version.format != "legacy_csv" and version.file_is_kept:
         yield from _lines_of_file(version)
         return

@@ -1,4 +1,4 @@
-"""Attaching answers: sending a file, what of it matches, and agreeing to it."""
+"""Attaching answers: uploading a file, reviewing the matches, and confirming."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def name(request: HttpRequest, slug: str, dataset: int, number: int, attachment:
 @login_required
 @require_POST
 def discard(request: HttpRequest, slug: str, dataset: int, number: int, attachment: int) -> HttpResponse:
-    """Not wanted: the file is thrown away, the version stays as it is."""
+    """Discard the file; the version is unchanged."""
     found = get_attachment(request, slug, dataset, number, attachment)
     if attach.attachment_discard(attachment=found):
         messages.info(request, _("Answers discarded. The version is unchanged."))
@@ -176,7 +176,7 @@ def discard(request: HttpRequest, slug: str, dataset: int, number: int, attachme
 def unmatched(
     request: HttpRequest, slug: str, dataset: int, number: int, attachment: int
 ) -> StreamingHttpResponse:
-    """Everything that did not match, whole, as JSONL with the reason in the reader's language."""
+    """Everything that did not match, in full, as JSONL with the reason in the reader's language."""
     found = get_attachment(request, slug, dataset, number, attachment)
     if not found.unmatched_as or not files.exists(found.unmatched_as):
         raise Http404

@@ -39,7 +39,7 @@ def datasets(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _just_archived(request: HttpRequest, project: Project) -> Dataset | None:
-    """What the address names as archived a moment ago, for the notice that undoes it."""
+    """The data set that was just archived, for the notice with undo."""
     wanted = whole(request.GET.get("undo", ""))
     if wanted is None or May.UPLOAD not in access.permissions(request, project):
         return None
