@@ -22,7 +22,7 @@ ParserSpec = str | Mapping[str, str]
 EMPTY = "empty"  # nothing is left except the thinking
 NOTHING_OFFERED = "nothing_offered"  # no verdict in any form that is read
 OUT_OF_RANGE = "out_of_range"  # the last verdict is outside the scale
-CUT_OFF = "cut_off"  # nothing was offered before its tokens were used up
+CUT_OFF = "cut_off"  # no verdict before the token limit
 
 VERDICTS = {"A>>B": 1, "A>B": 2, "A=B": 3, "B>A": 4, "B>>A": 5}
 _TIE = VERDICTS["A=B"]
@@ -138,7 +138,7 @@ def parse_score(content: str, min_score: float, max_score: float) -> Parsed:
 
 
 def _scores_offered(answer: str, text: str, max_score: float) -> Iterator[tuple[int | float, str] | None]:
-    """One after the other: what comes first is mostly enough."""
+    """One after the other, lazily: the first is usually enough."""
     yield _last(_BRACKETED.finditer(text))  # the judge's explicit verdict, whatever is around it
     yield _json_score(answer)
     yield _last(_matches_of_scores(text, _LABELLED))
@@ -157,7 +157,7 @@ def _matches_of_scores(text: str, form: re.Pattern[str]) -> Iterator[re.Match[st
 
 
 def _number_in(match: re.Match[str]) -> str:
-    """Of the ways in which it may be written, the one that was met."""
+    """The notation that matched, of several possible ones."""
     return next(group for group in match.groups() if group is not None)
 
 

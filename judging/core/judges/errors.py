@@ -1,4 +1,4 @@
-"""Why a call to a model gave no usable reply.
+"""Errors: why a call to a model gave no usable reply.
 
 JudgeError            code, retry, retry_after, status, message, refused, reply
 ├── Unreachable       no connection
@@ -72,7 +72,7 @@ class Busy(JudgeError):
 
 
 class Unusable(JudgeError):
-    # An empty reply is a reply: it was paid for, and asking until something comes would choose among replies.
+    # An empty reply counts as a reply: it has a cost, and repeating the call until there is text would bias the result.
     codes = _codes(final="empty_reply truncated too_long", retry="bad_reply")
 
 

@@ -79,7 +79,7 @@ class RateLimited(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What a call was expected to cost: `size` in bytes, and tokens."""
+    """The estimated cost of a call: `size` in bytes, and tokens."""
 
     size: int
     tokens: float

@@ -1,4 +1,4 @@
-"""The sheet of what is written → the program that is meant, or every error at once, with its place."""
+"""Checks a parsed sheet: returns the program, or all errors with their positions."""
 
 from __future__ import annotations
 

@@ -319,7 +319,7 @@ def ruled(
     asked: tuple[JudgeCall, ...] = (),
     verdicts: tuple[Verdict, ...] = (),
 ) -> Ruled:
-    """The evaluation with what was found for its open lines, as a story keeps it."""
+    """The evaluation with the results of its open lines, in the stored form."""
     result = conclude(evaluation, found or {})
     failure = result.failure
     return Ruled(

@@ -1,4 +1,4 @@
-"""What a program is: first as it is written (`Sheet`), then as it is meant (`Program`). All frozen.
+"""A program in two forms: as written (`Sheet`) and as checked (`Program`). All frozen.
 
 Places and the words as written do not count when two programs are compared.
 """
@@ -35,7 +35,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An error or a warning: its code, its place, and what the sentence about it needs to know."""
+    """An error or a warning: its code, its position, and the parameters of its sentence."""
 
     code: str
     place: SourcePlace
@@ -190,7 +190,7 @@ BEST, WORST = 5, 1
 
 # Several for every answer: a struct is made in a quarter of a dataclass's time, and it is in no cycle.
 class Reason(msgspec.Struct, frozen=True, gc=False):
-    """Why a line has its score, or none: a code, and what the sentence about it needs to know."""
+    """Why a line has its score, or none: a code and the parameters of its sentence."""
 
     code: str
     params: dict[str, str] = {}

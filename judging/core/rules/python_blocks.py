@@ -178,7 +178,7 @@ def _found(outcome: ScriptOutcome, code: Code) -> Scored | Reason:
 
 
 def _told(failure: SandboxFailure, code: Code) -> dict[str, str]:
-    """What Python said, and the line of the program where it happened."""
+    """Python's error message, and the line of the program."""
     inside = failure.line if failure.line and failure.line <= _lines_in(code) else None
     place = str(code.first_line + inside - 1) if inside else ""
     return {"label": code.label, "why": failure.code, "detail": failure.message, "code_line": place}

@@ -1,4 +1,4 @@
-"""What the sandbox is asked, what comes back, the limits on both, and why it may not run at all.
+"""Jobs and outcomes of the sandbox, their limits, and the errors when it can't run.
 
 SandboxError
 ├── SandboxRefused      this machine isolates less than the configured minimum

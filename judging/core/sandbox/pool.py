@@ -144,7 +144,7 @@ class Sandbox:
         return supervisor
 
     def _found_to_hold(self, supervisor: ZygoteSupervisor) -> frozenset[str]:
-        """The layers are set up; a worker now tries what they should refuse."""
+        """The layers are set up; a worker now attempts everything that they should block."""
         if "seccomp" in supervisor.held:
             probe = Job("probe", "", list[str], {})
             answered = WorkerSession(supervisor, probe, [frame({})], self.limits).listen()
