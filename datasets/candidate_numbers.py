@@ -1,4 +1,4 @@
-"""Which colour and mark a candidate has: by a number that stays its own as further candidates come."""
+"""Which colour and mark a candidate has: by a number that stays its own as more candidates come."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Named(NamedTuple):
 
 def candidate_numbers(candidates: Sequence[Named]) -> dict[str, int]:
     """{name: its number from 1}, of candidates in the order in which they came. A new name gets the least number whose
-    colour none of the others in its version has, as long as there is one: they stand on the same pages."""
+    colour none of the others in its version has, as long as there is one: they are on the same pages."""
     together: dict[int, dict[str, None]] = {}
     for one in candidates:
         if one.uploaded:

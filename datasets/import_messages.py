@@ -110,7 +110,7 @@ def becomes_label(becomes: str) -> str:
 
 
 def left_out_reason(code: str) -> str:
-    """Why something is left out; of a code that nobody knows the code."""
+    """Why something is left out; of a code that no one knows the code."""
     return str(LEFT_OUT.get(code, code))
 
 

@@ -91,7 +91,7 @@ _UNFIT: dict[str, StrPromise] = {
         "“%(name)s” is not a string, is missing from some rows, or has a name that cannot be a column."
     ),
 }
-"""Why a row cannot stand in a legacy CSV."""
+"""Why a row cannot be in a legacy CSV."""
 
 
 def unfit_for_csv(line: int, why: str, name: str) -> str:
@@ -105,7 +105,7 @@ def unfit_for_csv(line: int, why: str, name: str) -> str:
 
 
 def format_name(code: str) -> str:
-    """The name of a format; what to say where none was found."""
+    """The name of a format, or the text for an unknown one."""
     return str(FORMAT_NAMES[code]) if code in FORMAT_NAMES else _("not recognised")
 
 
@@ -123,13 +123,13 @@ def encoding_name(code: str) -> str:
 
 
 def repairs_in_words(names: Sequence[str]) -> list[str]:
-    """What repairs do, a sentence each; of several that are one step only the one that names them all."""
+    """A sentence for each repair; repairs that form one step share a sentence."""
     listed = [name for name in names if name not in ("strip_comments", "strip_trailing_commas")]
     return [str(REPAIRS[name]) for name in (listed if "to_jsonl" in names else names)]
 
 
 def repairs_made(version: Version) -> list[str]:
-    """What was done to make a repaired version's file; for names also which."""
+    """The repairs that made a version's file; for model names, also which names."""
     return repairs_in_words(
         list(dict.fromkeys(step["name"] for step in version.repairs if step["name"] in REPAIRS))
     )
@@ -177,7 +177,7 @@ def attach_problem(problem: dict[str, Any]) -> str:
 
 
 def unmatched_reason(entry: dict[str, Any]) -> str:
-    """Why one line of the list of unmatched answers stands there."""
+    """Why one line of the list of unmatched answers is there."""
     text = str(UNMATCHED[entry["reason"]])
     if entry.get("finding"):
         return _("%(reason)s The first one: %(code)s.") % {"reason": text, "code": entry["finding"]}

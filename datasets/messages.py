@@ -1,4 +1,4 @@
-"""The sentence for each finding, in the reader's language: what was found, and what is wanted."""
+"""The sentence for each finding, in the reader's language: what was found, and what is expected."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ _MEANT: dict[str, StrPromise] = {
     ),
     "field.misspelt": SENTENCES["field.misspelt"],
 }
-"""What is said instead where a role or a key seems to be misspelt."""
+"""The alternative sentence for a role or key that seems to be misspelt."""
 _ONE_OF_MANY = gettext_lazy("One of many findings of this kind. Details were not stored.")
 _UNKEPT_SENTENCES: dict[str, StrPromise] = {
     **{code: SENTENCES[code] for code in ("content.blank", "messages.system_not_first", "response.blank")},
@@ -296,7 +296,7 @@ _PLAIN = frozenset(("csv.columns", "file.encoding", "file.unknown_format"))
 
 
 def _in_words(code: str, params: dict[str, object]) -> dict[str, object]:
-    """Names that stand for words, as words of the reader's language."""
+    """Names that represent words, as words of the reader's language."""
     words: dict[str, object] = {"encoding": "UTF-8", "met": "", **params}
     if code == "file.other_kind":
         words["kind"], words["advice"] = KINDS[str(params["kind"])]
@@ -317,7 +317,7 @@ def _in_words(code: str, params: dict[str, object]) -> dict[str, object]:
 
 
 def json_problem(reason: object, met: object, wanted: object, begun: object = None) -> str:
-    """What keeps a text from being JSON, by what the parser met and wanted; `begun`: the line of an object's start."""
+    """Why a text is not valid JSON: what the parser found and expected; `begun`: the line of an object's start."""
     words = {"met": met, "wanted": WANTED.get(str(wanted), wanted), "begun": begun or ""}
     if reason == "spread" and not met:
         words["met"] = _("the end of the file")

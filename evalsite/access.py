@@ -1,6 +1,6 @@
 """Access checks: the only way to an object is a function here, or in a package's access.py, which returns it or raises.
 
-Somebody who is no member of a project must not learn that it exists (404); a member without the role
+Someone who is no member of a project must not learn that it exists (404); a member without the role
 gets 403.
 """
 
@@ -20,7 +20,7 @@ VIEW_AS = "view_as"  # session key: the role that a local visitor tries on
 
 
 class May(StrEnum):
-    """What somebody may do in a project; spec: people, "Who may do what"."""
+    """What someone may do in a project; spec: people, "Who may do what"."""
 
     SEE = "see"
     UPLOAD = "upload"
@@ -41,12 +41,12 @@ _OF_ROLE: dict[str, frozenset[May]] = {
     Role.REVIEWER: frozenset({May.SEE, May.READ_JUDGEMENTS, May.REVIEW}),
     Role.ADMIN: frozenset(May),
 }
-# What is left of it in a project that was put away.
+# Permissions that remain in an archived project.
 _OF_ARCHIVED = frozenset({May.SEE, May.READ_JUDGEMENTS, May.MANAGE})
 
 
 def projects_of(user: User | AnonymousUser) -> QuerySet[Project]:
-    """The projects that a user may know of, archived ones too, by name."""
+    """The projects that a user can see, including archived ones, by name."""
     if not isinstance(user, User) or not user.is_active:
         return Project.objects.none()
     everything = Project.objects.order_by("name", "pk")
@@ -66,12 +66,12 @@ def signed_in(request: HttpRequest) -> User:
 
 
 def may_view_as(request: HttpRequest) -> bool:
-    """May this visitor try on roles? In local mode, whoever may do everything."""
+    """Can this visitor view the site as other roles? In local mode, superusers can."""
     return settings.LOCAL_MODE and bool(getattr(request.user, "is_superuser", False))
 
 
 def manages_site(request: HttpRequest) -> bool:
-    """Who makes projects and reads the whole log: superusers, but not while they try on another role."""
+    """Site administrators, except while they view the site as another role."""
     return bool(getattr(request.user, "is_superuser", False)) and request.session.get(VIEW_AS) not in _OF_ROLE
 
 
@@ -113,7 +113,7 @@ def projects_where(request: HttpRequest, may: May) -> QuerySet[Project]:
 def get_project(request: HttpRequest, slug: str, may: May) -> Project:
     """The project called `slug`, if the request's user may do `may` there; also `request.project` from then on.
 
-    Raises Http404 for somebody who is no member, PermissionDenied for a member without that permission.
+    Raises Http404 for someone who is no member, PermissionDenied for a member without that permission.
     """
     project = projects_of(request.user).filter(slug=slug).first()
     if project is None:

@@ -1,4 +1,4 @@
-"""Who changed what. Services call `record` inside their transaction: change and entry stand or fall together."""
+"""Who changed what. Services call `record` inside their transaction, so a change is never stored without its entry."""
 
 from __future__ import annotations
 
@@ -114,9 +114,9 @@ def record(
     by: User | None = None,
     **detail: Any,
 ) -> AuditEntry:
-    """Write down that somebody did something, in the caller's transaction.
+    """Write down that someone did something, in the caller's transaction.
 
-    `by` is who did it; without it the user of the request, and outside of a request nobody (the program itself).
+    `by` is who did it; without it the user of the request, and outside of a request no one (the program itself).
     `thing` is what was changed; its name is `name`, else its own. `detail` is whatever JSON holds; never a secret:
     what is called like one is hidden.
     """

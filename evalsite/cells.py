@@ -1,4 +1,4 @@
-"""Cells of tables that people open in a spreadsheet: what is exported computes nothing there, and fits."""
+"""Cells for spreadsheets: they contain no formulas and fit the size limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def cell(value: Any) -> str | int | float | None:
 
 
 def no_formula(text: str) -> str:
-    """With an apostrophe before what a spreadsheet would take for a formula."""
+    """With an apostrophe before text that a spreadsheet would take for a formula."""
     return "'" + text if text.startswith(FORMULA_BEGINS) else text
 
 
@@ -36,5 +36,5 @@ def cut_text(text: str, most: int) -> str:
 
 
 def left_out(count: int) -> str:
-    """At the end of what was cut: how much is missing."""
+    """The end of a cut text: how many characters are missing."""
     return f"… [+{count}]"

@@ -21,7 +21,9 @@ LOG_FORMATS = ("line", "json")
 FILES = ("folder", "s3")
 WORK_WAITS_SECONDS = 20  # for a database that is locked, or a connection to it: workers and commands
 PAGES_WAIT_SECONDS = 4
-PAGES_WAIT_FOR_SQLITE_SECONDS = 10  # its lock is no queue: on a busy machine a request may miss several turns
+PAGES_WAIT_FOR_SQLITE_SECONDS = (
+    10  # SQLite's lock is not a queue: on a busy machine a request may lose several times
+)
 # libpq: a server whose machine is gone is noticed within half a minute, not by TCP's own two hours.
 LOST_CONNECTIONS = {
     "tcp_user_timeout": 20_000,  # milliseconds
@@ -34,7 +36,7 @@ LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """What the environment says. docs/settings.md explains each name; a test holds the two together."""
+    """The settings. docs/settings.md describes each one; a test compares both."""
 
     data_dir: Path
     host: str
@@ -76,7 +78,7 @@ class Config:
 
     @property
     def local_mode(self) -> bool:
-        """On a loopback address only: the visitor is let in without a form. Not where others come through a proxy,
+        """Whether visitors are signed in without a password: only on a loopback address. Not behind a proxy,
         which HTTPS or another name in ALLOWED_HOSTS indicates, and not with REQUIRE_SIGN_IN."""
         return (
             is_loopback(self.host)
@@ -87,7 +89,7 @@ class Config:
 
     @property
     def hosts(self) -> list[str]:
-        """The host names that requests may carry."""
+        """Allowed host names of requests."""
         if self.allowed_hosts:
             return list(self.allowed_hosts)
         if is_loopback(self.host):
@@ -108,7 +110,7 @@ def is_loopback(host: str) -> bool:
 def read(source: Mapping[str, str] | None = None) -> Config:
     """Read the configuration from `source` (default: the process's environment).
 
-    Raises ImproperlyConfigured with the name of the variable, what was met and what is wanted.
+    Raises ImproperlyConfigured with the name of the variable, its value and what is expected.
     """
     values = os.environ if source is None else source
     task_engine = _one_of(values, "TASK_ENGINE", TASK_ENGINES)
@@ -153,7 +155,7 @@ def database(config: Config) -> dict[str, Any]:
         if not config.database_url.startswith(("postgres://", "postgresql://")):
             raise ImproperlyConfigured(
                 "DATABASE_URL must name a PostgreSQL database, as postgres://user:password@host/name; "
-                "leave it out for SQLite in DATA_DIR."
+                "remove it to use SQLite in DATA_DIR."
             )
         url = environ.Env.db_url_config(config.database_url)
         options = {**LOST_CONNECTIONS, "connect_timeout": WORK_WAITS_SECONDS, **url.pop("OPTIONS", {})}
@@ -176,7 +178,7 @@ def database(config: Config) -> dict[str, Any]:
 
 def for_pages(database: dict[str, Any]) -> None:
     """Change a database's settings for a process that serves pages: it waits for a lock or a connection for a few
-    seconds only, as it has a few threads for everybody."""
+    seconds only, as it has a few threads for everyone."""
     options = database["OPTIONS"]
     if database["ENGINE"] == "django.db.backends.sqlite3":
         options["timeout"] = PAGES_WAIT_FOR_SQLITE_SECONDS
@@ -235,7 +237,7 @@ def _files(values: Mapping[str, str]) -> dict[str, str]:
         url.scheme in ("http", "https") and url.hostname and not url.username
     ):
         raise ImproperlyConfigured(
-            "S3_ENDPOINT_URL is not right; write an address such as https://s3.example, without user and password."
+            "S3_ENDPOINT_URL is invalid; use an address such as https://s3.example, without user and password."
         )
     given["S3_REGION"] = given["S3_REGION"] or "us-east-1"
     return {"files": files, **{name.lower(): value for name, value in given.items()}}
@@ -248,14 +250,14 @@ def _oidc(values: Mapping[str, str]) -> dict[str, str]:
     missing = [name for name, value in given.items() if not value]
     if missing and len(missing) < len(names):
         raise ImproperlyConfigured(
-            f"{' and '.join(missing)} missing; for single sign-on set {', '.join(names)}, or none."
+            f"{' and '.join(missing)} missing; single sign-on needs {', '.join(names)}."
         )
     url = urlsplit(given["OIDC_ISSUER"])
     if not missing and not (
         url.scheme == "https" or (url.scheme == "http" and is_loopback(url.hostname or ""))
     ):
         raise ImproperlyConfigured(
-            f"OIDC_ISSUER={given['OIDC_ISSUER']!r} is not right; write its https:// address."
+            f"OIDC_ISSUER={given['OIDC_ISSUER']!r} is invalid; use the provider's https:// address."
         )
     name = values.get("OIDC_NAME", "").strip() or url.hostname or ""
     return {**{key.lower(): value for key, value in given.items()}, "oidc_name": name}
@@ -264,7 +266,7 @@ def _oidc(values: Mapping[str, str]) -> dict[str, str]:
 def _folder(values: Mapping[str, str], name: str, default: Path) -> Path:
     path = Path(values.get(name, "").strip() or default).expanduser().resolve()
     if path.exists() and not path.is_dir():
-        raise ImproperlyConfigured(f"{name}={str(path)!r} is a file; name a folder.")
+        raise ImproperlyConfigured(f"{name}={str(path)!r} is a file; use a folder.")
     return path
 
 
@@ -274,7 +276,7 @@ def _time_zone(values: Mapping[str, str]) -> str:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # unknown; outside the database of zones; one of its folders
         raise ImproperlyConfigured(
-            f"TIME_ZONE={name!r} is no time zone; write one such as Asia/Shanghai."
+            f"TIME_ZONE={name!r} is not a time zone; use one such as Asia/Shanghai."
         ) from None
     return name
 
@@ -283,7 +285,7 @@ def _one_of(values: Mapping[str, str], name: str, choices: tuple[str, ...]) -> s
     """The first choice is the default."""
     text = values.get(name, "").strip().lower() or choices[0]
     if text not in choices:
-        raise ImproperlyConfigured(f"{name}={text!r} is not right; write {' or '.join(choices)}.")
+        raise ImproperlyConfigured(f"{name}={text!r} is invalid; use {' or '.join(choices)}.")
     return text
 
 
@@ -315,7 +317,7 @@ def _flag(values: Mapping[str, str], name: str, default: bool) -> bool:
         return True
     if text in ("0", "false", "no", "off"):
         return False
-    raise ImproperlyConfigured(f"{name}={text!r} is neither yes nor no; write {name}=1 or {name}=0.")
+    raise ImproperlyConfigured(f"{name}={text!r} is invalid; use {name}=1 or {name}=0.")
 
 
 def _whole(
@@ -326,5 +328,5 @@ def _whole(
         return default
     if not text.isdecimal() or int(text) < lowest or (highest is not None and int(text) > highest):
         wanted = f"from {lowest} to {highest}" if highest is not None else f"of at least {lowest}"
-        raise ImproperlyConfigured(f"{name}={text!r} is not right; write a whole number {wanted}.")
+        raise ImproperlyConfigured(f"{name}={text!r} is invalid; use a whole number {wanted}.")
     return int(text)

@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from evalsite.storage.errors import StorageProblem, storage_problem
 
 LEAST_FREE = 32 * 1024 * 1024  # bytes in DATA_DIR; below that SQLite and uploads fail any moment
-LOCK_MILLISECONDS = 1000  # a probe waits for a lock of SQLite; whoever asks has little patience
+LOCK_MILLISECONDS = 1000  # how long a probe waits for a lock of SQLite, shorter than the prober's timeout
 SENTENCES = {
     StorageProblem.DATABASE_BUSY: "the database is locked",
     StorageProblem.DISK_FULL: "the database's disk is full",
@@ -49,7 +49,7 @@ def disk_obstacle() -> str:
 
 
 def database_obstacle() -> str:
-    """Why the database takes no changes; "" if it does. Nothing is written; the next probe uses a new connection."""
+    """Why the database cannot be written; "" if it can. Nothing is written; the next probe uses a new connection."""
     try:
         with _short_wait(), transaction.atomic(), connection.cursor() as cursor:  # SQLite: takes the lock
             cursor.execute("SELECT 1")

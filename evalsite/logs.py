@@ -26,7 +26,7 @@ def never_show(secret: str) -> None:
 
 
 def hidden(text: str) -> str:
-    """The text without what this process knows to be secret, or what looks like it."""
+    """The text without known secrets and anything that looks like one."""
     for secret in (*_known, *_of_environment()):
         if secret in text:
             text = text.replace(secret, HIDDEN)
@@ -66,7 +66,7 @@ class JsonLine(logging.Formatter):
 
 class WithoutTraceback(logging.Filter):
     """For requests that were refused (400, 403, 404) or could not be served now (503, 507): where in our code that
-    happened helps nobody."""
+    happened helps no one."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if getattr(record, "status_code", 500) != 500:

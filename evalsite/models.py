@@ -1,4 +1,4 @@
-"""What the site itself must remember: which worker processes are alive, who changed what."""
+"""Tables of the site itself: worker heartbeats and the audit log."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class WorkerProcess(models.Model):
 class AuditEntry(models.Model):
     """Who did what, and when; the database refuses to change one (migration 0002). Written by `audit.record` only.
 
-    People and projects stand here by number and name, without a constraint: an entry outlives them.
+    People and projects are here by number and name, without a constraint: an entry outlives them.
     """
 
     at = models.DateTimeField(auto_now_add=True)
@@ -49,7 +49,7 @@ class AuditEntry(models.Model):
 
 
 class Waking(models.Model):
-    """A message that was sent to Celery's broker and that no worker has taken up yet (see tasks/celery.py)."""
+    """A message that was sent to Celery's broker and that no worker has picked up yet (see tasks/celery.py)."""
 
     task = models.CharField(max_length=200)
     arguments = models.CharField(max_length=200, help_text="JSON, keys in order")

@@ -17,18 +17,14 @@ PARENT = "EVALSITE_SUPERVISOR"  # the supervisor's process id, for its children
 GRACE_SECONDS = 10
 CALM_SECONDS = 10  # a child that lived this long failed by accident, not by its settings
 LOOK_SECONDS = 0.1
-BEHIND_PAGES = 5  # niceness: where both want the processor, who waits for a page has it first
+BEHIND_PAGES = 5  # niceness: pages have priority over background work
 KILLED = (-signal.SIGKILL, -signal.SIGTERM)
-KILLED_REST = (
-    1.0  # before one that did not even live as long: whatever kills it must not keep a processor busy
-)
-STOPPED_SECONDS = (
-    10.0  # how long a child may stand still by SIGSTOP: what waits for it waits for another one then
-)
+KILLED_REST = 1.0  # pause before restarting a child that was killed early, to save processor time
+STOPPED_SECONDS = 10.0  # a child stopped by SIGSTOP is killed after this long
 
 
 def end_with_parent() -> None:
-    """Ask the kernel to send this process SIGTERM when its supervisor is gone, however that came about."""
+    """Ask the kernel to send this process SIGTERM when its supervisor ends, for whatever reason."""
     parent = os.environ.get(PARENT)
     if not parent or not sys.platform.startswith("linux"):
         return
@@ -89,7 +85,7 @@ class Child:
         return message
 
     def end_if_stopped(self, now: float) -> None:
-        """One that was stopped by a signal, and does not go on soon, is killed."""
+        """One that was stopped by a signal, and does not continue soon, is killed."""
         if self.process is None or not _is_stopped(self.process.pid):
             self.stopped_at = None
         elif self.stopped_at is None:
@@ -100,9 +96,7 @@ class Child:
             self.process.wait()
 
     def _rest_after(self, code: int, now: float) -> None:
-        if (
-            code in KILLED
-        ):  # somebody did that, or the machine had no memory left: its program is not to blame
+        if code in KILLED:  # someone did that, or the machine had no memory left: its program is not to blame
             self.failures, self.not_before = (
                 0,
                 now + (KILLED_REST if now - self.started < KILLED_REST else 0.0),
@@ -149,7 +143,7 @@ class Supervisor:
 
 
 def _is_stopped(pid: int) -> bool:
-    """Is a process in state T (proc(5), field 3)? False where the system does not say."""
+    """Is a process in state T (proc(5), field 3)? False if the system does not say."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
     except OSError:
@@ -157,7 +151,7 @@ def _is_stopped(pid: int) -> bool:
 
 
 def kill_group(leader: int) -> None:
-    """End what a child left behind."""
+    """End processes that a child left behind."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(leader, signal.SIGKILL)
 

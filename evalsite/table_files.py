@@ -31,7 +31,7 @@ def xlsx_of(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[b
 
 
 def _write_xlsx(file: IO[bytes], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Row by row; what does not fit on a sheet goes on the next."""
+    """Row by row; what does not fit on a sheet continues on the next."""
     from openpyxl import Workbook  # here: it takes 60 ms, which only an export needs
 
     book = Workbook(write_only=True)

@@ -33,13 +33,13 @@ def pieces(before: str, after: str) -> list[Passage]:
 
 
 def sides(before: str, after: str) -> tuple[list[Passage], list[Passage]]:
-    """The two texts beside each other: each with what it has in common with the other, and what it has alone."""
+    """The two texts next to each other: each with what it has in common with the other, and what it has alone."""
     found = pieces(before, after)
     return [one for one in found if one.kind != "added"], [one for one in found if one.kind != "removed"]
 
 
 def _common_start(one: str, other: str) -> int:
-    """How many characters both texts begin with, found by halving."""
+    """How many characters both texts start with, found by halving."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         half = (low + high + 1) // 2
@@ -91,7 +91,7 @@ def _joined(given: Iterable[Passage]) -> list[Passage]:
 
 
 def excerpts(given: Sequence[Passage], around: int) -> list[Passage]:
-    """The same with at most `around` characters beside what differs; a gap (text "") stands for what was left out."""
+    """The same with at most `around` characters next to what differs; a gap (text "") represents what was left out."""
     result: list[Passage] = []
     for number, piece in enumerate(given):
         ends = (around if number else 0, around if number < len(given) - 1 else 0)

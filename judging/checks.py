@@ -1,4 +1,4 @@
-"""A system check of the sandbox. It starts processes, so only who asks pays: `manage.py serve`, `check --deploy`."""
+"""A system check of the sandbox. It starts processes, so it runs only in `manage.py serve` and `check --deploy`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TAG = "sandbox"
 
 @register(TAG, deploy=True)
 def sandbox_holds(app_configs: object = None, **options: Any) -> list[CheckMessage]:
-    """What holds of the isolation on this machine, found by trying."""
+    """Isolation that works on this machine, found by trying."""
     return of_status(status(again=True))
 
 
@@ -31,7 +31,7 @@ def of_status(found: SandboxStatus) -> list[CheckMessage]:
 
 
 def level_messages(level: int, missing: tuple[Layer, ...], minimum: int) -> list[CheckMessage]:
-    """Nothing where all layers hold; else what is missing, with its severity."""
+    """Empty if all layers work; otherwise what is missing, with its severity."""
     if level == ALL_WALLS:
         return []
     what = {"level": level, "minimum": minimum, "missing": ", ".join(missing)}

@@ -16,10 +16,14 @@ from judging.rule_messages import reader_language
 TASKS = ("start", "datasets", "metrics", "runs", "reports", "rating", "reviewing", "administration")
 REFERENCE = ("glossary", "prompts", "rules", "metrics-file", "results", "imports", "notebook")
 GUIDES = {name: {"en": f"{name}.md", "zh": f"{name}.zh.md"} for name in (*TASKS, *REFERENCE)}
+DARK_PICTURE = {"": "(prefers-color-scheme: dark)", "dark": "all", "light": "not all"}
+"""The media for which the dark picture is shown, by chosen theme; chooseTheme in static/js/site.js does the same."""
 _PICTURE = re.compile(r"^!\[(.+)\]\(images/([\w.-]+)\)$", re.MULTILINE)
 
 
-def guide(page: str, language: str, address_of: Callable[[str], str]) -> tuple[str, SafeString]:
+def guide(
+    page: str, language: str, address_of: Callable[[str], str], theme: str = ""
+) -> tuple[str, SafeString]:
     """Title and HTML of a guide in a language, else in the reader's; links to guides lead to their addresses."""
     file = GUIDES[page].get(language) or GUIDES[page][reader_language()]
     title, _newline, text = _text(file).partition("\n")
@@ -27,7 +31,7 @@ def guide(page: str, language: str, address_of: Callable[[str], str]) -> tuple[s
         address = "" if other == page else address_of(other)
         for code, name in files.items():
             text = text.replace(f"]({name})", f"]({address}?in={code})")
-    return title.removeprefix("# "), _html(text)
+    return title.removeprefix("# "), _html(text, DARK_PICTURE[theme])
 
 
 def titles(pages: Iterable[str]) -> dict[str, str]:
@@ -36,7 +40,7 @@ def titles(pages: Iterable[str]) -> dict[str, str]:
     return {page: title.removeprefix("# ") for page, title in found.items()}
 
 
-def _html(text: str) -> SafeString:
+def _html(text: str, dark: str) -> SafeString:
     """Our own pictures, between which the text is treated as any other: there they would become links."""
     before, *rest = _PICTURE.split(text)
     pictures = zip(rest[::3], rest[1::3], rest[2::3], strict=True)
@@ -45,10 +49,10 @@ def _html(text: str) -> SafeString:
         html_of(before, wrapped=True),
         format_html_join(
             "",
-            '<figure><picture><source media="(prefers-color-scheme: dark)" srcset="{}">'
+            '<figure><picture><source media="{}" srcset="{}">'
             '<img src="{}" alt="{}" loading="lazy" width="1280" height="800"></picture></figure>{}',
             (
-                (_dark(file), static(f"guide/{file}"), alt, html_of(after, wrapped=True))
+                (dark, _dark(file), static(f"guide/{file}"), alt, html_of(after, wrapped=True))
                 for alt, file, after in pictures
             ),
         ),

@@ -26,7 +26,7 @@ LONGEST = 100_000  # characters; a longer text is shown as it is written
 # What one page's texts may cost, so that it takes less than two seconds even where each step takes its longest.
 PAGE_MARKUP = 25_000  # characters of markup, up to 35 microseconds each
 PAGE_EXTRAS = 75_000  # steps of formulas and code, up to 14 microseconds each
-FORMULA_COST = 8  # of every formula, beside its length
+FORMULA_COST = 8  # of every formula, next to its length
 _TAGS = {
     *("h1", "h2", "h3", "h4", "h5", "h6", "p", "br", "hr", "blockquote", "ul", "ol", "li", "pre", "code"),
     *("a", "em", "strong", "s", "del", "table", "thead", "tbody", "tr", "th", "td", "span"),
@@ -173,7 +173,7 @@ def _stress(self: RendererHTML, tokens: Sequence[Token], index: int, options: An
 
 
 def _end_of_line(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-    """Models end lines where they mean a line's end. A wrapped line goes on, in Chinese without a blank."""
+    """Models end lines where they mean a line's end. A wrapped line continues, in Chinese without a blank."""
     if not env["wrapped"]:
         return "<br>\n"
     before, after = tokens[index - 1].content[-1:], tokens[index + 1].content[:1]

@@ -25,7 +25,7 @@ _BLANK_TO_LINE_END = re.compile(r"[ \t]*(?:\n|\Z)")
 
 
 def formulas_plugin(parser: MarkdownIt) -> None:
-    """Adds `formula` tokens; `meta["display"]` is true if one stands on a line alone."""
+    """Adds `formula` tokens; `meta["display"]` is true if one is on a line alone."""
     parser.inline.ruler.before("escape", "formula", _inline)
     interrupts: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
     parser.block.ruler.before("fence", "formula", _block, interrupts)
@@ -92,14 +92,14 @@ def _is_money(text: str, opener: str, at: int, end: int) -> bool:
 
 
 def _closing(text: str, env: Any, begin: int, closer: str) -> int | None:
-    """Where the next closing delimiter stands."""
+    """Where the next closing delimiter is."""
     places = _places(text, env)[closer]
     found = bisect_left(places, begin)
     return places[found] if found < len(places) else None
 
 
 def _places(text: str, env: Any) -> dict[str, list[int]]:
-    """Where each closing delimiter stands in a text that is being parsed; kept in the parser's environment."""
+    """Where each closing delimiter is in a text that is being parsed; kept in the parser's environment."""
     known: dict[str, dict[str, list[int]]] = env.setdefault("formula_places", {})
     if text not in known:
         places: dict[str, list[int]] = {closer: [] for closer in _CLOSERS.values()}
@@ -113,7 +113,7 @@ def _places(text: str, env: Any) -> dict[str, list[int]]:
 
 
 def mathml(latex: str, *, display: bool) -> str | None:
-    """A `<math>` element, not yet cleaned (commands such as \\href reach its attributes); None where it can't be made.
+    """A `<math>` element, not yet cleaned (commands such as \\href reach its attributes); None if it can't be made.
 
     The converter has no grammar of its own to fail by: what is not LaTeX raises whatever it stumbles over.
     """

@@ -244,7 +244,7 @@ OF_CANDIDATES: dict[str, StrPromise] = {
 }
 
 ShownIn = Literal["", "prompt", "run", "rules"]
-"""Where a reply without a score is shown: beside the prompt being tried, with a run, or as a line of a rule program."""
+"""Where a reply without a score is shown: next to the prompt being tried, in a run, or as a line of a rule program."""
 
 _OF_A_RUN = gettext_lazy("Re-judge, re-parse the stored replies on the run page, or override the score.")
 _OF_A_LINE = gettext_lazy("Re-judge, or choose another judge model.")
@@ -373,7 +373,7 @@ WHILE_DOWN: dict[str, StrPromise] = {
 
 
 def why_down(code: str, detail: str) -> str:
-    """What the last requests to an endpoint that is down came to; nobody need retry it by hand."""
+    """What the last requests to an endpoint that is down came to; no one need retry it by hand."""
     if code not in WHILE_DOWN:
         return reason_sentence(code, detail)
     sentence = str(WHILE_DOWN[code])

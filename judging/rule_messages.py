@@ -284,7 +284,7 @@ def _filled(sentence: StrPromise, params: dict[str, str]) -> str:
 
 
 def _with_details(sentence: str, reason: Reason) -> str:
-    """A row's or a block's error with what lies behind it."""
+    """A row's or a block's error with what is behind it."""
     params = reason.params
     if reason.code == "reference.format":
         why = _filled(REASONS[params["why"]], params)

@@ -126,7 +126,7 @@ PARTS = (
 
 
 def localized(message: str) -> str:
-    """The message in the active language, with the line and script that it begins with."""
+    """The message in the active language, with the line and script that it starts with."""
     place = _PLACE.fullmatch(message)
     if place is not None:
         words = {"line": place["line"], "kind": place["kind"], "detail": localized(place["rest"] or "")}
@@ -143,7 +143,7 @@ _PART_NAMES = frozenset(("wanted", "met", "what", "tags"))
 
 
 def _translated(message: str, msgids: tuple[str, ...], parts: frozenset[str]) -> str:
-    """By the first message that matches, the more exact ones stand first. `parts` are translated themselves."""
+    """By the first message that matches, the more exact ones are first. `parts` are translated themselves."""
     for msgid in msgids:
         found = _pattern(msgid).fullmatch(message)
         if found is not None:

@@ -29,7 +29,7 @@ def minimum_level() -> int:
     return 0 if config.sandbox_allow_unsafe and settings.DEBUG else max(1, int(config.sandbox_minimum_level))
 
 
-PREVIEW_SECONDS = 2.0  # of processor time an item: somebody is waiting
+PREVIEW_SECONDS = 2.0  # of processor time an item: someone is waiting
 
 _preview_lock = threading.Lock()
 _preview: Sandbox | None = None
@@ -49,7 +49,7 @@ def preview_sandbox() -> Sandbox:
 class SandboxStatus:
     """What holds of the isolation on this machine, as found by trying at `tried_at`.
 
-    `level` is None where the sandbox can't start at all, and `problem` says why; `missing` walls do not hold.
+    `level` is None if the sandbox can't start at all, and `problem` says why; `missing` walls do not hold.
     """
 
     level: int | None

@@ -1,4 +1,4 @@
-"""make check: everything that can be checked without running the program. All of it, then the verdict."""
+"""make check: everything that can be checked without running the site. Runs all checks, then reports."""
 
 from __future__ import annotations
 

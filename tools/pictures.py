@@ -1,4 +1,4 @@
-"""docs/images: the running app with its sample projects, as README and guide show it.  python -m tools.pictures
+"""Take the screenshots in docs/images from the sample projects: python -m tools.pictures
 
 Each picture in English and Chinese, and in both themes.
 """

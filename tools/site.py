@@ -1,4 +1,4 @@
-"""The documentation as a static site, built strictly: no broken link, and nothing that is fetched from another host."""
+"""Build the documentation as a static site, strictly: no broken links, nothing loaded from other hosts."""
 
 from __future__ import annotations
 

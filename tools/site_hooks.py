@@ -8,9 +8,22 @@ from typing import Any
 PICTURE = re.compile(r"^!\[(.+)\]\((images/[\w.-]+)\.png\)$", re.MULTILINE)
 IN_BOTH_THEMES = r"![\1](\2.png#only-light)![\1](\2.dark.png#only-dark)"
 
-TO_THE_OTHER_LANGUAGE = re.compile(r" ?[(（]?\[(?:中文|English)\]\([\w.-]+\.md\)[)）]?")
+TO_THE_OTHER_LANGUAGE = re.compile(r"\s?[(（]?\[(?:中文|English)\]\([\w.-]+\.md\)[)）]?")
+
+
+CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+WRAPPED_CHINESE = re.compile(
+    r"(?<=[\u2014-\u201d\u3000-\u9fff\uff00-\uffef])\n {0,3}(?=[\u2014-\u201d\u3000-\u9fff\uff00-\uffef])"
+)
+
+
+def joined(markdown: str) -> str:
+    """With the wrapped lines of Chinese paragraphs joined: a line end would become a space."""
+    code = CODE.findall(markdown)
+    texts = [WRAPPED_CHINESE.sub("", text) for text in CODE.split(markdown)]
+    return "".join(text + block for text, block in zip(texts, [*code, ""], strict=True))
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Without the link to the other language, for which the site has a menu; with pictures in the page's theme."""
-    return PICTURE.sub(IN_BOTH_THEMES, TO_THE_OTHER_LANGUAGE.sub("", markdown))
+    return joined(PICTURE.sub(IN_BOTH_THEMES, TO_THE_OTHER_LANGUAGE.sub("", markdown)))

@@ -1,7 +1,7 @@
-"""`make run` as a newcomer has it: a fresh clone, an empty data folder; then once more. Exits 1 if it disappoints.
+"""`make run` as a new user runs it: in a fresh clone with an empty data folder, then once more. Exits 1 on any problem.
 
-What is looked at: the address answers, the visitor is let in, the sample's run is linked and finishes, every link
-on the first pages answers, Ctrl-C ends every process, and the second start is quick.
+Checks that the address answers without a sign-in, the sample's run is linked and finishes, every link on the first
+pages works, Ctrl-C ends every process, and the second start is quick.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Fetch what others wrote for the browser, at exact versions: into static/vendor, and for tests into tests/vendor.
+"""Download third-party files for the browser, at exact versions: into static/vendor, and for tests into tests/vendor.
 
-    python tools/vendor.py          fetch, build, write the manifest
+    python tools/vendor.py          download, build, write the manifest
     python tools/vendor.py check    compare the files with the manifest
 
-Needs npm (and, for the editor, esbuild through npx) only here: the results are committed.
+Only this needs npm (and, for the editor, esbuild through npx): the results are committed.
 """
 
 from __future__ import annotations

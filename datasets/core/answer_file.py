@@ -33,7 +33,7 @@ _BEFORE = {"messages": [{"role": "user", "content": "?"}]}
 
 
 class ModelNameWanted(Exception):
-    """The file is a legacy one, and nobody said whose answers it holds."""
+    """The file is a legacy one, and no one said whose answers it has."""
 
 
 class NoAnswers(Exception):
@@ -243,7 +243,7 @@ def _key(top: _AnswerLine, match_by: MatchBy) -> Key | None:
 
 
 def _messages(top: _AnswerLine) -> list[dict[str, Any]]:
-    """The line's messages with their parts joined; none where it has none, or they are not messages."""
+    """The line's messages with their parts joined; none if it has none, or they are not messages."""
     if top.messages is UNSET:
         return []
     try:

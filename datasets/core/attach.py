@@ -1,6 +1,6 @@
 """Answers that came later: matched to the rows of a version, and written with them into a new file.
 
-Everything is streamed; what must be held to match stands in a database file beside the target, which goes away
+Everything is streamed; what must be held to match is in a database file next to the target, which goes away
 with the work. Memory does not grow with either file.
 """
 
@@ -97,7 +97,7 @@ PROBLEMS = (
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An answer beside the question that it was matched to."""
+    """An answer next to the question that it was matched to."""
 
     line: int
     question: str

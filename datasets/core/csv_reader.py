@@ -24,7 +24,7 @@ from datasets.core.stats import ReadState
 class CsvRecord:
     """One record: where it starts, its text and its fields; `quote` is the column of a quote that never ends.
 
-    `more` lines belong to it beside the first.
+    `more` lines belong to it in addition to the first.
 
     One that is `oversized` has no text, one that is `crowded` with fields has none of them.
     """
@@ -45,7 +45,7 @@ def header_of(text: str) -> list[str]:
 
 
 def split_fields(text: str) -> list[str]:
-    """The fields of one whole record, its line end taken off. A quote counts only where a field begins."""
+    """The fields of one whole record, its line end taken off. A quote counts only where a field starts."""
     return list(_fields(text))
 
 
@@ -78,7 +78,7 @@ def _closing(text: str, position: int) -> int:
 
 
 def open_quote(line: str, inside: bool) -> int | None:
-    """Where (from 0) the quote stands that is still open at the end of `line`; -1 if it was open before."""
+    """Where (from 0) the quote is that is still open at the end of `line`; -1 if it was open before."""
     if '"' not in line:
         return -1 if inside else None
     position, opened = 0, -1
@@ -117,7 +117,7 @@ def records(blocks: Iterable[Block], limits: Limits) -> Iterator[CsvRecord]:
 
 
 def records_in(text: str, line: int = 1) -> list[CsvRecord]:
-    """The records in a text that begins at `line`."""
+    """The records in a text that starts at `line`."""
     source = text.encode("utf-8", "replace")
     return list(records([Block(line, source.split(b"\n"), source)], Limits()))
 

@@ -94,6 +94,6 @@ def _is_utf8(head: bytes) -> bool:
 
 
 def _is_unmarked_utf16(head: bytes) -> bool:
-    """Every other byte NUL wherever a sign of JSON or CSV stands, and no NUL between: half a character each."""
+    """Every other byte NUL wherever a sign of JSON or CSV is, and no NUL between: half a character each."""
     first, second = head[::2].count(0), head[1::2].count(0)
     return min(first, second) == 0 and max(first, second) >= max(8, len(head) // 16)

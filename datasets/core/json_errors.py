@@ -1,6 +1,6 @@
 """Reading one JSON text by hand: whether it is JSON, what exactly is wrong with it if not, and what is unusable.
 
-Slow beside a library's decoder, so only rows with something to report come here.
+Slow compared with a library's decoder, so only rows with something to report come here.
 """
 
 import json
@@ -170,7 +170,7 @@ class Nesting:
 
 
 def _end_of_value(text: str, at: int) -> int:
-    """Where the value that begins here ends; raises JsonProblem."""
+    """Where the value that starts here ends; raises JsonProblem."""
     nesting = Nesting()
     while True:
         sign = text[at : at + 1]
@@ -246,7 +246,7 @@ def _end_of_scalar(text: str, at: int) -> int:
 
 
 def _problem(text: str, at: int, wanted: str) -> JsonProblem:
-    """Names what stands at a place where `wanted` should."""
+    """Names what is found where `wanted` should be."""
     met = text[at : at + 1]
     if not met:
         return JsonProblem("end", at, "", wanted)

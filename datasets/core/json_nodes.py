@@ -87,7 +87,7 @@ class Node:
         return found
 
     def first_member(self, name: str) -> "Node":
-        """The value under a `name` that is there once; what stands behind it is not read."""
+        """The value under a `name` that is there once; what is behind it is not read."""
         return next(value for key, value in self._read_parts() if key.value == name)
 
     @property

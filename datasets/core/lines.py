@@ -1,4 +1,4 @@
-"""Some lines of an upload as they stand in it."""
+"""Some lines of an upload as they are in it."""
 
 import codecs
 import threading
@@ -19,7 +19,7 @@ _marking = threading.Lock()
 def lines_at(path: Path, encoding: Encoding, first: int, until: int, limits: Limits) -> str:
     """The text from line `first` up to line `until`, which is not in it; at most a row's limit of it. Raises OSError.
 
-    The file is read up to there, without looking at what stands before; a plain one from the nearest landmark on.
+    The file is read up to there, without looking at what is before; a plain one from the nearest landmark on.
     """
     return bytes_at(path, encoding, first, until, limits).decode("utf-8", "replace").rstrip("\r\n")
 
@@ -62,7 +62,7 @@ def pieces_at(
 
 
 def _all(upload: Upload, encoding: Encoding) -> Iterator[tuple[int, bytes]]:
-    """(the line within which it begins, a chunk) of the whole upload."""
+    """(the line within which it starts, a chunk) of the whole upload."""
     number = 1
     for chunk in utf8_chunks(upload, encoding):
         yield number, chunk
@@ -91,7 +91,7 @@ def _landmarks(_path: Path, _size: int, _modified: int) -> list[tuple[int, int]]
 
 
 def _between(chunk: bytes, number: int, first: int, until: int) -> bytes:
-    """Of a chunk that begins within line `number`, the part that belongs to the lines wanted."""
+    """Of a chunk that starts within line `number`, the part that belongs to the lines wanted."""
     start = 0
     for _ in range(first - number):
         start = chunk.index(b"\n", start) + 1

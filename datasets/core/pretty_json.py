@@ -2,7 +2,7 @@
 
 A small push-down reader, fed line by line, that allows what the repairs take away: comments with `//`, `#` or
 between `/*` and `*/`, and trailing commas. It checks brackets and separators, not the inside of scalars. After an
-object that is broken it goes on at the next one that begins at the same indentation.
+object that is broken it continues at the next one that starts at the same indentation.
 """
 
 import re
@@ -30,7 +30,7 @@ _MOST_PARTS = 10_000
 _CLOSING_SHOWN = 20
 _INDENT = re.compile(r"[ \t]*+(?=\S)")
 _BEGINS = re.compile(r"[ \t]*+(?:[}\],][ \t]*+)*+(?=\{)")
-"""A line on which an object begins, possibly after the end of the previous one."""
+"""A line on which an object starts, possibly after the end of the previous one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ class NotSpread(ValueError):
 class Splitter(Nesting):
     """Lines in, whole values out. Elements of an array at the top level come out one by one.
 
-    Without `keep` the pieces have no text: nothing is remembered of a value, however long it goes on. From the line
-    `unended_comment` on none goes on over several lines, as the one that begins there never ends.
+    Without `keep` the pieces have no text: nothing is remembered of a value, however long it continues. From the line
+    `unended_comment` on none continues over several lines, as the one that starts there never ends.
     """
 
     def __init__(self, keep: bool = True, unended_comment: int | None = None) -> None:
@@ -76,7 +76,7 @@ class Splitter(Nesting):
 
     @classmethod
     def within(cls, array: bool, unended_comment: int | None) -> "Splitter":
-        """One that goes on before a value, in the array at the top or outside of it."""
+        """One that continues before a value, in the array at the top or outside of it."""
         made = cls(unended_comment=unended_comment)
         made.open = ["["] if array else []
         made._values = 1
@@ -121,7 +121,7 @@ class Splitter(Nesting):
         self.in_comment, self.comment_line = True, number
 
     def _comment_end(self, line: str) -> int:
-        """Where the line goes on after a comment that was open before it."""
+        """Where the line continues after a comment that was open before it."""
         if not self.in_comment:
             return 0
         end = line.find("*/") + 2
@@ -216,7 +216,7 @@ class Splitter(Nesting):
 class Broken:
     """Where the text is no JSON, what is there and what is wanted, and what was read of the object until then.
 
-    `unended`: the line at which the object begins that is not closed here, though it should be; `wanted` closes it.
+    `unended`: the line at which the object starts that is not closed here, though it should be; `wanted` closes it.
     """
 
     line: int
@@ -229,7 +229,7 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """Text of one line that was skipped after a broken object; `ended`: the next object begins behind it."""
+    """Text of one line that was skipped after a broken object; `ended`: the next object starts behind it."""
 
     text: str
     ended: bool
@@ -244,7 +244,7 @@ class UnendedComment(Exception):
 
 
 def with_unended_comment(attempt: Callable[[int | None], None]) -> None:
-    """Reads a file, and once more if a comment never ends: from the line where that begins on, none may be open."""
+    """Reads a file, and once more if a comment never ends: from the line where that starts on, none may be open."""
     try:
         attempt(None)
     except UnendedComment as known:
@@ -270,23 +270,23 @@ def objects_in(
 class Objects:
     """Lines in, whole values and broken ones out. Every method may raise UnendedComment.
 
-    After a break, and where lines are indented also in the middle of an object, the next object is the one that begins
+    After a break, and where lines are indented also in the middle of an object, the next object is the one that starts
     on a line at the same indentation, unless objects hold such lines.
     """
 
     def __init__(self, unended_comment: int | None = None) -> None:
         self.splitter = Splitter(unended_comment=unended_comment)
-        self._indent: str | None = None  # of the line on which the last object began
-        # Where the last object began whose lines stand further in than that.
+        self._indent: str | None = None  # of the line on which the last object started
+        # Where the last object started whose lines are further in than that.
         self._indented: int | None = None
         self._ended = False  # some object
-        self._nested = False  # whole objects hold lines on which the next one would begin
+        self._nested = False  # whole objects hold lines on which the next one would start
         self._holds = False  # the open object holds some
         self._lost = False
 
     @property
     def start(self) -> int:
-        """The line at which the last object began."""
+        """The line at which the last object started."""
         return self.splitter.start[0]
 
     def feed(self, number: int, line: str) -> Iterator[PrintedValue | Broken | Passed]:
@@ -320,7 +320,7 @@ class Objects:
         return not self._nested and (self._indented is not None or self._ended or self._indent is None)
 
     def _next_object(self, line: str) -> int | None:
-        """Where an object begins on this line, if that is at the indentation of the one before."""
+        """Where an object starts on this line, if that is at the indentation of the one before."""
         found, begins = _INDENT.match(line), _BEGINS.match(line)
         if found and self._indent is not None and self.splitter.size and len(found[0]) > len(self._indent):
             self._indented = self.start
@@ -328,7 +328,7 @@ class Objects:
         return begins.end() if begins and at_indent else None
 
     def _end_before(self, number: int, rest: str) -> Iterator[PrintedValue | Broken | Passed]:
-        """The open object ends, or should, with the rest of it on the line on which the next one begins."""
+        """The open object ends, or should, with the rest of it on the line on which the next one starts."""
         if not self._lost:
             yield from self._read(number, rest, 0)
             if self.splitter.size and not self._lost:
@@ -341,7 +341,7 @@ class Objects:
     def _read(
         self, number: int, line: str, at: int, begins: int | None = None
     ) -> Iterator[PrintedValue | Broken | Passed]:
-        """`begins`: where the next object seems to begin, while one is open."""
+        """`begins`: where the next object seems to start, while one is open."""
         pieces: list[PrintedValue] = []
         try:
             self.splitter.feed(number, line, pieces, at)

@@ -1,7 +1,7 @@
 """One row of an upload: its plain values, proven to be sound or explained, and the pieces in which it is kept.
 
 msgspec drops the first of two equal keys, and accepts NULs, very deep nesting and integers beyond a double. A row that
-has as many colons as its values written anew lost no key: the same texts hold the same colons, and every key one more.
+has as many colons as its values rewritten lost no key: the same texts hold the same colons, and every key one more.
 """
 
 import re
@@ -155,7 +155,7 @@ Part = tuple[list[NewRow], int]
 
 
 class RawRow(Struct, frozen=True, gc=False):
-    """One row as it stands in the upload: `source` is its bytes in UTF-8, `json` the same unless it was CSV."""
+    """One row as it is in the upload: `source` is its bytes in UTF-8, `json` the same unless it was CSV."""
 
     line: int
     valid: bool
@@ -192,9 +192,9 @@ def bad_row(line: int, source: bytes) -> NewRow:
 
 
 def cut(line: bytes) -> Pieces:
-    """A valid row's JSON without its answers, and these, wherever they stand in it.
+    """A valid row's JSON without its answers, and these, wherever they are in it.
 
-    Its top is written anew where the key's place is not beyond doubt; every value stays as it was spelt.
+    Its top is rewritten where the key's place is not beyond doubt; every value stays as it was spelt.
     """
     line = line.strip()
     if _KEY not in line and not _ESCAPED_LETTER.search(line):

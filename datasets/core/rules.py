@@ -1,6 +1,6 @@
 """Every rule about a row, asked of its plain values: what is wrong with it, and where.
 
-A finding's path leads to its value; its column is looked up (`placed`) only for findings that somebody will read.
+A finding's path leads to its value; its column is looked up (`placed`) only for findings that someone will read.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The search index of one version: a file with the trigrams of its rows' texts and the values of their fields.
 
-An SQLite file of its own, whatever database holds the rows: building it locks nobody out, and it can be thrown away
+An SQLite file of its own, whatever database holds the rows: building it locks no one out, and it can be thrown away
 and made again. It holds no texts; what it names is looked at once more in the row itself.
 """
 
@@ -22,7 +22,7 @@ MOST_GRAMS = 12  # of a long text only so many are asked for
 MOST_ENDINGS = (
     1_000  # trigrams by which a text of one or two characters is looked up; one with more is frequent anyway
 )
-_END = "\n\n"  # after each text, so that its last characters begin a trigram too
+_END = "\n\n"  # after each text, so that its last characters start a trigram too
 LONGEST_VALUE = 200  # characters of a field's value that can be asked for
 FACETS = 50  # a field with more different values is asked for by typing
 _CREATE = """
@@ -57,7 +57,7 @@ def fold(text: str) -> str:
 
 
 def decoded(raw: str, valid: bool) -> Any:
-    """A row's JSON; None where it is none. Numbers beyond a double are no reason to fail here."""
+    """A row's JSON; None if it is none. Numbers beyond a double are no reason to fail here."""
     for decode in (msgspec.json.decode, json.loads):
         try:
             return decode(raw)
@@ -68,7 +68,7 @@ def decoded(raw: str, valid: bool) -> Any:
 
 
 def readable(row: Any, raw: str, answers: Iterable[str] = ()) -> list[str]:
-    """Every text in a row and its answers (JSON each), decoded; of a broken row the row as it stands.
+    """Every text in a row and its answers (JSON each), decoded; of a broken row the row as is.
 
     Names of fields and roles are left out.
     """
@@ -147,7 +147,7 @@ def grams(text: str) -> list[str]:
 
 
 class Builder:
-    """Writes an index, a batch of rows in one transaction; begun again, it goes on after its last batch."""
+    """Writes an index, a batch of rows in one transaction; restarted, it continues after its last batch."""
 
     def __init__(self, part: Path) -> None:
         self.part = part
@@ -216,7 +216,7 @@ class Index:
         self.database = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)
 
     def question(self, text: str) -> str | None:
-        """How a folded text is looked up; None for a short one that so many trigrams begin with that it is frequent."""
+        """How a folded text is looked up; None for a short one that so many trigrams start with that it is frequent."""
         if len(text) >= GRAM:
             return " AND ".join(_quoted(gram) for gram in grams(text))
         self.database.execute(

@@ -122,7 +122,7 @@ def row_and_response(data: dict[str, Any], text: str) -> tuple[dict[str, Any], d
 
 
 def _last_question(messages: list[dict[str, Any]]) -> int:
-    """Where the last user message stands; at the end if there is none."""
+    """Where the last user message is; at the end if there is none."""
     asked = [index for index, message in enumerate(messages) if message["role"] == "user"]
     return asked[-1] if asked else len(messages)
 
@@ -130,7 +130,7 @@ def _last_question(messages: list[dict[str, Any]]) -> int:
 def response_data(text: str) -> dict[str, Any]:
     """What `response` is, from the JSON of an uploaded or returned answer; '' of one that is not there yet.
 
-    `content` is '' if null or absent, `reasoning_content` and `tool_calls` None if absent, further fields as they are.
+    `content` is '' if null or absent, `reasoning_content` and `tool_calls` None if absent, more fields as they are.
     """
     response: dict[str, Any] = json.loads(text) if text else {}
     given = {"content": "", "reasoning_content": None, "tool_calls": None} | response

@@ -1,4 +1,4 @@
-"""Work that stands in the rows of a table: one worker claims a row, renews its lease, and ends it or gives it back."""
+"""Work that is in the rows of a table: one worker claims a row, renews its lease, and ends it or gives it back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RENEW_SECONDS = 0.5
 
 
 class WorkStopped(Exception):
-    """The worker is asked to end, or the row is not its own any more."""
+    """The worker was asked to stop, or no longer holds the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,12 @@ class Leases:
     begun: tuple[str, ...] = ()
 
     def claim(self, pk: int, owner: str) -> bool:
-        """Take a row that waits. False if somebody else has it, or it is done."""
+        """Claim a waiting row. False if another worker holds it, or it is done."""
         free = self._rows(pk=pk, state=self.waiting, owner="")
         return bool(free.update(state=self.busy, owner=owner, lease_until=timezone.now() + LEASE))
 
     def held(self, pk: int, owner: str) -> QuerySet[Any]:
-        """The row, as long as it is this owner's."""
+        """The row, if this owner still holds it."""
         return self._rows(pk=pk, state=self.busy, owner=owner)
 
     def end(self, pk: int, owner: str, state: str, **changes: object) -> bool:
@@ -52,11 +52,11 @@ class Leases:
         return bool(self.held(pk, owner).update(state=state, owner="", lease_until=None, **changes))
 
     def give_back(self, pk: int, owner: str) -> bool:
-        """Let a row wait again for whoever comes next. False if it was not this owner's any more."""
+        """Release a row, which waits again for any worker. False if this owner no longer held it."""
         return self.end(pk, owner, self.waiting, **dict.fromkeys(self.begun, 0))
 
     def free_lost(self, now: datetime | None = None) -> None:
-        """Give back the rows whose worker is gone or hangs."""
+        """Release rows whose worker is gone or stuck."""
         busy = self._rows(state=self.busy).exclude(state=self.waiting, owner="")
         for pk, owner, until in busy.values_list("pk", "owner", "lease_until"):
             expired = until is None or until < (now or timezone.now())
@@ -79,9 +79,9 @@ class Leases:
         work: Callable[[Hold], None],
         failed: Callable[[Exception], dict[str, Any]],
     ) -> bool:
-        """Claim a row and do its work, which ends it. False if somebody else has it, or it is done.
+        """Claim a row and do its work, which ends it. False if another worker holds it, or it is done.
 
-        Where it stops, or the database is away, the row waits again; `failed` says what is noted of another error.
+        If the work stops, or the database is unavailable, the row waits again; `failed`: the fields for other errors.
         """
         if not self.claim(pk, owner):
             return False

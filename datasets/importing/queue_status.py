@@ -1,4 +1,4 @@
-"""What a file waits for: the data worker does one thing after the other, and pages say which comes first."""
+"""What a file is waiting for: the data worker does one task at a time, and pages show which comes first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evalsite.templatetags.show import percent
 
 
 def for_version(version: Version) -> str:
-    """A sentence on what is done before this version is read; '' if it will be taken up in a moment."""
+    """A sentence on what is processed before this version; '' if it will be picked up in a moment."""
     reading = Version.objects.filter(state=VersionState.READING).exclude(pk=version.pk)
     first = reading.select_related("dataset").order_by("pk").first()
     if first is None or (version.size < SMALL <= first.size):
@@ -34,7 +34,7 @@ def for_further_work(project: Project) -> str:
 
 
 def _being_read(version: Version, project: Project) -> str:
-    """What belongs to another project is not named."""
+    """Names of other projects' data are not shown."""
     share = percent(version.bytes_read / version.size if version.size else 0, 0)
     if version.dataset.project_id != project.pk:
         return _("Queued behind a file of another project (%(share)s read).") % {"share": share}

@@ -97,10 +97,10 @@ def _failed(attachment_id: int, error: Exception) -> dict[str, Any]:
     elif isinstance(error, FileNotFoundError):
         problem = {"code": GONE}
     elif isinstance(error, StorageUnreachable):
-        log.warning("The answers %s could not be matched: %s", attachment_id, error)
+        log.warning("Matching attached answers %s failed: %s", attachment_id, error)
         problem = {"code": AWAY}
     else:
-        log.error("The answers %s could not be matched.", attachment_id, exc_info=error)
+        log.error("Matching attached answers %s failed.", attachment_id, exc_info=error)
     return {"state": State.FAILED, "problem": problem}
 
 

@@ -1,7 +1,7 @@
-"""What changed between two versions: compared by a worker, kept in tables, since neither changes any more.
+"""Differences between two versions: computed by a worker and stored, because versions never change.
 
 Only the holder of the lease writes; the result is ready in the transaction that notes its figures, and a comparison
-that was broken off begins anew.
+that was interrupted starts over.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ DELETE FROM datasets_differencerow WHERE id IN (
 
 @dataclass(frozen=True, slots=True)
 class ChangesPage:
-    """Some of what changed, in the order of lines, and the positions to go on from (None: nothing further)."""
+    """Some of the changes, in the order of lines, and the positions to continue from (None: no more)."""
 
     rows: list[DifferenceRow]
     before: int | None
@@ -71,17 +71,17 @@ def compare_versions(difference_id: int) -> None:
 
 @workers.works_on(Difference)
 def run_comparison(difference_id: int, owner: str, stop: threading.Event | None = None) -> bool:
-    """Compare, if it waits; it is then ready or failed. False if somebody else does, or it was done."""
+    """Compare, if it waits; it is then ready or failed. False if someone else does, or it was done."""
     return COMPARING.work(difference_id, owner, stop, lambda hold: _Comparison(hold).run(), _failed)
 
 
 def _failed(error: Exception) -> dict[str, Any]:
-    log.error("Two versions could not be compared.", exc_info=error)
+    log.error("Comparing two versions failed.", exc_info=error)
     return {"state": DifferenceState.FAILED}
 
 
 def reconcile(now: datetime | None = None) -> None:
-    """Have comparisons made again whose worker is gone, and wake a worker for all that wait."""
+    """Restart comparisons whose worker is gone, and wake a worker for all waiting ones."""
     COMPARING.free_lost(now)
     for pk in COMPARING.ids_waiting():
         workers.wake(compare_versions, difference_id=pk)
@@ -141,7 +141,7 @@ class _Comparison:
 
 
 def clear(difference_id: int) -> None:
-    """Take away what a comparison that was broken off has left, in slices."""
+    """Delete the rows of an interrupted comparison, in batches."""
     deleted = 1
     while deleted:
         with transaction.atomic(), connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""A version's good rows as a legacy CSV that uploads again to the same rows, or as a table: CSV, Excel, Parquet."""
+"""A version's valid rows as a legacy CSV that can be uploaded again, or as a table: CSV, Excel, Parquet."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from evalsite.cells import MARK, cell, clean_text
 from evalsite.table_files import parquet_of, xlsx_of
 
 FIELDS = 100
-"""So many custom fields have a column each, the most frequent; the others share one."""
+"""The most frequent custom fields have a column each, up to this many; the others share one."""
 LOOKED_AT = 100  # lines from the beginning, for a row by which a page decides what it offers
 _PART = 2**16
 
@@ -39,7 +39,7 @@ class Unfit(ValueError):
 
 
 def legacy_csv(version: Version) -> Iterator[bytes]:
-    """The good rows as prompts and responses, every text as it is; raises Unfit where `unfit` is not None."""
+    """The valid rows as prompts and responses, with texts unchanged; raises Unfit if `unfit` is not None."""
     return _csv(_with_header(_records(version)))
 
 
@@ -65,7 +65,7 @@ def unfit(version: Version) -> Unfit | None:
 
 
 def seems_fit(version: Version) -> bool:
-    """Whether its first good row could stand in a legacy CSV."""
+    """Whether its first valid row fits a legacy CSV."""
     if version.models_found:
         return False
     rows = Row.objects.filter(version=version, valid=True, line__lte=LOOKED_AT).order_by("line")
@@ -105,7 +105,7 @@ def _record(row: WholeRow, form: Format) -> dict[str, str]:
 
 
 def _one_turn(messages: list[dict[str, Any]]) -> dict[str, str]:
-    """Perhaps a system text, a question and its answer; of any other conversation something else than it is."""
+    """The conversation as a legacy CSV would hold it: an optional system text, a question, an answer."""
     texts = [message["content"] for message in messages[:3]]
     system = texts.pop(0) if messages[0]["role"] == "system" else ""
     return {"system": system, "prompt": texts[0] if texts else "", "response": texts[1] if texts[1:] else ""}
@@ -161,7 +161,7 @@ _ROW = ("line", "question", "gt", "ref_answer", "history", "messages")
 _REST = "other_fields"
 _PARTS = ("content", "reasoning_content", "tool_calls")
 _ANSWER = ("model", "number", *_PARTS, "other_keys")
-_BAD = "bad_rows"  # how many were left out, the same in each line: who reads only this file knows of them too
+_BAD = "bad_rows"  # number of excluded rows, the same in each line, so that readers of this file alone know about them
 
 
 def _fields(version: Version) -> tuple[list[str], bool]:
@@ -209,7 +209,7 @@ def _row(row: WholeRow, form: Format, fields: list[str], response: dict[str, Any
 
 
 def _answers(row: WholeRow) -> Iterator[tuple[dict[str, Any], list[Any]]]:
-    """Each answer with its cells of `_ANSWER`; once empty ones where there is none."""
+    """Each answer with its cells of `_ANSWER`; once empty ones if there is none."""
     numbers: dict[str, int] = {}
     for model, raw in row.answers:
         number = numbers[model] = numbers.get(model, 0) + 1

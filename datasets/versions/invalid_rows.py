@@ -1,4 +1,4 @@
-"""The bad rows as a file, each as it was uploaded and with what was found in it; all of them, streamed."""
+"""All invalid rows as a file, each as uploaded and with its findings; streamed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def as_csv(version: Version, language: str) -> Iterator[bytes]:
 
 
 def csv_table(version: Version) -> CsvTable | None:
-    """The header of a CSV; None where its file is gone."""
+    """The header of a CSV; None if its file is gone."""
     return CsvTable.of(_header(version)) if version.file_is_kept else None
 
 
@@ -108,7 +108,7 @@ def _csv_line(row: Row, found: list[Found], place: PartLine | None) -> str:
 
 
 def _harmless(record: str) -> str:
-    """A record as it stands; written anew where a field would be a formula, or a quote never ends and takes in what
+    """A record as is; rewritten where a field would be a formula, or a quote never ends and takes in what
     follows."""
     fields = split_fields(record)
     guarded = [no_formula(field) for field in fields]

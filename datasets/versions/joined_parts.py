@@ -55,7 +55,7 @@ class PartHead:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where a part stands: its first line in the whole, and how many lines of the part come before that."""
+    """Where a part is: its first line in the whole, and how many lines of the part come before that."""
 
     first_line: int
     skipped: int

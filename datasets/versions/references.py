@@ -1,6 +1,6 @@
-"""References as answers: where people score them, or see them beside a model's, they need a row of their own.
+"""References as answers: where people score them, or see them next to a model's, they need a row of their own.
 
-They are kept in the data set's version 0, that nothing shows: versions never change, and theirs would.
+They are stored in the data set's hidden version 0, because versions never change and theirs would.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Applying repairs: a version of its own, whose file a worker makes from its parent's before it reads it.
+"""Applying repairs: a new version, whose file a worker makes from its parent's before it is read.
 
 What keeps it whole: the file is made in a folder of the attempt's own and moved to its place in the transaction that
-notes its SHA-256; without one the next worker begins again. The parent and its file are only read.
+notes its SHA-256; without one the next worker starts again. The parent and its file are only read.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WORK = "repairs"
 
 
 def version_repair(*, version: Version, repairs: Sequence[Repair], user: User | None) -> tuple[Version, bool]:
-    """A further version, made by these repairs in the background; False beside it if there was one already.
+    """Another version, made by these repairs in the background; False next to it if there was one already.
 
     Raises ValidationError with a sentence if there is nothing to repair.
     """
@@ -99,7 +99,7 @@ def repairs_of(version: Version) -> list[Repair]:
 
 
 def _made_before(version: Version, steps: list[Repair]) -> Version | None:
-    """A version that the same repairs made or are making; what failed or was cancelled does not count."""
+    """A version with the same repairs, finished or in progress; failed and cancelled ones don't count."""
     wanted = [_as_json(step) for step in steps]
     usable = Version.objects.filter(
         parent=version, origin="repair", state__in=(*OPEN_STATES, VersionState.READY), cancel_wanted=False
@@ -108,7 +108,7 @@ def _made_before(version: Version, steps: list[Repair]) -> Version | None:
 
 
 def file_name(name: str, repairs: Sequence[str]) -> str:
-    """What the repaired file is called: it comes out unpacked, and with one object a line it is a .jsonl."""
+    """The repaired file's name: the file is unpacked, and a .jsonl if it has one object per line."""
     name = re.sub(r"(?<=.)\.gz$", "", name, flags=re.IGNORECASE)
     if "to_jsonl" in repairs and not name.lower().endswith((".jsonl", ".ndjson")):
         name = re.sub(r"(?<=.)\.(json|txt)$", "", name, flags=re.IGNORECASE)[:249] + ".jsonl"
@@ -131,7 +131,7 @@ def write_file(version: Version, owner: str, progress: Progress) -> None:
 
 @contextmanager
 def work_folder(version: Version) -> Iterator[Path]:
-    """Where to write the version's file; what is left of it is swept away."""
+    """The folder for the version's file; leftovers are deleted."""
     with temp_files.work_folder(WORK, version.pk) as folder:
         yield folder / "file"
 
@@ -146,7 +146,7 @@ def take_file(version: Version, owner: str, made: Path, progress: Progress) -> N
 
 
 def reconcile() -> None:
-    """Remove what interrupted attempts left, where no worker makes their version any more."""
+    """Delete files of interrupted attempts whose version no worker is making any more."""
     if temp_files.folders(WORK):
         reading = Version.objects.filter(state=VersionState.READING)
         temp_files.sweep(WORK, set(reading.values_list("pk", flat=True)))

@@ -31,7 +31,7 @@ _LINE_END = re.compile(r"[ \t]*\r?\n[ \t]*")
 
 @dataclass(frozen=True, slots=True)
 class RowField:
-    """One part of a row: `text` as people read it, or `json` as it stands in the row."""
+    """One part of a row: `text` as people read it, or `json` as it is in the row."""
 
     path: str
     kind: Literal["text", "json"]
@@ -40,7 +40,7 @@ class RowField:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """What stands in place of the `lines` physical lines from `line` (from 1) on; its own lines end with \\n.
+    """The text that replaces the `lines` physical lines from `line` (from 1) on; its own lines end with \\n.
 
     An empty text deletes them. A row of no lines is added at the end; such ones come last.
     """
@@ -51,7 +51,7 @@ class Replacement:
 
 
 def fields_of(text: str, table: CsvTable | None = None) -> list[RowField] | None:
-    """The row as a form, in its own order; None where it can only be edited as text. `table`: of a CSV its header."""
+    """The row as a form, in its own order; None if it can only be edited as text. `table`: of a CSV its header."""
     try:
         found = _columns(text, table) if table else [_field(path, node) for path, node in _parts(text)]
     except JsonProblem:
@@ -61,7 +61,7 @@ def fields_of(text: str, table: CsvTable | None = None) -> list[RowField] | None
 
 
 def _columns(text: str, table: CsvTable) -> list[RowField]:
-    """A record's fields by the names of their columns; none where they do not fit together."""
+    """A record's fields by the names of their columns; none if they do not fit together."""
     record = record_of(text)
     if record is None or len(record.fields) != len(table.names):
         return []
@@ -94,7 +94,7 @@ def _field(path: str, node: Node) -> RowField:
 
 
 def with_fields(text: str, values: Mapping[str, str], table: CsvTable | None = None) -> str:
-    """The row with those fields that were changed; all else stays byte for byte (but a CSV record is quoted anew)."""
+    """The row with those fields that were changed; all else stays byte for byte (but a CSV record is quoted again)."""
     changed: dict[str, RowField] = {}
     fields = fields_of(text, table) or []
     for field in fields:
@@ -123,7 +123,7 @@ def _edits(text: str, changed: Mapping[str, RowField]) -> Iterator[Edit]:
 
 
 def as_typed(old: str, new: str) -> str:
-    """What was typed, with the line ends that stood there: a browser sends \\r\\n whatever it was given."""
+    """What was typed, with the original line ends: a browser sends \\r\\n whatever it was given."""
     plain = _plain_ends(new)
     if plain == _plain_ends(old):
         return old
@@ -146,7 +146,7 @@ def one_line(text: str) -> str:
 
 
 def record_of(text: str) -> CsvRecord | None:
-    """The record of a CSV that a text is; None where it is none, more than one, or a quote in it never ends."""
+    """The record of a CSV that a text is; None if it is none, more than one, or a quote in it never ends."""
     found = records_in(text)
     return found[0] if len(found) == 1 and found[0].quote is None else None
 
@@ -198,13 +198,13 @@ def replaced(
 
 
 class _Writer:
-    """Lines in, or the parts of long ones; out comes each as it is, a replacement where one begins, or nothing."""
+    """Lines in, or the parts of long ones; out comes each as it is, a replacement where one starts, or nothing."""
 
     def __init__(self, replacements: Iterable[Replacement]) -> None:
         self._coming = iter(replacements)
         self._next = next(self._coming, None)
         self._line = 1  # of the byte that comes next
-        self._skip_to = 0  # the line with which copying goes on
+        self._skip_to = 0  # the line with which copying continues
         self._deleting = False
         self._before_end = b""  # the last byte that was left out, but for line ends
 

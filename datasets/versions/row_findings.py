@@ -1,4 +1,4 @@
-"""Everything that was found in some rows: what the table keeps, and beyond that what another look at them finds."""
+"""All findings of some rows: the stored ones, and those found by checking the rows again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from datasets.uploads import limits_of_kept
 from datasets.versions.row_writer import as_json, with_answers
 
 NOT_AS_MET = frozenset({"file.encoding", "row.too_large"})
-"""Of a row with these the table holds no exact copy, so that another look would find something else."""
+"""Rows with these findings are not stored exactly, so checking them again would give other findings."""
 _NOT_AS_MET_IN_CSV = NOT_AS_MET | {"json.nul"}
 
 Check = Callable[[Row], list[Found]]
@@ -35,7 +35,7 @@ def found_on(version: Version, rows: list[Row], table: CsvTable | None = None) -
     """{line: findings, errors first} of some rows in ascending lines; `table` is the header of a CSV.
 
     Codes are complete. Those that are not kept are found by validating the row again; of a valid row without the
-    column, as it is not stored as it stood.
+    column, as it is not stored as it was.
     """
     if not rows:
         return {}
@@ -94,7 +94,7 @@ def _line_of_file(version: Version, line: int) -> bytes:
 
 
 def _beyond(row: Row) -> dict[str, Param]:
-    """Which limit it was: of a row that is too long a stub is stored."""
+    """Which limit was exceeded: a row that is too long is stored only in part."""
     limits = limits_of_kept()
     if len(row.raw) > STUB:
         return {"limit": limits.row_values, "of": "values"}
@@ -102,7 +102,7 @@ def _beyond(row: Row) -> dict[str, Param]:
 
 
 def _check_of(version: Version, table: CsvTable | None, codes: dict[int, set[str]]) -> Check:
-    """Another look at a row; at nothing where the table does not hold it as it was met."""
+    """Check a row again; nothing if the table does not have it unchanged."""
     fmt = format_called(version.format)
     not_as_met = _NOT_AS_MET_IN_CSV if fmt == "legacy_csv" else NOT_AS_MET
 

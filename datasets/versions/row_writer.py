@@ -68,7 +68,7 @@ def as_json(row: WholeRow, fmt: str) -> str:
 
 
 def with_key(text: str, pair: str, *, first: bool) -> str:
-    """The text of an object with a further `"key":value` at its beginning or its end."""
+    """The text of an object with another `"key":value` at its beginning or its end."""
     inner = text.strip()[1:-1]
     if not inner.strip():
         return "{" + pair + "}"
@@ -91,7 +91,7 @@ def _conversation(raw: str) -> str:
 
 
 def jsonl(version: Version) -> Iterator[bytes]:
-    """The version's good rows as JSONL: those of a JSONL file as they stand in it, a CSV's records as conversations."""
+    """The version's valid rows as JSONL: rows of a JSONL file unchanged, CSV records as conversations."""
     if version.format != "legacy_csv" and version.file_is_kept:
         yield from _lines_of_file(version)
         return
@@ -100,7 +100,7 @@ def jsonl(version: Version) -> Iterator[bytes]:
 
 
 def _lines_of_file(version: Version) -> Iterator[bytes]:
-    """The tables hold a row in parts; only the file has all of it, keys beside a model's name and answers too."""
+    """The tables hold a row in parts; only the file has all of it, keys next to a model's name and answers too."""
     wanted = _valid_lines(version)
     line = next(wanted, None)
     # It was within the limits when it was read.

@@ -86,14 +86,14 @@ def state_of(version: Version) -> SearchState:
 
 
 def open_index(version: Version) -> Index | None:
-    """The version's index; None where there is none yet. The caller closes it."""
+    """The version's index; None if there is none yet. The caller closes it."""
     if not SearchIndex.objects.filter(pk=version.pk, state=SearchIndex.State.READY).exists():
         return None
     try:
         return Index(files.local(index_name(version.pk)))
     except StorageUnreachable:
         return None
-    except (FileNotFoundError, sqlite3.OperationalError):  # somebody took the file away
+    except (FileNotFoundError, sqlite3.OperationalError):  # someone took the file away
         build_again(version)
         return None
 
@@ -102,7 +102,7 @@ def build_again(version: Version) -> None:
     """The finished index is gone or damaged: until the reconciler has built another, the rows are looked through."""
     again = SearchIndex.objects.filter(pk=version.pk, state=SearchIndex.State.READY)
     if again.update(state=SearchIndex.State.BUILDING, line=0, rows=0, owner=""):
-        log.warning("The search index of version %s is gone or damaged; it is built again.", version.pk)
+        log.warning("The search index of version %s is missing or damaged and will be rebuilt.", version.pk)
         files.delete(index_name(version.pk))
 
 
@@ -133,7 +133,7 @@ def index_soon(version_id: int) -> None:
 
 @workers.works_on(SearchIndex)
 def build(version_id: int, owner: str, stop: threading.Event | None = None) -> bool:
-    """Build a ready version's index, or go on building it. False if somebody else does, or there is nothing to do.
+    """Build a ready version's index, or continue building it. False if someone else does, or there is nothing to do.
 
     It ends early when `stop` is set and when something else waits for this worker; what is done is kept.
     """
@@ -146,7 +146,7 @@ def build(version_id: int, owner: str, stop: threading.Event | None = None) -> b
 
 def _failed(version: Version, error: Exception) -> dict[str, Any]:
     if isinstance(error, StorageUnreachable):  # tried again by the reconciler
-        log.warning("The search index of version %s is built but could not be kept: %s", version.pk, error)
+        log.warning("The search index of version %s was built but could not be stored: %s", version.pk, error)
         return {"state": SearchIndex.State.BUILDING}
     if isinstance(error, Unsupported):
         log.warning("This SQLite has no trigram index; version %s is searched without one.", version.pk)
@@ -190,7 +190,7 @@ def _build(version: Version, hold: Hold) -> None:
 
 
 def _builder(version: Version) -> Builder:
-    """The one that was begun; if a power cut spoilt its file, a new one."""
+    """The one that was started; if a power cut spoilt its file, a new one."""
     try:
         return Builder(_part(version))
     except sqlite3.DatabaseError:
@@ -294,7 +294,7 @@ class TextHit:
 
 
 def hits(version: Version, lines: Sequence[int], wanted: str) -> dict[int, TextHit]:
-    """Where in the rows at some lines a text stands."""
+    """Where in the rows at some lines a text is."""
     found = {}
     for group in row_groups(version, lines):
         for row in group:

@@ -1,4 +1,4 @@
-"""Folders for files that are being made: each attempt has its own, and what a killed worker left is taken away."""
+"""Temporary folders: each attempt has its own, and those of killed workers are deleted."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def work_folder(kind: str, number: int) -> Iterator[Path]:
 
 
 def folders(kind: str) -> dict[Path, int]:
-    """The folders that are there, and whose they are."""
+    """Existing folders and their owners."""
     return {path: int(path.name.partition("-")[0]) for path in _place(kind).glob("*-*")}
 
 
 def sweep(kind: str, busy: Collection[int]) -> None:
-    """Remove the folders of what nobody works at any more."""
+    """Delete the folders of attempts that are no longer running."""
     for path, number in folders(kind).items():
         if number not in busy:
             shutil.rmtree(path, ignore_errors=True)

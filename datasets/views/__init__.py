@@ -21,14 +21,14 @@ def json_wanted(request: HttpRequest) -> bool:
 
 
 def uploaded(request: HttpRequest, address: str) -> HttpResponse:
-    """To the page of what was uploaded."""
+    """Redirect to the page of the upload."""
     return JsonResponse({"address": address}) if json_wanted(request) else redirect(address)
 
 
 def upload_refused(
     request: HttpRequest, form: BaseForm, template: str, context: Mapping[str, Any]
 ) -> HttpResponse:
-    """The form once more, with what is wrong."""
+    """The form again, with its errors."""
     if json_wanted(request):
         sentences = [text for errors in form.errors.values() for text in errors]
         return JsonResponse({"errors": sentences}, status=422)

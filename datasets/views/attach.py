@@ -1,4 +1,4 @@
-"""Attaching answers: sending a file, what of it matches, and agreeing to it."""
+"""Attaching answers: uploading a file, reviewing the matches, and confirming."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from evalsite.web.request_limits import allow, upload_page
 @upload_page
 @login_required
 def answers(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
-    """The guard stands before the body is read, as for any upload."""
+    """Permission is checked before the body is read, as for any upload."""
     version = get_ready_version(request, slug, dataset, number, May.UPLOAD)
     if not version.valid_rows:
         raise Http404
@@ -163,7 +163,7 @@ def name(request: HttpRequest, slug: str, dataset: int, number: int, attachment:
 @login_required
 @require_POST
 def discard(request: HttpRequest, slug: str, dataset: int, number: int, attachment: int) -> HttpResponse:
-    """Not wanted: the file is thrown away, the version stays as it is."""
+    """Discard the file; the version is unchanged."""
     found = get_attachment(request, slug, dataset, number, attachment)
     if attach.attachment_discard(attachment=found):
         messages.info(request, _("Answers discarded. The version is unchanged."))
@@ -176,7 +176,7 @@ def discard(request: HttpRequest, slug: str, dataset: int, number: int, attachme
 def unmatched(
     request: HttpRequest, slug: str, dataset: int, number: int, attachment: int
 ) -> StreamingHttpResponse:
-    """Everything that did not match, whole, as JSONL with the reason in the reader's language."""
+    """Everything that did not match, in full, as JSONL with the reason in the reader's language."""
     found = get_attachment(request, slug, dataset, number, attachment)
     if not found.unmatched_as or not files.exists(found.unmatched_as):
         raise Http404

@@ -1,4 +1,4 @@
-"""The table in which a person says what each column becomes: from a mapping, and back from the form."""
+"""The form for the meaning of each column: from a mapping, and back."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Choice:
 
 
 def choices(table: Table, columns: Columns) -> list[Choice]:
-    """What each of the first columns becomes."""
+    """The meaning of each of the first columns."""
     first = table.first()
     return [_choice(number, name, columns, table, first) for number, name in enumerate(table.columns[:SHOWN])]
 
@@ -73,7 +73,7 @@ def _role(column: str, columns: Columns, names: Sequence[str]) -> tuple[str, str
 
 
 def as_text(value: Any) -> str:
-    """A value as people read it; a date is no JSON, and stands for itself."""
+    """A value as people read it; a date is no JSON, and represents itself."""
     if isinstance(value, dict | list | bool):
         return json.dumps(value, ensure_ascii=False, default=str)
     return str(value)
@@ -86,7 +86,7 @@ def excerpt(value: Any) -> str:
 
 
 def from_form(sent: Mapping[str, str], table: Table, before: Columns) -> Columns:
-    """What the form says; of columns that it did not show what was so before."""
+    """The mapping in the form; columns that it does not show keep their previous meaning."""
     made = [
         (column, *_sent(sent, number, _role(column, before, table.columns)))
         for number, column in enumerate(table.columns)

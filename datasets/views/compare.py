@@ -1,4 +1,4 @@
-"""What changed between two versions of a data set."""
+"""Differences between two versions of a data set."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def choose(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRe
 
 @login_required
 def changes(request: HttpRequest, slug: str, dataset: int, number: int, old: int) -> HttpResponse:
-    """While it is worked out: how far it is. Then what changed, page by page."""
+    """The progress while it is computed, then the differences, page by page."""
     new_version = get_ready_version(request, slug, dataset, number)
     old_version = get_ready_version(request, slug, dataset, old)
     if old_version.pk == new_version.pk:

@@ -39,7 +39,7 @@ def datasets(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _just_archived(request: HttpRequest, project: Project) -> Dataset | None:
-    """What the address names as archived a moment ago, for the notice that undoes it."""
+    """The data set that was just archived, for the notice with undo."""
     wanted = whole(request.GET.get("undo", ""))
     if wanted is None or May.UPLOAD not in access.permissions(request, project):
         return None
@@ -61,7 +61,7 @@ def dataset(request: HttpRequest, slug: str, dataset: int) -> HttpResponse:
 @login_required
 @require_POST
 def archive(request: HttpRequest, slug: str, dataset: int) -> HttpResponse:
-    """Out of the list; nothing is deleted."""
+    """Archive: hidden from the list; nothing is deleted."""
     found = get_dataset(request, slug, dataset, May.UPLOAD)
     services.dataset_archive(dataset=found)
     return redirect(f"{reverse('datasets:list', args=[slug])}?undo={found.pk}")

@@ -1,4 +1,4 @@
-"""Files of other tools: what they would become, which column is what, and agreeing to it."""
+"""Importing files of other tools: preview, column mapping, confirmation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EXCERPT = 400
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A row as it would be: where it stood, its texts, its answers as (model, text, its scores), its fields."""
+    """A row in the preview: its source, texts, answers as (model, text, scores) and fields."""
 
     place: Place
     question: str
@@ -77,7 +77,7 @@ def address(draft: FileImport) -> str:
 
 @login_required
 def draft(request: HttpRequest, slug: str, draft: int) -> HttpResponse:
-    """What the files would become; each change of a table's columns is kept and shown at once."""
+    """Preview of the import; each change of the column mapping is stored and shown at once."""
     found = get_file_import(request, slug, draft)
     if found.made is not None:
         return redirect("datasets:version", slug, found.made.dataset_id, found.made.number)
@@ -205,7 +205,7 @@ def _first_rows(rows: list[Row]) -> list[tuple[int, Row]]:
 
 
 def of_version(version: Version) -> dict[str, Any]:
-    """What a version's page says of an import: one that waits to be confirmed, or the one that made the version."""
+    """The import shown on a version's page: one waiting for confirmation, or the one that made the version."""
     found = FileImport.objects.filter(Q(made=version) | Q(version=version, made=None)).first()
     if found is None:
         return {}
@@ -243,7 +243,7 @@ def left_out(
 
 
 def place_label(place: Place) -> str:
-    """Where something stood, for people."""
+    """A source location in words."""
     where = " · ".join(part for part in (place.file, place.sheet) if part)
     return _("%(where)s, row %(line)s") % {"where": where, "line": place.line} if place.line else where
 
@@ -277,7 +277,7 @@ def _scores(verdicts: list[dict[str, Any]], model: str, response: int) -> list[t
 
 
 def _said(verdict: dict[str, Any]) -> str:
-    """A value; of a comparison, in which A is the model it stands with, also who B is."""
+    """A value; of a comparison, in which A is the model it is with, also who B is."""
     value, other = _value(verdict.get("value")), verdict.get("other_model")
     return f"{value} (B: {other})" if other else value
 

@@ -1,4 +1,4 @@
-"""The format guide: what each of the four formats holds, with an example, and all that can be found in a file."""
+"""The format guide: the four formats with examples, and all possible findings."""
 
 from __future__ import annotations
 

@@ -25,13 +25,13 @@ from datasets.versions.repair import version_repair
 from evalsite import access
 from evalsite.access import May
 
-OTHER = "other"  # the choice that stands for the name written beside it
+OTHER = "other"  # the choice that represents the name written next to it
 
 
 @login_required
 @require_POST
 def repair(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
-    """Apply the repairs that the form names, in a further version."""
+    """Apply the repairs that the form names, in another version."""
     found = get_version(request, slug, dataset, number, May.UPLOAD)
     wanted = [
         *repair_offers.plain_repairs(request.POST.getlist("repair")),
@@ -78,14 +78,14 @@ def bad(request: HttpRequest, slug: str, dataset: int, number: int) -> Streaming
 
 @login_required
 def jsonl(request: HttpRequest, slug: str, dataset: int, number: int) -> StreamingHttpResponse:
-    """The good rows as JSONL."""
+    """The valid rows as JSONL."""
     found = get_ready_version(request, slug, dataset, number)
     return _streamed(row_writer.jsonl(found), _name(found, _good(found), "jsonl"))
 
 
 @login_required
 def csv(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponseBase:
-    """The good rows as a legacy CSV, or why they cannot be one."""
+    """The valid rows as a legacy CSV, or why they don't fit."""
     found = get_ready_version(request, slug, dataset, number)
     if misfit := downloads.unfit(found):
         messages.error(request, labels.unfit_for_csv(misfit.line, misfit.why, misfit.name))
@@ -102,7 +102,7 @@ TABLES = {
 
 @login_required
 def table(request: HttpRequest, slug: str, dataset: int, number: int, form: str) -> StreamingHttpResponse:
-    """The good rows and their answers as a table, in one of the forms of TABLES."""
+    """The valid rows and their answers as a table, in one of the formats of TABLES."""
     found = get_ready_version(request, slug, dataset, number)
     return _streamed(TABLES[form](found), _name(found, f"table-{_good(found)}", form))
 

@@ -90,9 +90,9 @@ class FoundLines:
 
 @dataclass(frozen=True, slots=True)
 class RowPage:
-    """Some rows in the order of lines, and the lines to go on from (None: there is nothing further).
+    """Some rows in the order of lines, and the lines to continue from (None: there is nothing further).
 
-    `stopped` is the line at which looking ended before the page was full; it goes on there too.
+    `stopped` is the line at which looking ended before the page was full; it continues there too.
     """
 
     rows: list[RowLine]

@@ -89,7 +89,7 @@ def _values(version: Version) -> list[tuple[str, str, int]]:
 
 
 def _query(request: HttpRequest) -> str:
-    """The filter as it stands in the address, without the place."""
+    """The filter as it is in the address, without the place."""
     kept = request.GET.copy()
     for name in ("after", "before", "line"):
         kept.pop(name, None)
@@ -124,14 +124,14 @@ def random(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRe
 
 
 def _chosen_in(request: HttpRequest, version: Version) -> BrowserFilter:
-    """The filter in the address; none where it is wrong."""
+    """The filter in the address; none if it is wrong."""
     form = RowFilterForm(request.GET, version, selectors.candidates_of(version))
     return _chosen(form.cleaned_data if form.is_valid() else {})
 
 
 @login_required
 def row(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
-    """One row: the conversation, the answers beside each other, the rest of it; previous and next in the filter."""
+    """One row: the conversation, the answers next to each other, the rest of it; previous and next in the filter."""
     version = get_ready_version(request, slug, dataset, number)
     found = _row(version, line)
     chosen = _chosen_in(request, version)
@@ -224,7 +224,7 @@ def raw(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -
 
 @login_required
 def original(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
-    """The row as it stands in the uploaded file, on a page of its own, or for its place in the row's page."""
+    """The row as it is in the uploaded file, on a page of its own, or for its place in the row's page."""
     version = get_ready_version(request, slug, dataset, number)
     found = _row(version, line)
     text, next_line = None, selectors.line_after(version, line)

@@ -24,12 +24,12 @@ LOOKED_AT, EXAMPLES, EXAMPLE = 50, 3, 60  # rows, values and characters by which
 
 @dataclass(frozen=True, slots=True)
 class FirstRow:
-    """A row; `reference` is '' where there is none, `answers` are (model, beginning of its first answer)."""
+    """A row; `reference` is '' if there is none, `answers` are (model, beginning of its first answer)."""
 
     line: RowLine
     reference: str
     answers: list[tuple[str, str]]
-    more: int  # answers of further models
+    more: int  # answers of more models
 
 
 def first_rows(version: Version) -> list[FirstRow]:
@@ -62,7 +62,7 @@ def _reference(row: Row) -> str:
 
 
 def _answers(rows: list[Row]) -> dict[int, list[tuple[str, str]]]:
-    """By row: whose answers there are, and how each one's first begins."""
+    """By row: whose answers there are, and how each one's first starts."""
     first = Response.uploaded.filter(row__in=rows, number=1).order_by("candidate__name")
     found: dict[int, list[tuple[str, str]]] = {}
     for row, name, raw in first.values_list("row_id", "candidate__name", "raw"):
@@ -72,7 +72,7 @@ def _answers(rows: list[Row]) -> dict[int, list[tuple[str, str]]]:
 
 @dataclass(frozen=True, slots=True)
 class FieldSeen:
-    """A field, in how many rows it stands, and which types and values it has in the first of them."""
+    """A field, in how many rows it is, and which types and values it has in the first of them."""
 
     name: str
     rows: int

@@ -117,7 +117,7 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """`newer` and `older` are the ids that the pages beside it begin after, if there are such pages."""
+    """`newer` and `older` are the ids that the pages next to it start after, if there are such pages."""
 
     lines: list[LogLine]
     newer: int | None = None
@@ -156,7 +156,7 @@ def page(entries: QuerySet[AuditEntry], *, before: int | None = None, after: int
 
 
 def people_in(entries: QuerySet[AuditEntry]) -> list[tuple[int, str]]:
-    """(number, name) of everybody who did something, by name; 0 and "" is the program itself."""
+    """(number, name) of everyone who did something, by name; 0 and "" is the program itself."""
     pairs = entries.order_by().values_list("actor", "actor_name").distinct()
     return sorted({number or 0: name for number, name in pairs}.items(), key=lambda pair: pair[1])
 
@@ -168,7 +168,7 @@ def actions_in(entries: QuerySet[AuditEntry]) -> list[tuple[str, str]]:
 
 
 def csv_lines(entries: QuerySet[AuditEntry]) -> Iterator[bytes]:
-    """The log as CSV, newest first. Cells that a spreadsheet would compute begin with an apostrophe."""
+    """The log as CSV, newest first. Cells that a spreadsheet would compute start with an apostrophe."""
     writer = csv.writer(_Echo())
     yield b"\xef\xbb\xbf" + writer.writerow(COLUMNS)
     names = dict(Project.objects.values_list("pk", "name"))

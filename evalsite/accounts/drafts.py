@@ -1,4 +1,4 @@
-"""Drafts of long forms: kept while somebody types, put back when they return, gone once the form is saved."""
+"""Drafts of long forms: kept while someone types, put back when they return, gone once the form is saved."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KEPT_FOR = timedelta(days=90)
 
 @dataclass(frozen=True, slots=True)
 class FormDraft:
-    """Where a form keeps its draft, and what the draft has: `data` is None where the form shows none."""
+    """Where a form keeps its draft, and what the draft has: `data` is None if the form shows none."""
 
     project: Project
     user: User
@@ -77,7 +77,7 @@ def draft_save(*, user: User, project: Project, form: str, key: str, typed: Quer
     for name in NEVER_KEPT:
         kept.pop(name, None)
     if "@" in kept.get("url", ""):
-        kept.pop("url")  # a password may stand in it
+        kept.pop("url")  # a password may be in it
     Draft.objects.update_or_create(
         user=user, project=project, form=form, key=key, defaults={"data": kept.urlencode()}
     )
@@ -86,7 +86,7 @@ def draft_save(*, user: User, project: Project, form: str, key: str, typed: Quer
 
 
 def drafts_expire() -> None:
-    """Remove what nobody came back to."""
+    """Delete abandoned drafts."""
     Draft.objects.filter(saved_at__lt=timezone.now() - KEPT_FOR).delete()
 
 

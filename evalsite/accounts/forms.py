@@ -31,7 +31,7 @@ class ProjectForm(forms.Form):
 
 
 class AddMemberForm(forms.Form):
-    """Somebody who has an account already."""
+    """An existing account."""
 
     username = forms.CharField(label=_("Username"), max_length=150)
     roles = RolesField()
@@ -47,7 +47,7 @@ class AddMemberForm(forms.Form):
 
 
 class CreateMemberForm(forms.Form):
-    """Somebody new: the account is made together with the membership."""
+    """Someone new: the account is made together with the membership."""
 
     username = forms.CharField(
         label=_("Username"),
@@ -72,7 +72,7 @@ class RolesForm(forms.Form):
 
 
 class InvitationForm(forms.Form):
-    """What the holder of a link will be, and how long it holds."""
+    """Roles of the invited person, and how long the link is valid."""
 
     note = forms.CharField(
         label=_("Invitee"), max_length=200, help_text=_("A name or email address, for your reference.")
@@ -103,7 +103,7 @@ class JoinForm(BaseUserCreationForm):  # type: ignore[type-arg]  # not generic a
 
 
 class OwnPasswordForm(PasswordChangeForm):
-    """One's own password; the new one must be another."""
+    """Change the user's own password; the new one must be different."""
 
     def clean(self) -> dict[str, Any]:
         values: dict[str, Any] = super().clean() or self.cleaned_data
@@ -113,7 +113,7 @@ class OwnPasswordForm(PasswordChangeForm):
 
 
 class FirstPasswordForm(SetPasswordForm):  # type: ignore[type-arg]  # Django's own takes none
-    """A password for who has none, or has one that somebody else knows: signing in has just asked for that."""
+    """Set a password without the old one: the user has none, or has just signed in with a one-time password."""
 
     def clean(self) -> dict[str, Any]:
         values: dict[str, Any] = super().clean() or self.cleaned_data

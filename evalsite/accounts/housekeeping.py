@@ -1,4 +1,4 @@
-"""What nobody needs any more is taken away by the workers' reconciler: it looks often, and finds little."""
+"""Deletes data that is no longer needed; run regularly by the workers' reconciler."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evalsite.accounts.drafts import drafts_expire
 
 
 def reconcile() -> None:
-    """Sessions that have ended, wrong passwords that no longer count, drafts that nobody came back to."""
+    """Sessions that have ended, wrong passwords that no longer count, drafts that that were abandoned."""
     now = timezone.now()
     Session.objects.filter(expire_date__lt=now).delete()
     AccessAttempt.objects.filter(attempt_time__lt=now - 2 * settings.AXES_COOLOFF_TIME).delete()

@@ -1,4 +1,4 @@
-"""What the holder of an invitation's link sees: join as oneself, or with a new account."""
+"""Pages of an invitation link: join with one's account, or create one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _new_account(request: HttpRequest, secret: str, form: JoinForm) -> HttpRespo
         user, project = account_join(
             secret=secret, username=given["username"], name=given["first_name"], password=given["password1"]
         )
-    except IntegrityError:  # somebody took the name just now
+    except IntegrityError:  # someone took the name just now
         messages.error(request, _("This username is taken. Choose another one."))
         return redirect(request.path)
     login(request, user, backend=BACKEND)

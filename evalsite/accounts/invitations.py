@@ -16,7 +16,7 @@ from evalsite.audit import Action, record
 
 
 class NoInvitation(Exception):
-    """The link is unknown, used, revoked or too old; which one, only its project's administrators see."""
+    """The link is unknown, used, revoked or expired; only the project's administrators see which."""
 
 
 @transaction.atomic

@@ -1,4 +1,4 @@
-"""Secrets that stand in links and headers: made at random, kept as hashes only."""
+"""Secrets that are in links and headers: made at random, kept as hashes only."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ def new_secret(prefix: str = "") -> str:
 
 
 def hashed(secret: str) -> str:
-    """What is kept of a secret. A plain hash is enough: nobody tries all of 256 bits."""
+    """The hash stored for a secret. A plain hash is enough, because 256 random bits can't be guessed."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

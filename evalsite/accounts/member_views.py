@@ -1,4 +1,4 @@
-"""Who belongs to a project, and who is invited to it."""
+"""Members and invitations of a project."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from evalsite.accounts.models import Invitation, Project, User
 
 @login_required
 def members(request: HttpRequest, slug: str) -> HttpResponse:
-    """Who belongs to a project."""
+    """The members of a project."""
     project = access.get_project(request, slug, access.May.MANAGE)
     return _members_page(request, project)
 
@@ -39,7 +39,7 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def add_member(request: HttpRequest, slug: str) -> HttpResponse:
-    """Give roles to somebody who has an account."""
+    """Give roles to someone who has an account."""
     project = access.get_project(request, slug, access.May.MANAGE)
     form = AddMemberForm(request.POST, prefix="add")
     if not form.is_valid():
@@ -83,7 +83,7 @@ def set_roles(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
 @login_required
 @require_POST
 def remove_member(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
-    """Out of the project; the account and what it made stay."""
+    """Remove a member; the account and its work are kept."""
     project = access.get_project(request, slug, access.May.MANAGE)
     user = get_object_or_404(User.objects.distinct(), pk=user_id, memberships__project=project)
     _change_roles(request, project, user, [])

@@ -1,4 +1,4 @@
-"""Who belongs to a project, as what; and accounts made for people by an administrator."""
+"""Members and their roles, and accounts created by an administrator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
 class LastAdministrator(Exception):
-    """The change would leave the project without anybody who may manage it."""
+    """The change would leave the project without an administrator."""
 
 
 class NotYours(Exception):
@@ -68,17 +68,17 @@ def user_create(*, username: str, name: str, project: Project, roles: Sequence[s
 def may_reset(*, by: User, user: User, project: Project) -> bool:
     """May `by`, who manages `project`, give `user` a new password?
 
-    An administrator of the site may. Anybody else only where the project created the account and no other project
-    has ever used it: otherwise adding somebody to a project would be enough to take their account over.
+    An administrator of the site may. Anyone else only where the project created the account and no other project
+    has ever used it: otherwise adding someone to a project would be enough to take their account over.
     """
     return by.is_superuser or (not user.is_superuser and user.created_for_id == project.pk)
 
 
 @transaction.atomic
 def password_reset(*, user: User, project: Project, by: User) -> str:
-    """A new password for somebody who lost theirs, to be changed at once. Sessions and tokens end.
+    """A new password for someone who lost theirs, to be changed at once. Sessions and tokens end.
 
-    Raises NotYours where `may_reset` says no.
+    Raises NotYours if `may_reset` says no.
     """
     if not may_reset(by=by, user=user, project=project):
         raise NotYours
@@ -93,7 +93,7 @@ def password_reset(*, user: User, project: Project, by: User) -> str:
 
 @transaction.atomic
 def roles_add(*, project: Project, user: User, roles: Collection[str]) -> None:
-    """Give a user these roles beside those held."""
+    """Give a user these roles in addition to those held."""
     held = Membership.objects.filter(project=project, user=user).values_list("role", flat=True)
     roles_set(project=project, user=user, roles={*held, *roles})
 
@@ -102,9 +102,11 @@ def roles_add(*, project: Project, user: User, roles: Collection[str]) -> None:
 def roles_set(*, project: Project, user: User, roles: Collection[str]) -> None:
     """Give a user exactly these roles; none removes them from the project.
 
-    Raises LastAdministrator, and changes nothing, where nobody but a superuser could manage it afterwards.
+    Raises LastAdministrator, and changes nothing, where no one but a superuser could manage it afterwards.
     """
-    Project.objects.select_for_update().get(pk=project.pk)  # of two who remove each other one is too late
+    Project.objects.select_for_update().get(
+        pk=project.pk
+    )  # of two administrators who remove each other, the second fails
     held = Membership.objects.filter(project=project)
     before = set(held.filter(user=user).values_list("role", flat=True))
     others = held.filter(role=Role.ADMIN, user__is_active=True).exclude(user=user)

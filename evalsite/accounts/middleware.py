@@ -25,14 +25,14 @@ from evalsite.accounts.tokens import token_find
 Handler = Callable[[HttpRequest], HttpResponse]
 ACCOUNTS = "accounts"
 PROXY_HEADERS = ("HTTP_FORWARDED", "HTTP_VIA")
-# the only page about people that a token may read: the log
+# the only page about accounts that a token may read: the log
 FOR_TOKENS: set[str | None] = {"project_log", "project_log_csv", "site_log", "site_log_csv"}
 
 
 class TokenMiddleware:
     """`Authorization: Bearer …` signs a program in for one request, as the token's user with that user's rights.
 
-    It has no session, so no page of another site can send it with somebody's cookie: it needs no CSRF token.
+    It has no session, so no page of another site can send it with someone's cookie: it needs no CSRF token.
     """
 
     def __init__(self, get_response: Handler) -> None:
@@ -68,9 +68,9 @@ def _refused() -> HttpResponse:
 
 
 class LocalOnlyMiddleware:
-    """In local mode, where nobody has to sign in, answer only what this machine's user asked for.
+    """In local mode, where no sign-in is needed, answer only requests of this machine's users.
 
-    Refused are requests that came through a proxy, behind which anybody may be, and requests that another site's page
+    Refused are requests that came through a proxy, behind which anyone may be, and requests that another site's page
     made; following a link from another site is allowed.
     """
 
@@ -140,7 +140,7 @@ class LocalVisitorMiddleware:
 
 
 class UserLanguageMiddleware:
-    """The language that a user chose goes before the browser's."""
+    """The language chosen by the user takes precedence over the browser's."""
 
     def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response
@@ -154,7 +154,7 @@ class UserLanguageMiddleware:
 
 
 class OneTimePasswordMiddleware:
-    """Who has a password that somebody else knows chooses another before anything else."""
+    """Users with a one-time password must set a new one before anything else."""
 
     OPEN = ("password", "sign_out", "language", "theme")
 
@@ -173,7 +173,7 @@ class OneTimePasswordMiddleware:
 
 
 class AskedByMiddleware:
-    """What a request changes is written down as its user's (audit.py)."""
+    """Audit entries during a request belong to its user (audit.py)."""
 
     def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response

@@ -1,4 +1,4 @@
-"""Who uses the site, and in which project as what."""
+"""Users, projects and roles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class User(AbstractUser):
     """A person who signs in. `is_superuser` may see and do everything in every project."""
 
     language = models.CharField(max_length=10, blank=True, default="")
-    must_change_password = models.BooleanField(default=False)  # it has one that somebody else knows
+    must_change_password = models.BooleanField(default=False)  # it has one that someone else knows
     # The project whose administrator created the account, until another project gives it a role.
     created_for = models.ForeignKey("Project", null=True, on_delete=models.SET_NULL, related_name="+")
 
@@ -22,7 +22,7 @@ class User(AbstractUser):
 
 
 class Project(models.Model):
-    """What data sets, metrics, endpoints and runs belong to."""
+    """A project holds data sets, metrics, endpoints and runs."""
 
     name = models.CharField(max_length=200)
     slug = models.SlugField(max_length=80, unique=True)
@@ -64,7 +64,7 @@ class Invitation(models.Model):
 
 
 class ApiToken(models.Model):
-    """Lets a program in as its user. The token itself is not kept, only its hash and how it begins."""
+    """Lets a program sign in as its user. Only the token's hash and first characters are stored."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=100)
@@ -82,12 +82,12 @@ class ApiToken(models.Model):
 
 
 class Draft(models.Model):
-    """What somebody has typed into a form and not saved; only its author ever sees it."""
+    """Unsaved input of a form; only its author can see it."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
     form = models.CharField(max_length=20)  # drafts.FORMS
-    key = models.CharField(max_length=100)  # what the form edits, or how a new one began
+    key = models.CharField(max_length=100)  # what the form edits, or how a new one started
     data = models.TextField(help_text="form fields, as an address carries them; no secrets")
     saved_at = models.DateTimeField(auto_now=True)
 
@@ -96,12 +96,12 @@ class Draft(models.Model):
 
     @property
     def start(self) -> str:
-        """What a new one began with."""
+        """What a new one started with."""
         return self.key.removeprefix("new").removeprefix("-")
 
 
 class Identity(models.Model):
-    """What an OpenID Connect provider calls a user: its own address, and the subject, which never changes."""
+    """A user's identity at an OpenID Connect provider: the issuer, and the subject, which never changes."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="identities")
     issuer = models.CharField(max_length=255)

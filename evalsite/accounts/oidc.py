@@ -23,7 +23,7 @@ class SignInRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What the session keeps between leaving for the provider and coming back."""
+    """Session data between the redirect to the provider and the return."""
 
     state: str
     nonce: str
@@ -59,7 +59,7 @@ def _made(claims: dict[str, Any], known: dict[str, str]) -> Identity:
 
 
 def _free_name(wanted: str) -> str:
-    """`wanted` without what user names can't hold, and with a number where it is taken."""
+    """`wanted` without characters that user names can't have, and with a number if the name is taken."""
     base = re.sub(r"[^\w.@+-]", "", wanted)[:140] or "user"
     like = User.objects.filter(username__istartswith=base).values_list("username", flat=True)
     taken = {name.lower() for name in like}

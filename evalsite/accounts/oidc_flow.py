@@ -55,7 +55,7 @@ def begin(*, callback: str, target: str) -> tuple[str, Begun]:
 
 
 def finish(*, callback: str, given: dict[str, str], begun: Begun) -> dict[str, Any]:
-    """The claims about who came back, once everything about them was checked. Raises Refused."""
+    """The verified claims about the user who came back. Raises Refused."""
     if not hmac.compare_digest(given.get("state", "").encode(), begun.state.encode()):
         raise SignInRefused("the state is not the one that was sent")
     if "code" not in given:
@@ -73,7 +73,7 @@ def finish(*, callback: str, given: dict[str, str], begun: Begun) -> dict[str, A
 def _token(
     client: httpx.Client, metadata: dict[str, Any], callback: str, code: str, begun: Begun
 ) -> dict[str, Any]:
-    """What the provider gives for the code. The secret goes in the header, unless it is only taken in the form."""
+    """Exchange the code for tokens. The secret is sent in the header, or in the form if only that is supported."""
     name, secret = settings.CONFIG.oidc_client_id, settings.CONFIG.oidc_client_secret
     form = {
         "grant_type": "authorization_code",
@@ -111,7 +111,7 @@ def _believed(token: dict[str, Any], keys: KeySet, nonce: str) -> dict[str, Any]
 
 
 def _metadata(client: httpx.Client) -> dict[str, Any]:
-    """What the provider says of itself, if it is the configured one."""
+    """The provider's metadata, if it is the configured one."""
     issuer = settings.CONFIG.oidc_issuer
     address = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
     try:

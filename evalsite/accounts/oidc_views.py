@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 @never_cache
 def leave(request: HttpRequest) -> HttpResponse:
-    """Go to the provider; what must come back with the visitor stays in the session."""
+    """Redirect to the provider; the values to verify on return are kept in the session."""
     if not oidc.is_on():
         raise Http404
     from evalsite.accounts import oidc_flow  # slow to import
@@ -40,7 +40,7 @@ def leave(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 def come_back(request: HttpRequest) -> HttpResponse:
-    """Signed in, if all that the provider sent holds. What was kept serves once."""
+    """Sign in if everything that the provider sent is valid. The values in the session are used once."""
     if not oidc.is_on():
         raise Http404
     from evalsite.accounts import oidc_flow  # slow to import
@@ -63,5 +63,5 @@ def _callback(request: HttpRequest) -> str:
 
 
 def _refused(request: HttpRequest, error: SignInRefused) -> HttpResponse:
-    log.warning("single sign-on refused: %s", error)
+    log.warning("Single sign-on failed: %s", error)
     return render(request, "accounts/sso_refused.html", status=403)

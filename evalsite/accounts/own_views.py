@@ -22,7 +22,7 @@ from evalsite.accounts.tokens import MOST, token_create, token_revoke, tokens_of
 
 @login_required
 def account(request: HttpRequest) -> HttpResponse:
-    """Name and language; beside them the tokens."""
+    """Name and language; next to them the tokens."""
     user = access.signed_in(request)
     form = AccountForm(
         request.POST or None, initial={"name": user.get_full_name(), "language": user.language}
@@ -37,7 +37,7 @@ def account(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters()
 @login_required
 def password(request: HttpRequest) -> HttpResponse:
-    """Change one's own password; who has none yet (the local administrator), or has just signed in with a one-time
+    """Change the user's own password; who has none yet (the local administrator), or has just signed in with a one-time
     password, sets one."""
     user = access.signed_in(request)
     asks_for_old = user.has_usable_password() and not user.must_change_password
@@ -78,7 +78,7 @@ def make_token(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
-    """The token lets nobody in from now on."""
+    """Revoke a token."""
     token = get_object_or_404(ApiToken, pk=pk, user=access.signed_in(request))
     if token_revoke(token=token):
         messages.success(request, _("Token %(name)s revoked.") % {"name": token.name})

@@ -1,4 +1,4 @@
-"""A rule for passwords beside Django's own."""
+"""A rule for passwords next to Django's own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from evalsite.accounts.models import User
 
-FEWEST_OTHER_LETTERS = 3  # that a password must have beside names
+FEWEST_OTHER_LETTERS = 3  # that a password must have in addition to names
 _NO_LETTER = re.compile(r"[\W\d_]+")
 
 

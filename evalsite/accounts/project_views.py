@@ -17,7 +17,7 @@ from evalsite.accounts.services import project_archive, project_create, project_
 
 @login_required
 def create_project(request: HttpRequest) -> HttpResponse:
-    """A project of one's own; superusers only, others are added to theirs."""
+    """Create a project; superusers only, others are added to existing ones."""
     user = access.signed_in(request)
     if not access.manages_site(request):
         raise PermissionDenied
@@ -30,7 +30,7 @@ def create_project(request: HttpRequest) -> HttpResponse:
 
 @login_required
 def project_settings(request: HttpRequest, slug: str) -> HttpResponse:
-    """A project's name, and putting it away."""
+    """Project settings: name, and archiving."""
     project = access.get_project(request, slug, access.May.MANAGE)
     form = ProjectForm(request.POST or None, initial={"name": project.name})
     if request.method == "POST" and form.is_valid():

@@ -1,4 +1,4 @@
-"""Making projects and changing them; what people change about themselves."""
+"""Creating and changing projects; changes that users make to their own accounts."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ LOCAL_ADMINISTRATOR = "admin"
 
 
 def local_administrator() -> User | None:
-    """The account that a visitor of one's own machine gets, once the sample project has made it."""
+    """The account that a visitor on the same machine gets, once the sample project has made it."""
     return User.objects.filter(username=LOCAL_ADMINISTRATOR, is_active=True).first()
 
 
 @transaction.atomic
 def project_create(*, name: str, slug: str = "", owner: User | None = None) -> Project:
-    """A new project with a slug of its own; its owner becomes its administrator."""
+    """Create a project with a unique slug; its owner becomes its administrator."""
     wanted = slugify(slug or name)[:70] or "project"
     taken = set(Project.objects.filter(slug__startswith=wanted).values_list("slug", flat=True))
     free = next(s for s in [wanted, *(f"{wanted}-{n}" for n in range(2, len(taken) + 3))] if s not in taken)
@@ -44,7 +44,7 @@ def project_rename(*, project: Project, name: str) -> bool:
 
 @transaction.atomic
 def project_archive(*, project: Project) -> bool:
-    """Out of the lists, and closed to changes; nothing is deleted. False if it was archived before."""
+    """Archive: hidden and read-only; nothing is deleted. False if it was already archived."""
     if not Project.objects.filter(pk=project.pk, archived_at=None).update(archived_at=timezone.now()):
         return False
     record(Action.PROJECT_ARCHIVED, project=project, thing=project)
@@ -62,7 +62,7 @@ def project_restore(*, project: Project) -> bool:
 
 @transaction.atomic
 def password_change(*, user: User, password: str) -> None:
-    """A password of one's own choice. Sessions elsewhere end with it; tokens stay."""
+    """Set a password chosen by the user. Sessions elsewhere end; tokens stay valid."""
     user.set_password(password)
     user.must_change_password = False
     user.save(update_fields=["password", "must_change_password"])

@@ -37,7 +37,7 @@ def token_create(*, user: User, name: str, days: int | None) -> tuple[ApiToken, 
 
 @transaction.atomic
 def token_revoke(*, token: ApiToken) -> bool:
-    """The token lets nobody in from now on. False if it was revoked before."""
+    """Revoke a token. False if it was already revoked."""
     if not ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now()):
         return False
     record(Action.TOKEN_REVOKED, thing=token, of=token.user.username)

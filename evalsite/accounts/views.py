@@ -23,7 +23,7 @@ YEAR = 365 * 86400
 
 
 class SignIn(LoginView):
-    """The session gets a new key, and who has a one-time password is led to a new one (middleware)."""
+    """Creates a new session key; users with a one-time password must then change it (middleware)."""
 
     template_name = "accounts/sign_in.html"
     redirect_authenticated_user = True
@@ -35,11 +35,11 @@ class SignIn(LoginView):
 
 
 class SignOut(LogoutView):
-    """By POST only, as Django wants it."""
+    """By POST only, as Django requires."""
 
 
 def back(request: HttpRequest) -> HttpResponse:
-    """To the page that the form stood on, or to the first page."""
+    """To the page that the form was on, or to the first page."""
     target = request.POST.get("next", "")
     safe = url_has_allowed_host_and_scheme(target, {request.get_host()}, require_https=request.is_secure())
     return HttpResponseRedirect(target if safe else reverse("home"))

@@ -64,7 +64,7 @@ def prepare() -> None:
 def restrict() -> None:
     """Take other users' rights to the folders, databases and keys of an existing DATA_DIR away.
 
-    Files within the folders are left as they are: nobody else reaches them any more. So is what is not ours:
+    Files within the folders are left as they are: no one else reaches them any more. So is what is not ours:
     DATA_DIR may be a folder that holds other things too.
     """
     root = settings.DATA_DIR
@@ -80,7 +80,7 @@ def _restrict(path: Path, mode: int) -> None:
     now = stat.S_IMODE(found.st_mode)
     if now == mode:
         return
-    if found.st_uid == os.geteuid() and not now & stat.S_ISVTX:  # a folder such as /tmp belongs to everybody
+    if found.st_uid == os.geteuid() and not now & stat.S_ISVTX:  # a folder such as /tmp belongs to everyone
         path.chmod(mode)
     elif now & ~mode & 0o077:
         log.warning(
@@ -93,7 +93,7 @@ def _restrict(path: Path, mode: int) -> None:
 
 
 def _migrate() -> None:
-    """A second faster where nothing is to be done: a worker that was killed is back the sooner."""
+    """Skips the command if there is nothing to do: saves a second when a killed worker restarts."""
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         call_command("migrate", interactive=False, verbosity=0)
@@ -117,7 +117,7 @@ def _migrating_alone() -> Iterator[None]:
 def claim() -> IO[str]:
     """Hold DATA_DIR for one `serve`, as long as the file that is returned stays open; a killed one holds nothing.
 
-    A second one would send the demo judge's address elsewhere, and everything would be asked by two.
+    A second one would change the demo judge's address and start every worker twice.
     Raises CommandError while another one serves it.
     """
     lock = (settings.DATA_DIR / "serving").open("w")

@@ -1,4 +1,4 @@
-"""Errors that come from where data is kept, not from the program: they pass, and nothing is wrong with the request."""
+"""Errors of the storage, not of the program: they are temporary, and the request is not at fault."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from django.db import InterfaceError, OperationalError
 
 
 class StorageUnreachable(OSError):
-    """The bucket does not answer, or refuses. What is kept in it is not lost."""
+    """The bucket is unavailable or denies access. Its files are not lost."""
 
 
 class StorageProblem(Enum):
-    """What is not available."""
+    """The unavailable resource."""
 
     DISK_FULL = auto()
-    DATABASE_BUSY = auto()  # locked by somebody else for longer than it was waited for
+    DATABASE_BUSY = auto()  # locked by someone else for longer than the timeout
     DATABASE_AWAY = auto()  # it does not answer, or cannot be read or written
     FILES_AWAY = auto()  # the bucket (FILES=s3)
 
@@ -44,7 +44,7 @@ _POSTGRESQL = {  # SQLSTATE, or its class
 
 
 def storage_problem(error: BaseException) -> StorageProblem | None:
-    """What an error says about storage; None if it has another cause."""
+    """The storage problem behind an error; None if it has another cause."""
     from_database = False
     for one in _causes(error):
         from_database = from_database or isinstance(one, (OperationalError, InterfaceError))
@@ -60,7 +60,7 @@ def storage_problem(error: BaseException) -> StorageProblem | None:
 
 
 def database_unavailable(error: BaseException) -> bool:
-    """Is the database locked or away? What was being done is right, and can be done again later."""
+    """Whether the database is locked or unavailable, so that the operation can be retried."""
     return storage_problem(error) in (StorageProblem.DATABASE_BUSY, StorageProblem.DATABASE_AWAY)
 
 

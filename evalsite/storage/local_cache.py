@@ -13,9 +13,9 @@ from typing import BinaryIO
 
 from django.conf import settings
 
-KEPT_FOR = 7 * 86400  # seconds since it was last asked for
-IN_USE = 3600  # so long a copy that was asked for is left alone, however short the disk is
-RESERVE = 1 << 30  # bytes that stay free on the disk beside what is brought
+KEPT_FOR = 7 * 86400  # seconds since the last access
+IN_USE = 3600  # seconds since the last access in which a copy is kept even if the disk is nearly full
+RESERVE = 1 << 30  # bytes that must stay free on the disk after copying
 _PART = ".part"
 OnPiece = Callable[[], object]
 """Called between the pieces of a long transfer, in the same thread; ends it by raising."""
@@ -28,7 +28,7 @@ class LocalCache:
         self.root = root
 
     def get(self, name: str) -> Path | None:
-        """The copy, noted as asked for now; None if it is not here."""
+        """The copy, with its access time updated; None if there is none."""
         try:
             os.utime(self.root / name)
         except FileNotFoundError:
@@ -36,13 +36,13 @@ class LocalCache:
         return self.root / name
 
     def keep(self, made: Path, name: str) -> None:
-        """A file that was made here is the copy of what was just sent away."""
+        """A file that was made here and uploaded is its own copy."""
         place = self.root / name
         place.parent.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
         made.replace(place)
 
     def bring(self, name: str, size: int, fetch: Callable[[BinaryIO], object]) -> Path:
-        """The copy, which `fetch` writes if nobody has done so meanwhile. Raises OSError if it is not `size` bytes."""
+        """The copy, which `fetch` writes if no one has done so meanwhile. Raises OSError if it is not `size` bytes."""
         place = self.root / name
         place.parent.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
         begun = place.with_name(place.name + _PART)
@@ -64,7 +64,7 @@ class LocalCache:
         (self.root / name).unlink(missing_ok=True)
 
     def make_room(self, size: int) -> None:
-        """Take away what nobody asked for in a long time, and if the disk is short, what was not asked for just now."""
+        """Delete copies that have not been used for long, or, if the disk is nearly full, all not used recently."""
         now = time.time()
         for used, path in sorted(self._all()):
             short = shutil.disk_usage(self.root).free < size + RESERVE
@@ -82,7 +82,7 @@ class LocalCache:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[BinaryIO]:
-    """An empty file that nobody else writes; a killed one holds nothing. Whoever waited may hold one that was moved."""
+    """An empty file that no one else writes; a killed one holds nothing. Whoever waited may hold one that was moved."""
     while True:
         file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, settings.DATA_FILE_MODE), "r+b")
         with file:

@@ -1,9 +1,9 @@
-"""How long to wait before something that failed is tried again."""
+"""How long to wait before a failed operation is retried."""
 
 from __future__ import annotations
 
 FIRST_SECONDS = 1.0
-LONGEST_SECONDS = 5.0  # leases last longer, so that nobody else begins what is only waiting
+LONGEST_SECONDS = 5.0  # shorter than leases, so that no other worker takes over meanwhile
 
 
 class Backoff:

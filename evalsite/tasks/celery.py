@@ -1,6 +1,6 @@
-"""Tasks wait at a broker (Redis or RabbitMQ) and Celery hands them out: for several machines.
+"""The task engine for several machines: tasks wait at a broker (Redis or RabbitMQ), and Celery delivers them.
 
-A message holds a task's path and ids, nothing else. What was sent and not yet taken up also stands in `Waking`, so
+A message holds a task's path and ids, nothing else. What was sent and not yet picked up also is in `Waking`, so
 that nothing is sent twice and a message that the broker lost is noticed (`tidy`).
 """
 
@@ -63,12 +63,12 @@ def _transport_options() -> dict[str, Any]:
 
 
 def broker_queue(queue: str) -> str:
-    """Its name at the broker, which other programs may use too."""
+    """The queue's name at the broker, which other programs may use too."""
     return f"evalsite.{queue}"
 
 
 def enqueue(task: Task[..., Any], arguments: dict[str, int | str]) -> None:
-    """Send a message, unless the same one waits. Without a broker nothing is sent; the reconciler comes back to it."""
+    """Send a message, unless the same one is waiting. Without a broker nothing is sent; the reconciler retries."""
     waking, made = Waking.objects.get_or_create(
         task=task.module_path, arguments=_text(arguments), defaults={"queue": task.queue_name}
     )
@@ -80,7 +80,7 @@ def enqueue(task: Task[..., Any], arguments: dict[str, int | str]) -> None:
         )
     except BROKER_ERRORS as error:
         waking.delete()
-        workers.log.warning("The broker does not take a task (%s); it is sent again later.", error)
+        workers.log.warning("Could not send a task to the broker (%s); it will be sent again later.", error)
 
 
 def _text(arguments: dict[str, int | str]) -> str:
@@ -88,12 +88,12 @@ def _text(arguments: dict[str, int | str]) -> str:
 
 
 def run(path: str, arguments: dict[str, int | str]) -> None:
-    """What a message says."""
+    """The content of a message."""
     Waking.objects.filter(task=path, arguments=_text(arguments)).delete()
     try:
         task = import_string(path)
-    except ImportError:  # sent by another release; what is to be done stands in our tables
-        workers.log.warning("A message names a task that is not there: %s", path)
+    except ImportError:  # sent by another release; pending work is in our tables
+        workers.log.warning("Unknown task in a message: %s", path)
         return
     if not isinstance(task, Task):
         raise TypeError(f"{path} is no task")
@@ -107,7 +107,7 @@ def waiting(queue: str) -> tuple[int, datetime | None]:
 
 
 def tidy(queue: str) -> None:
-    """Forget what was sent if the broker has nothing any more: it was restarted, or its receiver was killed."""
+    """Forget sent messages that the broker no longer has: it was restarted, or their receiver was killed."""
     long_sent = Waking.objects.filter(queue=queue, sent_at__lt=timezone.now() - SURELY_SENT)
     if long_sent.exists() and messages_at_broker(queue) == 0:
         long_sent.delete()
@@ -120,9 +120,7 @@ def messages_at_broker(queue: str) -> int | None:
             connection.ensure_connection(max_retries=1, interval_start=0, timeout=CONNECT_SECONDS)
             with connection.channel() as channel:
                 return int(channel.queue_declare(broker_queue(queue), passive=True).message_count)
-    except (
-        connection.channel_errors
-    ):  # there is no such queue: nothing was ever sent, or the broker is another
+    except connection.channel_errors:  # no such queue: nothing was ever sent, or it is another broker
         return 0
     except BROKER_ERRORS:
         return None
@@ -139,7 +137,7 @@ def trouble() -> str:
 
 
 def work(queue: str) -> None:
-    """Take up tasks of a queue, one at a time, until SIGTERM.
+    """Pick up tasks of a queue, one at a time, until SIGTERM.
 
     A pool of one thread: the main thread keeps the broker's connection alive while a task runs for minutes, and all
     of it is one process, with one name as holder of leases.

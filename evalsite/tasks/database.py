@@ -55,7 +55,7 @@ class SiteWorker(Worker):
 
 
 def work(queue: str) -> None:
-    """Take up tasks of a queue, one at a time, until SIGTERM."""
+    """Pick up tasks of a queue, one at a time, until SIGTERM."""
     logging.getLogger("django_tasks_db").setLevel(logging.ERROR)
     worker = SiteWorker(
         queue_names=[queue],
@@ -76,6 +76,6 @@ def work(queue: str) -> None:
         except DatabaseError as error:
             if time.monotonic() - began > WORKED_SECONDS:
                 backoff.succeeded()
-            workers.log.warning("The database does not take work, trying again: %s", error)
+            workers.log.warning("The database is unavailable, retrying: %s", error)
             close_old_connections()
             time.sleep(backoff.failed())

@@ -1,6 +1,6 @@
 """Background work: how to wake a worker, and how to know who is alive.
 
-What is to be done stands in our own tables (versions to read, chunks to judge). The task engine only wakes
+Pending work is stored in our own tables (versions to read, chunks to judge). The task engine only wakes
 workers; a lost task loses nothing, because every worker reconciles at its start, every 15 seconds, and when another one
 falls silent. Which engine
 it is (TASK_ENGINE) is known to `wake` and to the worker command alone; celery.py and database.py hold one each.
@@ -44,7 +44,7 @@ PAUSE_SECONDS = 0.01  # between two batches of long work, for those who wait
 UNEXPECTED, GONE, AWAY = "unexpected", "gone", "away"
 STUCK_SECONDS = 20.0  # a loop that does not turn for so long never will: its process ends
 
-stopping = threading.Event()  # set on SIGTERM: long tasks end soon, their work is taken up by the next worker
+stopping = threading.Event()  # set on SIGTERM: long tasks end soon, the next worker continues them
 
 
 def wake(task: Task[..., Any], **arguments: int | str) -> None:
@@ -107,14 +107,14 @@ def silent_workers() -> set[str]:
 
 
 def worker_alive(queue: str) -> bool:
-    """Is there a worker that would take up work of this queue?"""
+    """Is there a worker that would pick up work of this queue?"""
     return any(
         is_alive(name) for name in WorkerProcess.objects.filter(queue=queue).values_list("owner", flat=True)
     )
 
 
 def obstacle(queue: str) -> str:
-    """What keeps waiting work of a queue from being taken up: `worker` (there is none), `broker` (none of the living
+    """What keeps waiting work of a queue from being picked up: `worker` (there is none), `broker` (none of the living
     workers reaches it), or nothing."""
     known = WorkerProcess.objects.filter(queue=queue).values_list("owner", "trouble")
     troubles = [trouble for name, trouble in known if is_alive(name)]
@@ -213,7 +213,7 @@ def turning() -> Iterator[Callable[[], None]]:
 
 
 def still_for() -> float:
-    """Seconds since a loop of this process last turned; 0 where none runs."""
+    """Seconds since a loop of this process last turned; 0 if none runs."""
     now = time.monotonic()
     return max((now - turned for turned in list(_turned.values())), default=0.0)
 
@@ -228,7 +228,7 @@ def beat(queue: str) -> None:
 def reconcile(queue: str = RUNS) -> None:
     """Forget dead workers and give back what they held; wake for whatever waits.
 
-    A silent one whose process is still on this host is remembered: it may go on, and holds nothing until it does.
+    A silent one whose process is still on this host is remembered: it may continue, and holds nothing until it does.
     """
     for worker in WorkerProcess.objects.filter(owner__in=silent_workers()):
         if not _runs_here(worker.owner):
@@ -239,10 +239,10 @@ def reconcile(queue: str = RUNS) -> None:
 
 
 def keep_house(queue: str, problem: Callable[[Exception], None]) -> None:
-    """Beat and reconcile until `stopping` is set. Runs in a thread of its own beside a worker's task.
+    """Beat and reconcile until `stopping` is set. Runs in a separate thread alongside a worker's task.
 
-    A database that is away for a while must not end it: the error goes to `problem`, the loop goes on. When it is
-    back, the living have a while to renew what they hold before anybody looks for the dead.
+    An unavailable database must not end it: the error goes to `problem` and the loop continues. Once the database
+        is back, live workers have time to renew their leases before dead ones are looked for.
     """
     last, known = 0.0, set[str]()
     calm_since = beaten = time.monotonic()

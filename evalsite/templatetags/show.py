@@ -19,12 +19,12 @@ from evalsite.accounts.models import Role
 
 register = template.Library()
 NONE = "–"
-MOST_MARKED = 500  # of a frequent character; further ones are not marked
+MOST_MARKED = 500  # of a frequent character; others are not marked
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def _real(value: object) -> float | None:
-    """The value as a number, or None where there is none to show."""
+    """The value as a number, or None if there is none to show."""
     if value is None or value == "":
         return None
     try:
@@ -50,7 +50,7 @@ def marked(text: object, wanted: str) -> SafeString:
 
 
 def _pairs(parts: list[str]) -> Iterator[tuple[str, str]]:
-    """What stands between the places and the places themselves, two by two."""
+    """What is between the places and the places themselves, two by two."""
     for at in range(0, len(parts), 2):
         yield parts[at], parts[at + 1] if at + 1 < len(parts) else ""
 
@@ -178,7 +178,7 @@ def _ago(seconds: float) -> str:
 
 @register.simple_tag
 def icon(name: str) -> SafeString:
-    """One of the vendored icons, in the colour of the text beside it; it says nothing to a screen reader."""
+    """One of the vendored icons, in the colour of the text next to it; it says nothing to a screen reader."""
     return mark_safe(  # noqa: S308 (files of ours)
         f'<svg class="icon" viewBox="0 0 24 24" aria-hidden="true">{_paths_of(name)}</svg>'
     )
@@ -228,7 +228,7 @@ def role_name(role: str) -> str:
 
 @register.filter
 def turn_name(role: str) -> str:
-    """Who speaks in a conversation, in the reader's language; unknown roles as they stand."""
+    """Who speaks in a conversation, in the reader's language; unknown roles as they are."""
     names = {
         "user": pgettext("speaker", "User"),
         "assistant": pgettext("speaker", "Assistant"),

@@ -67,7 +67,7 @@ class Exchange:
         self._once_aside = act
 
     def abandon(self) -> None:
-        """It is over: nobody wants more of the answer."""
+        """The client has gone: the rest of the answer is not needed."""
         self._act_once()
         with self._changed:
             self._gone = True
@@ -98,7 +98,7 @@ class Exchange:
             self.failed = True
         except Exception:
             self.failed = True
-            log.exception("The application failed outside of its own error handling.")
+            log.exception("Unhandled exception in the application.")
         finally:
             with self._changed:
                 self.ended = True

@@ -57,7 +57,7 @@ def file_too_large(most: int) -> str:
 class RequestLimitsMiddleware:
     """Refuses bodies beyond the limit, and transfers beyond the number that the server can carry at a time.
 
-    It stands before the CSRF middleware, which reads the body.
+    It is before the CSRF middleware, which reads the body.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:

@@ -51,7 +51,7 @@ class ServerLimits:
     idle_seconds: float = 30.0  # for the headers of a request, and between two requests
     grace_seconds: float = 20.0  # for a body or an answer; and at most this long without a byte
     bytes_per_second: int = 16 * 1024  # what a body or an answer must do on average after that
-    ending_seconds: float = 5.0  # for what is under way when the server is stopped
+    ending_seconds: float = 5.0  # for requests in progress when the server is stopped
 
 
 class TooSlow(ClientGone):
@@ -159,7 +159,7 @@ class Site:
         )
 
     async def serve(self, listening: socket.socket, stop: asyncio.Event) -> None:
-        """Answer requests until `stop` is set; then end what is under way."""
+        """Answer requests until `stop` is set; then end what is in progress."""
         self.sockname = listening.getsockname()
         server = await self.loop.create_server(self.connection, sock=listening, backlog=1024)
         sweeping = asyncio.create_task(self.sweep())

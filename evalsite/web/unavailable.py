@@ -76,7 +76,7 @@ def unavailable(request: HttpRequest, error: BaseException) -> HttpResponse | No
     problem = storage_problem(error)
     if problem is None:
         return None
-    log.warning("%s %s was answered with “%s”: %s", request.method, request.path, problem.name.lower(), error)
+    log.warning("%s %s: answered with “%s”: %s", request.method, request.path, problem.name.lower(), error)
     found = ANSWERS[problem]
     text = _advice(problem, found.retry_after, reading=request.method in READING)
     return refusal(request, found.status, str(found.title), text, retry_after=found.retry_after)

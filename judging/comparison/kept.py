@@ -1,6 +1,6 @@
-"""Comparisons of runs for pages: few judgements are compared by whoever asks, many by a worker; the result is kept.
+"""Comparisons of runs for pages: small ones are computed by the page, large ones by a worker; the result is stored.
 
-Only the holder writes, and one that is gone is followed by another worker, which begins anew.
+Only the worker that holds the comparison writes it; if that worker is gone, another one starts over.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from judging.runs.models import Run
 log = logging.getLogger("judging.comparison.kept")
 
 State = Comparison.State
-LAYOUT = 1  # of KeptChange and ComparedItem; to be raised whenever they change
-FEW = 4_000  # judgements of both runs that a page compares itself, in half a second
-MOST_TRIES = 3  # by workers that were killed over it
+LAYOUT = 1  # of KeptChange and ComparedItem; increase it when they change
+FEW = 4_000  # judgements of both runs; up to this many a page compares them itself, in half a second
+MOST_TRIES = 3  # attempts; workers may have been killed by it
 KEPT = timedelta(days=30)
 _NOTED_EVERY = 0.5  # seconds
 _OF_WORK = ["state", "share", "layout", "made_at"]
@@ -64,15 +64,15 @@ _decode_items = msgspec.msgpack.Decoder(list[ComparedItem]).decode
 
 
 class Lost(Exception):
-    """The comparison is somebody else's now."""
+    """Another worker holds the comparison now."""
 
 
 class Stopped(Exception):
-    """The worker was asked to end; another one begins again."""
+    """The worker was asked to stop; another one starts over."""
 
 
 def comparison_of(before: Run, after: Run) -> Comparison:
-    """The comparison as far as it is known; a worker is woken where it is not, or the runs have changed since."""
+    """The stored comparison; wakes a worker if there is none or the runs have changed since."""
     found, _made = Comparison.objects.get_or_create(before=before, after=after)
     found.before, found.after = before, after
     if _due(found, before, after):
@@ -97,14 +97,14 @@ def _due(found: Comparison, before: Run, after: Run) -> bool:
 
 
 def ask(found: Comparison) -> None:
-    """Have it worked out anew, unless that is under way."""
+    """Have it recomputed, unless that is in progress."""
     ended = Comparison.objects.filter(pk=found.pk, state__in=(State.READY, State.FAILED))
     ended.update(state=State.WAITING, share=0, tries=0)
     found.refresh_from_db(fields=_OF_WORK)
 
 
 def changes_of(found: Comparison) -> list[KeptChange] | None:
-    """Of every metric and candidate that both runs have, in the order of the later one; None before they are there."""
+    """For every metric and candidate of both runs, in the order of the later run; None until they are computed."""
     if found.layout != LAYOUT:
         return None
     packed = found.cells.order_by("number").values_list("change", flat=True)
@@ -124,7 +124,7 @@ def compare_runs(comparison_id: int) -> None:
 
 @workers.works_on(Comparison)
 def work_out(comparison_id: int, stop: threading.Event | None = None) -> None:
-    """Compare, if it waits; it is then ready or failed. `stop`: of a worker, whose other work goes first."""
+    """Process a waiting comparison, which is then ready or failed. `stop`: set when other work comes first."""
     waiting = Comparison.objects.filter(pk=comparison_id, state=State.WAITING)
     if not waiting.update(state=State.WORKING, owner=workers.owner(), tries=F("tries") + 1):
         return
@@ -134,12 +134,12 @@ def work_out(comparison_id: int, stop: threading.Event | None = None) -> None:
         cells = _cells(found, _Progress(found, stop))
         _keep(found, cells, took=time.monotonic() - began)
     except Lost:
-        pass  # whoever has it now begins anew
+        pass  # whoever has it now starts over
     except Stopped:
         _give_back(found)
     except Exception as error:
         if database_unavailable(error):
-            log.warning("Comparison %s waits until the database answers: %s", comparison_id, error)
+            log.warning("Comparison %s is waiting for the database: %s", comparison_id, error)
             _give_back(found)
             return
         log.exception("Comparison %s failed.", comparison_id)
@@ -147,7 +147,7 @@ def work_out(comparison_id: int, stop: threading.Event | None = None) -> None:
 
 
 class _Progress:
-    """Says now and then how far a process is, and lets what waits for a worker go first."""
+    """Reports progress regularly, and lets other waiting work go first."""
 
     def __init__(self, comparison: Comparison, stop: threading.Event | None) -> None:
         self.comparison, self.stop = comparison, stop
@@ -202,12 +202,12 @@ def _keep(found: Comparison, cells: list[ComparedCell], took: float) -> None:
 
 
 def _fail(found: Comparison) -> None:
-    """It is not tried again before one of the runs changes, or somebody asks for it."""
+    """Mark as failed; it is retried only when one of the runs changes, or on request."""
     _end(found, State.FAILED)
 
 
 def _end(found: Comparison, state: str, **more: object) -> int:
-    """Of the runs as they were when it began. 0 where it is somebody else's now."""
+    """End it, with the runs' revisions at its start. 0 if another worker holds it now."""
     return _held(found).update(
         state=state,
         owner="",
@@ -219,12 +219,12 @@ def _end(found: Comparison, state: str, **more: object) -> int:
 
 
 def _give_back(found: Comparison) -> None:
-    """Another worker begins anew."""
+    """Another worker starts over."""
     _held(found).update(state=State.WAITING, owner="", share=0, tries=F("tries") - 1)
 
 
 def reconcile() -> None:
-    """Have comparisons made again whose process is gone, wake a worker for all that wait, and forget old ones."""
+    """Restart comparisons whose process is gone, wake a worker for waiting ones, and delete old ones."""
     for found in Comparison.objects.filter(state=State.WORKING).select_related("before", "after"):
         if not workers.is_held(found.owner, Comparison, found.pk):
             if found.tries < MOST_TRIES:

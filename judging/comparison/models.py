@@ -1,4 +1,4 @@
-"""Comparisons of two runs as they were worked out last."""
+"""Comparisons of two runs as they were computed last."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from judging.runs.models import Run
 
 class Comparison(models.Model):
     """Why the numbers of two runs differ. Its cells are of the revisions of the runs that it names; they stay while
-    newer ones are worked out."""
+    newer ones are computed."""
 
     class State(models.TextChoices):
         WAITING = "waiting", _("waiting to be compared")

@@ -21,7 +21,7 @@ NUMBERS = ("max_tokens", "temperature", "top_p", "top_k", "seed", "presence_pena
 ROW_PARAMETERS = (*NUMBERS, "stop")
 """Fields of a row that override the candidate's own parameters (spec: datasets, "A row, after reading")."""
 
-_SENT = ("tool_calls", "tool_call_id", "name")  # of a message, beside role and content
+_SENT = ("tool_calls", "tool_call_id", "name")  # of a message, next to role and content
 
 ANSWER_EMPTY = "answer_empty"  # flag: the model said nothing
 ANSWER_TRUNCATED = "answer_truncated"  # flag: cut by its limit of tokens
@@ -86,7 +86,7 @@ def messages_to_send(messages: list[dict[str, Any]], system_prompt: str | None) 
 
 
 def _sent(message: dict[str, Any]) -> dict[str, Any]:
-    """Only what the protocol knows: servers refuse messages with further keys."""
+    """Only keys of the protocol: servers reject messages with other keys."""
     kept = {name: message[name] for name in _SENT if message.get(name) is not None}
     content = message["content"] if message["content"] or "tool_calls" not in kept else None
     return {"role": message["role"], "content": content, **kept}

@@ -30,7 +30,7 @@ ASKING = frozenset({"judge", "prompt"})  # the others say how replies are read
 @dataclass(frozen=True, slots=True)
 class Side:
     """An item in one run. `content`, `answers` and `prompts` are digests; `prompts` of what judges were sent, empty
-    where nobody was asked. `value`: the item's mean, None where nothing is scored; `own`: the same without those
+    where no one was asked. `value`: the item's mean, None if nothing is scored; `own`: the same without those
     overrides that the other run lacks. `override`: the values that reviewers set, as one text, '' without any."""
 
     content: str
@@ -68,7 +68,7 @@ class Share:
 class MeanChange:
     """The means of two runs with their difference (second − first), its 95 % interval and its shares.
 
-    `items`: how many are scored in at least one of the runs. Figures are None where a run has no scored item.
+    `items`: how many are scored in at least one of the runs. Figures are None if a run has no scored item.
     """
 
     before: float | None
@@ -113,7 +113,7 @@ def _parser(metric: MetricDefinition) -> tuple[object, ...]:
 
 def readings(before: MetricDefinition, after: MetricDefinition) -> list[tuple[str, MetricDefinition]]:
     """The definitions by which the first run's stored replies can be read, from its own to the second run's, each with
-    the cause that the step to it shows. None where the second run's reading does not fit the first run's replies.
+    the cause that the step to it shows. None if the second run's reading does not fit the first run's replies.
 
     Of rule programs see `judging.runs.rerun.reparse`.
     """

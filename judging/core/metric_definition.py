@@ -41,7 +41,7 @@ class JudgeModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A named pipeline. Scripts are source texts; `undefined` is strict or lenient, `sandbox` batch or item.
 
-    `rules`: the text of a rule program, in place of judge models that score; the one judge model beside it is called
+    `rules`: the text of a rule program, in place of judge models that score; the one judge model next to it is called
     for the program's own lines. `jury`: how the judges' votes come to a score where no postprocess says; `quorum`:
     how many of them must be readable. `values`: of an imported metric, the kind of its values; one without a
     `scale_declared` has no lowest and no highest score.
@@ -73,7 +73,7 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
         return round(self.calls_over(1))
 
     def calls_over(self, fields: float) -> float:
-        """The same where the references have so many fields, which `@all` stands for."""
+        """The same where the references have so many fields, which `@all` represents."""
         if self.rules:
             program = read_program(self.rules).program
             judged = [rule for rule in program.rules if rule.function.by == "judge"] if program else []
@@ -86,7 +86,7 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
         return sum(judge.repeats for judge in self.judges)
 
     def level(self, value: str | None, score: float | None) -> int | None:
-        """Where on the scale a stored value with this score stands, from 1; None without a number on a scale."""
+        """Where on the scale a stored value with this score is, from 1; None without a number on a scale."""
         if score is None:
             return None
         if value in ("true", "false"):

@@ -29,7 +29,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """A line of a text with its numbers there (None where it is not); of `skipped`, how many are left out."""
+    """A line of a text with its numbers there (None if it is not); of `skipped`, how many are left out."""
 
     kind: Kind
     text: str = ""
@@ -111,7 +111,7 @@ def _part(
 
 
 def lines_of(before: str, after: str) -> Iterator[DiffLine]:
-    """The changed lines with a few around them; what lies between is a number of lines."""
+    """The changed lines with a few around them; what is between is a number of lines."""
     old, new = before.split("\n") if before else [], after.split("\n") if after else []
     if len(old) * len(new) > MOST_COMPARISONS:
         opcodes: list[tuple[str, int, int, int, int]] = [("replace", 0, len(old), 0, len(new))]

@@ -1,6 +1,6 @@
 """The metrics file: YAML that names metrics and, to infer, candidates (spec: commands, "The metrics file").
 
-Texts may stand in files beside it, never outside its folder. Keys are named by environment variable only.
+Texts may be in files next to it, never outside its folder. Keys are named by environment variable only.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ class _MetricsReader:
         return fields.text("judge_template_content", required=True), "score"
 
     def script(self, fields: Fields) -> str:
-        """The script of a step: in the file itself or beside it."""
+        """The script of a step: in the file itself or next to it."""
         given = [name for name in ("filename", "file_content") if name in fields]
         if len(given) != 1:
             fields.wrong(given[1] if given else "", "several_scripts" if given else "no_script")

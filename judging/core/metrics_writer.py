@@ -1,6 +1,6 @@
 """Metrics written as a metrics file, such that reading it gives metrics that judge the same.
 
-Texts stand in it whole, no file beside it is needed. Keys are never written: a judge model's `api_key_env` is,
+Texts are in it whole, no file next to it is needed. Keys are never written: a judge model's `api_key_env` is,
 where it has one; where its key is kept elsewhere, a comment at the top leaves it to the reader.
 """
 

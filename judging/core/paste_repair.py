@@ -14,7 +14,7 @@ _STRING = re.compile(
     re.S,
 )
 _RUN = re.compile(r"\\+")
-# What stands behind a doubled backslash of an expression. `\\b` and `\\(` could be meant: of LaTeX, for example.
+# What is behind a doubled backslash of an expression. `\\b` and `\\(` could be meant: of LaTeX, for example.
 _DOUBLED = re.compile(r"\\\\(?:[\[\].*+?|^$]|[dswDSW](?![A-Za-z]))")
 _OTHER = re.compile(r"\\\\(?:[()\[\]{}.*+?|^$]|[dswDSWbB](?![A-Za-z]))")
 _WITHOUT_MEANING = {tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, token.ENDMARKER}
@@ -29,7 +29,7 @@ class PasteRepair:
 
 
 def repaired(source: str) -> PasteRepair | None:
-    """The script as it was before it was copied through a document; None where it does not look like that."""
+    """The script as it was before it was copied through a document; None if it does not look like that."""
     single = _STRING.sub(_with_single_backslashes, source)
     indented = with_indentation(single)
     found = [
@@ -41,7 +41,7 @@ def repaired(source: str) -> PasteRepair | None:
 
 
 def repaired_pattern(pattern: str) -> str | None:
-    """The same of a regular expression that stands alone: with single backslashes, where all were doubled."""
+    """The same of a regular expression on its own: with single backslashes, where all were doubled."""
     return _RUN.sub(_half, pattern) if _is_doubled(pattern, 2) else None
 
 
@@ -54,7 +54,7 @@ def _with_single_backslashes(string: re.Match[str]) -> str:
 
 
 def _is_doubled(text: str, width: int) -> bool:
-    """Whether all its backslashes are doubled, and stand where an expression has single ones."""
+    """Whether all its backslashes are doubled, and are where an expression has single ones."""
     runs = [run[0] for run in _RUN.finditer(text)]
     if not runs or any(len(run) != width for run in runs):
         return False

@@ -1,6 +1,6 @@
 """How one response is judged: preprocess → judge models in order → postprocess or parsing → an outcome.
 
-Pure: what touches processes and networks comes in as `Effects` and `Ask` (results.py).
+Pure: processes and networks are used only through `Effects` and `Ask` (results.py).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from judging.core.results import (
 )
 from judging.core.values import SCORED, UNPARSED, Outcome, Value, outcome_of_value
 
-QUORUM = "quorum"  # reason: fewer votes could be read than the metric wants
+QUORUM = "quorum"  # reason: fewer valid votes than the metric requires
 TIED = "jury_tied"  # reason: no value has more votes than every other
 
 
@@ -53,7 +53,7 @@ async def judge_item(
 ) -> JudgementResult:
     """Judge one response by one metric; with `previous`, by what its judges replied before: then `ask` may be None.
 
-    Whatever goes wrong becomes the outcome's reason, never an exception.
+    Errors become the outcome's reason, never an exception.
     """
     started = time.perf_counter()
     context, before = Context(item), previous.preprocess if previous else None
@@ -109,7 +109,7 @@ async def _judge_by_models(
 
 
 def flags_of(asked: Sequence[JudgeCall]) -> tuple[str, ...]:
-    """What is odd about the judges' replies themselves: whether one ended because its tokens were used up."""
+    """Flags about the judges' replies: whether one was cut by its token limit."""
     return (TRUNCATED,) if any((one.reply or {}).get("finish_reason") == "length" for one in asked) else ()
 
 
@@ -119,14 +119,14 @@ def result_by_rules(
     after: ScriptResult | None = None,
     flags: tuple[str, ...] = (),
 ) -> JudgementResult:
-    """What a rule program says as a judgement's result; a script after it has the last word."""
+    """A rule program's outcome as a judgement's result; a script after it can change it."""
     outcome = ruled.outcome if after is None else outcome_of_script(after)
     flags = (FORMAT_FAILED, *flags) if ruled.failure else flags
     return JudgementResult(outcome, ruled.asked, ruled.verdicts, before, after, flags, rules=ruled)
 
 
 def outcome_of_script(script: ScriptResult) -> Outcome:
-    """What the metric's last script says."""
+    """The result of the metric's last script."""
     return _failed(script.failure) if script.failure else outcome_of_value(script.result)
 
 
@@ -137,9 +137,9 @@ def _failed(failure: Failure) -> Outcome:
 async def ask_judges(
     metric: MetricDefinition, context: Context, effects: Effects, ask: Ask
 ) -> tuple[Context, Failure | None]:
-    """The context with all that was asked, in the order of judges, repeats and sides; or the first prompt's failure.
+    """The context with all calls, in the order of judges, repeats and sides; or the first prompt's failure.
 
-    The prompts of a round are made before any of it is asked, so that one that fails costs nothing.
+    The prompts of a round are rendered before any of its calls, so that a failing prompt costs nothing.
     """
     for judges in rounds(await effects.builds_on_others()) if len(metric.judges) > 1 else ([0],):
         questions: list[Question] = []
@@ -154,7 +154,7 @@ async def ask_judges(
 
 
 def rounds(builds_on_others: Sequence[bool]) -> list[list[int]]:
-    """Judges in groups that are asked at the same time: one that builds on others comes after all before it."""
+    """Judges in groups that are called in parallel; a judge that uses earlier replies waits for all before it."""
     found: list[list[int]] = []
     place: list[int] = []
     for judge, builds in enumerate(builds_on_others):
@@ -187,13 +187,13 @@ async def questions_of(
 
 
 def swapped_context(context: Context) -> Context | None:
-    """What a comparison's template sees with the two sides exchanged; None without a reference or an answer."""
+    """A comparison's template data with the sides swapped; None without a reference or an answer."""
     sides = with_sides_swapped(context.item.data, context.item.response)
     return replace(context, item=Item(*sides)) if sides else None
 
 
 async def read_verdicts(asked: tuple[JudgeCall, ...], effects: Effects) -> tuple[Verdict, ...]:
-    """What the content of each reply says, never its reasoning; after the two of one comparison what they come to."""
+    """The verdict in each reply's content (not its reasoning); after both orders of a comparison, the combined one."""
     found: list[Verdict] = []
     first: dict[tuple[int, int], Verdict] = {}
     for one in sorted(asked, key=lambda one: one.place):
@@ -223,7 +223,7 @@ def combine_verdicts(first: Verdict, swapped: Verdict) -> Verdict:
 
 
 def counted_verdicts(asked: tuple[JudgeCall, ...], verdicts: tuple[Verdict, ...]) -> list[Verdict]:
-    """The verdicts that a score is made of: of what was asked in both orders only what both come to."""
+    """The verdicts that a score is computed from: for calls in both orders, only the combined one."""
     in_both = {(one.judge, one.repeat) for one in asked if one.swapped}
     return [one for one in verdicts if one.order == "both" or (one.judge, one.repeat) not in in_both]
 
@@ -235,7 +235,7 @@ def conclude(
     verdicts: tuple[Verdict, ...],
     after: ScriptResult | None,
 ) -> Outcome:
-    """The last script's result if it is the metric's end, else what the votes that could be read come to."""
+    """The last script's result if the metric ends with one, otherwise the combined valid votes."""
     last_script = after or (before if not metric.judges else None)
     if last_script is not None:
         return outcome_of_script(last_script)
@@ -260,11 +260,11 @@ def _below_quorum(metric: MetricDefinition, read: int, asked: tuple[JudgeCall, .
 
 
 def combine_votes(votes: Sequence[Value], how: Jury) -> Outcome:
-    """Of several votes; a single one stands exactly as it was given.
+    """Of several votes; a single one is exactly as it was given.
 
     `median`: of an even number the mean of the two in the middle. `majority`: the value with more votes than any
     other, be it less than half of them; where two lead, there is none: drawing lots or taking the mean would make up
-    a verdict that nobody gave.
+    a verdict that no one gave.
     """
     if how == "majority":
         return _majority(votes)
@@ -285,7 +285,7 @@ def _majority(votes: Sequence[Value]) -> Outcome:
 
 def judge_spread(verdicts: Sequence[Verdict]) -> float | None:
     """How far apart a metric's judges are: the largest difference of their means, yes as 1 and no as 0; of texts 1
-    where they differ, else 0. None where fewer than two judges gave a value."""
+    where they differ, else 0. None if fewer than two judges gave a value."""
     both = {(one.judge, one.repeat) for one in verdicts if one.order == "both"}
     said: dict[int, list[Value]] = {}
     for one in verdicts:

@@ -19,10 +19,10 @@ from datasets.core.variables import reference_in
 ParserSpec = str | Mapping[str, str]
 
 # Why a reply gave no score.
-EMPTY = "empty"  # nothing is left beside the thinking
+EMPTY = "empty"  # nothing is left except the thinking
 NOTHING_OFFERED = "nothing_offered"  # no verdict in any form that is read
-OUT_OF_RANGE = "out_of_range"  # the last verdict lies outside the scale
-CUT_OFF = "cut_off"  # nothing was offered before its tokens were used up
+OUT_OF_RANGE = "out_of_range"  # the last verdict is outside the scale
+CUT_OFF = "cut_off"  # no verdict before the token limit
 
 VERDICTS = {"A>>B": 1, "A>B": 2, "A=B": 3, "B>A": 4, "B>>A": 5}
 _TIE = VERDICTS["A=B"]
@@ -124,7 +124,7 @@ def parse_score(content: str, min_score: float, max_score: float) -> Parsed:
     """The score that a reply offers on the scale: an int as int, a decimal as float.
 
     The first of these that offers something: the last `[[n]]`; the whole reply as a JSON object; the last
-    labelled number; the last `n分` or `n/max`; the whole reply as a number. If it lies outside the scale nothing else
+    labelled number; the last `n分` or `n/max`; the whole reply as a number. If it is outside the scale nothing else
     is taken.
     """
     answer = without_thinking(content).strip()
@@ -138,8 +138,8 @@ def parse_score(content: str, min_score: float, max_score: float) -> Parsed:
 
 
 def _scores_offered(answer: str, text: str, max_score: float) -> Iterator[tuple[int | float, str] | None]:
-    """One after the other: what comes first is mostly enough."""
-    yield _last(_BRACKETED.finditer(text))  # the judge's explicit verdict, whatever stands around it
+    """One after the other, lazily: the first is usually enough."""
+    yield _last(_BRACKETED.finditer(text))  # the judge's explicit verdict, whatever is around it
     yield _json_score(answer)
     yield _last(_matches_of_scores(text, _LABELLED))
     yield _last(number for number in _matches_of_scores(text, _UNIT) if _is_of_scale(number, max_score))
@@ -157,7 +157,7 @@ def _matches_of_scores(text: str, form: re.Pattern[str]) -> Iterator[re.Match[st
 
 
 def _number_in(match: re.Match[str]) -> str:
-    """Of the ways in which it may be written, the one that was met."""
+    """The notation that matched, of several possible ones."""
     return next(group for group in match.groups() if group is not None)
 
 
@@ -236,9 +236,9 @@ def parse_comparison(content: str) -> Parsed:
 def with_sides_swapped(
     data: Mapping[str, Any], response: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """What any comparison's template sees when the response stands for the reference and the reverse.
+    """What any comparison's template sees when the response represents the reference and the reverse.
 
-    None where one of the two is missing: then there is no other order to ask in.
+    None if one of the two is missing: then there is no other order to ask in.
     """
     reference, content = reference_in(data), response.get("content")
     if reference is None or not content:
@@ -254,7 +254,7 @@ def turned_back(value: int) -> int:
 def combine_orders(first: int, swapped_turned_back: int) -> int:
     """Both orders' verdicts as one: of the same side the weaker, of opposite sides the tie.
 
-    A tie beside a side is the weakest that can be said for that side: a tie.
+    A tie combined with a side is the weakest that can be said for that side: a tie.
     """
     low, high = sorted((first, swapped_turned_back))
     if high < _TIE:

@@ -4,7 +4,7 @@
     CANDIDATE - OTHER METRIC <= 0  the difference of two candidates on the items that both have
     judge METRIC FIGURE >= 0.6     how far every judge of a metric agrees with people
 
-Names that hold blanks, dashes or quotes stand in double quotes, in which \\" is a quote.
+Names with blanks, dashes or quotes are in double quotes, in which \\" is a quote.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ JUDGE_FIGURES = {
     "true_negative_rate": ("true_negative_low", "true_negative_high"),
 }
 WHOLE = ("combined", "script")
-"""Who says what a metric's score is where single judges stand behind it: they need not meet a requirement then."""
+"""Who says what a metric's score is where single judges are behind it: they need not meet a requirement then."""
 _TOKEN = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|(>=|<=)|([^\s"<>]+)|(.))')
 _SHAPE = (
     'Write it as: CANDIDATE METRIC >= NUMBER, "A" - "B" METRIC >= NUMBER, or judge METRIC FIGURE >= NUMBER.'
@@ -54,8 +54,8 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a requirement is met, and a sentence that says why. `more_items`: how many further items would decide it
-    if they are like the ones so far; None where that is not known."""
+    """Whether a requirement is met, and a sentence that says why. `more_items`: how many more items would decide it
+    if they are like the ones so far; None if that is not known."""
 
     requirement: str
     verdict: Standing
@@ -134,7 +134,7 @@ def _number(text: str, whole: str) -> float:
 
 
 def decide(requirement: Requirement, report: Mapping[str, Any], *, strict: bool = False) -> Decision:
-    """Met where the 95 % interval lies wholly on the wanted side, not met where wholly on the other, else undecided.
+    """Met where the 95 % interval is wholly on the wanted side, not met where wholly on the other, else undecided.
 
     `report`: the document. `strict`: unscored judgements count as the worst score of the scale. A requirement on a
     judge must be met by every judge of the metric, or by what several are combined to. Raises RequirementError for
@@ -180,7 +180,7 @@ def _decision(requirement: Requirement, figure: Figure, *, strict: bool) -> Deci
 
 def items_to_decide(items: int, value: float, low: float, high: float, bound: float) -> int | None:
     """How many more items bring the interval's end to the bound, if the figure and the spread stay: the interval's half
-    on the bound's side shrinks as `1 / sqrt(items)`. None where the figure lies on the bound."""
+    on the bound's side shrinks as `1 / sqrt(items)`. None if the figure is on the bound."""
     reach = value - low if bound < value else high - value
     distance = abs(value - bound)
     if distance <= 1e-12 * max(1.0, abs(bound)) or items <= 0:

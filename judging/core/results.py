@@ -1,4 +1,4 @@
-"""What is judged, what was asked and read, the result of a judgement, and the effects that judging needs."""
+"""Data of a judgement: item, calls and replies, result, and the effects that judging needs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from judging.core.values import Outcome, Value
 
 Order = Literal["first", "swapped", "both"]
 
-FORMAT_FAILED = "format_failed"  # flag: the answer lacks the format that a rule program wants
-PLANTED_VERDICT = "planted_verdict"  # flag: what a judge was shown of the answer holds a text like a verdict
+FORMAT_FAILED = "format_failed"  # flag: the answer doesn't have the format that a rule program requires
+PLANTED_VERDICT = (
+    "planted_verdict"  # flag: the part of the answer shown to a judge contains text resembling a verdict
+)
 TRUNCATED = "truncated"  # flag: a judge's reply ended with its limit of tokens
 ORDER_FLIP = "order_flip"  # flag: the winner changed with the order in which the two were shown
 
@@ -30,7 +32,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a step gave nothing: a code from a bounded list, and words."""
+    """Why a step failed: a code from a fixed list, and details."""
 
     code: str
     detail: str = ""
@@ -59,9 +61,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class JudgeCall:
-    """A judge model's request and what came back. `calls` holds every HTTP try, as JSON-able dicts.
+    """A judge model's request and reply. `calls` holds every HTTP try, as JSON-able dicts.
 
-    A reply that cannot be used (empty, cut off before a word) stands beside its failure. `digest` names a request that
+    A reply that cannot be used (empty, cut off before a word) is next to its failure. `digest` names a request that
     need not be asked again; `copied`: it was not, the reply is an earlier one's.
     """
 
@@ -82,7 +84,7 @@ class JudgeCall:
 
     @property
     def place(self) -> tuple[int, int, bool]:
-        """What it is sorted by and known by."""
+        """The key for sorting and lookup."""
         return self.judge, self.repeat, self.swapped
 
     def as_seen(self) -> dict[str, Any]:
@@ -94,9 +96,9 @@ class JudgeCall:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was read from one judge's reply; of order `both`, what its verdicts in both orders come to.
+    """The verdict parsed from one judge's reply; with order `both`, the combination of both orders.
 
-    The value of a swapped one is turned back: it is as if it had been asked in the first order.
+    The value of a swapped one is converted to the first order.
     """
 
     judge: int
@@ -109,7 +111,7 @@ class Verdict:
 
 class RuledLine(msgspec.Struct, frozen=True, gc=False):
     """A line of a rule program on one field: the line in the program, its score with the reason, the field's value
-    as JSON text (None where the answer lacks it); it may be cut."""
+    as JSON text (None if the answer lacks it); it may be cut."""
 
     line: int
     score: int | float | None
@@ -121,7 +123,7 @@ class RuledLine(msgspec.Struct, frozen=True, gc=False):
 
 
 class Ruled(msgspec.Struct, frozen=True):
-    """What a rule program says of an answer. `failure`: why it lacks the program's format; then there are no lines."""
+    """A rule program's outcome. `failure`: why the answer lacks the program's format; then there are no lines."""
 
     outcome: Outcome
     lines: tuple[RuledLine, ...] = ()
@@ -145,7 +147,7 @@ class JudgementResult(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a template or a script may see of an item so far."""
+    """The data of an item that templates and scripts can see so far."""
 
     item: Item
     preprocess_result: Value | None = None
@@ -154,32 +156,32 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class PreviousReplies:
-    """What an earlier attempt has stored, to be parsed again: its judges' replies and what its preprocess did."""
+    """Stored data of an earlier attempt, to be parsed again: its judges' replies and preprocess results."""
 
     asked: tuple[JudgeCall, ...]
     preprocess: ScriptResult | None = None
 
 
 Ask = Callable[[Sequence[Question]], Awaitable[Sequence[JudgeCall]]]
-"""Asks judge models all of the questions at the same time; one answer each, in order."""
+"""Sends all questions to judge models in parallel; returns one answer each, in order."""
 
 
 class Effects(Protocol):
-    """The effects that judgements need besides asking. Implementations may batch what many want at once."""
+    """The effects that judgements need besides calls. Implementations can batch them."""
 
     async def preprocess(self, context: Context) -> ScriptResult: ...
 
     async def builds_on_others(self) -> tuple[bool, ...]:
-        """Of each judge model, whether its template refers to what earlier ones were asked or said."""
+        """For each judge model, whether its template uses requests or replies of earlier ones."""
         ...
 
     @property
     def prompts(self) -> Sequence[Callable[[Context], Awaitable[str | Failure]]]:
-        """Of each judge model, what renders its template."""
+        """For each judge model, the renderer of its template."""
         ...
 
     async def apply_rules(self, item: Item, ask: Ask | None, previous: PreviousReplies | None) -> Ruled:
-        """The metric's rule program on an item."""
+        """Apply the metric's rule program to an item."""
         ...
 
     async def postprocess(self, context: Context) -> ScriptResult: ...

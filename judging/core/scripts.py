@@ -1,4 +1,4 @@
-"""Preprocess and postprocess scripts, run in the sandbox. What they may do stands in the specification of scripts."""
+"""Preprocess and postprocess scripts, run in the sandbox. What they may do is in the specification of scripts."""
 
 from typing import Any, Literal, cast
 
@@ -77,7 +77,7 @@ def load_failure(sandbox: Sandbox, kind: ScriptKind, source: str) -> SandboxFail
 
 
 def failure_detail(kind: ScriptKind, failure: SandboxFailure) -> str:
-    """The failure's message, with the line of the script where there is one."""
+    """The failure's message, with the line of the script if there is one."""
     return f"line {failure.line} of the {kind} script: {failure.message}" if failure.line else failure.message
 
 

@@ -1,4 +1,4 @@
-"""What a judgement says: a value, or the reason why there is none. No number stands for "no verdict"."""
+"""What a judgement says: a value, or the reason why there is none. No number represents "no verdict"."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ SCALE_LEVELS = 5
 
 
 def scale_level(score: float, low: float, high: float) -> int:
-    """In which of SCALE_LEVELS equal parts of its scale a score stands, from 1; scores beyond it take its ends."""
+    """In which of SCALE_LEVELS equal parts of its scale a score is, from 1; scores beyond it take its ends."""
     part = int(SCALE_LEVELS * (score - low) / (high - low)) if high > low else SCALE_LEVELS
     return 1 + min(SCALE_LEVELS - 1, max(0, part))
 
 
 def value_text(value: Value | None) -> str:
-    """A value for people: numbers without needless zeros, a category as it stands; '' for none."""
+    """A value for people: numbers without needless zeros, a category as is; '' for none."""
     if value is None or isinstance(value, str):
         return value or ""
     if isinstance(value, bool):

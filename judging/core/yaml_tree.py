@@ -264,7 +264,7 @@ class Fields:
         return value
 
     def mapping(self, name: str, known: Collection[str]) -> Fields | None:
-        """The mapping of that name; None where it is absent or none, which is an error."""
+        """The mapping of that name; None if it is absent or none, which is an error."""
         value = self._values.get(name)
         if isinstance(value, MappingNode):
             return Fields(value, known, self.problems)

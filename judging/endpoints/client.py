@@ -1,6 +1,6 @@
-"""One worker's clients of endpoints, kept in step with those of the other workers.
+"""One worker's clients of endpoints, synchronized with those of the other workers.
 
-A client knows of one endpoint how many requests may be sent at once, how fast, whether it is up, how many retries.
+A client knows the endpoint's concurrency and rate limits, whether it is up, and how often to retry.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class EndpointClient:
         self.rate = RateLimiter(partial(in_thread, limiter.reserve, key))
         self.breaker = CircuitBreaker()
         self.retries = RetryBudget()
-        self._expected = max_concurrency  # a worker that starts asks for all it may have
+        self._expected = max_concurrency  # at its start a worker requests the maximum
 
     def record(self, reply: Reply | None, error: JudgeError | None, reservation: Reservation | None) -> None:
         """Learns from how a try ended."""
@@ -74,7 +74,7 @@ class EndpointClient:
             self.rate.settle(reservation, answered)
 
     def report(self) -> limiter.WorkerReport:
-        """What the other workers have to know; it counts as reported."""
+        """The changes to report to the other workers; they count as reported afterwards."""
         events, failures, self.breaker.unreported = self.concurrency.take_events(), self.breaker.unreported, 0
         in_flight = self.concurrency.in_flight
         wanted = 1 if self.manual else max(in_flight + self.concurrency.waiting, self._expected)
@@ -106,7 +106,7 @@ class EndpointClient:
         self.concurrency.share = allocation.share
 
     def update(self, status: EndpointStatus) -> None:
-        """Takes over what other workers found out. A success here that they do not know yet counts for more."""
+        """Applies what other workers reported. An unreported success of this worker takes precedence."""
         if status.closed_for:
             self.concurrency.close_for(status.closed_for)
         if status.down_for is None or not self.concurrency.events.successes:
@@ -126,7 +126,7 @@ class ModelConnection:
     setting_failures: int = 0  # in a row
 
     def learn(self, refuses: frozenset[str]) -> bool:
-        """Remembers what the server refuses; whether that is new."""
+        """Remembers parameters that the server rejects; returns whether they are new."""
         new = refuses - self.settings.refuses
         if new:
             self.settings = replace(self.settings, refuses=self.settings.refuses | new)
@@ -168,7 +168,7 @@ class ClientPool:
         return self.clients[key]
 
     async def keep_in_sync(self) -> None:
-        """Until cancelled. If the database is away for so long that other workers may take this worker's slots, it has
+        """Until cancelled. When the database has been unavailable so long that others may take its slots, it has
         stopped using them."""
         backoff = Backoff()
         while True:
@@ -180,7 +180,7 @@ class ClientPool:
                     await self.allocate()
                 backoff.succeeded()
             except DatabaseError as error:
-                log.warning("The endpoints' limits cannot be shared: %s", error)
+                log.warning("Could not synchronize endpoint limits: %s", error)
                 pause = min(backoff.failed(), limiter.SHARE_SECONDS / 4)
             if self._unallocated_for() > limiter.SHARE_SECONDS / 2:
                 for client in self.clients.values():
@@ -191,7 +191,7 @@ class ClientPool:
         return time.monotonic() - self._allocated_at
 
     async def refresh(self) -> None:
-        """Takes over what other workers found out; claims a probe where one is due and wanted."""
+        """Applies what other workers reported; claims a probe if one is due and needed."""
         if not self.clients:
             return
         for key, status in (await self._reads(limiter.read_status, list(self.clients))).items():

@@ -107,7 +107,7 @@ def last_result(endpoint: Endpoint) -> TestResult | None:
 
 
 def refusal_sentence(name: str) -> str:
-    """What it means that a server refuses this parameter."""
+    """Explains what it means if a server rejects this parameter."""
     sentences = {
         "stream": _("stream is not supported: slow replies show nothing until they are complete."),
         "separate_reasoning": _(

@@ -60,7 +60,7 @@ class EndpointData:
 
 
 PLAIN = tuple(one.name for one in fields(EndpointData) if one.name not in SECRETS)
-"""What form and endpoint have under the same name."""
+"""Names of the fields that form and endpoint share."""
 
 
 def _price(label: StrPromise) -> forms.DecimalField:

@@ -1,4 +1,4 @@
-"""What the workers agree on about each endpoint, in one database row: slots, rate, and whether it is down.
+"""State of each endpoint that all workers share, in one database row: slots, rate, and whether it is down.
 
 A worker reports what happened and gets its share once a second, at once after an overload (`allocate`). Four times a
 second it reads whether others have closed the endpoint (`read_status`). `reserve` sets the start times of its next
@@ -25,7 +25,7 @@ from judging.core.judges.rate_limiter import NO_LIMIT, RateLimited, RateLimits, 
 from judging.core.metric_definition import JudgeModel
 from judging.endpoints.models import Endpoint, EndpointLoad, EndpointShare
 
-SHARE_SECONDS = 15.0  # how long a share is held without a sign of life
+SHARE_SECONDS = 15.0  # how long a share is held without a heartbeat
 KEY = "endpoint "  # prefix of an endpoint's key
 MANUAL = "manual "  # prefix of owners that are single calls, not workers: only time frees their slots
 
@@ -90,7 +90,7 @@ def _sql(text: str) -> str:
 
 
 def endpoint_key(judge: JudgeModel) -> str:
-    """What shares limits: an endpoint, whoever uses it and under whatever model; without one, an address."""
+    """The key that limits are shared by: the endpoint, for all its users and models; without one, the address."""
     return f"{KEY}{judge.endpoint}" if judge.endpoint else judge.url[:1000]
 
 
@@ -192,7 +192,7 @@ def release_shares(keys: Iterable[str], owner: str) -> None:
 
 
 def release_dead_shares() -> int:
-    """Those of workers that are gone; how many."""
+    """Those of workers that are gone; returns how many."""
     freed, _ = EndpointShare.objects.filter(lease_until__lt=now()).delete()
     shares = EndpointShare.objects.exclude(owner__startswith=MANUAL)
     for owner in shares.values_list("owner", flat=True).distinct():

@@ -1,4 +1,4 @@
-"""Single calls that somebody makes from a page, under the same limits as those of runs.
+"""Single calls that someone makes from a page, under the same limits as those of runs.
 
 A manual call is a worker of its own for as long as it lasts: its `EndpointClient` takes one slot, keeps the rate and
 reports what it found out about the server. Unlike a run it does not wait for long. The client lives in an event loop
@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class WaitingFor:
-    """What the call waits for (a code of `Held`), and for how many seconds, where that is known."""
+    """Why the call is waiting (a code of `Held`), and for how many seconds, if known."""
 
     code: str
     seconds: float | None = None
@@ -60,7 +60,7 @@ class ManualGuard:
         self._reservation: Reservation | None = None
 
     async def before(self, request: Request) -> None:
-        """Raises Held where that would take too long."""
+        """Raises Held if that would take too long."""
         started = time.monotonic()
         self._deadline = started + self._max_wait - self.waited
         try:
@@ -117,7 +117,7 @@ class ManualGuard:
 
 @dataclass(frozen=True, slots=True)
 class _DatabaseWork:
-    """To be done in the page's thread for somebody who waits in the event loop."""
+    """Work for the page's thread, requested by a coroutine in the event loop."""
 
     work: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -204,6 +204,6 @@ class ManualCall(Generic[Result]):
 
 
 async def _settled() -> None:
-    """Lets what was cancelled close its connection before the loop is closed."""
+    """Lets cancelled tasks close their connections before the loop is closed."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     await asyncio.wait(others, timeout=5) if others else None

@@ -17,12 +17,12 @@ from judging.endpoints.client import ModelConnection
 
 
 class Abandoned(Exception):
-    """The run was paused or cancelled before this item was asked; it stays `not_run`."""
+    """The run was paused or cancelled before this item was sent; it stays `not_run`."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointError:
-    """What must be fixed at an endpoint before a run can go on."""
+    """What must be fixed at an endpoint before a run can continue."""
 
     endpoint: str
     code: str
@@ -76,7 +76,7 @@ class RequestGuard:
     reservation: Reservation | None = None
 
     async def before(self, request: Request) -> None:
-        """Raises Abandoned where the run may send no more, JudgeError where the endpoint is down for too long."""
+        """Raises Abandoned if the run may send no more, JudgeError where the endpoint is down for too long."""
         await self.model.client.breaker.wait(self.max_outage)
         self.reservation = await self.model.client.rate.acquire(request)
         await self.gate.spending.affordable()
@@ -109,7 +109,7 @@ class Caller:
         self.learnt: set[tuple[int, frozenset[str]]] = set()
 
     async def call(self, model: ModelConnection, request: Request, waiting: Waiting) -> AskResult | Failure:
-        """How the request ended, or why it was not sent. Raises Abandoned where the run may send no more."""
+        """How the request ended, or why it was not sent. Raises Abandoned if the run may send no more."""
         if model.failure:
             self._count_failure(model, model.failure)
             return model.failure
@@ -161,6 +161,6 @@ class Caller:
             self.learnt.add((model.endpoint, asked.refuses))
 
     def take_learnt(self) -> list[tuple[int, frozenset[str]]]:
-        """What servers were found to refuse since the last call: (endpoint, parameters)."""
+        """Parameters that servers have rejected since the last call: (endpoint, parameters)."""
         learnt, self.learnt = list(self.learnt), set()
         return learnt

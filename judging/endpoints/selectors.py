@@ -21,5 +21,5 @@ def endpoints_of(project: Project, *, archived: bool = False) -> QuerySet[Endpoi
 
 
 def endpoint_drafts(project: Project) -> QuerySet[Endpoint]:
-    """Endpoints whose connection test failed and that nobody has published anyway."""
+    """Endpoints whose connection test failed and that no one has published anyway."""
     return Endpoint.objects.filter(project=project, archived_at=None, draft=True).order_by("name")

@@ -1,4 +1,4 @@
-"""What changes endpoints."""
+"""Changes to endpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request to an endpoint is sent with: the run's frozen model, the endpoint's secrets as they are now."""
+"""Settings of a request to an endpoint: the run's frozen model and the endpoint's current secrets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def default_concurrency() -> int:
 
 
 def unusable(judge: JudgeModel, row: Endpoint | None) -> Failure | None:
-    """Why no request may be sent: the key is missing, or would go to another server than it was entered for."""
+    """Why no request can be sent: the key is missing, or was entered for another server."""
     if judge.api_key_env and not os.environ.get(judge.api_key_env):
         return Failure("key_missing", judge.api_key_env)
     has_secrets = row is not None and (row.key_encrypted or row.headers_encrypted)

@@ -1,4 +1,4 @@
-"""What lint says about the template or the rule program that is being typed, beside its editor."""
+"""What lint says about the template or the rule program that is being typed, next to its editor."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LintState:
 
     @classmethod
     def of(cls, version: Version, stored: TemplateLint | None, **more: Any) -> Self:
-        """`more`: further fields of a subclass."""
+        """`more`: additional fields of a subclass."""
         if stored is None:
             return cls(version, **more)
         waits = not stored.result and not stored.problem
@@ -126,7 +126,7 @@ def template_lint_view(
 
 @dataclass(frozen=True, slots=True)
 class ComplaintView:
-    """A complaint about references with its sentence, which is about the first of its rows."""
+    """A problem of references with its sentence, about the first row that has it."""
 
     finding: ReferenceFinding
 

@@ -1,4 +1,4 @@
-"""What people set up before a run: judge endpoints and metrics; and what lint found about templates."""
+"""Metrics and their versions, and stored lint results of templates."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class MetricVersion(models.Model):
 
 
 class TemplateLint(models.Model):
-    """What lint found about one template or rule program, after one preprocess, over all rows of a version; kept so
-    that it is found out once. The texts are kept until it is done, for the worker that does it."""
+    """Lint result of one template or rule program, with one preprocess, over all rows of a version; stored so
+    that it is computed once. The texts are kept for the worker until it is done."""
 
     class Kind(models.TextChoices):
         TEMPLATE = "template"

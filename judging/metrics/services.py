@@ -16,7 +16,7 @@ from judging.metrics.selectors import newest_version
 
 
 class StaleEdit(Exception):
-    """Somebody saved a version since the edited one was read; `newest` is theirs."""
+    """Someone saved a version since the edited one was read; `newest` is theirs."""
 
     def __init__(self, newest: MetricVersion) -> None:
         super().__init__(newest.number)
@@ -65,7 +65,7 @@ def metric_restore_version(*, version: MetricVersion, user: User | None) -> Metr
 
 
 def metric_copy(*, metric: Metric, user: User | None) -> Metric:
-    """A metric of its own with the newest version's definition, under the first free name."""
+    """Copy a metric: a new one with the newest version's definition, under the first free name."""
     definition = MetricDefinition.from_json(newest_version(metric).definition)
     taken = set(Metric.objects.filter(project=metric.project).values_list("name", flat=True))
     wanted = (f"{metric.name[:180]} ({number})" for number in range(2, len(taken) + 3))
@@ -75,7 +75,7 @@ def metric_copy(*, metric: Metric, user: User | None) -> Metric:
 
 @transaction.atomic
 def metric_archive(*, metric: Metric) -> None:
-    """Out of the lists; runs keep what they froze."""
+    """Archive: hidden from lists; runs keep their copies."""
     if Metric.objects.filter(pk=metric.pk, archived_at=None).update(archived_at=timezone.now()):
         record(Action.METRIC_ARCHIVED, project=metric.project, thing=metric)
 

@@ -1,4 +1,4 @@
-"""What changed between two versions of a metric, with names in the reader's language."""
+"""Differences between two versions of a metric, with names in the reader's language."""
 
 from __future__ import annotations
 

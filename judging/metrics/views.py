@@ -47,7 +47,7 @@ def metrics(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def copy(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
-    """A metric of its own that begins like this one."""
+    """Copy a metric."""
     made = services.metric_copy(metric=get_metric(request, slug, metric), user=signed_in(request))
     messages.success(request, _("This is the copy, “%(name)s”.") % {"name": made.name})
     return redirect("metrics:edit", slug, made.pk)
@@ -56,7 +56,7 @@ def copy(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
 @login_required
 @require_POST
 def archive(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
-    """Out of the list; nothing is deleted."""
+    """Archive: hidden from the list; nothing is deleted."""
     found = get_metric(request, slug, metric)
     services.metric_archive(metric=found)
     text = _("“%(name)s” archived. Nothing was deleted, and runs keep it. You can restore it.")

@@ -115,7 +115,7 @@ PAGES = (
 
 
 def search(request: HttpRequest, wanted: str, here: Project | None, most: int) -> list[Group]:
-    """What somebody may open whose name has all words of `wanted`, at most `most` of a kind: first what begins so,
+    """What someone may open whose name has all words of `wanted`, at most `most` of a kind: first what starts so,
     then the newest. Pages and actions are those of the project `here`."""
     words = wanted[:MOST_CHARACTERS].split()[:MOST_WORDS]
     groups = [Group(_("Pages and actions"), "arrow-right", pages(request, words, here))]
@@ -156,7 +156,7 @@ def _hits(request: HttpRequest, kind: SearchKind, words: list[str], most: int) -
 
 
 def _to_rate(request: HttpRequest, words: list[str], most: int) -> list[Hit]:
-    """Evaluations in which somebody rates; a rater knows of no others."""
+    """Evaluations in which someone rates; a rater knows of no others."""
     allowed = access.projects_where(request, May.RATE).filter(archived_at=None)
     mine = EvaluationRater.objects.filter(
         user=access.signed_in(request),

@@ -1,6 +1,6 @@
 """Access to human evaluations, their items, and what raters hold of them.
 
-Raters know only of evaluations in which they rate, and only their own items; everything else does not exist for them.
+Raters can see only evaluations in which they rate, and only their own items; anything else answers 404.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from judging.runs.models import Run
 
 
 def get_evaluation(request: HttpRequest, slug: str, pk: int, may: May) -> Evaluation:
-    """An evaluation of the project called `slug`, by the number of its run; for May.RATE one's own only.
+    """An evaluation of the project called `slug`, by the number of its run; for May.RATE the user's own only.
 
     Raises Http404 or PermissionDenied.
     """
@@ -81,7 +81,7 @@ def hidden_among(request: HttpRequest, runs: Sequence[Run]) -> list[Run]:
 
 
 def rates_here(request: HttpRequest, run: Run) -> bool:
-    """Whoever rates, and organises nothing, sees no results as long as there is something to rate."""
+    """Raters who are not organisers see no results while there is something left to rate."""
     return bool(hidden_among(request, [run]))
 
 

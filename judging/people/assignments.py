@@ -1,4 +1,4 @@
-"""Who holds which item: leases, their end, what a rater gets next; raters come and go, items change hands.
+"""Assignments of items to raters: leases, expiry, the next items; adding and removing raters, reassigning items.
 
 Seats are counted on the item.
 """
@@ -35,7 +35,7 @@ _SHOWN = ("item__row", "item__response", "item__other_response", "rater")
 
 
 def locked(evaluation: Evaluation | int) -> Evaluation:
-    """The evaluation as it is now, held until the transaction ends."""
+    """The evaluation, locked until the transaction ends."""
     pk = evaluation if isinstance(evaluation, int) else evaluation.pk
     return Evaluation.objects.select_for_update(of=("self",)).select_related("run").get(pk=pk)
 
@@ -76,7 +76,7 @@ def claim(
 
 
 def held_by(*, evaluation: Evaluation, user: User) -> dict[int, datetime]:
-    """What a rater holds now: {id of the assignment: end of its lease}."""
+    """A rater's current leases: {id of the assignment: end of the lease}."""
     held = Assignment.objects.filter(
         rater__evaluation=evaluation, rater__user=user, state=AssignmentState.LEASED
     )
@@ -85,7 +85,7 @@ def held_by(*, evaluation: Evaluation, user: User) -> dict[int, datetime]:
 
 @transaction.atomic
 def give_back(*, evaluation: Evaluation, user: User, items: Collection[int], until: datetime) -> int:
-    """A page was closed: release those of `items` (ids of assignments) that nothing was typed for. How many.
+    """A page was closed: release those of `items` (ids of assignments) that nothing was typed for. Returns how many.
 
     `until`: the latest end of a lease that the page knew of. What was renewed since is on another page, and stays.
     """
@@ -112,7 +112,7 @@ def _most_held(evaluation: Evaluation, rater: EvaluationRater) -> int:
 
 
 def _release_excess(rater: EvaluationRater, limit: int, given: Collection[int]) -> None:
-    """Others have joined, or less is left: what comes last goes back, unless something was typed for it."""
+    """Others have joined, or less is left: release the last items, except those with a draft."""
     excess = list(_leased(rater)[limit:])
     release([one for one in excess if not one.draft and one.pk not in given])
 
@@ -122,12 +122,12 @@ def _leased(rater: EvaluationRater) -> QuerySet[Assignment]:
 
 
 def lease_end(evaluation: Evaluation) -> datetime:
-    """When a lease that begins now ends."""
+    """When a lease that starts now ends."""
     return timezone.now() + timedelta(minutes=evaluation.lease_minutes)
 
 
 def free_expired(evaluation: Evaluation, spare: EvaluationRater | None = None) -> int:
-    """Give back what others hold beyond their lease. How many. A rater who is here again keeps what is still free."""
+    """Release items with expired leases; returns how many. Those of `spare`, a rater who is back, are kept."""
     expired = Assignment.objects.filter(
         evaluation=evaluation, state=AssignmentState.LEASED, lease_until__lt=timezone.now()
     )
@@ -143,7 +143,7 @@ def release(assignments: list[Assignment]) -> int:
 
 
 def free_seat(assignment: Assignment) -> None:
-    """The item's seat is free again; one held beyond what the item needs, or of gold or a repeat, had none."""
+    """Frees the item's seat; extra assignments, gold items and repeats had none."""
     if not assignment.extra:
         Item.objects.filter(pk=assignment.item_id, needed__gt=0).update(free=F("free") + 1)
 
@@ -166,7 +166,7 @@ def _renewed(evaluation: Evaluation, rater: EvaluationRater) -> list[int]:
 def _take_back(
     evaluation: Evaluation, rater: EvaluationRater, count: int, of: Collection[int] | None = None
 ) -> int:
-    """What this rater held once (`of` these) and nobody else has taken since comes first: there may be a draft.
+    """What this rater held once (`of` these) and no one else has taken since comes first: there may be a draft.
     How many."""
     if count <= 0:
         return 0
@@ -256,7 +256,7 @@ def _other_side(item_id: int, rater: EvaluationRater) -> int | None:
 
 @transaction.atomic
 def raters_add(*, evaluation: Evaluation, users: Sequence[User], by: User | None = None) -> None:
-    """They rate from now on, or again. As many queries for a hundred as for one: SQLite's only write lock is held."""
+    """Add raters, or bring them back, with a constant number of queries, because SQLite's only write lock is held."""
     evaluation = locked(evaluation)
     before = {one.user_id: one for one in EvaluationRater.objects.filter(evaluation=evaluation)}
     new = [user for user in users if user.pk not in before]
@@ -274,7 +274,7 @@ def raters_add(*, evaluation: Evaluation, users: Sequence[User], by: User | None
 
 @transaction.atomic
 def rater_leave(*, rater: EvaluationRater, by: User) -> None:
-    """Somebody rates no more: what they hold is given back, what they gave stays."""
+    """A rater stops: reserved items are released, ratings are kept."""
     evaluation = locked(rater.evaluation_id)
     if not EvaluationRater.objects.filter(pk=rater.pk, left_at=None).update(left_at=timezone.now()):
         return
@@ -284,9 +284,9 @@ def rater_leave(*, rater: EvaluationRater, by: User) -> None:
 
 @transaction.atomic
 def item_reassign(*, assignment: Assignment, to: EvaluationRater | None, by: User) -> Assignment | None:
-    """Take an item that waits in one rater's hands, and give it to another, or (None) to whoever comes.
+    """Take a reserved item from a rater and give it to another one, or (None) to anyone.
 
-    Its first rater does not get it again; a verdict that comes from there all the same is kept. Raises ValidationError
+    Its first rater does not get it again, but a verdict that still arrives from there is kept. Raises ValidationError
     where it has been rated meanwhile or the other one has had it.
     """
     evaluation = locked(assignment.evaluation_id)

@@ -37,9 +37,9 @@ class WrongLine:
 
 @transaction.atomic
 def gold_add(*, evaluation: Evaluation, gold: Sequence[Gold], by: User) -> int:
-    """Further gold items; one that stands among the ordinary items becomes gold, if nobody has had it yet.
+    """Further gold items; one that is among the ordinary items becomes gold, if no one has had it yet.
 
-    How many. Raises ValidationError for one that somebody has had.
+    How many. Raises ValidationError for one that someone has had.
     """
     evaluation = locked(evaluation)
     number = Item.objects.filter(evaluation=evaluation).aggregate(last=Max("number"))["last"] or 0

@@ -101,7 +101,7 @@ def _mark(evaluation: Evaluation, rating: Rating, *, current: bool) -> None:
 
 
 def count(evaluation: Evaluation, states: Counter[str], sign: int, *, extra: bool) -> None:
-    """The run's counters. What nobody had asked for adds to what was asked for, or the run would be overfull."""
+    """The run's counters. What no one had asked for adds to what was asked for, or the run would be overfull."""
     Run.objects.filter(pk=evaluation.run_id).update(
         scored=F("scored") + sign * states[SCORED],
         no_score=F("no_score") + sign * states[NO_SCORE],
@@ -111,7 +111,7 @@ def count(evaluation: Evaluation, states: Counter[str], sign: int, *, extra: boo
 
 
 def figures_change(evaluation: Evaluation) -> None:
-    """The reports with what people said are to be worked out anew: this one, and that of the run it is about."""
+    """The reports with what people said are to be recomputed: this one, and that of the run it is about."""
     concerned = [pk for pk in (evaluation.run_id, evaluation.about_run_id) if pk is not None]
     Run.objects.filter(pk__in=concerned).update(revision=F("revision") + 1)
 

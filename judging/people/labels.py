@@ -79,7 +79,7 @@ _BAD_LINES: dict[str, str | Promise] = {
 
 
 def bad_line_sentence(bad: BadLine) -> str:
-    """What is wrong with a line of a file of ratings."""
+    """Why a line of a ratings file cannot be used."""
     return str(_BAD_LINES[bad.code]) % dict(bad.params)
 
 
@@ -143,7 +143,7 @@ def _compared() -> dict[str, str]:
 
 
 def refusal_sentence(code: str) -> str:
-    """Why the desk could not do it, what was kept, what to do."""
+    """Error of the rating page: what happened, what was kept, what to do."""
     sentences = {
         "closed": _("This evaluation was closed. Anything not submitted is kept as a draft."),
         "left": _("You are no longer a rater here. Your input is kept as a draft; contact the organiser."),
@@ -167,7 +167,7 @@ def value_problem(code: str) -> str:
 
 
 def saved_sentence(rating: Rating, key: UUID) -> str:
-    """What is worth saying of what was stored for what was sent under `key`; '' for the usual."""
+    """A remark on how a submission with this `key` was stored; '' if there is nothing special."""
     if rating.kind == "undo":
         return _("Undone.")
     if rating.repeated and rating.key != key and rating.kind != "skip":

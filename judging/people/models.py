@@ -1,6 +1,6 @@
-"""Human evaluations: items, raters, assignments, and every verdict as it was given.
+"""Human evaluations: items, raters, assignments, and every rating as submitted.
 
-A person's verdict is a Judgement like a judge model's; these tables say how it came about.
+A rating becomes a Judgement like a judge model's verdict; these tables record its history.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class OpensAs(models.TextChoices):
 
 
 class Scheme(models.TextChoices):
-    """Which answers are set side by side."""
+    """Which answers are compared."""
 
     NONE = "", _("none")
     EVERY_PAIR = "every_pair", _("every pair of candidates")
@@ -39,7 +39,7 @@ class Order(models.TextChoices):
 class Evaluation(models.Model):
     """The human side of a run of kind "people"; its criteria are the run's metrics (JSON of core.people.Criterion).
 
-    Its row is locked by whatever changes who holds what: that makes two raters, and two tabs, wait for each other.
+    Changes to assignments lock its row, so that two raters, or two tabs, wait for each other.
     """
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="evaluation")
@@ -122,7 +122,7 @@ class Item(models.Model):
 
 
 class EvaluationRater(models.Model):
-    """A person who rates in an evaluation; known to the others by the pseudonym only."""
+    """A rater of an evaluation; others see only the pseudonym."""
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="raters")
     user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="evaluations")
@@ -147,7 +147,7 @@ class AssignmentState(models.TextChoices):
 
 
 class Assignment(models.Model):
-    """An item in one rater's hands. It stays when the lease ends, with its draft: the rater may get it again."""
+    """An item assigned to a rater. It remains after the lease ends, with its draft: the rater may get it again."""
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, db_index=False, related_name="+")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="assignments", db_index=False)
@@ -196,7 +196,7 @@ class SkipReason(models.TextChoices):
 
 
 class Rating(models.Model):
-    """What a rater did with an item. Appended, never changed; `key` is the client's, so a double submit makes one."""
+    """A rater's action on an item. Append-only; the client creates `key`, so a double submit is stored once."""
 
     assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="ratings")
     rater = models.ForeignKey(EvaluationRater, on_delete=models.CASCADE, related_name="ratings")
@@ -231,7 +231,7 @@ class Rating(models.Model):
         ]
 
     repeated = False
-    """Of what a service returns: was it there before, so that nothing new was made?"""
+    """Whether a returned object existed before, so that nothing new was created."""
 
 
 class ImportState(models.TextChoices):
@@ -243,7 +243,7 @@ class ImportState(models.TextChoices):
 
 
 class RatingsImport(models.Model):
-    """A file of ratings: kept until it is read, taken in whole or, where that fails or is stopped, not at all."""
+    """A ratings file: stored until it is read, and imported completely or, if that fails or is stopped, not at all."""
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="imports")
     file_name = models.CharField(max_length=255)
@@ -267,7 +267,7 @@ class RatingsImport(models.Model):
 
 
 class Adjudication(models.Model):
-    """What an adjudicator decided where raters differ. Appended beside the ratings; the newest counts."""
+    """An adjudicator's decision where raters differ. Append-only; the newest counts."""
 
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="adjudications")
     values = models.TextField(help_text="canonical: JSON {criterion number: value}")

@@ -1,6 +1,6 @@
-"""Which ways of rating a version offers, the one proposed first, and a preview of what a rater will see.
+"""The ways in which a version can be rated, the suggested one first, and a preview of the rating page.
 
-What is offered follows from the rows, not from the format that the version is stored in. A version that began as
+What is offered follows from the rows, not from the format that the version is stored in. A version that started as
 legacy opens side by side, every other one with one answer at a time.
 """
 
@@ -128,7 +128,7 @@ def _compares(definition: MetricDefinition) -> bool:
 
 
 def scale_of(metric: RunMetric, definition: MetricDefinition) -> tuple[Scale | None, tuple[str, ...]]:
-    """The scale on which people say what a metric's values say, and its categories."""
+    """The scale for ratings that matches a metric's values, and its categories."""
     judged = Judgement.objects.filter(
         run=metric.run_id, run_metric=metric, current=True, state_in_force=SCORED
     )
@@ -182,7 +182,7 @@ def look(
     with_reference: bool = False,
     hides: Sequence[str] = (),
 ) -> ItemView | None:
-    """The first item as a rater would see it; None where none of the first rows has what it takes. Stores nothing."""
+    """The first item as a rater would see it; None if none of the first rows has what it takes. Stores nothing."""
     theirs = _prompts(other) if other and code == Scheme.VERSIONS else {}
     for row in _first_rows(version):
         beside = theirs.get(prompt_of(row, version.format)) if theirs else None
@@ -202,7 +202,7 @@ def _sides(
     baseline: Candidate | None,
     beside: Row | None,
 ) -> list[Response]:
-    """The answers that would be shown at a row; none where it lacks one."""
+    """The answers that would be shown at a row; none if it lacks one."""
     reference = reference_response(row, version.format)
     if code == AS_IT_STANDS:
         return [_as_response(reference)] if reference else []

@@ -1,4 +1,4 @@
-"""What an organiser sees of an evaluation under way: how far, how fast, what is left."""
+"""Progress of an evaluation for organisers: done, rate, remaining."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RaterLine:
 
 @dataclass(frozen=True, slots=True)
 class Overall:
-    """All seats: ratings `given` of `needed`; `seconds_left` by the pace of the last hour, None while nobody rates.
+    """All seats: ratings `given` of `needed`; `seconds_left` by the pace of the last hour, None while no one rates.
 
     `stuck`: items with a free seat that every rater has had already; none without raters.
     """
@@ -100,7 +100,7 @@ def _stuck(evaluation: Evaluation) -> int:
 
 
 def rater_lines(evaluation: Evaluation) -> list[RaterLine]:
-    """Every rater's part, those who have left last."""
+    """Each rater's progress; raters who have left come last."""
     counted = EvaluationRater.objects.filter(evaluation=evaluation).select_related("user")
     counted = counted.annotate(
         given_count=_of_state(AssignmentState.GIVEN),
@@ -132,7 +132,7 @@ def _of_state(state: str) -> Count:
 
 
 def gold_hits(evaluation: Evaluation) -> dict[int, Hits]:
-    """{rater: how many of the known answers of gold items were given}; each criterion of an item counts."""
+    """{rater: number of gold answers given correctly}; each criterion of an item counts."""
     found = _given(evaluation).exclude(item__gold="")
     hits: dict[int, Hits] = defaultdict(Hits)
     for rater, known, given in found.values_list("rater", "item__gold", "rating__values"):

@@ -23,7 +23,7 @@ COLUMNS = (
     *("seconds", "attempt", "current", "extra", "gold", "repeat_of", "drawn_with", "comment"),
 )
 VALUE, DECIDED = "value: ", "adjudicated: "
-"""What a criterion's columns in CSV are called by, before its name."""
+"""Prefix of a criterion's columns in CSV."""
 
 
 def records(

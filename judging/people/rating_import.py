@@ -1,4 +1,4 @@
-"""A file of ratings: kept, then taken in by a worker in small transactions, so that raters and pages go on meanwhile.
+"""A file of ratings: stored, then imported by a worker in small transactions, so that raters and pages go on meanwhile.
 
 What ends a worker in the middle ends no import: the next one goes on after the last line that was dealt with. What
 fails, or is stopped by somebody, is taken back as it came, so that nothing stays half taken in.

@@ -197,7 +197,7 @@ def change(
     shown: int | None,
     attempt: int | None = None,
 ) -> Rating:
-    """Another verdict in place of an earlier one of one's own; the earlier one stays in the history.
+    """Another verdict in place of an earlier one of the user's own; the earlier one stays in the history.
 
     `attempt`: the verdict that the rater saw and changes; Outdated if another tab has changed it since.
     """
@@ -248,7 +248,7 @@ def _repeated(rating: Rating) -> Rating:
 
 @transaction.atomic
 def undo(*, evaluation: Evaluation, user: User, key: UUID) -> Rating:
-    """Take back one's last verdict, change or skip that stands; again, the one before it.
+    """Undo the rater's last verdict, change or skip that is in force; again, the one before it.
 
     The item is held again, what was given is its draft. Raises NothingToUndo.
     """

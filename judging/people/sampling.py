@@ -1,4 +1,4 @@
-"""What an evaluation is made of: the rows that are drawn, their answers, and the pairs that meet."""
+"""Sampling for an evaluation: rows, their answers, and the pairs to compare."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class ItemChoice:
-    """What an organiser has chosen to be rated. `candidates` empty: the references as they stand.
+    """What an organiser has chosen to be rated. `candidates` empty: the references as they are.
 
     `about`: the answers that a run judged are drawn themselves, `sample_size` of them, an equal share of each
     candidate's; `stratify_by` then names one of its metrics, and every range of its scores gets its share too. With
@@ -76,7 +76,7 @@ Answers = dict[int, dict[int, list[int]]]  # row → candidate → its answers i
 
 
 def gather(choice: ItemChoice) -> Gathered:
-    """Draw the rows and set up what is rated on each. `without`: rows left out of the draw (gold)."""
+    """Draw the rows and create their items. `without`: rows excluded from the draw (gold)."""
     if choice.about is not None:
         return _gather_answers(choice, choice.about)
     rows, strata = _strata_of_rows(choice)
@@ -106,7 +106,7 @@ def _in_order(keys: Sequence[int]) -> list[Row]:
 
 
 def _gather_answers(choice: ItemChoice, about: Run) -> Gathered:
-    """Draw from the answers that a run judged, each with a known probability; answers chosen by a filter stand for
+    """Draw from the answers that a run judged, each with a known probability; answers chosen by a filter represent
     no others, so they have none."""
     by_chance = choice.filters == ANYTHING
     judged = _judged(choice, about)
@@ -200,7 +200,7 @@ def _add_other_references(answers: Answers, choice: ItemChoice, other: Version, 
 
 
 def prompt_of(row: Row, fmt: str) -> str:
-    """What rows are matched by: all that was asked, in its order; not what was answered on the way, which differs."""
+    """The key by which rows are matched: all user messages in order, without the answers between them, which differ."""
     messages = messages_of(json.loads(row.raw), next(one for one in FORMATS if one == fmt))
     asked = [[one["role"], one["content"]] for one in messages if one["role"] != "assistant"]
     return json.dumps(asked, ensure_ascii=False)
@@ -223,7 +223,7 @@ def _things(choice: ItemChoice, rows: Sequence[Row], drawn: Sequence[Drawn], ans
 
 
 def _pairs(choice: ItemChoice, there: list[list[int]]) -> list[list[Pair]]:
-    """Which candidates meet at each row. A reference's candidate is the newest: made last, after all models'."""
+    """Which candidates are compared on each row. A reference's candidate is the newest, created after all models'."""
     if choice.scheme == Scheme.BALANCED:
         return balanced(there, choice.pairs_per_item, choice.seed)
     if choice.scheme == Scheme.BASELINE and choice.baseline is not None:

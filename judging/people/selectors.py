@@ -25,7 +25,7 @@ PER_PAGE = 50
 def evaluations_page(
     project: Project, *, archived: bool = False, before: int | None = None
 ) -> tuple[list[Evaluation], int | None]:
-    """Evaluations with `given` and `needed` ratings, newest first, and where the next page begins (None: nowhere)."""
+    """Evaluations with `given` and `needed` ratings, newest first, and where the next page starts (None: nowhere)."""
     usual = Item.objects.filter(evaluation=OuterRef("pk"), needed__gt=0).order_by().values("evaluation")
     found = Evaluation.objects.filter(run__project=project, run__archived_at__isnull=not archived)
     found = found.select_related("run__version__dataset", "other_version__dataset").annotate(
@@ -71,7 +71,7 @@ def rating_tasks(user: User, projects: QuerySet[Project]) -> list[RatingTask]:
 
 
 def possible_raters(project: Project) -> QuerySet[User]:
-    """Who may rate in a project, by name; superusers too, who may do everything."""
+    """Members who can rate in a project, by name, including superusers."""
     members = Membership.objects.filter(project=project, role__in=(Role.RATER, Role.ADMIN))
     active = User.objects.filter(is_active=True)
     return active.filter(Q(pk__in=members.values("user")) | Q(is_superuser=True)).order_by("username")
@@ -81,7 +81,7 @@ WHICH = ("all", "open", "held", "done", "skipped", "gold", "repeats")
 
 
 def items_page(evaluation: Evaluation, which: str, after: int = 0) -> tuple[list[Item], int | None]:
-    """Items of a kind by number, with who has them, and where the next page begins (None: nowhere)."""
+    """Items of a kind by number, with who has them, and where the next page starts (None: nowhere)."""
     found = _which(Item.objects.filter(evaluation=evaluation, number__gt=after), which).distinct()
     parts = ("row", "response__candidate", "other_response__candidate")
     page = list(found.select_related(*parts).order_by("number")[: PER_PAGE + 1])
@@ -149,7 +149,7 @@ def mine(
 class RaterProgress:
     """A rater's own way through: items done, skipped and left for this rater; `seconds_each` of active time of late.
 
-    `all_given` of `all_needed`: verdicts of everybody.
+    `all_given` of `all_needed`: verdicts of everyone.
     """
 
     done: int
@@ -169,7 +169,7 @@ class RaterProgress:
 
 
 def progress(*, evaluation: Evaluation, user: User) -> RaterProgress:
-    """How far a rater is. What is left is the most that may come: others may take of it."""
+    """A rater's progress. The remaining number is a maximum, because other raters may take items."""
     found = EvaluationRater.objects.filter(evaluation=evaluation, user=user)
     rater = found.select_related("evaluation").first()
     whole = _whole([evaluation.pk])[evaluation.pk]
@@ -280,7 +280,7 @@ class Seen:
 
 
 def seen_by_people(judgement: Judgement) -> Seen | None:
-    """What a person's judgement is about."""
+    """The subject of a rating."""
     parts = ("evaluation__run__version", "evaluation__other_version", "row")
     known = Item.objects.select_related(*parts, "response__candidate", "other_response__candidate")
     about = {"response": judgement.response_id, "other_response": judgement.other_response_id}
@@ -293,7 +293,7 @@ def seen_by_people(judgement: Judgement) -> Seen | None:
 
 @dataclass(frozen=True, slots=True)
 class ItemsAbout:
-    """Items in which an answer stands, alone or beside another: the ids of those whose ratings may be seen, and the
+    """Items in which an answer is, alone or next to another: the ids of those whose ratings may be seen, and the
     evaluations of the others."""
 
     seen: list[int]

@@ -30,7 +30,7 @@ MOST_ITEMS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """A thing whose right answers are known: {criterion number: value}, `A` being the response."""
+    """An item with known answers: {criterion number: value}, `A` being the response."""
 
     thing: Thing
     values: Mapping[int, Value]
@@ -38,7 +38,7 @@ class Gold:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How an evaluation is rated: how many raters an item, in which order, what is mixed in."""
+    """Settings of an evaluation: raters per item, order, gold items and repeats."""
 
     overlap: int = 1
     order: str = Order.RANDOM
@@ -213,7 +213,7 @@ def _gold_add(evaluation: Evaluation, gold: Sequence[Gold], after: int) -> None:
 
 
 def _repeats_add(evaluation: Evaluation, items: Sequence[Item], after: int) -> None:
-    """Twins of some items, drawn by the seed: whoever rates the item may get it once more."""
+    """Hidden repeats of some items, drawn with the seed; raters of the item may get it again."""
     order = random.Random(f"repeats:{evaluation.seed}")
     count = round(len(items) * evaluation.repeat_share)
     if evaluation.repeat_share and not count:
@@ -238,7 +238,7 @@ def _repeats_add(evaluation: Evaluation, items: Sequence[Item], after: int) -> N
 
 @transaction.atomic
 def evaluation_close(*, evaluation: Evaluation, by: User) -> bool:
-    """Nobody rates any more; what is held is given back, drafts stay. False if it was closed."""
+    """Close: reserved items are released, drafts are kept. False if it was already closed."""
     evaluation = locked(evaluation)
     if not evaluation.open:
         return False
@@ -252,7 +252,7 @@ def evaluation_close(*, evaluation: Evaluation, by: User) -> bool:
 
 @transaction.atomic
 def evaluation_reopen(*, evaluation: Evaluation, by: User) -> bool:
-    """Raters may go on. False if it was open."""
+    """Raters may continue. False if it was open."""
     evaluation = locked(evaluation)
     if evaluation.open:
         return False
@@ -265,7 +265,7 @@ def evaluation_reopen(*, evaluation: Evaluation, by: User) -> bool:
 
 @transaction.atomic
 def evaluation_archive(*, evaluation: Evaluation, by: User) -> None:
-    """Out of sight and closed; nothing is deleted."""
+    """Archive and close; nothing is deleted."""
     evaluation_close(evaluation=evaluation, by=by)
     if Run.objects.filter(pk=evaluation.run_id, archived_at=None).update(archived_at=timezone.now()):
         audit(Action.RUN_ARCHIVED, evaluation, by)

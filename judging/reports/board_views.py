@@ -187,6 +187,6 @@ def _entries(
 
 
 def _left_out(mine: Mapping[int, Sequence[MetricOutcome]], columns: Mapping[str, MetricOutcome]) -> int:
-    """How many runs have only older versions of a metric, whose figures do not stand beside the newest."""
+    """How many runs have only older versions of a metric, whose figures are not shown next to the newest."""
     shown = {run for metric in columns.values() for run in comparable(metric, mine)}
     return len(mine.keys() - shown)

@@ -1,5 +1,5 @@
-"""A run's figures, worked out and kept: of a small run by whoever asks, of a large one by a worker, as pages must
-not wait for a look through a million judgements."""
+"""A run's statistics, computed and stored: for small runs by the page, for large ones by a worker, because pages
+can't wait until a million judgements are read."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from judging.runs.rerun.reparse import definitions_now
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-LAYOUT = 9  # of Figures and KeptMeans; to be raised whenever they change
-FEW = 20_000  # judgements; a page works out their figures itself, in a quarter of a second
-PATIENCE = 10  # of a running run they are worked out again when this many times older than that took
+LAYOUT = 9  # of Figures and KeptMeans; increase it when they change
+FEW = 20_000  # judgements; up to this many a page computes the statistics itself, in a quarter of a second
+PATIENCE = 10  # while running: recompute when this many times older than the computation took
 KEPT_SECONDS = 24 * 3600
 
 
@@ -50,12 +50,12 @@ class Figures(msgspec.Struct, frozen=True):
     paired: dict[str, dict[str, Paired]]
 
     def kind(self, metric: str) -> Kind | None:
-        """What the metric's mean is over."""
+        """Type of the values that the metric's mean is computed from."""
         return next((cells[metric]["kind"] for cells in self.report["candidates"].values()), None)
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """Figures with the run's revision they were worked out of, when, and in how many seconds."""
+    """Figures, the run's revision that they belong to, when they were computed and in how many seconds."""
 
     figures: Figures
     revision: int
@@ -66,14 +66,14 @@ class Kept(msgspec.Struct, frozen=True):
         return self.revision == run.revision
 
     def due(self, run: Run) -> bool:
-        """Whether they are to be worked out anew. A run that is under way changes all the time."""
+        """Whether to recompute them. A run in progress changes all the time."""
         if self.current(run):
             return False
         return run.rests or old_enough(self.made_at, self.took)
 
 
 def old_enough(made_at: datetime, took: float) -> bool:
-    """Is something that took so many seconds worth working out again, of a run that is under way?"""
+    """Is it worth recomputing something that took this many seconds while the run is in progress?"""
     return timezone.now() - made_at >= timedelta(seconds=PATIENCE * took)
 
 
@@ -81,12 +81,12 @@ _decode = msgspec.msgpack.Decoder(Figures).decode
 
 
 def is_large(run: Run) -> bool:
-    """Is it too large for pages to work anything out?"""
+    """Is the run too large to compute anything in a page?"""
     return run.total > FEW
 
 
 def at_once(run: Run) -> Kept:
-    """Its figures as they are now, for those who may wait. Nothing is written."""
+    """The run's current figures, computed now. Nothing is written."""
     key = f"figures.{LAYOUT}:{run.pk}:{run.created_at.timestamp()}"
     kept: Kept | None = cache.get(key) or _stored(run)
     if kept is None or not kept.current(run):
@@ -96,7 +96,7 @@ def at_once(run: Run) -> Kept:
 
 
 def for_page(run: Run) -> Kept | None:
-    """Its figures as far as they are known; a worker is woken where they are not, or no longer as they were."""
+    """The run's stored figures; wakes a worker if there are none or they are outdated."""
     kept = _stored(run) if is_large(run) else at_once(run)
     if kept is None or kept.due(run):
         if KeptFigures.objects.filter(run=run, wanted=True).exists():
@@ -110,7 +110,7 @@ def for_page(run: Run) -> Kept | None:
 
 def slices_for_page(run: Run, field: str, kept: Kept) -> slices.Slices:
     """Its cells by the values of a field; of a large run as far as they are known, and a worker is woken where they are
-    not, or older than the figures beside them."""
+    not, or older than the figures next to them."""
     if not is_large(run):
         return slices.Slices(slices.at_once(run, field, kept.revision), due=False)
     found = slices.kept(run, field, kept.revision)
@@ -121,7 +121,7 @@ def slices_for_page(run: Run, field: str, kept: Kept) -> slices.Slices:
 
 
 def want(run_id: int) -> None:
-    """Nobody works on the run any more: have its figures ready when a page asks."""
+    """Called when a run has ended: compute its figures before a page requests them."""
     run = Run.objects.get(pk=run_id)
     if run.done:
         _have_made(run)
@@ -134,23 +134,23 @@ def _have_made(run: Run) -> None:
 
 @task(queue_name=workers.DATA)
 def work_out_figures() -> None:
-    """Work out large runs' figures for the pages that wait for them."""
+    """Compute the figures of large runs for pages that wait for them."""
     keep_wanted()
 
 
 def keep_wanted() -> None:
-    """Work out and keep the figures and slices that are wanted; longer work of the same worker gives way to this.
+    """Compute and store requested figures and slices; they have priority over longer work of the same worker.
 
-    What fails is not tried again before a page asks again.
+    After a failure, the next request by a page tries again.
     """
     wanted = KeptFigures.objects.filter(wanted=True).order_by("run").values_list("run", flat=True)
     for pk in list(wanted):
         KeptFigures.objects.filter(run=pk).update(wanted=False)
-        # Read after that: whoever changes it later finds that nothing is wanted, and says so.
+        # Read after that: later changes find no request pending and create a new one.
         run = Run.objects.get(pk=pk)
         kept = _stored(run)
         if kept is not None and not kept.due(run):
-            continue  # they were asked for again while they were worked out
+            continue  # they were requested again during the computation
         _keep(run, *_work_out(run))
         if field := slices.default_field(run):
             slices.want(run, field)
@@ -190,7 +190,7 @@ def item_means(
     run: Run, figures: Figures, metric: int, candidates: tuple[int, int]
 ) -> list[ItemMeans] | None:
     """What the items got that a run's figures are of, by ids of the metric and the candidates; None while a worker
-    works them out."""
+    computes them."""
     if not is_large(run):
         scale, names = selectors.metrics_of(run)[metric], selectors.candidates_of(run)
         mine, kind = counted(run_frame(run), scale), figures.kind(scale.name)
@@ -234,7 +234,7 @@ def _work_out(run: Run) -> tuple[Kept, DataFrame]:
 
 
 def _add_gold(document: Mapping[str, Any], hits: Mapping[str, dict[str, int]]) -> None:
-    """To what each rater rated, how many known answers were right."""
+    """How many gold items each rater answered correctly."""
     for one in document["raters"]:
         for name, figures in one["each"].items():
             if name in hits:

@@ -123,7 +123,7 @@ def radar_svg(document: Document, metrics: Sequence[Metric], series: Mapping[str
 
 
 def chart_svg(document: Document, metric: Metric, kind: str) -> bytes:
-    """The chart of one metric, `means` or `spread`, as a file that stands alone; empty where there is none."""
+    """The chart of one metric, `means` or `spread`, as a standalone file; empty if there is none."""
     draw = {"means": means_chart, "spread": spread_chart}[kind]
     return as_file(draw(kind, ranked(document, metric.name), metric))
 

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 MOST_OPENED = 50_000
-"""Judgements whose single verdicts are read: of a larger run those of every so many rows."""
+"""Most judgements whose single verdicts are read; for larger runs those of every n-th row."""
 MOST_TEXTS = 5_000
-"""Answers whose texts are measured: of a larger run those of every so many rows."""
+"""Most answers whose texts are measured; for larger runs those of every n-th row."""
 BATCH = 20_000
 _PARTS = (
     "run_metric__name", "candidate__name", "candidate__version__number", "row__line", "response__number",

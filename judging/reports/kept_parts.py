@@ -1,5 +1,5 @@
-"""Parts of a large run's report that no page may wait for and few readers ask for: the items behind figures, kept with
-the figures, and slices by a field, worked out when a page asks for them."""
+"""Parts of a large run's report that are slow and rarely requested: the items behind figures, stored with
+the figures, and slices by a field, computed on request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hashlib import md5
 from judging.reports.models import KeptPart
 from judging.runs.models import Run
 
-LAYOUT = 2  # of what is packed; to be raised whenever it changes
+LAYOUT = 2  # of what is packed; increase it when it changes
 
 
 def digest(name: str) -> str:
@@ -17,12 +17,12 @@ def digest(name: str) -> str:
 
 
 def part_of(run: Run, name: str) -> KeptPart | None:
-    """None before it was worked out."""
+    """None until it has been computed."""
     return KeptPart.objects.filter(run=run, digest=digest(name), layout=LAYOUT).first()
 
 
 def parts_replace(run: Run, prefix: str, packed: Mapping[str, bytes], revision: int) -> None:
-    """All parts whose names begin with this are these from now on."""
+    """Replace all parts whose names start with this."""
     KeptPart.objects.filter(run=run, name__startswith=prefix).delete()
     for name, one in packed.items():
         part_keep(run, prefix + name, one, revision)

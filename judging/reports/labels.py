@@ -35,7 +35,7 @@ def signed(value: float | None) -> str:
 
 
 def interval(low: float | None, high: float | None, places: int = 3) -> str:
-    """Both ends, or a dash where there is none."""
+    """Both ends, or a dash if there is none."""
     return NONE if low is None or high is None else f"[{decimal(low, places)}, {decimal(high, places)}]"
 
 
@@ -167,12 +167,12 @@ def verdict(pair: Mapping[str, Any]) -> str:
 
 
 def sentence_space() -> str:
-    """What stands between two sentences: in Chinese nothing."""
+    """What is between two sentences: in Chinese nothing."""
     return "" if (get_language() or "").startswith("zh") else " "
 
 
 def pair_summary(pairs: list[dict[str, Any]]) -> str:
-    """Of a metric's pairs, how many do not differ significantly, and how many nobody can tell of."""
+    """Of a metric's pairs, how many do not differ significantly, and how many no one can tell of."""
     tested = [pair for pair in pairs if pair["distinguishable"] is not None]
     return sentence_space().join(
         filter(None, (_alike_sentence(tested), _too_few_sentence(len(pairs) - len(tested))))

@@ -1,4 +1,4 @@
-"""Where each figure's judgements are: every number of a report leads to its items."""
+"""Links from the figures of a report to the judgements behind them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from judging.runs.models import Run
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Addresses of the lists behind the figures of one run; none where a reader may not see them."""
+    """Addresses of the lists behind the figures of one run; none if a reader may not see them."""
 
     judgements: str
     pair: str
@@ -51,7 +51,7 @@ class Links:
         return self.to(candidate, metric, state="scored", least=bar["low"], below=bar["high"])
 
     def to_pair(self, pair: Mapping[str, Any], outcome: str = "") -> str:
-        """The items that two candidates share, or were compared on `by` an author (without `b`: with anybody); with
+        """The items that two candidates share, or were compared on `by` an author (without `b`: with anyone); with
         `outcome` those that the first wins, ties or loses, or of one verdict."""
         asked = {name: pair.get(name, "") for name in ("metric", "a", "b", "by")}
         return _address(self.pair, **asked, outcome=outcome)

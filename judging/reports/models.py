@@ -13,7 +13,7 @@ from judging.runs.models import Run, RunMetric
 class KeptFigures(models.Model):
     """A large run's figures as a worker has worked them out; pages show them until newer ones are there.
 
-    Of a run that has none yet the layout is 0.
+    The layout is 0 for a run that has none yet.
     """
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="kept_figures")
@@ -55,7 +55,7 @@ class KeptPart(models.Model):
 
 
 class ReportLink(models.Model):
-    """A link by which anybody reads a run's report, without its items; see sharing.py."""
+    """A link by which anyone reads a run's report, without its items; see sharing.py."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="report_links")
     note = models.CharField(max_length=200, blank=True, default="")
@@ -71,7 +71,7 @@ class ReportLink(models.Model):
 
 
 class RunOutcome(models.Model):
-    """What came of a run, as lists of runs show it: each candidate's mean; see outcomes.py."""
+    """A run's result, as lists of runs show it: each candidate's mean; see outcomes.py."""
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="outcome")
     revision = models.PositiveIntegerField(help_text="of the run when it was worked out")

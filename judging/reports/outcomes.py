@@ -1,4 +1,4 @@
-"""What came of each run, kept so that lists of runs, first pages and leaderboards of projects need not compute it."""
+"""Results of runs, stored so that lists of runs, home pages and leaderboards don't have to compute them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from judging.reports.page.tables import comparisons_under, ranked, ranked_by_win
 from judging.reports.selectors import series_of
 from judging.runs.models import Run
 
-MOST_EARLIER = 200  # outcomes of a project that a trend looks through
+MOST_EARLIER = 200  # outcomes of a project that a trend considers
 TREND_RUNS = 12
 COMPARED = "comparisons"
 
@@ -32,9 +32,9 @@ class CandidateOutcome(msgspec.Struct, frozen=True):
 
 
 class MetricOutcome(msgspec.Struct, frozen=True):
-    """One metric of a run, its candidates the best first. `version`: of the metric, or of its definition: figures of
-    equal ones may be compared. `kind`: of its values, COMPARED for comparisons. `alike`: how many others the leader
-    does not differ from significantly."""
+    """One metric of a run, best candidate first. `version`: of the metric, or a hash of its definition; results of
+    equal versions can be compared. `kind`: type of its values, COMPARED for comparisons. `alike`: number of candidates
+    that don't differ significantly from the leader."""
 
     metric: str
     version: str
@@ -66,7 +66,7 @@ class MetricOutcome(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class OutcomeView:
-    """A run's result beside its name: the leader under its first metric, and how many more metrics there are."""
+    """A run's result next to its name: the leader under its first metric, and how many more metrics there are."""
 
     metric: str
     name: str
@@ -82,7 +82,7 @@ class OutcomeView:
 def metric_outcomes(
     report: Mapping[str, Any], versions: Mapping[str, tuple[str, Any, Any]]
 ) -> list[MetricOutcome]:
-    """Of a document's figures; `versions`: by metric its version and the ends of its scale, in the run's order."""
+    """Outcomes of a report; `versions`: each metric's version and the ends of its scale, in the run's order."""
     found = []
     for metric, (version, low, high) in versions.items():
         if compared := comparisons_under(report, metric):
@@ -127,7 +127,7 @@ def _alike(report: Mapping[str, Any], metric: str, cells: Mapping[str, Any]) -> 
 def outcome_keep(
     run: Run, report: Mapping[str, Any], scales: Mapping[str, tuple[Any, Any]], revision: int
 ) -> None:
-    """Keep what came of a run. `scales`: the ends of each metric's scale."""
+    """Store a run's result. `scales`: the ends of each metric's scale."""
     frozen = run.metrics.order_by("number").values_list("name", "metric_version_id", "definition")
     versions = {
         name: (str(version or sha256(definition.encode()).hexdigest()[:16]), *scales[name])
@@ -139,7 +139,7 @@ def outcome_keep(
 
 
 def outcomes(projects: Iterable[int]) -> dict[int, tuple[int, list[MetricOutcome]]]:
-    """{run: (its version of the data, its metrics)}, the newest run first, of the newest runs of these projects."""
+    """{run: (data version, metrics)} of the newest runs of these projects, newest first."""
     found = RunOutcome.objects.filter(run__project__in=list(projects), run__archived_at=None).order_by(
         "-run_id"
     )
@@ -148,7 +148,7 @@ def outcomes(projects: Iterable[int]) -> dict[int, tuple[int, list[MetricOutcome
 
 
 def outcome_views(runs: Sequence[Run]) -> dict[int, OutcomeView]:
-    """{run: its result} of those that have one, in two queries."""
+    """{run: result} of runs that have a result, in two queries."""
     projects = {run.project_id for run in runs}
     known = outcomes(projects) if runs else {}
     series = series_of(projects) if known else {}
@@ -180,7 +180,7 @@ def _view(
 
 
 def bar_ends(metric: MetricOutcome) -> tuple[float, float]:
-    """What an inline bar runs over: the metric's scale, else what its intervals fill."""
+    """The range of an inline chart: the metric's scale, or the range of the intervals."""
     low, high = (0.0, 1.0) if metric.values.rate else metric.scale
     if low is not None and high is not None:
         return low, high
@@ -191,7 +191,7 @@ def bar_ends(metric: MetricOutcome) -> tuple[float, float]:
 def earlier_means(
     run: int, metric: MetricOutcome, name: str, known: Mapping[int, tuple[int, list[MetricOutcome]]]
 ) -> list[float]:
-    """A candidate's means in the runs up to this one over the same data with the same version of the metric."""
+    """A candidate's means in this and earlier runs over the same data with the same version of the metric."""
     data = known[run][0]
     found = [
         one.mean

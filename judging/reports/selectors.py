@@ -47,7 +47,7 @@ def current_judgements(run: Run) -> Iterator[FrameRow]:
 
 
 def overridden(run: Run) -> Counter[tuple[str, str]]:
-    """How many overrides are in force, by names of (candidate, metric)."""
+    """Number of overrides in force, by names of (candidate, metric)."""
     judged = without_excluded(run, Judgement.objects.filter(run=run, override_value__isnull=False)).order_by()
     counted = judged.values_list("candidate__name", "run_metric__name").annotate(count=Count("*"))
     return Counter({(candidate, metric): count for candidate, metric, count in counted})

@@ -1,4 +1,4 @@
-"""A run's cells by the values of a field: of a small run worked out by whoever asks, of a large one by a worker."""
+"""A run's results by the values of a field, computed by the page for small runs and by a worker for large ones."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from judging.reports.selectors import FieldUnknown
 from judging.runs.models import Run
 from judging.runs.rerun.reparse import definitions_now
 
-LAYOUT = 2  # of a breakdown in the cache; to be raised whenever it changes
+LAYOUT = 2  # of a breakdown in the cache; increase it when it changes
 KEPT_SECONDS = 24 * 3600
 PREFIX = "by:"
 
 
 class Slices(NamedTuple):
-    """`breakdown`: None where no row has the field, or nothing is known yet; `due`: it is to be worked out (anew)."""
+    """`breakdown`: None if no row has the field, or nothing is known yet; `due`: it is to be computed (again)."""
 
     breakdown: dict[str, Any] | None
     due: bool
@@ -38,7 +38,7 @@ def breakdowns_of(run: Run, fields: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def at_once(run: Run, field: str, revision: int) -> dict[str, Any] | None:
-    """Worked out once for each revision of a small run; None where no row has the field."""
+    """Computed once for each revision of a small run; None if no row has the field."""
     key = f"breakdown.{LAYOUT}:{run.pk}:{revision}:{digest(field)}"
     found: dict[str, Any] | None = cache.get(key)
     if found is None:
@@ -51,7 +51,7 @@ def at_once(run: Run, field: str, revision: int) -> dict[str, Any] | None:
 
 
 def kept(run: Run, field: str, revision: int) -> Slices:
-    """Those of a large run as they were last worked out; `revision`: of the figures beside them."""
+    """Those of a large run as they were last computed; `revision`: of the figures next to them."""
     part = part_of(run, PREFIX + field)
     if part is None or not part.packed:
         return Slices(None, due=True)
@@ -59,22 +59,22 @@ def kept(run: Run, field: str, revision: int) -> Slices:
 
 
 def default_field(run: Run) -> str:
-    """By which a report shows slices unasked, once nobody works on the run: '' for none."""
+    """The field by which a report shows slices by default, once the run has ended; '' for none."""
     return selectors.informative_field(run) if run.rests else ""
 
 
 def want(run: Run, field: str) -> None:
-    """Have a worker work them out, who is to be woken then."""
+    """Request them from a worker; the caller wakes it."""
     part_want(run, PREFIX + field)
 
 
 def keep_wanted() -> None:
-    """Work out and keep those that pages wait for; what fails is not tried again before a page asks again."""
+    """Compute and store those that pages wait for; after a failure, the next request by a page tries again."""
     for part in list(KeptPart.objects.filter(wanted=True).select_related("run").order_by("pk")):
         KeptPart.objects.filter(pk=part.pk).update(wanted=False)
         run, field = part.run, part.name.removeprefix(PREFIX)
         if part.packed and part.layout == kept_parts.LAYOUT and part.revision >= run.revision:
-            continue  # it was asked for again while it was worked out
+            continue  # it was asked for again while it was computed
         try:
             (found,) = breakdowns_of(run, [field])
         except FieldUnknown:

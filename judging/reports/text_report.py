@@ -56,7 +56,7 @@ def _metric(document: Document, metric: str) -> str:
 
 
 def _shares(cells: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The categories' shares as a table; nothing where no value is one."""
+    """The categories' shares as a table; nothing if no value is one."""
     heads = ["candidate", "category", "responses", "share", "95 % interval"]
     rows = [
         [

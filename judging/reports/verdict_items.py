@@ -1,4 +1,4 @@
-"""The items behind figures of verdicts: of a small run looked up when a page asks, of a large one kept with them."""
+"""The items behind figures of verdicts: looked up on request for small runs, stored with the figures for large ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _PARTS = ("side_by_side", "judges", "raters", "repeats", "order")
 
 
 def comparisons(run: Run, metric: Metric, by: str, *, large: bool) -> Comparisons | None:
-    """What an author said of each two answers; None where that is not known."""
+    """What an author said of each two answers; None if that is not known."""
     if large:
         return _kept(run, _name(metric.name, "", by), Comparisons)
     return comparisons_listed(_verdicts(run_frame(run), metric)).get(by)

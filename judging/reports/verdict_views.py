@@ -73,7 +73,7 @@ class ListedItem:
 
 
 def comparisons_page(request: HttpRequest, run: Run) -> HttpResponse:
-    """What an author said of a candidate beside another one, or beside all others."""
+    """What an author said of a candidate compared with another one, or with all others."""
     asked = {name: request.GET.get(name, "") for name in ("metric", "a", "b", "by", "outcome")}
     kept = None if rates_here(request, run) else for_page(run)
     metric = _metric(run, asked["metric"])
@@ -82,7 +82,7 @@ def comparisons_page(request: HttpRequest, run: Run) -> HttpResponse:
         _check_compared(kept, asked)
         found = verdict_items.comparisons(run, metric, asked["by"], large=is_large(run))
     if kept is None or found is None:
-        return redirect("runs:report", run.project.slug, run.pk)  # which says that they are being worked out
+        return redirect("runs:report", run.project.slug, run.pk)  # which says that they are being computed
     every = found.of(asked["a"], asked["b"])
     chosen = every.having(asked["outcome"]) if asked["outcome"] else every
     places, page = paged(request.GET, range(len(chosen)), PER_PAGE)
@@ -108,7 +108,7 @@ def _metric(run: Run, name: str) -> Metric:
 
 
 def _check_compared(kept: Kept, asked: Mapping[str, str]) -> None:
-    """Raises Http404 where the report has no such comparisons."""
+    """Raises Http404 if the report has no such comparisons."""
     names = {asked["a"], asked["b"] or asked["a"]}
     if not any(
         (one["metric"], one["by"]) == (asked["metric"], asked["by"]) and names <= set(one["candidates"])
@@ -177,7 +177,7 @@ def verdicts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     asked = {name: request.GET.get(name, "") for name in names}
     kept = None if rates_here(request, run) else for_page(run)
     if kept is None or asked["kind"] not in KINDS:
-        return redirect("runs:report", slug, pk)  # which leads here, or says that they are being worked out
+        return redirect("runs:report", slug, pk)  # which leads here, or says that they are being computed
     metric = _metric(run, asked["metric"])
     of = asked["candidate"] if asked["kind"] == ANSWERS else asked["judge"]
     found = verdict_items.listed_verdicts(run, metric, asked["kind"], of, large=is_large(run))

@@ -79,7 +79,7 @@ def options_of(request: HttpRequest) -> PageOptions:
 
 
 def figures_context(run: Run, options: PageOptions | None = None) -> dict[str, Any]:
-    """What the pages with a run's figures say: these, or that they are being worked out; and who should do that."""
+    """What the pages with a run's figures say: these, or that they are being computed; and who should do that."""
     shown = report_view(run, options)
     being_made = shown is None or bool(shown.slices_due) or (shown.made_at is not None and run.rests)
     unattended = workers.obstacle(workers.DATA) if being_made else ""
@@ -113,7 +113,7 @@ def report_file(request: HttpRequest, slug: str, pk: int, name: str) -> HttpResp
     run = get_run(request, slug, pk)
     kept = None if rates_here(request, run) else for_page(run)
     if kept is None:
-        return redirect("runs:report", slug, pk)  # which says that they are being worked out
+        return redirect("runs:report", slug, pk)  # which says that they are being computed
     if name == "report.html":
         content = report_html(run, kept)
     else:
@@ -127,7 +127,7 @@ def report_file(request: HttpRequest, slug: str, pk: int, name: str) -> HttpResp
 
 
 def _content(document: files.Document, figures: Figures, run: Run, name: str) -> bytes:
-    """What the file holds; nothing where there is no such file."""
+    """What the file holds; nothing if there is no such file."""
     if name in TABLES:
         return TABLES[name](document)
     metrics = list(selectors.metrics_of(run).values())
@@ -157,7 +157,7 @@ def agreement(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     asked = {name: request.GET.get(name, "") for name in names}
     kept = None if rates_here(request, run) else for_page(run)
     if kept is None or not asked["metric"]:
-        return redirect("runs:report", slug, pk)  # which leads here, or says that they are being worked out
+        return redirect("runs:report", slug, pk)  # which leads here, or says that they are being computed
     metric = next((one for one in selectors.metrics_of(run).values() if one.name == asked["metric"]), None)
     paired = kept.figures.paired.get(asked["metric"], {}).get(asked["judge"])
     if metric is None or paired is None:
@@ -194,7 +194,7 @@ def _of_rows_with(run: Run, field: str, value: str, paired: Paired, places: Sequ
 
 @login_required
 def pair(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The items that two candidates share, or on which somebody compared them."""
+    """The items that two candidates share, or on which someone compared them."""
     run = get_run(request, slug, pk)
     if request.GET.get("by"):
         return comparisons_page(request, run)
@@ -204,7 +204,7 @@ def pair(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     kept = None if rates_here(request, run) else for_page(run)
     items = None if kept is None else _shared_items(run, kept.figures, asked)
     if kept is None or items is None:
-        return redirect("runs:report", slug, pk)  # which says that they are being worked out
+        return redirect("runs:report", slug, pk)  # which says that they are being computed
     chosen = items.of(asked["outcome"]) if asked["outcome"] else items
     places, page = paged(request.GET, range(len(chosen)), ITEMS_PER_PAGE)
     here = chosen.page(page["first"] - 1, len(places)) if places else []
@@ -221,7 +221,7 @@ def pair(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _shared_items(run: Run, figures: Figures, asked: dict[str, str]) -> PairItems | None:
-    """None while they are being worked out. Raises Http404 where the run has no such metric or candidates."""
+    """None while they are being computed. Raises Http404 if the run has no such metric or candidates."""
     metrics = {one.name: key for key, one in selectors.metrics_of(run).items()}
     candidates = {name: key for key, name in selectors.candidates_of(run).items()}
     metric, a, b = asked["metric"], asked["a"], asked["b"]

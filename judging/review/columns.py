@@ -99,7 +99,7 @@ def choose(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         offered = _told_by(run, run.metrics.count() > 1)
         kept = [name for name in NAMES if name not in offered]  # other runs show them
         ListColumns.objects.update_or_create(user=signed_in(request), defaults={"names": [*chosen, *kept]})
-    else:  # none would be a list of numbers: back to those that everybody sees
+    else:  # none would be a list of numbers: back to those that everyone sees
         ListColumns.objects.filter(user=signed_in(request)).delete()
     address = reverse("runs:judgements", args=(run.project.slug, run.pk))
     return redirect(address + form_in(request, run).filters.query())

@@ -27,7 +27,7 @@ class Part:
 @dataclass(slots=True)
 class ToolCall:
     """`arguments` are indented where they are JSON; `key` is what its result names it by, '' without one; `result` is
-    None where none was returned."""
+    None if none was returned."""
 
     name: str
     arguments: str
@@ -45,7 +45,7 @@ class Turn:
 
 
 def turns_of(messages: Sequence[dict[str, Any]]) -> list[Turn]:
-    """The messages in their order; the result of a tool call stands with the call."""
+    """The messages in their order; the result of a tool call is with the call."""
     turns: list[Turn] = []
     waiting: dict[str, ToolCall] = {}
     for message in messages:

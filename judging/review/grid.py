@@ -38,7 +38,7 @@ class GridAnswer:
 
 @dataclass(frozen=True, slots=True)
 class GridRow:
-    """A row with a cell for each candidate; a cell is empty where the candidate has no answer."""
+    """A row with a cell for each candidate; a cell is empty if the candidate has no answer."""
 
     line: int
     question: str
@@ -62,7 +62,7 @@ class GridPage:
 
 
 def grid_page(run: Run, filters: Filters, after: Place | None = None) -> GridPage:
-    """The page after a place, or the first. A row stands where its first judgement that is meant stands."""
+    """The page after a place, or the first. A row's place is that of its first matching judgement."""
     candidates = dict(run.run_candidates.order_by("candidate").values_list("candidate_id", "candidate__name"))
     limit = min(MOST_JUDGEMENTS, ROWS * -(-run.total // max(1, run.rows)) + 1)
     look = nearest(run, filters, after, limit)
@@ -75,7 +75,7 @@ def grid_page(run: Run, filters: Filters, after: Place | None = None) -> GridPag
 def _first_rows(
     found: Sequence[tuple[int, float, int]], limit: int
 ) -> tuple[list[int], set[int], Place | None]:
-    """The first rows among the judgements, the ids of these, and after what the next page begins."""
+    """The first rows among the judgements, the ids of these, and after what the next page starts."""
     row_of = dict(Judgement.objects.filter(pk__in=[pk for pk, _, _ in found]).values_list("pk", "row_id"))
     rows: dict[int, None] = {}
     ids: set[int] = set()
@@ -122,7 +122,7 @@ def _answers(
 
 
 def _judgements(run: Run, responses: list[int], metrics: list[int]) -> list[Judgement]:
-    # Not by the run, whose metrics these are: an index that begins with it would be read whole.
+    # Not by the run, whose metrics these are: an index that starts with it would be read whole.
     found = Judgement.objects.filter(
         by_response(run), run_metric__in=metrics, response__in=responses, current=True
     )

@@ -27,7 +27,7 @@ from judging.runs.teamwork.comments import comments_of
 @dataclass(frozen=True, slots=True)
 class Entry:
     """`at`: None for what waits. `what` happened, by `who` ('' for the judge), with `value` ('' without one) and the
-    words beside it; `url` leads to it."""
+    words next to it; `url` leads to it."""
 
     at: datetime | None
     what: str
@@ -92,7 +92,7 @@ def comments(judgement: Judgement, _items: Sequence[int]) -> Iterable[Entry]:
 
 
 def people(judgement: Judgement, items: Sequence[int]) -> Iterable[Entry]:
-    """Everything that raters did with the answer, alone or beside another, also what they changed later; decisions."""
+    """Everything that raters did with the answer, alone or next to another, also what they changed later; decisions."""
     if not items:
         return
     label, skipped = _Labels(), dict(SkipReason.choices)

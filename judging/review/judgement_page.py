@@ -1,4 +1,4 @@
-"""The page of one judgement, and the panel beside the grid: the verdict first, where a reviewer may override it."""
+"""The page of one judgement, and the panel next to the grid: the verdict first, where a reviewer may override it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ EXCERPT = 400  # characters of a judge's reply; a longer one is folded
 
 @login_required
 def panel(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
-    """One judgement beside the grid."""
+    """One judgement next to the grid."""
     return _panel(request, get_judgement(request, slug, pk, judgement_pk))
 
 
@@ -86,7 +86,7 @@ def _change(
     service: Callable[..., Override],
     done: str,
 ) -> HttpResponse:
-    """What a form asks for is done, or the form comes back with what is wrong; in the panel beside the grid too."""
+    """What a form asks for is done, or the form comes back with what is wrong; in the panel next to the grid too."""
     if ratings_hidden(request, found.run):
         raise PermissionDenied
     in_panel = bool(request.htmx)  # type: ignore[attr-defined]
@@ -134,7 +134,7 @@ def _override_form(found: Judgement, data: Any = None, *, seen: int = 0) -> Over
 
 
 def _choices(found: Judgement, metric: MetricDefinition) -> Sequence[Value]:
-    """The only values that it may have; none where it may have any of a kind."""
+    """The only values that it may have; none if it may have any of a kind."""
     if found.run.by_people:
         return Criterion.from_json(found.definition).choices
     return COMPARISONS if metric.values == "comparison" else ()
@@ -255,7 +255,7 @@ def _attempts(found: Judgement) -> dict[str, Any]:
 
 
 def _level(found: Judgement, metric: MetricDefinition, override: Override | None) -> int | None:
-    """Where on the metric's scale the value in force stands, from 1; None without a number on a scale."""
+    """Where on the metric's scale the value in force is, from 1; None without a number on a scale."""
     value, score = (override.value, override.score) if override else (found.value, found.score)
     return metric.level(value, score)
 

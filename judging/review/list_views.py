@@ -144,10 +144,10 @@ def filter_menu(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _search_on(run: Run, page: selectors.Page, filters: Filters) -> dict[str, Any]:
-    """Where a look goes on that ended before the page was full, and how far from the beginning it came."""
+    """Where a look continues that ended before the page was full, and how far from the beginning it came."""
     if page.stopped is None:
         return {"search_on": ""}
-    # Beyond the total stand further attempts: positions tell no longer how many were looked through.
+    # Beyond the total are more attempts: positions no longer show how many were examined.
     by_row = filters.sort == "position" and not page.back and page.stopped.position < run.total
     looked_through = page.stopped.position + 1 if by_row else None
     return {"search_on": "previous" if page.back else "next", "looked_through": looked_through}

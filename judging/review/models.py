@@ -9,7 +9,7 @@ from evalsite.accounts.models import Project, User
 
 
 class SavedView(models.Model):
-    """A filter with its order, as it stands in an address; it can be opened in every run of the project."""
+    """A filter with its order, as it is in an address; it can be opened in every run of the project."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="saved_views")
     owner = models.ForeignKey(User, on_delete=models.CASCADE, db_index=False, related_name="saved_views")

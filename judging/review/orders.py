@@ -1,6 +1,6 @@
-"""What a list of judgements is sorted by, and where a judgement stands in it.
+"""What a list of judgements is sorted by, and where a judgement is in it.
 
-By candidate, metric or state the key is the place of the name among all; by a further filter what that counts.
+By candidate, metric or state the key is the place of the name among all; by another filter what that counts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GROUPS = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a judgement stands in a sorted list: the value sorted by and, to break ties, its position, or -1."""
+    """Where a judgement is in a sorted list: the value sorted by and, to break ties, its position, or -1."""
 
     key: float
     position: int
@@ -49,7 +49,7 @@ def place_from(text: str) -> Place | None:
 
 
 def place_of(judgement: Judgement, filters: Filters) -> Place:
-    """Where the judgement stands in the list of `filters`."""
+    """Where the judgement is in the list of `filters`."""
     key = _key_of(judgement, filters)
     return Place(last_key(filters) if key is None else float(key), judgement.position)
 
@@ -82,7 +82,7 @@ def groups_of(run: Run, filters: Filters) -> list[str]:
 
 
 def keys_of(run: Run, filters: Filters) -> Mapping[int, float]:
-    """What a list that is sorted by a further filter is sorted by."""
+    """What a list that is sorted by another filter is sorted by."""
     keys = FURTHER[filters.sorted_by].keys
     return keys(run, filters.further.get(filters.sorted_by, "0")) if keys else {}
 

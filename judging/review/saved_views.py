@@ -62,7 +62,7 @@ def save(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def change(request: HttpRequest, slug: str, pk: int, view_pk: int) -> HttpResponse:
-    """Another name for one's own view, or shared or not."""
+    """Another name for the user's own view, or shared or not."""
     run, view = _own_view(request, slug, pk, view_pk)
     form = SavedViewForm(request.POST)
     if not form.is_valid():
@@ -82,7 +82,7 @@ def change(request: HttpRequest, slug: str, pk: int, view_pk: int) -> HttpRespon
 @login_required
 @require_POST
 def delete(request: HttpRequest, slug: str, pk: int, view_pk: int) -> HttpResponse:
-    """One's own view is gone, for everybody."""
+    """Delete one of the user's own views, for everyone."""
     run, view = _own_view(request, slug, pk, view_pk)
     view.delete()
     messages.success(request, _("View “%(name)s” deleted.") % {"name": view.name})

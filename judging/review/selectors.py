@@ -1,4 +1,4 @@
-"""Reading judgements: pages of a list, the neighbours of one, what is known beside it."""
+"""Reading judgements: pages of a list, the neighbours of one, what is known next to it."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of judgements; `previous` and `next` are where the pages beside it end and begin, if there are any.
+    """A page of judgements; `previous` and `next` are where the pages next to it end and start, if there are any.
 
-    `stopped`: the place at which the look ended before the page was full; it goes on from there, `back` or onward.
+    `stopped`: the place at which the look ended before the page was full; it continues from there, `back` or onward.
     """
 
     lines: list[Line]
@@ -77,7 +77,7 @@ def page(run: Run, filters: Filters, *, after: Place | None = None, before: Plac
     found = look.found[:PER_PAGE]
     places = [Place(key, position) for _, key, position in (reversed(found) if back else found)]
     first, last = (places[0], places[-1]) if places else (None, None)
-    # What stands at the place itself is on the page beside an empty one.
+    # What is at the place itself is on the page next to an empty one.
     beyond_before = before.beside(filters, back=True) if before else None
     beyond_after = after.beside(filters) if after else None
     more = len(look.found) > PER_PAGE

@@ -1,4 +1,4 @@
-"""Addresses of judgements, and what of the filter stands in the address of the page that links to them."""
+"""Addresses of judgements, and what of the filter is in the address of the page that links to them."""
 
 from __future__ import annotations
 

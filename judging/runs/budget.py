@@ -147,6 +147,6 @@ def spent_by(run: Run) -> Spent:
 
 
 def spent_out(run: Run) -> str:
-    """What keeps a cancelled run from being taken up again as it is: the code of a budget that is spent, or ''."""
+    """What keeps a cancelled run from being picked up again as it is: the code of a budget that is spent, or ''."""
     stopped = run.state == RunState.CANCELLED and run.not_run
     return spent_by(run).reached(budget_of(run)) if stopped else ""

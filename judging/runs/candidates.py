@@ -62,7 +62,7 @@ def candidates_create(run: Run, asked: Sequence[CandidateModel]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AskedCandidate:
-    """A model that a run asks, with what it has said so far: `counts`. `money` None where it has no price."""
+    """A model that a run asks, with what it has said so far: `counts`. `money` None if it has no price."""
 
     model: CandidateModel
     counts: RunCandidate

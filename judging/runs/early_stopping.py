@@ -1,4 +1,4 @@
-"""Ending a run early: when the mean of every metric and candidate is known as exactly as was asked for.
+"""Early stopping: ends a run when the mean of every metric and candidate is known to the requested precision.
 
 Looks at the judgements of the closed chunks before the first open one only: which of those in flight come back first
 has to do with what they are. A run that may end early is planned in random order (planning.py), so that they are a

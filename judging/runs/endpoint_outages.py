@@ -1,4 +1,4 @@
-"""Which of a run's endpoints are down, and which one must be fixed before the run can go on."""
+"""Which of a run's endpoints are down, and which one must be fixed before the run can continue."""
 
 from __future__ import annotations
 

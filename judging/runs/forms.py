@@ -136,7 +136,7 @@ class CandidateForm(forms.Form):
         self.fields["endpoint"].queryset = endpoints  # type: ignore[attr-defined]
 
     def candidate(self) -> CandidateModel | None:
-        """After is_valid; None where no endpoint is chosen."""
+        """After is_valid; None if no endpoint is chosen."""
         sent = self.cleaned_data
         endpoint: Endpoint | None = sent.get("endpoint")
         if endpoint is None:
@@ -153,7 +153,7 @@ class CandidateForm(forms.Form):
 
 class BaseCandidateForms(forms.BaseFormSet):  # type: ignore[type-arg]
     def candidates(self) -> list[CandidateModel]:
-        """The models that are chosen; none where the forms say nothing sensible."""
+        """The models that are chosen; none if the forms say nothing sensible."""
         if not self.is_bound or not self.is_valid():
             return []
         return [found for form in self.forms if (found := form.candidate())]

@@ -17,7 +17,7 @@ CUT_FROM = 2**18  # where strings and lists are first cut when a document is too
 
 
 def loads(text: str | None) -> Any:
-    """A stored JSON text; NaN and infinities as None, and None where nothing is stored."""
+    """A stored JSON text; NaN and infinities as None, and None if nothing is stored."""
     return _decode(text) if text else None
 
 

@@ -24,11 +24,11 @@ from judging.runs.models import Judgement, Override, Run, RunMetric
 
 
 class OverrideConflict(Exception):
-    """Somebody else has added an entry since the reviewer opened the page."""
+    """Someone else has added an entry since the reviewer opened the page."""
 
 
 def metrics_lock(run_id: int) -> None:
-    """Lock the run's metrics until the transaction ends: nobody overrides anything of the run meanwhile."""
+    """Lock the run's metrics until the transaction ends: no one overrides anything of the run meanwhile."""
     list(RunMetric.objects.select_for_update(no_key=True).filter(run=run_id).order_by("pk"))
 
 

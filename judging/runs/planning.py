@@ -25,7 +25,7 @@ _PLANNED_COLUMNS = (
 )
 _EMPTY_TEXTS = "'not_run', 'waiting', '', '', '', '', '', '', 1"
 
-SLICE = 20_000  # rows planned in one transaction: on SQLite nobody else writes meanwhile
+SLICE = 20_000  # rows planned in one transaction: on SQLite no one else writes meanwhile
 
 # In SQL, because a million judgements take seconds so, and minutes through the ORM.
 _PLAN = """
@@ -44,8 +44,8 @@ INSERT INTO datasets_response (row_id, candidate_id, number, raw)
 SELECT s.value, %s, %s, '' FROM {rows} ORDER BY s.key
 """
 
-# {asked_by}: whose replies are read again, NULL to ask anew. {which}: the attempts that are followed by another.
-# An override in force goes over to the new attempt.
+# {asked_by}: whose replies are read again, NULL to ask again. {which}: the attempts that are followed by another.
+# An override in force is copied to the new attempt.
 _PLAN_FURTHER = """
 INSERT INTO judging_judgement ({columns}, override_value, override_score)
 SELECT j.run_id, %s + ROW_NUMBER() OVER (ORDER BY j.position) - 1, j.run_metric_id, j.row_id, j.candidate_id,
@@ -58,7 +58,7 @@ UPDATE judging_judgement SET current = %s, override_value = NULL, override_score
        SELECT j.id FROM judging_judgement j
         WHERE j.run_id = %s AND j.current AND j.rater_id IS NULL AND j.source_id IS NULL AND {which})
 """
-_IN_STATES = "j.state_in_force IN (%s, %s)"  # a judgement with an override needs no further attempt
+_IN_STATES = "j.state_in_force IN (%s, %s)"  # a judgement with an override needs no new attempt
 # Not what another version of the metric has asked: its judges were asked something else.
 _OF_METRIC = """j.run_metric_id = %s AND j.state <> 'not_run' AND NOT EXISTS (
     SELECT 1 FROM judging_reading g WHERE g.id = j.reading_id AND g.asks)"""
@@ -95,8 +95,8 @@ def plan(run_id: int) -> None:
 
 
 def _plan_slice(run_id: int, rows: list[int], total: int) -> int | None:
-    """Plan these rows of a run with `total` judgements so far; how many more. None where the run was stopped, or
-    somebody else plans it: nothing is done then."""
+    """Plan these rows of a run with `total` judgements so far; how many more. None if the run was stopped, or
+    someone else plans it: nothing is done then."""
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=run_id)
         if run.state != RunState.PLANNING or run.total != total:
@@ -181,8 +181,8 @@ def make_chunks(run_id: int, first: int, count: int, of: int = 1) -> None:
 
 
 def set_rest_aside(run: Run, newest: int) -> bool:
-    """Take the chunks away that nobody has judged, up to the one with the id `newest`, so that the run does not ask
-    for them. False if somebody still holds one. Call inside a transaction that holds the run's row."""
+    """Remove the unjudged chunks up to the one with the id `newest`, so that the run makes no calls
+    for them. False if someone still holds one. Call inside a transaction that holds the run's row."""
     rest = run.chunks.filter(done=False, pk__lte=newest)
     rest.filter(owner="").delete()
     return not rest.exists()
@@ -206,7 +206,7 @@ def take_rest_up(run: Run) -> None:
 
 
 def plan_again(run: Run, states: tuple[str, ...]) -> int:
-    """New attempts at the judgements that ended in one of `states`, asking anew; the old ones stay. How many.
+    """New attempts at the judgements that ended in one of `states`, asking again; the old ones stay. Returns how many.
 
     Call inside a transaction that holds the run (overrides.run_lock), as all that makes new attempts.
     """
@@ -214,8 +214,8 @@ def plan_again(run: Run, states: tuple[str, ...]) -> int:
 
 
 def plan_anew(run: Run, which: str, parameters: list[Any], reading: Reading | None) -> int:
-    """New attempts at the judgements whose ids the query `which` gives, asking anew, by `reading` if there is one; the
-    old ones stay. How many. Call inside a transaction that holds the run's row."""
+    """New attempts at the judgements whose ids the query `which` gives, asking again, by `reading` if there is one; the
+    old ones stay. Returns how many. Call inside a transaction that holds the run's row."""
     by = str(int(reading.pk)) if reading else "j.reading_id"
     return _plan_further(run, f"j.id IN ({which})", parameters, "NULL", by)
 
@@ -224,7 +224,7 @@ def plan_reading(
     run: Run, reading: Reading, *, all_of_them: bool = False, chosen: QuerySet[Judgement] | None = None
 ) -> int:
     """New attempts that read by `reading` what its metric's judges have said, of all judgements or those `chosen`; the
-    old ones stay. How many.
+    old ones stay. Returns how many.
 
     Judgements whose judges were never asked are left as they are, unless `all_of_them` are meant: a rule program needs
     no reply. Call inside a transaction that holds the run's row.

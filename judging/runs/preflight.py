@@ -1,6 +1,6 @@
-"""What a run will probably take, before it is started: tokens, money, time, and how small a difference it can show.
+"""Estimates before a run is started: tokens, cost, time, and the smallest difference that it can detect.
 
-By what the same metrics took in earlier runs of the project, where there are some; else by the length of a few rows.
+Based on earlier runs of the same metrics in the project; without any, on the length of a few rows.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Preflight:
 def preflight(
     version: Version, metrics: Sequence[MetricChoice], cost: Cost, asked: Sequence[CandidateModel] = ()
 ) -> Preflight | None:
-    """None where nobody is asked."""
+    """None if there are no calls."""
     if not (cost.calls or cost.answers) or not metrics:
         return None
     definitions = [metric.definition for metric in metrics]
@@ -108,13 +108,13 @@ def _requests(
 def unproven_endpoints(
     metrics: Sequence[MetricChoice], asked: Sequence[CandidateModel] = ()
 ) -> list[Endpoint]:
-    """Those that the run would ask and whose last connection test failed or was never made, by name."""
+    """Endpoints that the run would call and whose last connection test failed or was never made, by name."""
     ids = endpoints_asked((metric.definition for metric in metrics), asked)
     return [one for one in Endpoint.objects.filter(pk__in=ids).order_by("name") if not one.works]
 
 
 def taken_by(version: Version, metric: MetricChoice, endpoint: int | None) -> CallCost:
-    """What one call of a metric takes."""
+    """Estimate for one call of a metric."""
     last = last_use(metric)
     if last and endpoint:
         earlier = JudgeReply.objects.filter(
@@ -136,7 +136,7 @@ def taken_by(version: Version, metric: MetricChoice, endpoint: int | None) -> Ca
 
 
 def taken_to_answer(version: Version) -> CallCost:
-    """What one call of a model under test takes."""
+    """Estimate for one call of a model under test."""
     texts = Row.objects.filter(version=version, valid=True).order_by("line").values_list("raw", flat=True)
     sizes = [min(len(row), 20_000) for row in texts[:50]] or [0]
     return CallCost(fmean(sizes) / LETTERS_A_TOKEN, WRITTEN, SECONDS, False)
@@ -151,7 +151,7 @@ def last_use(metric: MetricChoice) -> RunMetric | None:
 
 
 def calls_a_second(endpoint: Endpoint | None, taken: CallCost) -> float:
-    """By the strictest of an endpoint's limits."""
+    """From the strictest of an endpoint's limits."""
     rates = [(endpoint.concurrency if endpoint else default_concurrency()) / max(0.01, taken.seconds)]
     if endpoint and endpoint.requests_per_minute:
         rates.append(endpoint.requests_per_minute / 60)

@@ -1,4 +1,4 @@
-"""Fields that every row has, beside those of its own: computed from its conversation."""
+"""Fields that every row has, next to those of its own: computed from its conversation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WRITINGS = {
     "Thai": re.compile("[\u0e00-\u0e7f]{1,4}"),
 }
 """What counts as a word of each: where words are not separated some characters. Languages that share a script are not
-told apart."""
+distinguished."""
 OTHER = "other"
 
 

@@ -36,7 +36,7 @@ def run_called(name_or_id: str) -> Run | None:
 
 
 def runs_page(project: Project, before: int | None = None) -> tuple[list[Run], int | None]:
-    """Runs of workers, newest first, and where the next page begins (None: nowhere); people's are in judging.people."""
+    """Runs of workers, newest first, and where the next page starts (None: nowhere); people's are in judging.people."""
     found = Run.objects.filter(project=project, archived_at=None).exclude(kind=PEOPLE)
     return newest_first(found.select_related("version__dataset", "project"), RUNS_PER_PAGE, before)
 
@@ -169,7 +169,7 @@ def cost_of(
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run has come. `rate`: judgements a second of late; `left`: seconds; None where unknown."""
+    """How far a run has come. `rate`: judgements a second of late; `left`: seconds; None if unknown."""
 
     done: int
     total: int
@@ -195,7 +195,7 @@ def progress_of(
 
 
 def worker_missing(run: Run) -> str:
-    """What keeps a run from being taken up (see engine.obstacle); a lost broker does not stop who works on it."""
+    """Why a run is not picked up (see engine.obstacle); a lost broker doesn't stop workers that are already on it."""
     if run.rests or not run.by_workers:
         return ""
     if run.only_worker:
@@ -206,7 +206,7 @@ def worker_missing(run: Run) -> str:
 
 
 def workers_missing(runs: Iterable[Run]) -> str:
-    """What keeps the first of these runs that is kept waiting from being taken up; '' where none is."""
+    """Why the first waiting run of these is not picked up; '' if none is waiting."""
     going = [run for run in runs if not run.rests]
     if not going or not workers.obstacle(workers.RUNS):
         return ""
@@ -214,7 +214,7 @@ def workers_missing(runs: Iterable[Run]) -> str:
 
 
 def as_json(value: Any) -> str:
-    """For people to read."""
+    """As readable text."""
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
@@ -228,7 +228,7 @@ class Money:
 
 
 def money_of(run: Run) -> Money | None:
-    """None where no endpoint of the run has a price."""
+    """None if no endpoint of the run has a price."""
     if not run.currency:
         return None
     budget = None if run.budget_money is None else run.budget_money / MILLION

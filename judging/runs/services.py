@@ -1,4 +1,4 @@
-"""Everything that changes a run: make, pause, resume, cancel, retry."""
+"""Everything that changes a run: create, pause, resume, cancel, retry."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def _refuse_impossible(
 
 
 def refuse_broken_scripts(definitions: Iterable[MetricDefinition]) -> None:
-    """Raise ValidationError with every script that cannot be loaded, before any call is paid for.
+    """Raise ValidationError with every script that cannot be loaded, before any call is made.
 
     Where this process has no sandbox, the run finds out itself.
     """
@@ -268,7 +268,7 @@ def run_resume(run: Run, *, only_worker: str = "", budget: Budget | None = None)
     locked.state = RunState.RUNNING if planned else RunState.PLANNING
     locked.finished_at, locked.only_worker = None, only_worker
     if locked.problem == SETTLED:
-        locked.stop_width = None  # whoever goes on wants the rest too
+        locked.stop_width = None  # continuing includes the rest
     locked.problem = locked.problem_detail = ""
     locked.save()
     record(Action.RUN_RESUMED, project=run.project, thing=run)

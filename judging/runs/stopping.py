@@ -25,7 +25,7 @@ def run_stopped(run_id: int) -> None:
 
 
 def runs_stopped_before(run_ids: Iterable[int]) -> None:
-    """The same for those among these runs that nobody works on."""
+    """The same for those among these runs that no one works on."""
     for pk in Run.objects.filter(pk__in=run_ids).exclude(state__in=WORKED_ON).values_list("pk", flat=True):
         run_stopped(pk)
 
@@ -41,7 +41,7 @@ def _stop(run: Run, action: Action, states: Sequence[str], why: dict[str, Any], 
 
 
 def run_pause(run: Run) -> bool:
-    """Send no further requests; replies under way are stored. False if it was not running."""
+    """Send no more requests; replies in progress are stored. False if it was not running."""
     return _stop(run, Action.RUN_PAUSED, (RunState.RUNNING,), {}, state=RunState.PAUSED)
 
 
@@ -52,7 +52,7 @@ def run_stop_at_budget(run: Run, problem: str) -> bool:
 
 
 def run_stop_at_endpoint(run: Run, error: EndpointError) -> bool:
-    """Pause a run whose endpoint must be fixed before it can go on. False if it was not running."""
+    """Pause a run whose endpoint must be fixed before it can continue. False if it was not running."""
     detail = f"{error.endpoint}: {error.detail}".removesuffix(": ")
     changes = {"state": RunState.PAUSED, "problem": error.code, "problem_detail": detail}
     why = {"why": error.code, "endpoint": error.endpoint}
@@ -72,7 +72,7 @@ def run_end_early(run: Run) -> bool:
 
 
 def run_refuse(run: Run, code: str, detail: str) -> None:
-    """What users wrote is not run where this machine cannot lock it up well enough. The run says why it failed."""
+    """Users' code is not run if this machine cannot isolate it well enough. The run says why it failed."""
     log.error("Run %s cannot start: %s %s", run.pk, code, detail)
     going = Run.objects.filter(pk=run.pk, state=RunState.RUNNING)
     going.update(state=RunState.FAILED, problem=code, problem_detail=detail, finished_at=timezone.now())

@@ -58,7 +58,7 @@ def judge_call(reply: JudgeReply, *, request: bool = True) -> JudgeCall:
 
 
 def script_result(kept: str) -> ScriptResult | None:
-    """From a judgement's `preprocess`; None where there was none."""
+    """From a judgement's `preprocess`; None if there was none."""
     if not kept:
         return None
     fields: dict[str, Any] = json_text.loads(kept)

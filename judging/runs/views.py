@@ -53,7 +53,7 @@ def runs(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_required
 def new(request: HttpRequest, slug: str) -> HttpResponse:
-    """The form of a new run; what it would cost is worked out again with every choice."""
+    """The form of a new run; what it would cost is recomputed with every choice."""
     project = access.get_project(request, slug, May.RUN)
     versions = usable_versions(project)
     version = _chosen_version(request, project)
@@ -137,7 +137,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     polled = bool(request.htmx) and "seen" in request.GET  # type: ignore[attr-defined]
     if polled and request.GET["seen"] != run.state:
         response = HttpResponse()
-        response["HX-Refresh"] = "true"  # other buttons, other sections: the page is drawn anew, once
+        response["HX-Refresh"] = "true"  # other buttons, other sections: the page is drawn again, once
         return response
     if polled and "only" in request.GET:
         return HttpResponse(status=204)  # nothing to swap in
@@ -169,7 +169,7 @@ def _progress(request: HttpRequest, run: Run) -> dict[str, Any]:
         "counts": counts_in_force(run),
         "problem": reason_sentence(problem, run.problem_detail) if problem else "",
         "worker_missing": worker_missing,
-        "down": [] if worker_missing else down_endpoints(run),  # without a worker nobody tries them
+        "down": [] if worker_missing else down_endpoints(run),  # without a worker no one tries them
         "raising": raise_budget_form(run) if problem.startswith("budget_") else None,
         "trouble": endpoint_to_fix(run),
         "money": money_of(run),
@@ -220,7 +220,7 @@ def _number(request: HttpRequest, name: str, kind: type[int] | type[float]) -> A
 @login_required
 @require_POST
 def pause(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Ask no further for now."""
+    """Ask no more for now."""
     run = get_run(request, slug, pk, May.RUN)
     if stopping.run_pause(run):
         messages.success(
@@ -234,7 +234,7 @@ def pause(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def resume(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Go on with a paused or cancelled run."""
+    """Continue a paused or cancelled run."""
     run = get_run(request, slug, pk, May.RUN)
     form = raise_budget_form(run, request.POST) if "budget_calls" in request.POST else None
     try:

@@ -41,7 +41,7 @@ class SeenWorker:
 
 @dataclass(frozen=True, slots=True)
 class SeenQueue:
-    """What waits to be taken up. `obstacle`: see engine.obstacle."""
+    """What waits to be picked up. `obstacle`: see engine.obstacle."""
 
     name: str
     waiting: int

@@ -43,7 +43,7 @@ def test_local_mode_accepts_only_names_of_this_machine() -> None:
         ("DEBUG", "maybe", "DEBUG=1 or DEBUG=0"),
         ("TIME_ZONE", "Mars/Base", "such as Asia/Shanghai"),
         ("TIME_ZONE", "/etc/passwd", "such as Asia/Shanghai"),
-        ("DATA_DIR", __file__, "name a folder"),
+        ("DATA_DIR", __file__, "use a folder"),
         ("SANDBOX_MEMORY_MB", "-1", "at least 64"),
         ("SANDBOX_MINIMUM_LEVEL", "4", "from 1 to 3"),
         ("TASK_ENGINE", "huey", "database or celery"),

@@ -28,6 +28,14 @@ def test_a_picture_of_a_guide_is_shown_from_our_own_files(rater: Client) -> None
     assert all(finders.find(name) for name in found)
 
 
+@pytest.mark.parametrize(
+    ("theme", "media"), [("", "(prefers-color-scheme: dark)"), ("dark", "all"), ("light", "not all")]
+)
+def test_the_picture_of_a_guide_follows_the_chosen_theme(rater: Client, theme: str, media: str) -> None:
+    rater.cookies["evalsite_theme"] = theme
+    assert f'<source media="{media}" srcset=' in rater.get("/help/start/").text
+
+
 def test_a_guide_is_shown_in_the_readers_language(rater: Client) -> None:
     assert "<title>术语表" in rater.get("/help/glossary/", headers={"accept-language": "zh-hans"}).text
 

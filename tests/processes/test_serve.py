@@ -30,8 +30,8 @@ def served(folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
     ("name", "value", "found"),
     [
         ("PORT", "eighty", "write a whole number from 1 to 65535"),
-        ("TIME_ZONE", "Mars/Base", "is no time zone"),
-        ("DATA_DIR", __file__, "name a folder"),
+        ("TIME_ZONE", "Mars/Base", "is not a time zone"),
+        ("DATA_DIR", __file__, "use a folder"),
         ("HOST", "192.0.2.1", "HOST must be an address of this machine"),
     ],
 )

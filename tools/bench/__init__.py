@@ -1,1 +1,12 @@
-"""The figures of docs/benchmarks.md. Each is a ratio to a bare loop in the same run, so that machines compare."""
+"""The figures of docs/benchmarks.md. Most are ratios to a bare loop in the same run, to compare machines."""
+
+from __future__ import annotations
+
+import sys
+
+
+def help_if_asked(text: str | None) -> None:
+    """Print a module's description and exit if `-h` or `--help` is among the arguments."""
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print(text or "")
+        sys.exit()

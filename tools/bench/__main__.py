@@ -1,4 +1,4 @@
-"""make bench: print every figure beside what is wanted; status 1 if one falls short."""
+"""make bench: print every figure with its target; exit status 1 if one misses it."""
 
 from __future__ import annotations
 

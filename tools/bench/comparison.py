@@ -1,10 +1,10 @@
-"""How long two large runs take to compare: python -m tools.bench.comparison [ITEMS]
+"""How long comparing two large runs takes: python -m tools.bench.comparison [ITEMS]
 
-Two runs over one version, of 5 candidates and 2 metrics, ITEMS judgements each (100,000); every third score differs:
-by the same settings, by another prompt, and by another parser, by which all stored replies of the earlier run are read
-again. Prints the seconds of processor time of the worker that works the comparison out and keeps it, elapsed seconds,
-and those of the page that shows it. Uses DATABASE_URL (its data are kept, and used again), or SQLite in the folder
-DATA_DIR or a new one.
+Two runs over one version, of 5 candidates and 2 metrics, with ITEMS judgements each (100,000); every third score
+differs. The second run has the same settings, another prompt, or another parser, with which all stored replies of the
+first run are read again. Prints processor time and elapsed time of the worker that computes and stores the comparison,
+and of the page that shows it. Uses DATABASE_URL (its data are kept and used again), or SQLite in DATA_DIR or a
+temporary folder.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from tools.bench import help_if_asked
 from tools.bench.lists import filled, judged_run
 
 ITEMS = 100_000
@@ -28,6 +29,7 @@ LATER: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
+    help_if_asked(__doc__)
     items = int(sys.argv[1]) if len(sys.argv) > 1 else ITEMS
     os.environ.setdefault("DATA_DIR", tempfile.mkdtemp(prefix="evalsite-comparison-"))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")

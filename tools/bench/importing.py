@@ -1,9 +1,9 @@
-"""Figures of whole imports, stored rows included: beside a bare json.loads loop over the same file, in one process.
+"""Import times relative to a bare json.loads loop over the same file, in one process.
 
-python -m tools.bench.importing FILE.jsonl…    the ratios for other files
+python -m tools.bench.importing FILE.jsonl…    the ratios for these files
 
-On SQLite in a folder of its own; and where PostgreSQL answers (DATABASE_URL, else the one on this machine), in a
-database of its own there, which is dropped afterwards. A server's own processor time is not counted, its wall time is.
+On SQLite in a temporary folder, and on PostgreSQL if there is one (DATABASE_URL, else the one on this machine), in a
+temporary database. The PostgreSQL server's own processor time is not counted, but its elapsed time is.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 
+from tools.bench import help_if_asked
 from tools.bench.engine import ROOT, Figure
 from tools.bench.reading_rows import ordinary, write_rows
 
@@ -115,6 +116,7 @@ def _both(path: Path) -> Iterator[tuple[str, dict[str, float]]]:
 
 
 def main() -> None:
+    help_if_asked(__doc__)
     for name in sys.argv[1:]:
         for database, found in _both(Path(name)):
             print(f"{name}, {database}:", ", ".join(f"{key} {value:.2f}" for key, value in found.items()))

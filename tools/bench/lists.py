@@ -1,9 +1,9 @@
-"""How long the grid and the list of a large run take: python -m tools.bench.lists [JUDGEMENTS [VISITS]]
+"""Page times of the grid and the list of a large run: python -m tools.bench.lists [JUDGEMENTS [VISITS]]
 
-A run of 5 candidates, 2 metrics and 3 judges each, with a reply of some 200 characters from one of them, over rows with
-custom fields in Chinese and English. Every page is asked for VISITS times without a network; prints median and 95th
-percentile, and the median of the process's own time, in ms. Uses DATABASE_URL (its data are kept, and used again), or
-SQLite in the folder DATA_DIR or a new one.
+The run has 5 candidates and 2 metrics of 3 judges each, one reply of about 200 characters per judgement, and rows with
+custom fields in Chinese and English. Requests every page VISITS times without a network; prints median and 95th
+percentile of the elapsed time and the median processor time, in ms. Uses DATABASE_URL (its data are kept and used
+again), or SQLite in DATA_DIR or a temporary folder.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import sys
 import tempfile
 import time
 from typing import Any
+
+from tools.bench import help_if_asked
 
 ROWS_A_BATCH = 5_000
 CANDIDATES, METRICS = 5, 2
@@ -211,6 +213,7 @@ def visits(run: Any, times: int) -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
+    help_if_asked(__doc__)
     judgements = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     times = int(sys.argv[2]) if len(sys.argv) > 2 else 20
     os.environ.setdefault("DATA_DIR", tempfile.mkdtemp(prefix="evalsite-lists-"))

@@ -1,13 +1,13 @@
 """How the site scales: python -m tools.bench.scale workers | long [ROWS] | import [ROWS]
 
-workers   two workers beside one, by processor time and wall time, on the same run's size
-long      one run over many responses: memory of the worker, rate by tenths, pages meanwhile (nice -n 10 …);
-          pages are the list of runs, the run's own, its judgements from the first, from deep within and by score,
-          its report and the site's status, as one who is signed in sees them
-import    one file of many rows of 1 KB: the worker's memory, and pages meanwhile (the front page, data sets, the
-          version that comes in, another version's rows)
+workers   two workers compared with one, by processor time and elapsed time, for runs of the same size
+long      one run over many responses: memory of the worker, rate by tenths, and page times meanwhile (nice -n 10 …):
+          the list of runs, the run's page, its judgements (first page, middle page, by score), its report and the
+          system status, requested by a signed-in user
+import    one file of many rows of 1 KB: the worker's memory, and page times meanwhile (home page, data sets, the
+          version being imported, another version's rows)
 
-All use DATABASE_URL, or SQLite in a folder of their own.
+All use DATABASE_URL, or SQLite in a temporary folder.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from http.cookiejar import CookieJar
 from pathlib import Path
 from urllib.parse import unquote
 
+from tools.bench import help_if_asked
 from tools.bench.engine import ROOT, Figure, judge
 from tools.bench.reading_rows import ordinary, write_rows
 
@@ -339,6 +340,7 @@ def _memory(pid: int, which: str) -> float:
 
 
 def main() -> None:
+    help_if_asked(__doc__)
     if sys.argv[1] == "workers":
         print(workers_figure())
     else:

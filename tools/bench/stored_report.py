@@ -1,8 +1,8 @@
 """The report of a stored run of a million judgements: python -m tools.bench.stored_report [ROWS]
 
-Four candidates and three metrics over ROWS rows (83,334), in the database of DATA_DIR or DATABASE_URL; what judges
-would have said is written by one statement. Then the figures are worked out as a worker does, and the page is drawn
-from what it kept. Processor time is this process's: with PostgreSQL the server's own comes to it.
+Four candidates and three metrics over ROWS rows (83,334), in the database of DATA_DIR or DATABASE_URL; one statement
+writes the judgements. Then the report is computed as in a worker, and the page is rendered from the stored result.
+Processor time is this process's, without a PostgreSQL server's.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import sys
 import time
 from collections.abc import Callable
 from typing import Any
+
+from tools.bench import help_if_asked
 
 ROWS, CANDIDATES, METRICS, SLICE = 83_334, 4, 3, 5_000
 SAID = """UPDATE judging_judgement SET seconds = 0.5, finished_at = 1700000000,
@@ -109,5 +111,6 @@ def main(rows: int) -> None:
 
 
 if __name__ == "__main__":
+    help_if_asked(__doc__)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
     main(int(sys.argv[1]) if len(sys.argv) > 1 else ROWS)

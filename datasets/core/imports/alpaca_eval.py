@@ -90,7 +90,7 @@ def _is_graded(record: Any) -> bool:
 
 
 def _value(preference: Any, graded: bool) -> str | None:
-    """1 prefers the first output, 2 the second; 0 was a draw once. Weighted annotators give what lies between, by how
+    """1 prefers the first output, 2 the second; 0 was a draw once. Weighted annotators give what is between, by how
     sure they are: `graded` says that the outer quarters are a clear preference."""
     if isinstance(preference, bool) or not isinstance(preference, int | float) or not 0 <= preference <= 2:
         return None
@@ -101,7 +101,7 @@ def _value(preference: Any, graded: bool) -> str | None:
 
 
 def _words(record: dict[str, Any]) -> str | None:
-    """What the annotator wrote, with the preference as it stands in the file."""
+    """What the annotator wrote, with the preference as it is in the file."""
     given = record.get("raw_completion")
     if isinstance(given, dict):
         message = given.get("message")

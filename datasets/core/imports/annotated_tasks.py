@@ -33,7 +33,7 @@ class Task:
     answers: Mapping[str, tuple[str, int]]
 
     def about(self, *names: str) -> tuple[str, int] | None:
-        """The answer that one of these names names; the only one where there is one. None: it is not known."""
+        """The answer that one of these names names; the only one if there is one. None: it is not known."""
         if len(self.answers) == 1:
             return next(iter(self.answers.values()))
         for name in names:
@@ -46,13 +46,13 @@ class Task:
 
 
 def _side(name: str) -> str:
-    """The number or letter at the end of a name: `rating_a` is about `response_a`; '' where there is none."""
+    """The number or letter at the end of a name: `rating_a` is about `response_a`; '' if there is none."""
     found = _OF_SIDE.fullmatch(name)
     return (found[1] or found[2]).lower() if found else ""
 
 
 def columns_of(tasks: Sequence[Mapping[str, Any]]) -> Columns:
-    """What a project's fields are, from the data of its first tasks; answers that stand side by side are by side."""
+    """What a project's fields are, from the data of its first tasks; answers that are side by side are by side."""
     names = list(dict.fromkeys(name for task in tasks for name in task))
     sides = [name for name in names if (found := _SIDE.fullmatch(name)) and _ANSWER.fullmatch(found[1])]
     rest = [name for name in names if len(sides) < 2 or name not in sides]
@@ -85,7 +85,7 @@ def task_notes(prefix: str, tasks: Sequence[Mapping[str, Any]]) -> list[Note]:
 def take_task(
     found: Gathering, place: Place, name: object, data: dict[str, Any], columns: Columns, more: dict[str, Any]
 ) -> Task | None:
-    """The task as a row with its answers; None where it asks nothing."""
+    """The task as a row with its answers; None if it asks nothing."""
     asked = data.get(columns.messages) if columns.messages else None
     messages, dropped = chat(asked or "\n\n".join(said(data.get(one)).text for one in columns.question))
     if not any(one["content"].strip() for one in messages):
@@ -123,7 +123,7 @@ def _answers(
 
 
 def is_comment(name: str, value: Any) -> bool:
-    """Whether a text says something about the verdicts beside it, rather than being one."""
+    """Whether a text says something about the verdicts next to it, rather than being one."""
     named = re.split(r"[\W_]+", name.lower())[-1] in _COMMENTS
     return isinstance(value, str) and (named or len(value) > LONGEST_LABEL)
 

@@ -31,7 +31,7 @@ BROKEN = (
 
 
 def directory_bytes(stream: IO[bytes]) -> int:
-    """How long an archive says that the list of its files is; 0 where it does not say so."""
+    """How long an archive says that the list of its files is; 0 if it does not say so."""
     stream.seek(max(0, stream.seek(0, 2) - _TAIL))
     tail = stream.read()
     stream.seek(0)

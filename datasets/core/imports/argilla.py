@@ -1,7 +1,7 @@
 """Argilla: records as JSON, responses as people's verdicts, suggestions as a judge's.
 
 2.x and 1.x nest a record's parts. Data sets published from either are flat: of 2.x `quality.responses`,
-`quality.responses.users`, … beside the fields, of 1.x `quality`, `quality-suggestion`, `quality-suggestion-metadata`.
+`quality.responses.users`, … next to the fields, of 1.x `quality`, `quality-suggestion`, `quality-suggestion-metadata`.
 """
 
 import json

@@ -44,7 +44,7 @@ def are_joined(files: Sequence[SourceFile]) -> bool:
 
 
 def joined_tables(files: Sequence[SourceFile], limits: Limits) -> list[tuple[str, Table]]:
-    """A table for each file: those of answers hold what was asked, those of requests only what nobody answered."""
+    """A table for each file: those of answers hold what was asked, those of requests only what no one answered."""
     requests = [file for file in files if _kind_of(file) == "request"]
     join = _Join(requests, [file for file in files if file not in requests], limits)
     tables = [(file, join.answers) for file in join.outputs] + [(file, join.unanswered) for file in requests]

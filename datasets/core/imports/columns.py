@@ -93,7 +93,7 @@ def _escaped(name: str) -> str:
 
 
 def parse(text: str) -> Columns:
-    """`question=A,answer:MODEL=B,…`; a part with a comma stands in double quotes. Raises NotUsable.
+    """`question=A,answer:MODEL=B,…`; a part with a comma is in double quotes. Raises NotUsable.
 
     `field:NAME=COLUMN` keeps those columns only, `field=` none; otherwise all that are not used are kept.
     """
@@ -179,7 +179,7 @@ def _answers_of_models(left: _Left, first: Sequence[Record]) -> list[tuple[str, 
 
 
 def _beside(name: str, words: Iterable[str]) -> str:
-    """What stands before or after one of the words in a column's name; '' where none of them is in it."""
+    """What is before or after one of the words in a column's name; '' where none of them is in it."""
     for word in words:
         apart = "" if not word.isascii() else names.AROUND
         part = re.escape(word)
@@ -202,7 +202,7 @@ def _guessed_scores(left: _Left, found: Columns, first: Sequence[Record]) -> Ite
 
 
 def number(value: Any) -> float | None:
-    """A cell as a finite number; None where it is none."""
+    """A cell as a finite number; None if it is none."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

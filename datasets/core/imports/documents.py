@@ -65,7 +65,7 @@ def is_deep(value: Any) -> bool:
 
 
 def value_of(raw: msgspec.Raw) -> Any:
-    """One part of a document; None where it is broken or too deep."""
+    """One part of a document; None if it is broken or too deep."""
     try:
         return msgspec.json.decode(raw)
     except UNDECODED:

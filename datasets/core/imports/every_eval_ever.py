@@ -71,7 +71,7 @@ def _sample(found: Gathering, place: Place, record: dict[str, Any], seen: dict[i
     if not answers:
         found.leave_out(place, "no_answer", str(record.get("error") or model)[:200])
         return
-    # A further record of the same result is about a further answer; one of another result about the same answers.
+    # Another record of the same result is about another answer; one of another result about the same answers.
     taken = seen[
         hash((name, str(given.get("raw")), model, str(record.get("evaluation_result_id") or metric)))
     ]

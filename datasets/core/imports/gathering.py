@@ -1,4 +1,4 @@
-"""Rows, answers and verdicts of a tool's records, brought together on disk: records of one row may stand far apart.
+"""Rows, answers and verdicts of a tool's records, brought together on disk: records of one row may be far apart.
 
 A source calls `row`, `answer` and `verdict` in any order and names rows by keys of its own. Memory holds one row.
 """
@@ -19,7 +19,7 @@ from datasets.core.imports.json_records import BrokenJson, json_records
 from datasets.core.imports.model import Imported, Note, Options, Place, Row, SourceFile
 
 REFERENCE = "@reference"
-"""The model that stands for the row's reference in a verdict."""
+"""The model that represents the row's reference in a verdict."""
 RESERVED = frozenset(
     ("messages", "model_outputs", "conversation", "ref_answer", "id", "question", "gt", "history", "system")
 )
@@ -52,7 +52,7 @@ def gathered(
     found = Gathering(imported, options)
 
     def rows() -> Iterator[Row]:
-        with ExitStack() as broken_off:  # nobody takes verdicts then
+        with ExitStack() as broken_off:  # no one takes verdicts then
             broken_off.callback(found.close)
             gather(files, options, found)
             yield from found.rows()
@@ -102,7 +102,7 @@ class Gathering:
         self._lines = array("Q", [0])  # by a row's number its line; 0 for one that is left out
 
     def _step(self) -> None:
-        """Says now and then that the work goes on."""
+        """Reports regularly that the work continues."""
         self._calls += 1
         if self._calls % 500 == 0:
             self._options.progress()

@@ -20,7 +20,7 @@ LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _HEADERS = ("header.json", "_journal/start.json")
 _MOST_CHOICES = 1_000
 _NO_MODEL = ("", "none", "none/none")
-"""What stands for the evaluated model where the samples name theirs."""
+"""What represents the evaluated model where the samples name theirs."""
 _REFERENCES = ("attachment://", "tc://")
 _NOTES = (
     Note("messages", "input"),
@@ -114,7 +114,7 @@ def _of_log(log: _Log, file: SourceFile, found: Gathering) -> Iterator[tuple[Pla
 
 
 def _decoded(text: bytes, kind: Any, file: SourceFile) -> Any:
-    """Of JSON in which NaN may stand, as Inspect writes it. Raises NotUsable."""
+    """Of JSON in which NaN may be, as Inspect writes it. Raises NotUsable."""
     try:
         return msgspec.json.decode(text, type=kind)
     except UNDECODED:

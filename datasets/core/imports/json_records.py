@@ -31,10 +31,10 @@ class BrokenJson:
 
 def json_records(file: SourceFile, limits: Limits | None = None) -> Iterator[tuple[int, Any]]:
     """Each value with the line (from 1) on which it starts. Values of a top-level array come one by one, each with its
-    number, as all of them may stand on one line.
+    number, as all of them may be on one line.
 
     What is broken comes as (line, BrokenJson); of JSON Lines the other lines follow, of anything else nothing more.
-    Raises NotUsable where the file cannot be decoded or its packing is damaged.
+    Raises NotUsable if the file cannot be decoded or its packing is damaged.
     """
     given = limits or Limits()
     with closing(file.upload(given)) as upload:
@@ -63,7 +63,7 @@ def first_records(file: SourceFile, most: int = 20) -> list[Any]:
 
 
 def first_record(file: SourceFile) -> Any:
-    """The first value; None where the file's beginning is no JSON."""
+    """The first value; None if the file's beginning is no JSON."""
     return next(iter(first_records(file, 1)), None)
 
 
@@ -150,7 +150,7 @@ class _Text:
         return True
 
     def value(self) -> Any:
-        """The value that begins here; more and more is read until it is whole."""
+        """The value that starts here; more and more is read until it is whole."""
         while True:
             try:
                 value, end = self._decode(self._rest, self._at)
@@ -164,7 +164,7 @@ class _Text:
                     return BrokenJson()
                 continue
             if end == len(self._rest) and self._more(_FIRST_STEP):
-                continue  # a number may go on
+                continue  # a number may continue
             text = self._rest[self._at : end].encode("utf-8", "surrogatepass")
             self._go(end)
             crowded = holds_more_values(text, self._limits.row_values)

@@ -1,8 +1,8 @@
 """Label Studio: a project's JSON and JSON-MIN exports, annotations as people's verdicts, predictions as a judge's.
 
 JSON-MIN has one flat record an annotation: the task's data, its `id`, what was said by the names of the labelling
-configuration, then who said it. Such a record is read as the task with the one annotation that it stands for.
-Chats that annotators held with a model stand in their annotations: each becomes a row, its last reply the answer.
+configuration, then who said it. Such a record is read as the task with the one annotation that it represents.
+Chats that annotators held with a model are in their annotations: each becomes a row, its last reply the answer.
 """
 
 from collections import Counter
@@ -81,7 +81,7 @@ def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> 
 
 
 def _chats(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The task itself; one for each annotation in which somebody chatted."""
+    """The task itself; one for each annotation in which someone chatted."""
     annotations = task.get("annotations") or task.get("completions") or ()
     held = [(one, messages) for one in annotations if (messages := _chat_messages(one))]
     if not held:
@@ -108,7 +108,7 @@ def _chat_message(result: Any) -> dict[str, Any] | None:
 
 
 class _Times:
-    """How often each person annotated a task; the records of one task stand together."""
+    """How often each person annotated a task; the records of one task are together."""
 
     def __init__(self) -> None:
         self._task: object = None
@@ -123,7 +123,7 @@ class _Times:
 class _MinimalExport:
     """Which names of JSON-MIN hold what was said, and which of these are comments, by some first records.
 
-    What was said stands between `id` and `annotator`. Where `id` comes first, as it does where the data have one too,
+    What was said is between `id` and `annotator`. Where `id` comes first, as it does where the data have one too,
     only results that are no plain text can be told from data.
     """
 
@@ -253,7 +253,7 @@ def _texts(results: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _said(task: Task, result: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Which answers a result is about, none where that is not known, and its value."""
+    """Which answers a result is about, none if that is not known, and its value."""
     value = result["value"] if isinstance(result.get("value"), dict) else {}
     if result.get("type") == "pairwise":
         sides = list(task.answers.values())

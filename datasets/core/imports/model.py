@@ -67,7 +67,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stood: the file's name, the line or record in it (from 1), and the sheet, if it has any."""
+    """Where something was: the file's name, the line or record in it (from 1), and the sheet, if it has any."""
 
     file: str
     line: int | None = None

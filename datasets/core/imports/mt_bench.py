@@ -96,7 +96,7 @@ def _reference_files(
     categories: Mapping[str, str],
     options: Options,
 ) -> list[SourceFile]:
-    """Of files of answers those that hold references: their name says so, or nobody judges their model, and it
+    """Of files of answers those that hold references: their name says so, or no one judges their model, and it
     answers just those questions that are judged against a reference."""
     quiet = Gathering(Imported(()))  # what is left out is listed when the files are read for good
     judged: set[str] = set()
@@ -178,7 +178,7 @@ def _single(found: Gathering, place: Place, record: dict[str, Any]) -> None:
 
 
 def _pair(found: Gathering, place: Place, record: dict[str, Any]) -> None:
-    """Both orders: in the first game model_1 stood first, in the second model_2; winners are models in both."""
+    """Both orders: in the first game model_1 was first, in the second model_2; winners are models in both."""
     key = [str(record["question_id"]), record.get("turn") or 1]
     about = {"model": str(record["model_1"]), "other_model": str(record["model_2"]), "metric": PREFERENCE}
     about["id"] = _row_name(*key)

@@ -86,7 +86,7 @@ def _data(given: Any) -> dict[str, Any]:
 
 
 def _answer(sample: dict[str, Any], data: dict[str, Any], column: str) -> tuple[str, dict[str, Any] | None]:
-    """The model and what it said; of answers that were uploaded they stand in the item."""
+    """The model and what it said; of answers that were uploaded they are in the item."""
     output = sample.get("output")
     model = str(sample.get("model") or data.get("model") or data.get("agent_name") or "model")
     if isinstance(output, list) and output:

@@ -1,4 +1,4 @@
-"""Where the lines of an imported version stood in the files that it was made of, as stretches of equal steps."""
+"""Where the lines of an imported version were in the files that it was made of, as stretches of equal steps."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ MOST_STRETCHES = 20_000
 """Beyond this the places of the lines that follow are not kept."""
 
 Stretch = list[int]
-"""[first line, index of the file's name, its line or record, how far that goes on with each line]."""
+"""[first line, index of the file's name, its line or record, how much that grows per line]."""
 
 
 class Places:
@@ -46,7 +46,7 @@ class Places:
 
 
 def place_in(names: Sequence[str], stretches: Sequence[Stretch], line: int) -> tuple[str, int] | None:
-    """(file, its line) of a line; None where that is not known."""
+    """(file, its line) of a line; None if that is not known."""
     index = bisect_right(stretches, line, key=lambda one: one[0]) - 1
     if index < 0:
         return None

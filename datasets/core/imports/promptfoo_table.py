@@ -1,7 +1,7 @@
 """promptfoo's CSV: the variables of a test, then the answer of each prompt and provider with how it was judged.
 
 Its header names provider and prompt as `[provider] prompt`; the prompt is the template, without its variables.
-Columns with the verdict follow. In older releases it stands in the answer's cell: `[PASS] (1.00)`, the answer,
+Columns with the verdict follow. In older releases it is in the answer's cell: `[PASS] (1.00)`, the answer,
 `Pass Reason: …`.
 """
 

@@ -33,7 +33,7 @@ SOURCES: tuple[Source, ...] = (
 
 
 def recognise(files: Sequence[SourceFile]) -> Source | None:
-    """The source of these files together, by their content; None where no source knows them."""
+    """The source of these files together, by their content; None if no source knows them."""
     return next((source for source in SOURCES if files and source.recognise(files)), None)
 
 

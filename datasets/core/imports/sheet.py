@@ -17,7 +17,7 @@ _REFERENCE = re.compile(r"([A-Z]{1,3})[0-9]*")
 
 _DIMENSION = re.compile(rb"<(?:\w+:)?dimension\s[^>]*?ref=\"(?:[A-Z]+[0-9]+:)?([A-Z]{1,3})([0-9]{1,7})\"")
 _BEGINNING = 4096
-"""The size of a sheet stands in its first bytes, if anywhere."""
+"""The size of a sheet is in its first bytes, if anywhere."""
 
 SheetRow = tuple[int, list[Any] | BrokenRecord]
 """(number from 1, values from column 1 on, or why there are none); rows and cells that hold nothing may be absent."""
@@ -39,7 +39,7 @@ def sheet_rows(
 def _with_texts(
     cells: list[Any] | None, shared: dict[int, int], text: Callable[[int], str], most: int
 ) -> list[Any] | BrokenRecord:
-    """The cells with their shared strings, each of which may stand in millions of them."""
+    """The cells with their shared strings, each of which may be in millions of them."""
     if cells is None:
         return BrokenRecord("too_large")
     for column, number in shared.items():
@@ -100,7 +100,7 @@ class _Reader:
         elif name == "row":
             self._number = max(self._number + 1, int(float(given.get("r", 0))))
             self._column = self._size = 0
-            if self._cells:  # those of the row before are somebody else's now
+            if self._cells:  # those of the row before are someone else's now
                 self._cells, self._shared = [], {}
 
     def text(self, given: str) -> None:
@@ -191,7 +191,7 @@ def _as_day(value: Any) -> Any:
 
 
 def _unescaped(text: str) -> str:
-    """`_x000D_` stands for a sign that XML cannot hold."""
+    """`_x000D_` represents a sign that XML cannot hold."""
     if "_x" not in text:
         return text
     from openpyxl.utils.escape import unescape

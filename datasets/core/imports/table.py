@@ -1,7 +1,7 @@
 """Spreadsheets, CSV, Parquet and JSON of any shape: a record becomes a row, by a mapping of its columns.
 
-Where a column names the model, the records of one question become one row with an answer of each. They may stand
-anywhere in the file; rows stand in the order in which their questions first come.
+Where a column names the model, the records of one question become one row with an answer of each. They may be
+anywhere in the file; rows are in the order in which their questions first come.
 """
 
 import json

@@ -81,7 +81,7 @@ def unique_names(header: Sequence[Any]) -> list[str]:
 def json_value(value: Any) -> Any:
     """A value as JSON has it. Dates become ISO 8601, whole decimals integers, NaN and infinity None.
 
-    Raises ValueError for bytes, which no text stands for.
+    Raises ValueError for bytes, which no text represents.
     """
     if value is None or isinstance(value, str | bool | int):
         return value
@@ -187,7 +187,7 @@ def _beginning_of_text(file: SourceFile) -> list[str]:
 
 
 def _first_lines(file: SourceFile, limits: Limits, encoding: str) -> list[str]:
-    """The first records' lines, as far as they stand in the first 64 kB; the last may be cut, and is left out."""
+    """The first records' lines, as far as they are in the first 64 kB; the last may be cut, and is left out."""
     start = ""
     with closing(file.upload(limits)) as upload:
         try:

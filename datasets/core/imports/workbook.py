@@ -85,7 +85,7 @@ class Workbook:
 
 
 def read_workbook(archive: zipfile.ZipFile) -> Workbook:
-    """Raises KeyError where a part is missing, TooMuch, and as `parsed`."""
+    """Raises KeyError if a part is missing, TooMuch, and as `parsed`."""
     names = set(archive.namelist())
     package = _related(archive, "_rels/.rels", "", names)
     main = next((part for kind, part in package.values() if kind == "officeDocument"), "xl/workbook.xml")

@@ -1,6 +1,6 @@
 """XLSX as a table, streamed: memory holds one row of the sheet.
 
-A formula is what it last came to, empty where that is not stored; of merged cells only the first one has the value.
+A formula is what it last came to, empty if that is not stored; of merged cells only the first one has the value.
 """
 
 import zipfile
@@ -45,7 +45,7 @@ def is_xlsx(file: SourceFile) -> bool:
 
 
 class _Opener:
-    """Opens the workbook anew for each reading; its shared strings are read once, when a cell wants one."""
+    """Opens the workbook again for each reading; its shared strings are read once, when a cell wants one."""
 
     def __init__(self, file: SourceFile, limits: Limits) -> None:
         self._file, self._limits = file, limits
@@ -118,7 +118,7 @@ def xlsx_table(file: SourceFile, limits: Limits, sheet: str = "") -> Table:
 
 @dataclass(frozen=True, slots=True)
 class SheetLook:
-    """A sheet before anybody chooses it: its size without empty rows at its end, and its first rows that hold anything.
+    """A sheet before anyone chooses it: its size without empty rows at its end, and its first rows that hold anything.
 
     `more`: it has more rows than these, and does not say how many.
     """

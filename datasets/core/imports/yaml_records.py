@@ -1,6 +1,6 @@
 """The records of a list inside a YAML file, streamed: memory holds one record, and what the file names to use again.
 
-Scalars are those of JSON, the others stay texts. An alias counts as much as what it stands for, so that a few of
+Scalars are those of JSON, the others stay texts. An alias counts as much as what it represents, so that a few of
 them cannot unfold to millions of values.
 """
 
@@ -102,7 +102,7 @@ class _Reader:
                 yield self._bounded(event)
 
     def _at(self, key: str) -> Event | None:
-        """The event with which a mapping's value at `key` begins; those before it are read, as they name things."""
+        """The event with which a mapping's value at `key` starts; those before it are read, as they name things."""
         while not isinstance(event := next(self._events), MappingEndEvent | DocumentEndEvent):
             found = self._bounded(event)
             event = next(self._events)

@@ -87,13 +87,13 @@ def with_roles(text: str) -> str:
 
 
 def _items(text: str, key: str) -> list[Node]:
-    """The items of a row's list; none where the row is not readable."""
+    """The items of a row's list; none if the row is not readable."""
     found = _member(text, key)
     return list(found.items()) if found else []
 
 
 def _member(text: str, key: str) -> Node | None:
-    """A row's value under a key; None where there is none, or the row is not readable."""
+    """A row's value under a key; None if there is none, or the row is not readable."""
     try:
         return parse(text).member(key)
     except JsonProblem:

@@ -21,14 +21,14 @@ def without_comment(line: str) -> str | None:
     """The line (no line end) less its comments; None if nothing else was on it.
 
     From a quote on that this cannot pair the line is left as it is, since what looks like a comment may be text; so is
-    a line with a comment that goes on beyond it.
+    a line with a comment that continues beyond it.
     """
     text, beyond = _without_comments(line)
     return line if beyond else text
 
 
 def _without_comments(line: str) -> tuple[str | None, bool]:
-    """The line less its comments, and whether one of them goes on in the next line."""
+    """The line less its comments, and whether one of them continues in the next line."""
     if not any(mark in line for mark in ("//", "#", "/*")):
         return line, False
     kept, at = "", 0
@@ -40,7 +40,7 @@ def _without_comments(line: str) -> tuple[str | None, bool]:
             kept += line[at : sign.start()]
             at = len(line) if beyond else sign.end()
             apart = kept[-1:].strip() and line[at : at + 1].strip()
-            kept += " " if apart else ""  # so that what stood beside a comment does not become one word
+            kept += " " if apart else ""  # so that what was next to a comment does not become one word
         if beyond:
             return kept.rstrip() or None, True
     return ((kept + line[at:]).rstrip() or None) if at else line, False
@@ -49,7 +49,7 @@ def _without_comments(line: str) -> tuple[str | None, bool]:
 class CommentStripper:
     """Takes out comments that may cover several lines; lines in (no line end), the lines that remain out.
 
-    What begins like a comment and does not end within `MOST_IN_A_COMMENT` characters is none.
+    What starts like a comment and does not end within `MOST_IN_A_COMMENT` characters is none.
     """
 
     def __init__(self) -> None:

@@ -31,13 +31,13 @@ LONGEST_KEPT = 100_000
 
 
 class Command(BaseCommand):
-    help = "Validate a file as an upload would, and write a repaired copy of it."
+    help = "Validate a file like an upload, and optionally write a repaired copy."
     requires_system_checks = ()
     requires_migrations_checks = False
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE")
-        parser.add_argument("--fix", type=Path, metavar="OUT", help="write the repaired file here")
+        parser.add_argument("--fix", type=Path, metavar="OUT", help="file for the repaired copy")
         parser.add_argument(
             "--repair",
             nargs="+",

@@ -19,7 +19,7 @@ LEFT_OUT = shutil.ignore_patterns(".*")  # half-made files; a worker makes them 
 
 
 class Command(BaseCommand):
-    help = "Write the database, the uploads and the keys into a new FOLDER; see docs/deploy.md for restoring."
+    help = "Back up the database, uploads and keys to a new FOLDER. docs/deploy.md describes how to restore them."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", type=Path)
@@ -46,7 +46,7 @@ class Command(BaseCommand):
 
 
 def copy_sqlite(folder: Path) -> str:
-    """The database as it is at one moment; writers go on meanwhile."""
+    """The database as it is at one moment; writers continue meanwhile."""
     name = "evalsite.sqlite3"
     with connection.cursor() as cursor:
         cursor.execute("VACUUM INTO %s", [str(folder / name)])

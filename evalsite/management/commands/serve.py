@@ -27,7 +27,7 @@ from evalsite.supervisor import PARENT, Child, Supervisor, end_with_parent, mana
 class Command(BaseCommand):
     help = "Start the site: web, workers and (with DEMO_JUDGE) the demo judge and sample project. Ctrl-C stops it."
 
-    # The checks load every page; they come when the site answers, so that nobody waits for them.
+    # The checks load every page, so they run once the site answers.
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -61,13 +61,13 @@ class Command(BaseCommand):
         ]
         if sample:
             port = import_string("judging.sample.prepare")()
-            # Quiet: the address that it prints is not the one that a visitor wants.
+            # Quiet: the address that it prints is not the site's.
             children.insert(0, Child("demo judge", manage("demo_judge", "--port", str(port)), quiet=True))
         threading.Thread(target=self.when_ready, args=(config, sample), daemon=True).start()
         Supervisor(children).run()
 
     def when_ready(self, config: Config, sample: bool) -> None:
-        """What is done once the site answers, beside it."""
+        """Work that starts once the site answers, and runs alongside it."""
         self.say_when_ready(config.host, config.port)
         if sample:
             import_string("judging.sample.test_connections")()
@@ -94,7 +94,7 @@ class Command(BaseCommand):
 
 
 def who_gets_in() -> str:
-    """What local mode means, for whoever starts it."""
+    """Explains local mode when the site is started."""
     if not settings.LOCAL_MODE:
         return ""
     return (

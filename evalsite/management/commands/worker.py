@@ -1,4 +1,4 @@
-"""manage.py worker: does what waits in the background."""
+"""manage.py worker: processes background tasks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Command(BaseCommand):
         "With TASK_ENGINE=celery it is a Celery worker."
     )
 
-    # Checking loads every page, which a worker has none of and whoever waits for its start waits for.
+    # Checking loads every page, which a worker does not need and which would delay its start.
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -44,4 +44,4 @@ class Command(BaseCommand):
 
 
 def _problem(error: Exception) -> None:
-    log.error("The database does not answer: %s", error)
+    log.error("The database is unavailable: %s", error)

@@ -86,5 +86,5 @@ def _point(point: Point, across: Axis, up: Axis, most: int, *, first: bool) -> s
     )
     if not point.address:
         return element("g", circle, data_tip=point.text)
-    stop = "0" if first else "-1"  # the arrow keys go on to the others (static/js/report.js)
+    stop = "0" if first else "-1"  # the arrow keys continue to the others (static/js/report.js)
     return element("a", circle, href=point.address, tabindex=stop, data_tip=point.text, aria_label=point.text)

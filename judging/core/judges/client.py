@@ -1,4 +1,4 @@
-"""Sends a request until it is answered or hopeless: retries with jitter, `Retry-After`, refused parameters left out."""
+"""Sends a request until it succeeds or can't: retries with jitter, `Retry-After`, drops rejected parameters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_ERROR_BYTES = 64 * 1024
 # Servers close the stream right after the end mark; we do not wait longer for one that does not.
 SECONDS_AFTER_DONE = 1.0
 
-# Left out, one after the other, where a server refuses without saying what: the least usual first.
+# Dropped one by one if a server rejects a request without naming the parameter: the least common first.
 _SUSPECTS: tuple[frozenset[str], ...] = (
     frozenset({"separate_reasoning"}),
     frozenset({"stream_options"}),
@@ -101,7 +101,7 @@ class RequestAttempt:
     waited: float
 
     def record(self) -> dict[str, Any]:
-        """As it is kept: what there is nothing to say of is left out."""
+        """The stored form, without empty values."""
         kept: dict[str, Any] = {
             "started_unix": self.started_unix,
             "seconds": self.seconds,
@@ -114,9 +114,9 @@ class RequestAttempt:
 
 @dataclass(frozen=True, slots=True)
 class AskResult:
-    """How a request ended. An unusable reply (`empty_reply`, `truncated`) is there beside its error.
+    """How a request ended. An unusable reply (`empty_reply`, `truncated`) is there next to its error.
 
-    `request` is as last sent; `refuses` is what the server was newly found to refuse.
+    `request` is as last sent; `refuses` are newly found parameters that the server rejects.
     """
 
     reply: Reply | None
@@ -192,7 +192,7 @@ class _Retries:
         self.first_refusal: JudgeError | None = None
 
     def failed(self, error: JudgeError, started_unix: float, started: float) -> float | None:
-        """Seconds until the next try, whose request may be another; None to give up."""
+        """Seconds until the next try, which may send a different request; None to give up."""
         wait = 0.0 if self._adapted(error) else self._wait(error)
         self.note(started_unix, started, error.status, error, wait or 0.0)
         return wait
@@ -211,14 +211,14 @@ class _Retries:
 
     def ended(self, reply: Reply | None, error: JudgeError | None) -> AskResult:
         answered = error is None or error.reply is not None
-        # What a search without success left out was not the cause.
+        # Parameters dropped in an unsuccessful search were not the cause.
         learnt = self.named | (self.suspected if answered else frozenset())
         if error is not None and error.status in (400, 422) and self.first_refusal is not None:
             error = self.first_refusal
         return AskResult(reply, error, tuple(self.calls), self.request, learnt)
 
     def _adapted(self, error: JudgeError) -> bool:
-        """Whether there is another request to try, without what is refused or may be."""
+        """Whether there is another request to try, without rejected or suspected parameters."""
         fresh = error.refused - self.named
         if fresh:
             self.named |= fresh
@@ -311,7 +311,7 @@ def _without_secrets(settings: JudgeSettings) -> Iterator[None]:
 
 
 class _Call:
-    """One request in flight, with its deadline and what it is waiting for."""
+    """One request in flight, with its deadline and the current phase."""
 
     def __init__(self, timeouts: Timeouts, on_text: OnText | None) -> None:
         self.timeouts = timeouts

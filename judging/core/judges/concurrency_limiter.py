@@ -1,4 +1,4 @@
-"""How many requests one worker may have in flight at an endpoint, and whose turn it is.
+"""Limits the requests that one worker has in flight at an endpoint, and decides which is next.
 
 The workers agree on the number (judging/endpoints/limiter.py) by two rules: `adapted_slots` says how many requests the
 server can take at once, `fair_shares` divides them among the workers.

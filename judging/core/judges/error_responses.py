@@ -104,9 +104,9 @@ def _error(code: str, text: str, status: int, retry_after: float | None = None) 
 
 
 def refused_parameters(text: str) -> frozenset[str]:
-    """Which parameters that we may leave out an error text refuses.
+    """Which of the parameters that we can drop an error text rejects.
 
-    What we added ourselves is refused wherever it is named. What the user chose only where the text says so:
+    Parameters that we added count if they are named anywhere. Those set by the user count only if the text says so:
     "temperature must be below 2" is about its value.
     """
     ours = frozenset(name for name in ("separate_reasoning", "stream_options") if name in text)

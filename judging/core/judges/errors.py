@@ -1,4 +1,4 @@
-"""Why a call to a model gave no usable reply.
+"""Errors: why a call to a model gave no usable reply.
 
 JudgeError            code, retry, retry_after, status, message, refused, reply
 ├── Unreachable       no connection
@@ -8,7 +8,7 @@ JudgeError            code, retry, retry_after, status, message, refused, reply
 ├── Unusable          a reply without anything to parse
 └── Held              not sent: the endpoint's limits, or a server that is down (manual calls only: runs wait)
 
-The class says who can act (network, owner of the settings, nobody, author of the prompt), the code what happened, and
+The class says who can act (network, owner of the settings, no one, author of the prompt), the code what happened, and
 `retry` whether the same request may succeed if it is sent again unchanged.
 """
 
@@ -72,7 +72,7 @@ class Busy(JudgeError):
 
 
 class Unusable(JudgeError):
-    # An empty reply is a reply: it was paid for, and asking until something comes would choose among replies.
+    # An empty reply counts as a reply: it has a cost, and repeating the call until there is text would bias the result.
     codes = _codes(final="empty_reply truncated too_long", retry="bad_reply")
 
 

@@ -1,6 +1,6 @@
 """HTTP clients for OpenAI-compatible endpoints: httpx on aiohttp's transport, at a fraction of httpx's own cost.
 
-Nothing is read from the environment; redirects are refused, since they would carry the key elsewhere.
+Nothing is read from the environment; redirects are rejected, because they would send the key elsewhere.
 """
 
 from __future__ import annotations

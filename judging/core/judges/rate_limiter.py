@@ -3,7 +3,7 @@
 The generic cell rate algorithm in its virtual scheduling form (ITU-T I.371, annex A): each call moves a theoretical
 arrival time on by its spacing, and no call starts before it. The arrival times live in the database
 (judging/endpoints/limiter.py); a worker reserves several starts at once. There are no bursts, so no minute, wherever
-it begins, exceeds the limit.
+it starts, exceeds the limit.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class RateLimits:
 def start_times(
     now: float, requests_from: float, tokens_from: float, spacings: Sequence[Spacing]
 ) -> list[float]:
-    """Seconds from `now` until each call may start, given where both schedules begin."""
+    """Seconds from `now` until each call may start, given where both schedules start."""
     found = []
     for request, token in spacings:
         found.append(max(requests_from, tokens_from) - now)
@@ -79,7 +79,7 @@ class RateLimited(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What a call was expected to cost: `size` in bytes, and tokens."""
+    """The estimated cost of a call: `size` in bytes, and tokens."""
 
     size: int
     tokens: float
@@ -129,7 +129,7 @@ class RateLimiter:
         self._largest = 0.0
 
     async def acquire(self, request: Request) -> Reservation | None:
-        """Returns when `request` may start; None where nothing is limited."""
+        """Returns when `request` may start; None if nothing is limited."""
         reservation = self._estimated(request)
         if reservation is not None:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()

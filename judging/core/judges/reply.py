@@ -1,4 +1,4 @@
-"""What a judge model replied."""
+"""A judge model's reply."""
 
 from __future__ import annotations
 

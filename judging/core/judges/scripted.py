@@ -33,7 +33,7 @@ MODEL = "scripted-judge"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the server does with one request. A `body` is sent as it is, instead of the content."""
+    """The server's reaction to one request. A `body` is sent unchanged instead of the content."""
 
     content: str | None = ""
     reasoning: str | None = None

@@ -44,7 +44,7 @@ class JudgeSettings:
     timeouts: Timeouts = Timeouts()
 
     def secrets(self) -> tuple[str, ...]:
-        """What must never be stored or shown: the key, header values, the proxy's password."""
+        """Secrets, which must never be stored or shown: the key, header values, the proxy's password."""
         password = urlsplit(self.proxy).password if "@" in self.proxy else None
         found = (self.api_key.strip(), *self.headers.values(), password or "")
         return tuple(secret for secret in found if len(secret) >= 4)

@@ -70,7 +70,7 @@ class KnownNames:
         return found
 
     def suggestion(self, name: str) -> str | None:
-        """The existing name that this one probably stands for."""
+        """The existing name that this one probably represents."""
         missing = {dotted(path): path for path in map(self._missing_part, self._first_lines) if path}
         return self._alike(missing[name]) if name in missing else None
 

@@ -57,7 +57,7 @@ def fair_share(left: int, mine: int, others: Sequence[int]) -> int:
 
 
 def starting_rank(seed: int, rater: int, items: int) -> int:
-    """Where in the drawn order a rater begins, so that two who begin together do not walk side by side."""
+    """Where in the drawn order a rater starts, so that two who start together do not walk side by side."""
     return random.Random(f"start:{seed}:{rater}").randrange(items) if items else 0
 
 

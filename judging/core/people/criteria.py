@@ -1,7 +1,7 @@
 """A criterion that people judge by, what its scale takes, and a comparison's verdict seen from either side.
 
 Canonical verdicts name the answers, not the places: `A` is the item's response, `B` its other response, whichever of
-them stood on the left.
+them was on the left.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True):
     """What is judged and how. Its JSON is also a metric's: `min_score` and `max_score` are the scale's ends.
 
     scale: "five" 1–5, "ten" 1–10, "yes_no", "categories" (one of `categories`), "text" (free), "steps" (A>>B … B>>A),
-    "gsb" (the first answer good, same or bad beside the other). `both_bad` only where two are compared.
+    "gsb" (the first answer good, same or bad compared with the other). `both_bad` only where two are compared.
     """
 
     name: str
@@ -114,7 +114,7 @@ def canonical(
 ) -> dict[int, Value]:
     """Values in which `A` is what was shown first (left) as values in which `A` is the item's response.
 
-    `shown_first`: 1 the response, 2 the other one, None where there is but one. Its own inverse.
+    `shown_first`: 1 the response, 2 the other one, None if there is but one. Its own inverse.
     """
     return {
         number: turned(value) if shown_first == 2 and criteria[number].compares else value
@@ -123,7 +123,7 @@ def canonical(
 
 
 def outcome_of(criterion: Criterion, value: Value | None) -> Outcome:
-    """What a judgement keeps of a value: a free text is no score, but stands in the detail."""
+    """What a judgement keeps of a value: a free text is no score, but is in the detail."""
     if value is None:
         return Outcome(NO_SCORE, reason=LEFT_EMPTY)
     if criterion.scale == "text":

@@ -1,4 +1,4 @@
-"""Which answers meet in a side-by-side evaluation, and on which side each first stands. Seeded, so it can be redone."""
+"""Which answers meet in a side-by-side evaluation, and on which side each first is. Seeded, so it can be redone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def every_pair(there: Sequence[int]) -> list[Pair]:
 
 
 def against(baseline: int, there: Sequence[int]) -> list[Pair]:
-    """Each candidate beside the baseline; none where the baseline did not answer."""
+    """Each candidate next to the baseline; none if the baseline did not answer."""
     if baseline not in there:
         return []
     return [(one, baseline) for one in sorted(set(there)) if one != baseline]
@@ -55,7 +55,7 @@ def _burden(pair: Pair, used: Counter[int], met: Counter[Pair]) -> tuple[int, in
 
 
 def first_sides(pairs: Sequence[Name], seed: int) -> list[int]:
-    """Which answer of each item the first rater sees on the left: 1 or 2, in an order nobody can guess.
+    """Which answer of each item the first rater sees on the left: 1 or 2, in an order no one can guess.
 
     Of the items of the same pair each side comes first equally often, to within one.
     """

@@ -58,7 +58,7 @@ class _Bad(Exception):
 
 
 def read_lines(text: str, criteria: Sequence[Criterion]) -> Iterator[RatingLine | BadLine]:
-    """Every line of a file, in its order; what begins with `{` is JSON Lines, everything else CSV with a head."""
+    """Every line of a file, in its order; what starts with `{` is JSON Lines, everything else CSV with a head."""
     given = _json_records(text) if text.lstrip().startswith("{") else _csv_records(text, criteria)
     for line, record in given:
         if isinstance(record, str):

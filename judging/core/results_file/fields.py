@@ -16,7 +16,7 @@ _FORMULA_BEGINS = tuple("=+-@\t\r＝＋－＠")
 
 
 class Refusal(Exception):
-    """Why a line is left out: a code, and what its sentence names."""
+    """Why a line is skipped: a code and the parameters of its sentence."""
 
     def __init__(self, code: str, **params: str) -> None:
         super().__init__(code)
@@ -114,7 +114,7 @@ def is_finite(number: float) -> bool:
 
 
 def plain(given: Any) -> Any:
-    """What a cell's text stands for; everything else as it is."""
+    """What a cell's text represents; everything else as it is."""
     if not isinstance(given, TableCell):
         return given
     text = given.strip()

@@ -32,7 +32,7 @@ FIELDS = (
     *("judge", "rater", "reasoning", "shown_first", "drawn_with", "repeat", "at", "seconds", "prompt_tokens"),
     *("completion_tokens", "cost", "min_score", "max_score", "role", "compares"),
 )
-"""What a line may hold; fields by other names are ignored."""
+"""The fields of a line; other fields are ignored."""
 
 LINE_BYTES = 16 * 2**20
 _RATING_FIELDS = ("row", "candidate", "rater")  # of a human evaluation's export
@@ -43,7 +43,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RefusedLine:
-    """A line that is left out: its number, a code, and what the code's sentence names."""
+    """A skipped line: its number, a code, and the parameters of the code's sentence."""
 
     line: int
     code: str
@@ -51,7 +51,7 @@ class RefusedLine:
 
 
 class NotResults(Exception):
-    """The file is no results file: a code, and what its sentence names."""
+    """The file is not a results file: a code and the parameters of its sentence."""
 
     def __init__(self, code: str, **params: str) -> None:
         super().__init__(code)

@@ -1,4 +1,4 @@
-"""What a judge model is asked for a line, and how its reply is read: an integer from 1 to 5 or nothing.
+"""Prompts of judged lines, and how replies are parsed: an integer from 1 to 5 or nothing.
 
 The texts are fenced as in the built-in templates, with their lengths, so that what is judged cannot vote.
 """
@@ -106,7 +106,7 @@ _FIELD = {"en": "the field “{name}”", "zh": "字段“{name}”"}
 
 
 def prompt_for(rule: Rule, name: str, answer: Value, reference: Value) -> str:
-    """What the judge model is asked about the field `name`, in the language that the line is written in."""
+    """The prompt about the field `name`, in the language of the line."""
     language = rule.language
     what = _WHOLE[language] if rule.target.kind == "whole" else _FIELD[language].format(name=name)
     shown, wanted = text_of(answer), text_of(reference)
@@ -130,7 +130,7 @@ def asks_no_more(program: Program, other: Program) -> bool:
 
 
 def _questions(program: Program) -> Counter[tuple[object, ...]]:
-    """What goes into a prompt beside the answer and the reference."""
+    """The parts of a prompt besides answer and reference."""
     return Counter(
         (rule.target, rule.function.code, rule.language, _text_of(rule))
         for rule in program.rules
@@ -157,7 +157,7 @@ def read_reply(content: str, finish_reason: str | None = None) -> Scored | Reaso
 
 
 def read_asked(asked: JudgeCall) -> Scored | Reason:
-    """What the judge model said of a line, or why it said nothing."""
+    """The judge model's score of a line, or why there is none."""
     if asked.failure is not None:
         return Reason(asked.failure.code, {"detail": asked.failure.detail})
     reply = asked.reply or {}

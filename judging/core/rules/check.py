@@ -1,4 +1,4 @@
-"""The sheet of what is written → the program that is meant, or every error at once, with its place."""
+"""Checks a parsed sheet: returns the program, or all errors with their positions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from judging.core.rules.python_blocks import PythonProblem, scoring_function
 from judging.core.rules.write import read_format, read_format_argument, read_length
 
 _MEAN = "mean"
-_MOST_GUESSES = 100  # looking for the word that was meant is slow beside everything else
+_MOST_GUESSES = 100  # looking for the word that was meant is slow compared with everything else
 _LABEL_KINDS = {"rule": keywords.RULE_LABEL, "code": keywords.CODE_LABEL}
 
 
@@ -62,7 +62,7 @@ def read_program(text: str) -> CheckedProgram:
 
 
 def language_of(sheet: Sheet) -> str:
-    """The language that the program's own words are written in: `zh`, `en`, or '' where there are none."""
+    """The language that the program's own words are written in: `zh`, `en`, or '' if there are none."""
     entries = (*sheet.entries, *sheet.misplaced)
     functions = [function.name for function in FUNCTIONS]
     written: list[tuple[str, list[keywords.Keyword]]] = []

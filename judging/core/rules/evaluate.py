@@ -40,12 +40,12 @@ NOT_ASKED, NO_JUDGE = "not_asked", "judge.missing"
 PENDING = Reason("pending")
 
 Run = Callable[[BlockCall], Awaitable[Scored | Reason]]
-# One reply a question, in order; None where what was said before is read again, and this was not asked then.
+# One reply a question, in order; None if what was said before is read again, and this was not asked then.
 Ask = Callable[[Sequence[Question]], Awaitable[Sequence[JudgeCall | None]]]
 LineResults = dict[int, Scored | Reason]
 
 JUDGE = 0  # a rule metric has one judge model; a question's `repeat` is the index of its line
-MOST_VALUE = 4000  # characters of a field's value that are kept beside its score
+MOST_VALUE = 4000  # characters of a field's value that are kept next to its score
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class LineQuestion:
 class LineResult(msgspec.Struct, frozen=True, gc=False):
     """A rule applied to one field. Without a score: `reason.code` is `pending`, or an error of the row.
 
-    `answer` and `reference` are the values that were looked at, None where there is none or none was needed.
+    `answer` and `reference` are the values that were looked at, None if there is none or none was needed.
     """
 
     rule: Rule
@@ -71,7 +71,7 @@ class LineResult(msgspec.Struct, frozen=True, gc=False):
 
 
 class RuleEvaluation(msgspec.Struct, frozen=True):
-    """`failure` says why the answer lacks the format; then there are no lines. Requests stand in the lines' order."""
+    """`failure` says why the answer lacks the format; then there are no lines. Requests are in the lines' order."""
 
     program: Program
     lines: tuple[LineResult, ...] = ()
@@ -117,7 +117,7 @@ class _Reference:
         self._side: _Side | None = None
 
     def side(self, name: str) -> _Side:
-        """Raises _RowError where there is none or it has not the format."""
+        """Raises _RowError if there is none or it has not the format."""
         if self._given is None:
             raise _RowError(Reason(FIELD_MISSING, {"name": name, "why": "none"}))
         if self._side is None:
@@ -128,7 +128,7 @@ class _Reference:
         return self._side
 
     def names(self, rule: Rule) -> list[str]:
-        """The fields that `@全部字段` stands for."""
+        """The fields that `@全部字段` represents."""
         shown = rule.target.written
         names = list(self.side(shown).fields)
         if not names:
@@ -234,7 +234,7 @@ class Result(msgspec.Struct, frozen=True):
         return self.failure is None
 
     def outcome(self) -> Outcome:
-        """The judgement's: a rule program has no state `unparsed`. The detail begins with the program's line."""
+        """The judgement's: a rule program has no state `unparsed`. The detail starts with the program's line."""
         if self.error is None:
             return Outcome("scored", self.score)
         details = "; ".join(
@@ -288,7 +288,7 @@ def reference_for(item: Item) -> Any:
 async def judge_by_rules(program: Program, item: Item, run: Run, ask: Ask | None) -> Ruled:
     """Score one item. Python blocks come first: where one fails, the judge model could not save the item.
 
-    `ask` is None where the metric has no judge model.
+    `ask` is None if the metric has no judge model.
     """
     evaluation = evaluate(program, item)
     if not needs_answers(evaluation):
@@ -319,7 +319,7 @@ def ruled(
     asked: tuple[JudgeCall, ...] = (),
     verdicts: tuple[Verdict, ...] = (),
 ) -> Ruled:
-    """The evaluation with what was found for its open lines, as a story keeps it."""
+    """The evaluation with the results of its open lines, in the stored form."""
     result = conclude(evaluation, found or {})
     failure = result.failure
     return Ruled(

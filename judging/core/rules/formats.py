@@ -64,7 +64,7 @@ def read_json(text: str) -> Fields:
     try:
         value, end = _scan(bare, 0)
         if end != len(bare):
-            _decode(bare)  # says where the rest begins
+            _decode(bare)  # says where the rest starts
     except StopIteration as error:
         raise _not_json(text, error.value) from None
     except json.JSONDecodeError as error:
@@ -91,7 +91,7 @@ def _not_json(text: str, position: int) -> NotInFormat:
 
 
 def check_depth(value: Any) -> None:
-    """Raises NotInFormat where lists and objects nest deeper than MOST_DEPTH."""
+    """Raises NotInFormat if lists and objects nest deeper than MOST_DEPTH."""
     level, depth = [value] if isinstance(value, (list, dict)) else [], 0
     while level:
         depth += 1
@@ -131,7 +131,7 @@ _decode, _scan = _decoder.decode, make_scanner(_decoder)  # type: ignore[arg-typ
 def read_xml(text: str, root: str = "") -> Fields:
     """The texts of sibling elements, or of those in the one element `root`. Repeated ones make a list.
 
-    A declaration (`<?xml …?>`) may stand before them, and nothing but white space between. Raises NotInFormat.
+    A declaration (`<?xml …?>`) may be before them, and nothing but white space between. Raises NotInFormat.
     """
     reader = _XmlReader(root)
     try:

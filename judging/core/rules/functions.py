@@ -55,14 +55,14 @@ def _compared(same_text: bool, constant: str) -> Reason:
 
 
 def contained_in(answer: Value, reference: Value, argument: str | None) -> Scored:
-    """5 if the answer is a part of the reference, in whose place an argument may stand."""
+    """5 if the answer is a part of the reference, in whose place an argument may be."""
     if is_part(answer, reference):
         return _compared_with("part_of", BEST, argument)
     return _compared_with("not_part_of", WORST, argument)
 
 
 def contains(answer: Value, reference: Value, argument: str | None) -> Scored:
-    """5 if the reference, in whose place an argument may stand, is a part of the answer."""
+    """5 if the reference, in whose place an argument may be, is a part of the answer."""
     if is_part(reference, answer):
         return _compared_with("holds", BEST, argument)
     return _compared_with("does_not_hold", WORST, argument)
@@ -77,7 +77,7 @@ def _compared_with(what: str, score: int, argument: str | None) -> Scored:
 def is_part(part: Value, whole: Value) -> bool:
     """Substring; of lists every element; of objects every pair; other values must be equal.
 
-    A single value beside a list counts as a list of one.
+    A single value next to a list counts as a list of one.
     """
     if isinstance(part, list) or isinstance(whole, list):
         return set(map(identity, _as_list(part))) <= set(map(identity, _as_list(whole)))

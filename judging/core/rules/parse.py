@@ -1,4 +1,4 @@
-"""A program's text → the sheet of what is written. It never stops at an error: each is noted, and reading goes on."""
+"""A program's text → the sheet of what is written. It never stops at an error: each is noted, and reading continues."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SourceLine:
 
     @property
     def start(self) -> SourcePlace:
-        """Where its first character that is no white space stands."""
+        """Where its first character that is no white space is."""
         return SourcePlace(self.number, len(self.text) - len(self.text.lstrip()) + 1)
 
     def parts(self) -> list[Word]:
@@ -66,7 +66,7 @@ def tag_on(line: SourceLine) -> Tag | None:
 
 
 def crowded_tag(line: SourceLine, prefixes: tuple[str, ...]) -> str:
-    """The label of a block's tag that shares its line with other text, or ''; a label begins with a prefix."""
+    """The label of a block's tag that shares its line with other text, or ''; a label starts with a prefix."""
     if "<" not in line.text or tag_on(line) is not None:
         return ""
     text = line.stripped

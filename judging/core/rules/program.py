@@ -1,4 +1,4 @@
-"""What a program is: first as it is written (`Sheet`), then as it is meant (`Program`). All frozen.
+"""A program in two forms: as written (`Sheet`) and as checked (`Program`). All frozen.
 
 Places and the words as written do not count when two programs are compared.
 """
@@ -27,7 +27,7 @@ class SourcePlace:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A piece of the text, and where it begins."""
+    """A piece of the text, and where it starts."""
 
     text: str
     place: SourcePlace = field(compare=False)
@@ -35,7 +35,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An error or a warning: its code, its place, and what the sentence about it needs to know."""
+    """An error or a warning: its code, its position, and the parameters of its sentence."""
 
     code: str
     place: SourcePlace
@@ -60,7 +60,7 @@ class HeaderLine:
 
 @dataclass(frozen=True, slots=True)
 class CodeBlock:
-    """`<label>` … `</label>`; `text` is exactly what stands between, less the newlines at the tags."""
+    """`<label>` … `</label>`; `text` is exactly what is between, less the newlines at the tags."""
 
     label: Word
     text: str
@@ -84,7 +84,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """`root` only of XML: the name of the element around the fields, '' where they stand side by side."""
+    """`root` only of XML: the name of the element around the fields, '' where they are side by side."""
 
     kind: Literal["json", "xml", "text"]
     root: str = ""
@@ -135,7 +135,7 @@ OPTIONAL: frozenset[ArgumentKind] = frozenset({"none", "replacement"})
 class Function:
     """One function. `code` is also the name of its help; `by` says who scores: we, the judge model, a Python block.
 
-    `score` takes the answer's value, the reference's (None where it is not needed), the argument.
+    `score` takes the answer's value, the reference's (None if it is not needed), the argument.
     """
 
     code: str
@@ -159,7 +159,7 @@ class Rule:
     """Whether the function compares with the reference's field: an argument can take its place."""
 
     def __post_init__(self) -> None:
-        # Asked for every line of every answer, so it is worked out once.
+        # Asked for every line of every answer, so it is computed once.
         replaced = self.function.argument == "replacement" and self.argument is not None
         object.__setattr__(self, "needs_reference", self.function.needs_reference and not replaced)
 
@@ -190,7 +190,7 @@ BEST, WORST = 5, 1
 
 # Several for every answer: a struct is made in a quarter of a dataclass's time, and it is in no cycle.
 class Reason(msgspec.Struct, frozen=True, gc=False):
-    """Why a line has its score, or none: a code, and what the sentence about it needs to know."""
+    """Why a line has its score, or none: a code and the parameters of its sentence."""
 
     code: str
     params: dict[str, str] = {}

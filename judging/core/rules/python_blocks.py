@@ -2,7 +2,7 @@
 
 The function is found in the block's syntax tree; checking compiles and runs nothing. Compiling would find every error
 of syntax, but a hostile block can make it take minutes (each `finally` is compiled twice, nested ones twice as often
-again); what stands where Python does not allow it is found in the tree instead.
+again); what is where Python does not allow it is found in the tree instead.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ REFERENCE, ANSWER = "ref_answer", "model_answer"
 
 
 class PythonProblem(Exception):
-    """`python_syntax` or `python_no_function`; line and column of the block, from 1, or 0 where there is no place."""
+    """`python_syntax` or `python_no_function`; line and column of the block, from 1, or 0 if there is no place."""
 
     def __init__(self, code: str, line: int = 0, column: int = 1, **params: str) -> None:
         super().__init__(code)
@@ -105,7 +105,7 @@ def _required(arguments: ast.arguments) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """What a node stands in."""
+    """What a node is in."""
 
     function: bool = False
     asynchronous: bool = False
@@ -135,7 +135,7 @@ def _wrong(node: ast.stmt | ast.expr, around: _Around) -> str:
 
 
 def _inside(node: ast.AST, around: _Around) -> list[tuple[ast.AST, _Around]]:
-    """The node's children, with what they stand in: only a body stands in its function, class or loop."""
+    """The node's children, with what they are in: only a body is in its function, class or loop."""
     body = _of_body(node, around)
     found: list[tuple[ast.AST, _Around]] = []
     for name, value in ast.iter_fields(node):
@@ -178,7 +178,7 @@ def _found(outcome: ScriptOutcome, code: Code) -> Scored | Reason:
 
 
 def _told(failure: SandboxFailure, code: Code) -> dict[str, str]:
-    """What Python said, and the line of the program where it happened."""
+    """Python's error message, and the line of the program."""
     inside = failure.line if failure.line and failure.line <= _lines_in(code) else None
     place = str(code.first_line + inside - 1) if inside else ""
     return {"label": code.label, "why": failure.code, "detail": failure.message, "code_line": place}

@@ -58,7 +58,7 @@ def write_format(form: Format, language: str) -> str:
 
 
 def write_argument(argument: Argument, language: str) -> str:
-    """An argument as it stands in a line; '' for none."""
+    """An argument as it is in a line; '' for none."""
     if isinstance(argument, Length):
         return write_length(argument)
     if isinstance(argument, Format):

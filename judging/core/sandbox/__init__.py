@@ -1,1 +1,1 @@
-"""Where templates and scripts that people write are run. What it promises stands in README.md beside this file."""
+"""Runs users' templates and scripts in isolated processes. README.md describes design and guarantees."""

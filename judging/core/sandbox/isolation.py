@@ -1,6 +1,6 @@
 """The layers of isolation around a worker, set up by system calls through ctypes, and which of them hold here.
 
-Each layer's function sets it up or raises OSError. What holds is first tried in a process that may break.
+Each layer's function sets it up or raises OSError. Layers are first tried in a process that may fail.
 """
 
 import contextlib
@@ -127,7 +127,7 @@ _program = _Program(len(_code or b"") // 8, _code)
 
 
 def seccomp() -> None:
-    """Refuses every system call but the few that a warm interpreter needs. Nothing can be opened after it."""
+    """Blocks every system call except the few that a warm interpreter needs. Nothing can be opened afterwards."""
     if _code is None:
         raise OSError(errno.ENOSYS, f"no system call table for {os.uname().machine}")
     _checked(
@@ -143,7 +143,7 @@ def address_space() -> int:
 
 
 def limit_resources(memory_bytes: int, cpu_seconds: int) -> None:
-    """Kernel limits for what the parent would stop too, in case it is gone."""
+    """Kernel limits in addition to the parent's, in case the parent is gone."""
     limits = {
         resource.RLIMIT_AS: memory_bytes,
         resource.RLIMIT_CPU: cpu_seconds,
@@ -168,7 +168,7 @@ def keep_only(descriptor: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """What a worker confines itself with: the layers that were found to hold, and its limits."""
+    """A worker's confinement: the working layers, and its limits."""
 
     held: frozenset[str]
     memory_bytes: int
@@ -194,7 +194,7 @@ def raise_around_zygote(without: set[str]) -> set[str]:
 
 
 def raise_around_worker(confinement: Confinement) -> None:
-    """The filter comes last, because it refuses the calls that set up the others."""
+    """The filter comes last, because it blocks the calls that set up the others."""
     if "landlock" in confinement.held:
         landlock()
     limit_resources(confinement.memory_bytes, confinement.cpu_seconds)
@@ -209,7 +209,7 @@ def _become_first_process() -> None:
         os.closerange(0, 1 << 16)
         os.waitpid(first, 0)
         os._exit(0)
-    die_with_parent(0)  # a parent outside one's own tree of processes is seen as process 0
+    die_with_parent(0)  # a parent outside the sandbox's own process tree is seen as process 0
 
 
 def _holds_in_a_trial(trial: Callable[[], bool]) -> bool:

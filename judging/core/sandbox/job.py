@@ -1,9 +1,9 @@
-"""What the sandbox is asked, what comes back, the limits on both, and why it may not run at all.
+"""Jobs and outcomes of the sandbox, their limits, and the errors when it can't run.
 
 SandboxError
 ├── SandboxRefused      this machine isolates less than the configured minimum
 └── SandboxBroken       its process can't be started, or ended unexpectedly: no script is to blame
-    └── TooManyFiles    this process can open no further channel; the sandbox itself is fine
+    └── TooManyFiles    this process can open no more channel; the sandbox itself is fine
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class TooManyFiles(SandboxBroken):
 class SandboxLimits:
     """Bounds on one item.
 
-    ``seconds``: processor time; five times as much by the clock. ``memory_mb``: what a worker may add to the warm
+    ``seconds``: processor time, and five times as much elapsed time. ``memory_mb``: what a worker may add to the warm
     interpreter. ``output_kb``: thousands (1024) of characters it may produce, beyond the size of its own input.
     """
 

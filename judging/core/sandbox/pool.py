@@ -107,7 +107,7 @@ class Sandbox:
         return self._run_worker(job, [], False, closed_before).job_failure
 
     def close(self) -> None:
-        """Ends the sandbox's processes and what runs in them; a later use starts it anew."""
+        """Ends the sandbox's processes and what runs in them; a later use starts it again."""
         with self._starting:
             self._closed += 1
             if self._supervisor:
@@ -144,7 +144,7 @@ class Sandbox:
         return supervisor
 
     def _found_to_hold(self, supervisor: ZygoteSupervisor) -> frozenset[str]:
-        """The layers are set up; a worker now tries what they should refuse."""
+        """The layers are set up; a worker now attempts everything that they should block."""
         if "seccomp" in supervisor.held:
             probe = Job("probe", "", list[str], {})
             answered = WorkerSession(supervisor, probe, [frame({})], self.limits).listen()
@@ -153,7 +153,7 @@ class Sandbox:
         return supervisor.held
 
     def _run_worker(self, job: Job[Shape], batch: list[bytes], careful: bool, closed_before: int) -> Answered:
-        """Again where somebody else ended the worker before it began, or its zygote: no script is to blame for that."""
+        """Retries if something else ended the worker, or its zygote, before it started: that is no script's fault."""
         with self._places:
             for _ in range(_MOST_STARTS):
                 supervisor = self._running(closed_before)

@@ -31,7 +31,7 @@ _EVERY_BRANCH = (
 
 
 class NothingMore:
-    """The only finder that is left: what is not loaded can't be imported."""
+    """The only remaining finder: modules that are not loaded can't be imported."""
 
     @staticmethod
     def find_spec(
@@ -41,7 +41,7 @@ class NothingMore:
 
 
 def import_all() -> None:
-    """Imports, uses once what loads more at its first use, and then refuses every other import."""
+    """Imports the modules, triggers their lazy imports, and then blocks every other import."""
     for name in sorted(IMPORTABLE) + list(LAZY):
         importlib.import_module(name)
     for encoding in ENCODINGS:

@@ -1,4 +1,4 @@
-"""Tries inside a worker what no script may do, and returns what was not refused."""
+"""Attempts forbidden actions inside a worker, and returns those that were not blocked."""
 
 import _thread
 import mmap

@@ -91,7 +91,7 @@ _FEW = 32
 def _make_records(values: list[Any]) -> None:
     """Dicts in a list become records in their places: the list is the script's own, so it stays the same one.
 
-    This happens at every access, so of a long list the first and the last element stand for all.
+    This happens at every access, so of a long list the first and the last element represent all.
     """
     kinds = set(map(type, values if len(values) <= _FEW else (values[0], values[-1])))
     if dict in kinds or list in kinds:

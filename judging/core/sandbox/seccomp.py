@@ -18,7 +18,7 @@ _CLOCKS = 12  # clocks from here on (or negative ones) belong to devices or to o
 _X32 = 0x40000000
 
 _AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-_NUMBERS: dict[str, tuple[int, int]] = {  # name: (x86_64, aarch64); -1 where there is none
+_NUMBERS: dict[str, tuple[int, int]] = {  # name: (x86_64, aarch64); -1 if there is none
     "read": (0, 63),
     "write": (1, 64),
     "mmap": (9, 222),
@@ -109,7 +109,7 @@ def _instructions(machine: str) -> list[Instruction]:
 
 
 def filter_program(machine: str | None = None) -> bytes | None:
-    """The ``struct sock_filter`` array for this machine, or None where its system calls are not known."""
+    """The ``struct sock_filter`` array for this machine, or None if its system calls are not known."""
     name = machine or platform.machine()
     if name not in _AUDIT:
         return None

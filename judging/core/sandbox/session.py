@@ -1,9 +1,9 @@
-"""One worker as the parent sees it: what it is sent, what it answers, what ended it. Nothing it says is trusted.
+"""The parent's side of one worker: what is sent, what comes back, and how the worker ended. Replies are not trusted.
 
-Both ways: frames of a four-byte big-endian length and that many bytes of JSON. To the worker: the job, then every
+Both directions use frames: a four-byte big-endian length and that many bytes of JSON. To the worker: the job, then each
 item. From it: one reply to the job, then one to each item, in order: ``[processor seconds, value, failure]`` with
-``failure`` null or ``[code, message, line]``. A worker may forge all of it: codes are among those that workers have,
-and integers have 64 bits, because nothing behind here expects others.
+``failure`` null or ``[code, message, line]``. A worker can forge all of it, so codes must be known ones and integers
+are limited to 64 bits: the rest of the program relies on both.
 """
 
 import contextlib
@@ -25,18 +25,18 @@ from judging.core.sandbox.job import Job, JobOutcome, SandboxBroken, SandboxFail
 from judging.core.sandbox.supervisor import ZygoteSupervisor
 
 MOST_DEPTH = 200
-MOST_REPLY_BYTES = 64 << 20  # also of all replies of one worker together, but for the last
+MOST_REPLY_BYTES = 64 << 20  # also for all replies of a worker together, except the last
 MOST_MARKS = 500_000  # texts, commas and brackets of a reply
 MOST_MESSAGE = 2000
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # made once: it is not cheap
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # slow to create
 _HEAD = struct.Struct(">I")
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*+\\u0000")
 
-GRACE_SECONDS = 0.5  # a worker ends its items' time itself; from here on it is ended
+GRACE_SECONDS = 0.5  # a worker enforces the time limit itself; after this long it is killed
 _WALL_FACTOR = 5
 _SLACK_BYTES = 1 << 20
-_BYTES_A_CHARACTER = 6  # the longest that JSON makes of one
-_TIMES_IN_PREVIEW = 2  # a preview shows its item as text and in pieces; all else repeats it once at most
+_BYTES_A_CHARACTER = 6  # of the longest JSON escape
+_TIMES_IN_PREVIEW = 2  # a preview returns its item as text and in pieces; other jobs return it once at most
 
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 FailureCode = Literal["syntax", "load", "exception", "undefined", "timeout", "memory", "output", "result"]
@@ -44,11 +44,11 @@ ReportedFailure = tuple[FailureCode, str, Int64 | None]
 
 
 class ProtocolError(Exception):
-    """The worker said something that is no reply to what it was asked."""
+    """The worker sent something that is not a valid reply."""
 
 
 def frame(message: Any) -> bytes:
-    """One frame. Lone surrogates pass (a row may hold them until its finding is read); JSON's escapes do not."""
+    """One frame. Lone surrogates are allowed (an invalid row can contain them); JSON's escapes are not."""
     try:
         body = msgspec.json.encode(message)
     except (UnicodeEncodeError, OverflowError, TypeError):  # half characters, integers beyond 64 bits
@@ -120,15 +120,15 @@ def failure_of(given: ReportedFailure | None) -> SandboxFailure | None:
 
 
 class NeverBegan(SandboxBroken):
-    """The worker was ended before it had read its job: by somebody else, for nothing of the job had run."""
+    """The worker was killed before it had read its job, so the job is not the cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What one worker brought: outcomes as far as it came, and what ended it before the last, if anything did.
+    """The result of one worker: outcomes so far, and the failure that ended it early, if there was one.
 
-    A careful worker was ended by the first item without an outcome. Another one may have been ended by a later
-    item, with its replies to the ones before still unsent; those are asked again, carefully.
+    A careful worker was ended by the first item without an outcome. Any other worker may have been ended by a later
+    item, with replies to earlier ones still unsent; these items are run again by a careful worker.
     """
 
     outcomes: list[JobOutcome[Any]] = field(default_factory=list)
@@ -137,7 +137,7 @@ class Answered:
 
 
 class WorkerSession:
-    """One worker's life: the job and a batch sent, its replies read one by one under a watch."""
+    """Sends a worker its job and a batch, and reads the replies one by one within the time limit."""
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ class WorkerSession:
             self._never_began()
 
     def _replies(self) -> Answered:
-        """As many as fit into memory; the items that are left are another worker's."""
+        """Replies, as many as fit into memory; the remaining items go to another worker."""
         outcomes: list[JobOutcome[Any]] = []
         for item in self._batch:
             try:
@@ -215,9 +215,9 @@ class WorkerSession:
         return seconds, value, failure
 
     def _longest_reply(self, item_bytes: int) -> int:
-        """Bytes of a reply to the job (no item) or to an item. Workers keep to it; one that does not is ended.
+        """Maximum bytes of a reply to the job (no item) or to an item. A worker that exceeds it is killed.
 
-        The output limit, and the item itself: an answer of a megabyte may be shown whole or shortened by a word.
+        The output limit plus the size of the item, because a template may show a long answer in full.
         """
         return min(MOST_REPLY_BYTES, self._longest + self._times_item * item_bytes)
 
@@ -235,7 +235,7 @@ class WorkerSession:
                 chunk = self._channel.recv(1 << 18)
             except TimeoutError:
                 patience = self._processor_time_left() if left > 0 else 0.0
-            except ConnectionResetError:  # and no mere end: so there was something that it had not read
+            except ConnectionResetError:  # reset, not closed: the worker had not read everything
                 self._never_began()
             except OSError:
                 raise self._death() from None
@@ -249,7 +249,7 @@ class WorkerSession:
         return body
 
     def _processor_time_left(self) -> float:
-        """From the times that the worker reported; a false one makes this longer, never past the wall limit."""
+        """From the times that the worker reported; false times extend it at most to the elapsed-time limit."""
         used = self._supervisor.processor_seconds(self._number) - self._spent
         return self._limits.seconds + GRACE_SECONDS - used
 
@@ -263,7 +263,7 @@ class WorkerSession:
 
 
 class _Ended(Exception):
-    """The worker is gone or out of sync; the first item without a reply is to blame."""
+    """The worker is gone or out of sync; the first item without a reply is the cause."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

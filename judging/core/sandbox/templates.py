@@ -1,4 +1,4 @@
-"""Jinja2 inside a worker: compiling, rendering, and noting which names were undefined or None where they were used.
+"""Jinja2 inside a worker: compiling, rendering, and noting which names were undefined or None if they were used.
 
 Constants are never folded: `{% if false %}{{ 'a' * 10**9 }}{% endif %}` costs nothing because it is never reached.
 """
@@ -255,7 +255,7 @@ _environment = (
 
 
 def template_line(trace: TracebackType | None) -> int | None:
-    """The template's line in a traceback: the innermost one that lies in a compiled template."""
+    """The template's line in a traceback: the innermost one that is in a compiled template."""
     line = None
     while trace:
         template = trace.tb_frame.f_globals.get("__jinja_template__")
@@ -331,7 +331,7 @@ class Renderer:
         )
 
     def _line_reached(self, flow: Iterator[str]) -> int | None:
-        """The template's line where a suspended render stands."""
+        """The template's line where a suspended render is."""
         frame = flow.gi_frame if isinstance(flow, GeneratorType) else None
         return self._template.get_corresponding_lineno(frame.f_lineno) if frame else None
 

@@ -28,7 +28,7 @@ class OutOfTime(BaseException):
 
 
 class Failed(Exception):
-    """A failure that was found, not met: it has its code, and its line where there is one."""
+    """A failure that was found, not met: it has its code, and its line if there is one."""
 
     def __init__(self, code: str, message: str, line: int | None = None) -> None:
         super().__init__(message)

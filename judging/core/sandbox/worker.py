@@ -69,7 +69,7 @@ class Watch:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self.began = 0.0  # processor time when the item began
+        self.began = 0.0  # processor time when the item started
         self.is_running = False
         signal.signal(signal.SIGPROF, self._look)
         between = min(seconds / _LOOKS, _MOST_BETWEEN)
@@ -83,7 +83,7 @@ class Watch:
 def serve(watch: Watch) -> None:
     requests = Requests()
     job = _decode(requests.next())
-    items = [requests.next() for _ in range(job["items"])]  # all of them, so that nobody waits for the other
+    items = [requests.next() for _ in range(job["items"])]  # all of them, so that no one waits for the other
     replies = Replies(watch, job["careful"])
     handler, failure = attempt(HANDLERS[job["kind"]], job, watch, scripts.line_of)
     longest = iter(job["longest"])
@@ -127,7 +127,7 @@ class Requests:
         return self._held[begin : begin + length]
 
     def _hold(self, size: int) -> int:
-        """Where the next bytes begin, once so many of them are there."""
+        """Where the next bytes start, once so many of them are there."""
         begin = self._taken
         if begin + size > len(self._held):
             whole = bytearray(self._held[begin:])
@@ -155,7 +155,7 @@ class Replies:
         self._sent_at = time.monotonic()
 
     def add(self, value: Any, failure: WireFailure | None, most: int) -> None:
-        """The reply to an item, whose time ends here; the next one's begins. `most`: the bytes it may have."""
+        """The reply to an item, whose time ends here; the next one's starts. `most`: the bytes it may have."""
         self._watch.began = now = time.process_time()
         try:
             body = _encode([now, value, failure]).encode()

@@ -57,7 +57,7 @@ FEW = 30  # below so many independent units the t interval leans on scores being
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scale:
-    """What all candidates of one metric share, so that their figures stand on one scale.
+    """What all candidates of one metric share, so that their figures are on one scale.
 
     `kind`: what its mean is over: numbers if any value is one, else bools, else categories; None without a value.
     `low`, `high`: the declared scale (a bool's is 0…1); `lowest`, `highest`: the scale widened by the scores met.
@@ -168,7 +168,7 @@ def _counts(column: Series[Any]) -> dict[str, int]:
 
 
 def _bounds(given: DataFrame, scale: Scale) -> tuple[float | None, float | None]:
-    """The mean had all unscored got the lowest, the highest score; None where an end is unknown."""
+    """The mean had all unscored got the lowest, the highest score; None if an end is unknown."""
     unscored = ~given["state"].isin([SCORED, NO_SCORE])
     counted = given[unscored | (given["kind"] == scale.kind)]
     low, high = (
@@ -356,7 +356,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 def smallest_difference(estimate: Estimate) -> float | None:
     """The smallest true difference that a test on these items finds with a power of 80 %.
 
-    `(t_{1-a/2} + t_power) se`, in score units. Takes the spread seen as the true one; None where there is
+    `(t_{1-a/2} + t_power) se`, in score units. Takes the spread seen as the true one; None if there is
     none to see. Source: Bloom, "Minimum Detectable Effects", Evaluation Review 19(5), 1995.
     """
     if not estimate.se:
@@ -368,7 +368,7 @@ def items_needed(estimate: Estimate, wanted: float) -> int | None:
     """How many items of this kind find a true difference of `wanted` (score units, not 0) with a power of 80 %.
 
     The smallest n with `(t_{1-a/2, df} + t_{power, df})² n0 se² / n <= wanted²`, where df keeps the ratio of
-    clusters to items seen. None where no spread is seen.
+    clusters to items seen. None if no spread is seen.
     """
     if not estimate.se or wanted == 0:
         return None

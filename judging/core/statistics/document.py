@@ -1,4 +1,4 @@
-"""The shape of the document that `report --json` prints; None where a figure can't be had, never NaN."""
+"""The shape of the document that `report --json` prints; None if a figure can't be had, never NaN."""
 
 from typing import NotRequired, TypedDict
 
@@ -22,7 +22,7 @@ class OtherCategories(TypedDict):
 
 
 class VarianceShares(TypedDict):
-    """Squared score units, and the share of the whole that lies between items.
+    """Squared score units, and the share of the whole that is between items.
 
     `se_twice_items`, `se_twice_responses`: about what the mean's standard error would be with twice as many items, or
     with twice as many responses to each: which of the two is worth its calls."""
@@ -37,12 +37,12 @@ class VarianceShares(TypedDict):
 class Cell(TypedDict):
     """The figures of one metric on one candidate.
 
-    `kind`: "number", "bool" or "category": what the metric's mean is over; None where nothing is scored.
+    `kind`: "number", "bool" or "category": what the metric's mean is over; None if nothing is scored.
     `kinds`: scored responses by kind. `mean`: over items, an item's responses first; a bool counts 1 or 0;
     None for categories. `ci_low`, `ci_high`: 95 %: t, for bools Wilson.
     `items`: items behind the main figure; `clusters`: independent units among them.
     `responses` = scored + no_score + unparsed + errors + not_run; `asked` = responses − no_score;
-    `coverage` = scored / asked, None where nothing was asked.
+    `coverage` = scored / asked, None if nothing was asked.
     `low_bound`, `high_bound`: the mean if every unparsed, failed or not run response had got the
     lowest/highest score (of the scale or met, whichever is further out). `top_share`: share of scored
     responses at or above the scale's top, an item's share first. `off_scale`: scored responses outside the
@@ -118,7 +118,7 @@ class Pair(TypedDict):
 class SideCell(TypedDict):
     """One candidate's comparisons. `win_rate` counts a tie half, over items, with Wilson's interval on the effective
     size. `rating`: Bradley–Terry in natural log-odds, mean zero over the candidates; `se` and the interval by the
-    sandwich, clustered by row; None where somebody won or lost all, or where the candidates are not connected.
+    sandwich, clustered by row; None if a candidate won or lost all, or if the candidates are not connected.
     `rank_low`…`rank_high`: places that the other candidates' intervals leave, 1 is best. `style_rating`: the rating of
     the model with the features of answers, looks held equal; None without one."""
 
@@ -140,7 +140,7 @@ class SideCell(TypedDict):
 
 
 class SidePair(TypedDict):
-    """How a did beside b; `ties` include `both_bad`."""
+    """How a compares with b; `ties` include `both_bad`."""
 
     a: str
     b: str
@@ -154,7 +154,7 @@ class SidePair(TypedDict):
 
 
 class FirstSide(TypedDict):
-    """How often what stood first won; `share` counts a tie half."""
+    """How often what was first won; `share` counts a tie half."""
 
     first: int
     second: int
@@ -175,7 +175,7 @@ class SideBySide(TypedDict):
     """Comparisons under one metric by one author (a judge's name, `rules`, `script`, `combined` or `people`).
 
     `steps`: how often each verdict was given, from `a`'s view of `pairs`. `perfect`: candidates that won or lost all.
-    `style`: a Bradley–Terry model with the features of answers beside the candidates; None without features."""
+    `style`: a Bradley–Terry model with the features of answers next to the candidates; None without features."""
 
     metric: str
     by: str
@@ -214,9 +214,9 @@ class CandidateBias(TypedDict):
 class JudgeAgreement(TypedDict):
     """A judge against people's value of an answer, or against another judge, on the items that both have.
 
-    `kappa` is Cohen's, `kappa_weighted` quadratic, with its bootstrap interval by rows, which is None where one side
-    never varies: both are 0 then, and None where neither varies. `bias`: judge − other.
-    `confusion[i][j]`: how often the judge said `labels[i]` where the other said `labels[j]`; empty where there are too
+    `kappa` is Cohen's, `kappa_weighted` quadratic, with its bootstrap interval by rows, which is None if one side
+    never varies: both are 0 then, and None if neither varies. `bias`: judge − other.
+    `confusion[i][j]`: how often the judge said `labels[i]` where the other said `labels[j]`; empty if there are too
     many different values. `true_positive_rate`, `true_negative_rate` where both are two-valued: of what the other
     calls true (false), how much the judge does, with Wilson's interval."""
 
@@ -358,7 +358,7 @@ _Corrected = TypedDict("_Corrected", {"lambda": float | None})  # a keyword can'
 class Corrected(_Corrected):
     """A candidate's mean from people's labels on a random sample and a judge's scores of the rest (PPI++).
 
-    `labelled` items have both, `judged` the judge's score only. `halve`: how many further ratings would halve the
+    `labelled` items have both, `judged` the judge's score only. `halve`: how many more ratings would halve the
     interval. `lambda`: the weight of the judge's scores. `refused`: why there is no figure, a code of `REFUSED`."""
 
     metric: str

@@ -5,23 +5,23 @@
 | metric         | category | the metric's name; the categories keep the run's order |
 | candidate      | category | the name of the model whose response is judged; the categories keep the run's order |
 | other          | category | the candidate it is compared with, `@reference` for the reference; missing: none |
-| row            | int64    | the row's line in its data set: the item |
+| row            | int64    | the row's line in its data set |
 | response       | int64    | number of the response within row and candidate, from 1 |
-| other_response | int64    | number of the other candidate's response; 0 where there is none |
-| state          | category | scored, no_score (a script declined), unparsed (no verdict found), error or not_run |
+| other_response | int64    | number of the other candidate's response; 0 if there is none |
+| state          | category | scored, no_score (a script returned no score), unparsed (no verdict), error or not_run |
 | kind           | category | number, bool or category: what the value is; missing unless scored |
-| value          | float64  | the number, 1 or 0 for a bool; NaN for a category and where nothing is scored |
+| value          | float64  | the number; 1 or 0 for a bool; NaN for a category and for unscored judgements |
 | label          | category | the text of a value of kind category; missing for the others |
-| by             | category | a judge's name, `rules`, `script`, `combined`, `override`, a person's name |
-| source         | category | judge, rules, script, combined, override, rater or adjudicator: what `by` is |
-| repeat         | int64    | which of one judge's repeats on the same question, from 1 |
-| order          | category | how a judge saw the two sides: first, swapped, or both (what the two come to) |
-| main           | bool     | whether cells count it; False: one of several verdicts behind a judgement |
-| shown_first    | int64    | which answer of a comparison stood first: 1 `response`, 2 `other_response`, 0 not known |
-| drawn_with     | float64  | probability with which the program drew the item for people; NaN: not drawn at random |
-| seconds        | float64  | what it took; NaN where unknown |
-| cluster        | category | the conversation or group that the row belongs to; missing: the row stands alone |
-| weight         | float64  | how many rows the judged one stands for; must be 1, as figures count all rows alike |
+| by             | category | a judge's name, `rules`, `script`, `combined`, `override`, or a person's name |
+| source         | category | type of `by`: judge, rules, script, combined, override, rater or adjudicator |
+| repeat         | int64    | number of the judge's repeat on the same question, from 1 |
+| order          | category | order in which a judge saw the two sides: first, swapped, or both (the combined result) |
+| main           | bool     | whether it counts in results; False: one of several verdicts that were combined |
+| shown_first    | int64    | comparisons: the answer shown first: 1 `response`, 2 `other_response`, 0 unknown |
+| drawn_with     | float64  | probability with which the item was sampled for human rating; NaN: not at random |
+| seconds        | float64  | duration; NaN if unknown |
+| cluster        | category | the conversation or group that the row belongs to; missing: none |
+| weight         | float64  | number of rows that the row represents; must be 1, because rows have equal weight |
 
 Comparisons have the labels of `STEPS` (and `both_bad`), in which A is `response`. `ordered` checks such a table, sorts
 it and adds `unit` (int64): the number of the independent unit, which is the row's cluster or, without one, the row.
@@ -74,7 +74,7 @@ BATCH = 50_000  # tuples held as Python objects at a time
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric's name and scale; `low` and `high` are None where its scores have no declared scale.
+    """A metric's name and scale; `low` and `high` are None if its scores have no declared scale.
 
     `pass_threshold`: from which score a response passes (pass@k); None means the top of the scale, true for bools.
     `wanted_difference`: the difference between candidates that the run should be able to show, in score units.
@@ -99,8 +99,8 @@ class Author:
 
 
 class VerdictRow(NamedTuple):
-    """What somebody said about an answer or two, as a row of the table; see there. `metric` and `candidate` are keys
-    of the mappings beside it, `other` is a name or None, `value` is JSON."""
+    """What someone said about an answer or two, as a row of the table; see there. `metric` and `candidate` are keys
+    of the mappings next to it, `other` is a name or None, `value` is JSON."""
 
     metric: Hashable
     candidate: Hashable
@@ -282,7 +282,7 @@ def _values(texts: Categorical) -> tuple[Categorical, Any, Categorical]:
 
     read = [json.loads(text) for text in texts.categories]
     kinds = pd.Categorical([_kind(value) for value in read], categories=list(KINDS))
-    # Codes are -1 where there is no text: the last of the values.
+    # Codes are -1 if there is no text: the last of the values.
     values = np.array(
         [np.nan if value is None or isinstance(value, str) else value for value in [*read, None]]
     )

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class Estimate:
     """A mean and how sure it is.
 
-    `se`, `low` and `high` are None where fewer than two independent units (items, or clusters of them) leave
-    nothing to estimate a spread from; `mean` is None where there is no item.
+    `se`, `low` and `high` are None if fewer than two independent units (items, or clusters of them) leave
+    nothing to estimate a spread from; `mean` is None if there is no item.
     """
 
     mean: float | None
@@ -75,7 +75,7 @@ def estimate_mean(values: Floats, clusters: Ints | None = None) -> Estimate:
     """The mean of the items' scores (items,) with its t interval: `mean ± t(0.975, df) * se`.
 
     `df` is items - 1, with `clusters` (items,) clusters - 1. Where all values are equal `se` is 0 and the
-    interval has no width: the sample shows no spread, which the report says beside it. Not clipped to a
+    interval has no width: the sample shows no spread, which the report says next to it. Not clipped to a
     scale.
     """
     n = values.size
@@ -91,7 +91,7 @@ def estimate_mean(values: Floats, clusters: Ints | None = None) -> Estimate:
 
 
 class Apart(NamedTuple):
-    """The difference of two means with its interval and two-sided p; None where there is none."""
+    """The difference of two means with its interval and two-sided p; None if there is none."""
 
     difference: float | None
     low: float | None
@@ -177,7 +177,7 @@ def effective_size(estimate: Estimate, responses: int) -> float:
 def estimate_rate(judgements: DataFrame) -> Rate:
     """The rate of true in one cell, the item's rate first, with Wilson's interval on the effective size.
 
-    `value` is 1 where true, else 0.
+    `value` is 1 if true, else 0.
     """
     mean = estimate_mean(np.asarray(item_means(judgements), dtype=np.float64), item_units(judgements))
     low = high = None
@@ -193,7 +193,7 @@ MANY = 10  # up to here every k is shown, beyond it the powers of two and the la
 
 @dataclass(frozen=True, slots=True)
 class Variance:
-    """Variance components in squared score units; the share of the total that lies between items (0…1)."""
+    """Variance components in squared score units; the share of the total that is between items (0…1)."""
 
     between: float | None
     within: float | None
@@ -295,7 +295,7 @@ def variance_components(judgements: DataFrame) -> Variance:
     """The variance between items and within them (between an item's responses), by analysis of variance.
 
     within = MSW, between = max(0, (MSB - MSW) / n0), n0 = (N - sum n_i² / N) / (I - 1); the share is the
-    intraclass correlation ICC(1). None where no item has two responses or there is only one item. Assumes
+    intraclass correlation ICC(1). None if no item has two responses or there is only one item. Assumes
     that responses to an item are exchangeable and equally noisy. Source: Searle, Casella and McCulloch,
     "Variance Components", 1992, 3.6; Shrout and Fleiss 1979.
     """

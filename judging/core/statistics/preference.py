@@ -25,7 +25,7 @@ MOST_STEPS, SMALL_STEP = 50, 1e-10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairedComparisons:
-    """Comparisons of `size` candidates: `a` and `b` their numbers, `won` 1 where a won, ½ for a tie, 0 where b won,
+    """Comparisons of `size` candidates: `a` and `b` their numbers, `won` 1 if a won, ½ for a tie, 0 if b won,
     `clusters` the row (or its cluster); all of shape (comparisons,)."""
 
     size: int
@@ -60,7 +60,7 @@ def is_connected(comparisons: PairedComparisons) -> bool:
 
 
 def has_ratings(comparisons: PairedComparisons) -> bool:
-    """Whether Bradley–Terry ratings exist: wins or ties lead from every candidate to every other one. Then nobody, and
+    """Whether Bradley–Terry ratings exist: wins or ties lead from every candidate to every other one. Then no one, and
     no group of candidates, won or lost all against the rest. Source: Ford, American Mathematical Monthly 64(8), 1957.
     """
     wins = wins_between(comparisons) > 0
@@ -79,7 +79,7 @@ def bradley_terry(comparisons: PairedComparisons, features: Floats | None = None
     """`log(p / (1 - p)) = rating_a - rating_b (+ features @ coefficients)`, by maximum likelihood (Newton's method).
 
     `features`: (comparisons, features), a's minus b's. The covariance is the sandwich `H⁺ (sum_g s_g s_gᵀ) H⁺ G/(G−1)`
-    with the scores s_g summed over the comparisons of a cluster. Independent clusters are assumed. None where the
+    with the scores s_g summed over the comparisons of a cluster. Independent clusters are assumed. None if the
     ratings do not exist. Source: Bradley and Terry, Biometrika 39, 1952; a tie half to each as in Chatbot Arena;
     Huber 1967, White 1982 for the sandwich.
     """
@@ -152,7 +152,7 @@ def _sandwich(inverse: Floats, scores: Floats, clusters: Ints) -> Floats:
 
 def rank_intervals(found: Strengths) -> list[tuple[int, int]]:
     """The places (1 is best) that each candidate may have: 1 + how many are surely better, and the number of candidates
-    less how many are surely worse. Sure: the interval of the two ratings' difference lies on one side of zero."""
+    less how many are surely worse. Sure: the interval of the two ratings' difference is on one side of zero."""
     ratings, covariance = found.ratings, found.covariance
     variances = np.diag(covariance)
     errors = np.sqrt(np.maximum(variances[:, None] + variances[None, :] - 2 * covariance, 0.0))
@@ -163,7 +163,7 @@ def rank_intervals(found: Strengths) -> list[tuple[int, int]]:
 
 
 def side_by_side(verdicts: Verdicts, features: DataFrame | None = None) -> list[SideBySide]:
-    """One entry for each author of a metric's comparisons, people together as `people`; none where nothing is compared.
+    """One entry for each author of a metric's comparisons, people together as `people`; none if nothing is compared.
 
     `features`: of the answers, as `style.answer_features` gives them."""
     found = [
@@ -299,12 +299,12 @@ class StyleEffects(NamedTuple):
 
 
 def style_effects(each: DataFrame, met: PairedComparisons, features: DataFrame) -> StyleEffects | None:
-    """The coefficients of the features in a Bradley–Terry model with candidates: what a verdict owes to looks beside
+    """The coefficients of the features in a Bradley–Terry model with candidates: what a verdict owes to looks next to
     who answered, and the candidates' ratings in it.
 
-    A feature's value is `(a - b) / (a + b)` of the two answers, 0 where both have none, over its standard deviation.
+    A feature's value is `(a - b) / (a + b)` of the two answers, 0 if both have none, over its standard deviation.
     Comparisons whose answers' texts are unknown are left out; a feature that never differs, or goes with others
-    exactly, is no key. None where the model has no fit. Source: Li, Angelopoulos and Chiang, "Does style matter?",
+    exactly, is no key. None if the model has no fit. Source: Li, Angelopoulos and Chiang, "Does style matter?",
     LMSYS 2024.
     """
     sides = [

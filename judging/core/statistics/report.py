@@ -36,7 +36,7 @@ def report(
 
     `metrics`: those that figures are wanted of, with their scales, in this order. `rows`: how many rows the run
     covers, by default those that have a judgement. `features`: of the answers, from `bias.answer_features`.
-    Every candidate has a cell under every metric, with zeros and None where it has no judgement.
+    Every candidate has a cell under every metric, with zeros and None if it has no judgement.
     With nothing scored every figure is None; with one item (or one cluster) there is a mean without error or interval
     (a rate has Wilson's); where all values are equal the error is 0 and the interval has no width, and `notes` says
     so. Equal judgements give equal documents, whatever their order. ValueError as `frame.ordered`.
@@ -180,7 +180,7 @@ def _add_cells(cells: dict[str, dict[str, dict[str, Cell]]], mine: DataFrame, me
 
 
 def _deviations(mine: DataFrame, metric: Metric, kept: Sequence[str]) -> list[Deviation]:
-    """Of each value and candidate; none where the metric has no mean."""
+    """Of each value and candidate; none if the metric has no mean."""
     scale = scale_of(mine, metric)
     if scale.kind in (None, "category"):
         return []

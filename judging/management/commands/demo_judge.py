@@ -12,7 +12,7 @@ from judging.core.judges import demo
 
 
 class Command(BaseCommand):
-    help = "Serve the demo judge: an OpenAI-compatible address that compares characters and says so."
+    help = "Serve the demo judge: an OpenAI-compatible API that scores by comparing characters."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:

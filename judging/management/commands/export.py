@@ -17,15 +17,15 @@ from judging.runs.selectors import run_called
 
 class Command(BaseCommand):
     help = (
-        "Write every judgement of a run with what led to it, or (results) its verdicts as a results file, or its "
-        "scores as a file of another tool (every_eval_ever, inspect)."
+        "Export a run's judgements with prompts and replies, or its verdicts as a results file (results), or its "
+        "scores in another tool's format (every_eval_ever, inspect)."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", help="run name or number")
         parser.add_argument("--format", choices=FORMS, default="jsonl")
         parser.add_argument(
-            "--attempts", choices=ATTEMPTS, default=CURRENT, help="the newest of each, or others"
+            "--attempts", choices=ATTEMPTS, default=CURRENT, help="attempts to export (default: %(default)s)"
         )
         parser.add_argument("--out", type=Path, required=True, metavar="FILE")
 

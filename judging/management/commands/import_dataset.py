@@ -56,7 +56,7 @@ class TakenFiles:
 class Command(BaseCommand):
     help = (
         "Import spreadsheets, CSV, Parquet, JSON of any shape or files of other tools as a data set, and their "
-        "verdicts as a run. Several files that belong together are given at once."
+        "judgements as a run. Pass files that belong together in one command."
     )
     requires_system_checks = ()  # checking loads every page: a third of a second
 
@@ -67,8 +67,8 @@ class Command(BaseCommand):
             "--columns",
             default="",
             metavar="question=…,answer=…",
-            help="of a table: question, messages, system, reference, model, answer, answer:MODEL, score:METRIC, "
-            "field:NAME, each with its column (default: a guess)",
+            help="for tables: question, messages, system, reference, model, answer, answer:MODEL, score:METRIC, "
+            "field:NAME, each with its column (default: guessed)",
         )
         parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 

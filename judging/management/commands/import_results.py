@@ -32,7 +32,7 @@ _SHOWN = 20
 
 
 class Command(BaseCommand):
-    help = "Import the verdicts of a results file as a run over a data set."
+    help = "Import the judgements of a results file as a run over a data set."
 
     requires_system_checks = ()  # checking loads every page: a third of a second
 
@@ -109,7 +109,7 @@ def take_tool_file(
 
 
 def version_of(dataset: str, run_name: str) -> Version:
-    """The version that DATASET names. Raises CannotStart, and CommandError where there is none."""
+    """The version that DATASET names. Raises CannotStart, and CommandError if there is none."""
     path = Path(dataset)
     if path.exists():
         return version_of_file(path)
@@ -135,7 +135,7 @@ def version_of_file(path: Path) -> Version:
 def imported(
     taken: ResultsImport, refused: list[RefusedLine], *, strict: bool, left_out: int = 0
 ) -> Run | None:
-    """The run with the verdicts of a file, or None where nothing was imported. Raises CannotStart."""
+    """The run with the verdicts of a file, or None if nothing was imported. Raises CannotStart."""
     work(taken.pk, workers.owner(), on_refused=refused.append)
     taken.refresh_from_db()
     refuse_failed(taken)

@@ -28,7 +28,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE")
         parser.add_argument("template", type=Path, metavar="TEMPLATE")
-        parser.add_argument("--row", type=int, metavar="LINE", help="the line where the row starts")
+        parser.add_argument("--row", type=int, metavar="LINE", help="line where the row starts")
         parser.add_argument("--model", metavar="NAME", help="candidate name")
         parser.add_argument("--response", type=int, metavar="K", help="number of the answer, from 1")
         parser.add_argument("--preprocess", type=Path, metavar="SCRIPT")
@@ -91,7 +91,9 @@ def chosen(file: Path, line: int | None, model: str | None, number: int | None) 
         where = "has no valid row" if line is None else f"has no row that starts at line {line}"
         raise CommandError(f"{file} {where}.", returncode=2)
     if not row.valid:
-        raise CommandError(f"The row at line {line} has errors; manage.py validate names them.", returncode=2)
+        raise CommandError(
+            f"The row at line {line} has errors; run manage.py validate to list them.", returncode=2
+        )
     return row_and_response(row_data(row.data, fmt), answer_of(row, model, number))
 
 

@@ -19,8 +19,8 @@ from judging.runs.selectors import run_called
 
 class Command(BaseCommand):
     help = (
-        "Print a run's report. Read-only. With --require: exit status 0 where every requirement is met, 3 where "
-        "one is not, 4 where one is undecided."
+        "Print a run's report. Read-only. With --require, the exit status is 0 if every requirement is met, 3 if "
+        "one is not, 4 if one is undecided."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -31,7 +31,7 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="FIELD",
-            help="also by the values of a field of the rows, or by turns, length or language; may be repeated",
+            help="also grouped by a field of the rows, or by turns, length, language or format; may be repeated",
         )
         parser.add_argument(
             "--require",
@@ -42,7 +42,7 @@ class Command(BaseCommand):
             "'judge correctness kappa_weighted >= 0.6'; may be repeated",
         )
         parser.add_argument(
-            "--strict", action="store_true", help="unscored judgements count against a requirement"
+            "--strict", action="store_true", help="count unscored judgements as the worst score of the scale"
         )
 
     def handle(

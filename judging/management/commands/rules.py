@@ -49,8 +49,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="check | score")
-        check = actions.add_parser("check", help="every error and warning of a program, with its place")
-        score = actions.add_parser("score", help="the score of one answer, line by line")
+        check = actions.add_parser(
+            "check", help="list all errors and warnings of a program with their positions"
+        )
+        score = actions.add_parser("score", help="score one answer, line by line")
         for action in (check, score):
             action.add_argument("program", type=Path, metavar="PROGRAM")
             action.add_argument("--json", action="store_true", help="one JSON document on standard output")

@@ -114,7 +114,7 @@ class MetricForm(forms.Form):
 
 @dataclass(slots=True)
 class MetricForms:
-    """All parts of the form together. `before` is the definition that it began with."""
+    """All parts of the form together. `before` is the definition that it started with."""
 
     metric: MetricForm
     judges: list[JudgeForm]
@@ -165,7 +165,7 @@ class MetricForms:
 def metric_forms(
     typed: QueryDict | None, project: Project, before: MetricDefinition, *, checked: bool = True
 ) -> MetricForms:
-    """The forms for a definition, with what was typed if there is any; unchecked, nothing of it is called wrong yet."""
+    """The forms for a definition, with the submitted data if there is any; unchecked forms show no errors yet."""
     initial = msgspec.structs.asdict(before)
     for name in ("min_score", "max_score"):
         initial[name] = f"{initial[name]:g}"
@@ -185,7 +185,7 @@ def _judge_before(before: MetricDefinition, number: int) -> JudgeModel | None:
 
 
 def typed_definition(typed: QueryDict, before: MetricDefinition) -> MetricDefinition:
-    """What is being typed, for a preview: nothing is checked, and what cannot be read is as before."""
+    """The current input, for a preview: it is not validated, and unreadable values keep their previous state."""
     judges = tuple(
         _typed_judge(typed, number, _judge_before(before, number) or JudgeModel(name="", template=""))
         for number in judge_numbers(typed, len(before.judges))

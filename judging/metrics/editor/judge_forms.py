@@ -66,7 +66,7 @@ def offer_endpoints(
 
 
 class CodeField(forms.CharField):
-    """Source text: kept to the character, but for line ends."""
+    """Source text, unchanged except for line ends."""
 
     def __init__(self, *, rows: int, **more: Any) -> None:
         super().__init__(strip=False, widget=code(rows), **more)
@@ -78,7 +78,7 @@ class CodeField(forms.CharField):
 class JudgeForm(forms.Form):
     """One judge model. `before` is what is stored: its address, if it has no endpoint, cannot be changed here.
 
-    Not `checked`, it shows what is typed without a word on what is wrong with it.
+    If not `checked`, it shows the input without errors.
     """
 
     endpoint = EndpointField(
@@ -164,7 +164,7 @@ class JudgeForm(forms.Form):
 
     @property
     def repaired_pattern(self) -> str | None:
-        """The regular expression as it was before its backslashes were doubled; None where it looks right."""
+        """The regular expression as it was before its backslashes were doubled; None if it looks right."""
         is_regex = self["parse"].value() == "regex"
         return repaired_pattern(self["pattern"].value() or "") if is_regex else None
 
@@ -202,7 +202,7 @@ def with_endpoint(judge: JudgeModel, endpoint: Endpoint | None) -> JudgeModel:
 
 
 def judge_numbers(typed: QueryDict | None, before: int) -> list[int]:
-    """The numbers of the form's judge models in their order; those below `before` were there when it began."""
+    """The numbers of the form's judge models in their order; those below `before` were there when it started."""
     if typed is None or ORDER not in typed:
         return [] if typed is not None and "judges" in typed else list(range(before))
     sent = [int(text) for text in typed.getlist(ORDER) if text.isdecimal() and len(text) < 4]
@@ -210,7 +210,7 @@ def judge_numbers(typed: QueryDict | None, before: int) -> list[int]:
 
 
 def with_judge_change(typed: QueryDict, before: int) -> QueryDict:
-    """What is typed after the button that was pressed: add, or copy, remove, up, down with a judge model's number."""
+    """The input after the pressed button: add, or copy, remove, up, down with a judge model's number."""
     action, _colon, which = typed.get("change", "").partition(":")
     numbers, changed = judge_numbers(typed, before), typed.copy()
     free = max([*numbers, before - 1], default=-1) + 1

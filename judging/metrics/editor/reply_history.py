@@ -1,4 +1,4 @@
-"""What judge models said before, in runs. Runs are above metrics, so they hand it in when the app starts."""
+"""Earlier replies of judge models in runs. Runs import metrics, so they register this function at startup."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _MISSING = "missing:"
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A row of a version and one response to it; `response` is None where there is none."""
+    """A row of a version and one response to it; `response` is None if there is none."""
 
     version: Version
     row: Row
@@ -121,7 +121,7 @@ def response_choices(sample: Sample) -> list[tuple[str, str, int, bool]]:
 
 
 def names_offered(sample: Sample, judges_before: int = 0) -> list[OfferedName]:
-    """What a template can use, in the order in which it is usually wanted."""
+    """The names that a template can use, most frequently used first."""
     version = sample.version
     counted: dict[str, int] = version.fields_found
     data = [OfferedName(f"data.{name}", name, may_lack=True) for name in _COMPUTED]

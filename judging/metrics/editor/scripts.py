@@ -1,6 +1,6 @@
 """The scripts that are being written: checked, repaired, recommended, and run on the sample row.
 
-postprocess needs judges' replies: those typed beside it, else what was last said about the sample's answer in a run of
+postprocess needs judges' replies: those typed next to it, else what was last said about the sample's answer in a run of
 this metric, else an example of what the template asks for.
 """
 
@@ -166,7 +166,7 @@ def _run(kind: ScriptKind, outcome: ScriptOutcome) -> ScriptRun:
 
 
 def _reply(definition: MetricDefinition, sample: Sample, metric: int | None, typed: str) -> tuple[str, str]:
-    """The reply that every judge model is taken to give, and where it comes from."""
+    """The sample reply used for every judge model, and its origin."""
     if typed.strip():
         return typed, "typed"
     stored = reply_history().newest_reply(metric, sample.response) if metric is not None else None

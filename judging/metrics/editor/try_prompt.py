@@ -36,10 +36,10 @@ from judging.sandboxes import preview_sandbox
 TIMEOUTS = Timeouts(connect=5.0, first_byte=60.0, idle=30.0, whole=120.0)
 POLICY = RetryPolicy(tries=2, longest_retry_after=10.0)
 TOTAL_SECONDS = 150.0  # with waiting and retries
-WAIT_SECONDS = 20.0  # for a free slot and the rate limit, beside the runs
+WAIT_SECONDS = 20.0  # for a free slot and the rate limit, next to the runs
 MILLION = 1_000_000
 
-# Each try holds a web thread until the reply has come: some must be left for everybody else.
+# Each try holds a web thread until the reply has come: some must be left for everyone else.
 _tries = threading.BoundedSemaphore(2)
 
 
@@ -74,7 +74,7 @@ class TryView:
     result: TryResult
     sample: Sample | None
     sentence: str
-    cost: float | None = None  # None where the endpoint has no prices
+    cost: float | None = None  # None if the endpoint has no prices
     currency: str = ""
     about: str = ""  # which line of a rule program
 
@@ -87,7 +87,7 @@ class TryView:
 
 
 def settings_for(judge: JudgeModel) -> tuple[JudgeSettings | None, str, str]:
-    """How a judge model would be asked now; or None with a code and details of what is in the way."""
+    """The request to a judge model; or None with a code and details of what prevents it."""
     row = Endpoint.objects.filter(pk=judge.endpoint).first() if judge.endpoint else None
     if row is None and not judge.url:
         return None, "no_endpoint", ""

@@ -24,7 +24,7 @@ LOWEST, HIGHEST = 1.0, 5.0
 
 
 class RuleForm(MetricForm):
-    """`before` is the definition that it began with; a judge model's own address in it stays if none is chosen."""
+    """`before` is the definition that it started with; a judge model's own address in it stays if none is chosen."""
 
     # A program scores from 1 to 5, and has no templates.
     min_score = max_score = undefined = None  # type: ignore[assignment]

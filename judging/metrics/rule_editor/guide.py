@@ -67,7 +67,7 @@ def guide(version: Version) -> Guide:
 
 
 def can_be_written(name: str) -> bool:
-    """Whether a line of a program can begin with this field's name."""
+    """Whether a line of a program can start with this field's name."""
     program = read_program(f"# DSL\n{name}:exact_match\n@format:JSON\n").program
     return program is not None and [rule.target.name for rule in program.rules] == [name]
 
@@ -100,7 +100,7 @@ class FieldRules:
 
 
 def field_rules(guide: Guide, typed: QueryDict) -> list[FieldRules]:
-    """The form's fields with what is typed, else with what suits them; `more` names one that gets a further rule."""
+    """The form's fields with what is typed, else with what suits them; `more` names one that gets another rule."""
     if guide.whole:
         offered = [("", guide.rows, "", "exact_match")]
     else:

@@ -56,13 +56,13 @@ def items_of(version: Version, candidate: Candidate | None, most: int = LOOKED_A
 
 
 def references_of(version: Version, most: int = LOOKED_AT) -> Iterator[Any]:
-    """The references of the first rows, as they stand there."""
+    """The references of the first rows, as they are there."""
     rows = selectors.sample_rows(version, most)
     return (reference_in(selectors.exact_reference(row, exact_json)) for row in rows)
 
 
 def fields_of(reference: Any, form: Format | None = None) -> dict[str, Value]:
-    """A reference's fields by name; none where it does not have the format. Without a format: JSON, or else XML."""
+    """A reference's fields by name; none if it does not have the format. Without a format: JSON, or else XML."""
     try:
         if isinstance(reference, dict):
             check_depth(reference)
@@ -76,7 +76,7 @@ def fields_of(reference: Any, form: Format | None = None) -> dict[str, Value]:
 
 
 def mean_fields(version: Version) -> float:
-    """How many fields the references of the first rows have; 1 where there are none."""
+    """How many fields the references of the first rows have; 1 if there are none."""
     counts = [len(fields_of(reference)) for reference in references_of(version)]
     return sum(counts) / len(counts) if any(counts) else 1
 

@@ -251,7 +251,7 @@ def _page(
     errors: dict[int, str] | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """The whole page; `values` are those to begin with instead of the first item's own."""
+    """The whole page; `values` are those to start with instead of the first item's own."""
     criteria = selectors.criteria_of(evaluation)
     shows = [desk_item(one, criteria) for one in found]
     first = values if values is not None else shows[0].values if shows else {}

@@ -102,7 +102,7 @@ def close(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def reopen(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Let raters go on."""
+    """Reopen: raters can continue."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     if services.evaluation_reopen(evaluation=evaluation, by=access.signed_in(request)):
         messages.success(request, _("Reopened. Raters can continue."))
@@ -152,7 +152,7 @@ def rename_sides(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def add_raters(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Further raters, or ones who come back."""
+    """More raters, or ones who come back."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     wanted = [number for text in request.POST.getlist("user") if (number := whole(text)) is not None]
     found = list(possible_raters(evaluation.run.project).filter(pk__in=wanted))

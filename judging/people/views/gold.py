@@ -99,7 +99,7 @@ def _gold(request: HttpRequest, slug: str, evaluation: Evaluation) -> HttpRespon
     taking_part = Candidate.objects.filter(pk__in=evaluation.run.run_candidates.values("candidate"))
     place = GoldPlaceForm(
         sent if "row" in sent else None,
-        candidates=taking_part.order_by("pk"),  # as they stand in the items, A first
+        candidates=taking_part.order_by("pk"),  # as they are in the items, A first
         pair=bool(evaluation.scheme),
     )
     known = KnownForm(request.POST if "row" in request.POST else None, criteria=criteria)
@@ -127,7 +127,7 @@ def _gold(request: HttpRequest, slug: str, evaluation: Evaluation) -> HttpRespon
 
 
 def _seen(evaluation: Evaluation, place: GoldPlaceForm) -> dict[str, Any]:
-    """The item that the form names, as raters see it but with the names; nothing where it names none."""
+    """The item that the form names, as raters see it but with the names; nothing if it names none."""
     if not place.is_bound or not place.is_valid():
         return {}
     try:

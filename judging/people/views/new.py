@@ -85,7 +85,7 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _run_named(request: HttpRequest, slug: str) -> Run | None:
-    """The run whose answers are to be drawn; None where the form begins with a data set."""
+    """The run whose answers are to be drawn; None if the form starts with a data set."""
     sent = request.POST if request.method == "POST" else request.GET
     if not sent.get("run"):
         return None
@@ -152,7 +152,7 @@ def _criteria(sent: QueryDict | None, compares: bool, about: Run | None) -> Any:
 
 
 def _as_proposed(sent: QueryDict, compares: bool) -> bool:
-    """Are the criteria still those that an empty form begins with?"""
+    """Are the criteria still those that an empty form starts with?"""
     (proposed,) = proposed_criteria(compares)
     typed = [sent.get(f"{_PREFIX}-{field}") for field in ("TOTAL_FORMS", "0-name", "0-scale", "0-guideline")]
     return typed == ["1", proposed["name"], proposed["scale"], ""]

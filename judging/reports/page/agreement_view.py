@@ -35,7 +35,7 @@ from judging.reports.page.tables import Column, Table, with_mark
 from judging.reports.verdict_items import JUDGES, ORDERS, RATINGS
 
 SHADES = 5
-MOST_POINTS = 100  # rows of the table beside a scatter chart
+MOST_POINTS = 100  # rows of the table next to a scatter chart
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class RatersView:
 
 @dataclass(frozen=True, slots=True)
 class AgreementView:
-    """What there is to say of a metric's judges and raters; empty or None where there is nothing."""
+    """What there is to say of a metric's judges and raters; empty or None if there is nothing."""
 
     judges: Sequence[JudgeView]
     health: JudgeHealth
@@ -253,7 +253,7 @@ def _flips(order: Mapping[str, Any] | None, links: Links) -> list[Stat]:
 
 
 def confusion_of(one: Mapping[str, Any], links: Links, paired: Paired | None = None) -> Confusion | None:
-    """The judge's values against the other's, many of them rounded; None where there are too many different ones.
+    """The judge's values against the other's, many of them rounded; None if there are too many different ones.
 
     Its cells lead to the answers that are `paired`, or else to those of which two judges said so."""
     labels, counts = one["labels"], one["confusion"]
@@ -387,7 +387,7 @@ def _rater_pairs(one: Mapping[str, Any], links: Links) -> Table | None:
 def _corrected(
     found: Sequence[Mapping[str, Any]], values: ValueFormat, series: Series, links: Links
 ) -> Table | None:
-    """Both raw means beside what they come to together."""
+    """Both raw means next to what they come to together."""
     rows = [
         [
             with_mark(marked(series, one["candidate"]), one["candidate"]),

@@ -49,7 +49,7 @@ def _row(name: str, cell: Mapping[str, Any], metric: Metric) -> IntervalRow:
 
 
 def _scale(rows: list[IntervalRow], metric: Metric, rate: bool) -> tuple[float, float] | None:
-    """The metric's scale if all that is drawn lies on it; else as far as the bounds go; else what the means fill."""
+    """The metric's scale if all that is drawn is on it; else as far as the bounds go; else what the means fill."""
     low, high = (0.0, 1.0) if rate else (metric.low, metric.high)
     drawn = [end for row in rows for end in (row.mean, row.low, row.high, row.low_bound, row.high_bound)]
     values = [value for value in drawn if value is not None]

@@ -111,7 +111,7 @@ def _end(ends: Mapping[str, Any], kind: str, links: Links) -> str:
 def planted_table(
     planted: Sequence[Mapping[str, Any]], metric: str, values: ValueFormat, series: Series, links: Links
 ) -> Table | None:
-    """Each candidate's suspected answers, which lead to their judgements, with their mean beside the others'."""
+    """Each candidate's suspected answers, which lead to their judgements, with their mean next to the others'."""
     rows = [
         [
             with_mark(marked(series, one["candidate"]), one["candidate"]),

@@ -26,7 +26,7 @@ Series = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class BoardColumn:
-    """A column: `key` names it in addresses; `help` explains its head; `head_chart` stands in the head as well."""
+    """A column: `key` names it in addresses; `help` explains its head; `head_chart` is in the head as well."""
 
     key: str
     name: str

@@ -99,8 +99,8 @@ class ReportView:
 
     `fields`: by which its means may be shown too. `tabs`: (value, name, whether it is shown) for each metric;
     `metrics`: those that are shown; `every_metric`: the table of all of them. `scored`: judgements with a value;
-    `slices_due`: the field whose slices a worker works out, '' for none.
-    `truncated`: those with a judge's reply that was cut off; `made_at`: when the figures were worked out, if the run
+    `slices_due`: the field whose slices a worker computes, '' for none.
+    `truncated`: those with a judge's reply that was cut off; `made_at`: when the figures were computed, if the run
     has changed since.
     """
 
@@ -162,7 +162,7 @@ def fields_of(run: Run) -> list[str]:
 
 
 def chosen_metrics(count: int, wanted: str) -> list[int]:
-    """The numbers of the metrics to show: the wanted one, none where the table of all is wanted, else the first."""
+    """The numbers of the metrics to show: the wanted one, none if the table of all is wanted, else the first."""
     if wanted == EVERY_METRIC and count > 1:
         return []
     if wanted == EACH_METRIC:

@@ -1,4 +1,4 @@
-"""A run's result in a sentence or two, and the figures beside it."""
+"""A run's result in a sentence or two, and the figures next to it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NAMES_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Stat:
-    """A figure beside the sentence, and what more there is to say about it."""
+    """A figure next to the sentence, and what more there is to say about it."""
 
     name: str
     value: str
@@ -157,7 +157,7 @@ def names_of(names: Sequence[str]) -> str:
 
 
 def unscored_sentence(cells: Mapping[str, Any]) -> str:
-    """How many answers have no score; nothing where all have one."""
+    """How many answers have no score; nothing if all have one."""
     asked = sum(cell["asked"] for cell in cells.values())
     missing = asked - sum(cell["scored"] for cell in cells.values())
     if not missing:
@@ -169,7 +169,7 @@ def unscored_sentence(cells: Mapping[str, Any]) -> str:
 
 
 def agreement_sentence(document: Mapping[str, Any], metric: str) -> str:
-    """How far the judge agrees with people, beside how far people agree with each other."""
+    """How far the judge agrees with people, next to how far people agree with each other."""
     judges = [
         one for one in document.get("judges", ()) if one["metric"] == metric and one["against"] == "people"
     ]

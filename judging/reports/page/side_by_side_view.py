@@ -206,7 +206,7 @@ def _tone(pair: Mapping[str, Any], rate: float) -> str:
 
 
 def steps_of(counts: Mapping[str, int], pair: Mapping[str, Any], links: Links | None = None) -> list[Step]:
-    """The verdicts on a pair from A's best to B's best as parts of one bar; [] where there is none."""
+    """The verdicts on a pair from A's best to B's best as parts of one bar; [] if there is none."""
     total = sum(counts.get(step, 0) for step in STEPS)
     names, found, x = step_names(pair["a"], pair["b"]), [], 0.0
     tones = dict(zip(STEPS, ("up3", "up1", "tie", "down1", "down3"), strict=True))

@@ -20,7 +20,7 @@ ALPHA = 0.05
 
 @dataclass(frozen=True, slots=True)
 class SlicesView:
-    """`rows`: a value of the field, each candidate's cell, and over how many items; none where no value has a mean.
+    """`rows`: a value of the field, each candidate's cell, and over how many items; none if no value has a mean.
     `agreement`: judges against people by the same values. `left_out`: rarer values."""
 
     field: str

@@ -54,7 +54,7 @@ def ranked(document: Mapping[str, Any], metric: str) -> dict[str, Any]:
 
 
 def ranked_by_wins(compared: Mapping[str, Any]) -> dict[str, Any]:
-    """The candidates that somebody compared (an entry of `side_by_side`), the highest win rate first."""
+    """The candidates that someone compared (an entry of `side_by_side`), the highest win rate first."""
     cells = {name: cell for name, cell in compared["candidates"].items() if cell["win_rate"] is not None}
     return dict(sorted(cells.items(), key=lambda one: (-one[1]["win_rate"], one[0])))
 
@@ -109,7 +109,7 @@ def win_rate_title(metric: str) -> str:
 
 
 def with_mark(mark_of: str, name: str) -> str:
-    """A candidate's name beside its mark, as a row's head."""
+    """A candidate's name next to its mark, as a row's head."""
     return format_html("{}{}", mark_of, name)
 
 
@@ -127,7 +127,7 @@ def _count(count: int, address: str) -> str:
 
 
 def distribution_table(cells: Cells, metric: str, links: Links) -> Table | None:
-    """How many scores lie where; None where no score is a number."""
+    """How many scores lie where; None if no score is a number."""
     bars = {name: cell["distribution"] for name, cell in cells.items() if cell["distribution"]}
     if not bars:
         return None
@@ -152,7 +152,7 @@ def _bin_name(bar: Mapping[str, Any], *, last: bool) -> str:
 
 
 def shares_table(cells: Cells, metric: str, links: Links) -> Table | None:
-    """Each category's count, share and interval, the most frequent first; None where no value is one."""
+    """Each category's count, share and interval, the most frequent first; None if no value is one."""
     totals: Counter[str] = Counter()
     for cell in cells.values():
         totals.update({label: share["count"] for label, share in cell.get("categories", {}).items()})
@@ -182,7 +182,7 @@ def _share(name: str, cell: Mapping[str, Any], metric: str, label: str, links: L
 
 
 def repeats_table(cells: Cells, metric: str, values: ValueFormat, links: Links) -> Table | None:
-    """What only several responses to an item can tell; None where no item has several."""
+    """What only several responses to an item can tell; None if no item has several."""
     rows = []
     for name, cell in cells.items():
         passed, all_passed = cell.get("pass_at_k", {}), cell.get("all_pass_at_k", {})
@@ -205,7 +205,7 @@ def repeats_table(cells: Cells, metric: str, values: ValueFormat, links: Links) 
 
 
 def variance_table(cells: Cells) -> Table | None:
-    """Where each candidate's variance lies, and what twice as many items or answers would make of the error; None where
+    """Where each candidate's variance is, and what twice as many items or answers would make of the error; None if
     no item has several."""
     known = {name: cell["variance"] for name, cell in cells.items() if "variance" in cell}
     rows = [

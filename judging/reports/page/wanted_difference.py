@@ -21,9 +21,9 @@ MOST_CHARACTERS = 20
 
 @dataclass(frozen=True, slots=True)
 class WantedDifference:
-    """What was entered, and the items that each pair needs for it, in their order: None where it has no spread.
+    """What was entered, and the items that each pair needs for it, in their order: None if it has no spread.
 
-    `needed` is empty where nothing was entered, or nothing usable: then `error` says why. `points`: the difference is
+    `needed` is empty if nothing was entered, or nothing usable: then `error` says why. `points`: the difference is
     of rates, in percentage points."""
 
     text: str
@@ -57,7 +57,7 @@ def wanted_difference(
     *,
     rate: bool,
 ) -> WantedDifference | None:
-    """From the standard errors of the document's pairs; None where there is no pair."""
+    """From the standard errors of the document's pairs; None if there is no pair."""
     if not pairs:
         return None
     text, unit = text.strip(), 100 if rate else 1

@@ -170,7 +170,7 @@ def _is_correct(value: Any, metric: MetricDefinition) -> bool:
 
 
 def _metadata(answer: _Answer, line: Line) -> dict[str, str]:
-    """Texts alone may stand here: the row's fields, who said it and in which words."""
+    """Texts alone may be here: the row's fields, who said it and in which words."""
     said = {name: line.get(name) for name in ("judge", "rater", "reasoning")}
     given = answer.fields | {name: value for name, value in said.items() if value}
     return {str(name): _text(value) for name, value in given.items() if value is not None}

@@ -1,7 +1,7 @@
 """A run's judgements as a results file (spec: results), which reads back to the same report.
 
 A line for each verdict: what each judge model said and, where there are several or a script came after them, what they
-come to together, said by `combined`; a reviewer's value, too, is said by `combined`, beside the judge's own.
+come to together, said by `combined`; a reviewer's value, too, is said by `combined`, next to the judge's own.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def question_of(one: LoadedJudgement) -> tuple[int, ...]:
 
 
 def lines_of(run: Run, found: list[LoadedJudgement]) -> Iterator[Line]:
-    """What was said about one question, by everybody."""
+    """What was said about one question, by everyone."""
     decided: Any = None
     settled: list[Line] = []
     for one in found:

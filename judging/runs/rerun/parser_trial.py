@@ -1,4 +1,4 @@
-"""A parser tried on replies that are there already: what it would read, beside what was read."""
+"""A parser tried on replies that are there already: what it would read, next to what was read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from judging.runs.models import Judgement, JudgementState, JudgeReply, RunMetric
 
 MOST = 20
 _RUNS_LOOKED_AT = 5
-_END_SHOWN = 110  # characters of a reply, about two lines: verdicts stand at its end
+_END_SHOWN = 110  # characters of a reply, about two lines: verdicts are at its end
 _UNREAD, _READ = (JudgementState.UNPARSED,), (JudgementState.SCORED, JudgementState.NO_SCORE)
 
 

@@ -69,7 +69,7 @@ class ReparsePreview:
 def preview_reading(
     run_metric: RunMetric, definition: MetricDefinition, selection: Selection
 ) -> ReparsePreview | None:
-    """None where scripts or expressions of users cannot be run."""
+    """None if scripts or expressions of users cannot be run."""
     ids, more = _first(run_metric, selection)
     try:
         outcomes = dict(outcomes_by(definition, run_metric.run, ids))
@@ -102,7 +102,7 @@ def _first(run_metric: RunMetric, selection: Selection) -> tuple[list[int], bool
 
 
 def count_readable(run_metric: RunMetric, selection: Selection) -> int | None:
-    """How many at least: one beyond MOST_COUNTED of more than that many. None where so many judgements must be read
+    """How many at least: one beyond MOST_COUNTED of more than that many. None if so many judgements must be read
     to know that no page waits."""
     if selection.only is None and reads_judgements(run_metric.run, selection.filters):
         return None

@@ -1,4 +1,4 @@
-"""Judge again what a filter means, or one item: asked anew, by the same metric or another version of it."""
+"""Judge again what a filter means, or one item: asked again, by the same metric or another version of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from judging.runs.services import allow_budget, frozen, price_list, refuse_broke
 from judging.runs.worker import run_worker
 
 REJUDGEABLE = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED, RunState.FAILED)
-"""While a run is under way its last chunk might end, and the run with it, just as further ones are made."""
+"""While a run is in progress its last chunk might end, and the run with it, just as more are created."""
 
 
 def other_versions(run_metric: RunMetric) -> list[MetricVersion]:
@@ -36,12 +36,12 @@ def other_versions(run_metric: RunMetric) -> list[MetricVersion]:
 def run_rejudge(
     *, run: Run, selection: Selection, user: User | None, version: MetricVersion | None = None
 ) -> int:
-    """New attempts at what is selection, asked anew; the old ones stay. How many; 0 while the run is under way.
+    """New attempts at the selection, with new calls; old ones stay. Returns how many; 0 while the run is in progress.
 
-    A paused run stays so, and asks them when it is resumed. One that was cancelled, or could not start, is taken up
+    A paused run stays so, and asks them when it is resumed. One that was cancelled, or could not start, is picked up
     again, with the rest of it.
 
-    `version`: judge by this version of the only metric selected. Raises ValidationError where the budget is spent.
+    `version`: judge by this version of the only metric selected. Raises ValidationError if the budget is spent.
     """
     locked = run_lock(run.pk)
     if locked.state not in REJUDGEABLE:

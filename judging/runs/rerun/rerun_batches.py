@@ -1,9 +1,9 @@
-"""Judge many again, or read their replies again: a worker plans the further attempts, some positions of the run a
+"""Judge many again, or read their replies again: a worker plans the new attempts, some positions of the run a
 transaction.
 
-The run is being prepared until all are planned: nobody asks or extends anything of it meanwhile, and what reviewers
+The run is being prepared until all are planned: no one asks or extends anything of it meanwhile, and what reviewers
 override goes over to the further attempt as ever. What is planned of a run that is cancelled belongs to the rest that
-was not run. Judging again stops there; reading again goes on, because a metric's scores are on one scale.
+was not run. Judging again stops there; reading again continues, because a metric's scores are on one scale.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from judging.runs.teamwork.batches import filters_of, found_within, work_off
 from judging.runs.teamwork.models import ReviewAction
 from judging.runs.worker import run_worker
 
-BATCH = 10_000  # positions of one transaction: a tenth of a second, in which nobody else writes on SQLite
+BATCH = 10_000  # positions of one transaction: a tenth of a second, in which no one else writes on SQLite
 State = ReviewAction.State
 _COUNTED = {
     JudgementState.SCORED: "scored",
@@ -54,10 +54,10 @@ def too_many_at_once(run: Run, selection: Selection) -> bool:
 def rejudge_begin(
     *, run: Run, selection: Selection, user: User, version: MetricVersion | None = None
 ) -> ReviewAction | None:
-    """Have a worker make new attempts at all that the filter means, then judge them; None while the run is under way.
+    """Have a worker make new attempts at all that the filter means, then judge them; None while the run is in progress.
     As `run_rejudge` otherwise.
 
-    Raises ValidationError where the budget is spent.
+    Raises ValidationError if the budget is spent.
     """
     locked = run_lock(run.pk)
     if locked.state not in REJUDGEABLE or not _free(locked):
@@ -78,7 +78,7 @@ def reparse_begin(
     version: MetricVersion | None = None,
 ) -> ReviewAction | None:
     """Have a worker make new attempts at all that the filter means of one metric, then read the stored replies by
-    `definition`; None while the run is under way, or calls are. As `run_reparse` otherwise.
+    `definition`; None while the run is in progress, or calls are. As `run_reparse` otherwise.
     """
     locked = run_lock(run.pk)
     if locked.state not in REPARSEABLE or not _free(locked):
@@ -92,7 +92,7 @@ def reparse_begin(
 
 
 def _free(run: Run) -> bool:
-    """Is nothing else planned of a run that nobody works on? What was judged again until it was cancelled is closed."""
+    """Is nothing else planned of a run that no one works on? What was judged again until it was cancelled is closed."""
     held = Rejudging.objects.select_related("action", "reading").filter(run=run).first()
     if held and _only_reads(held):
         return False
@@ -125,7 +125,7 @@ def plan_rejudging() -> None:
 
 
 def _held(action_pk: int) -> tuple[Run, Rejudging] | None:
-    """The run, locked, and what is planned of it; None where that has ended."""
+    """The run, locked, and what is planned of it; None if that has ended."""
     found = Rejudging.objects.filter(action=action_pk).values_list("run", flat=True).first()
     if found is None:
         return None
@@ -159,7 +159,7 @@ def _step(action_pk: int) -> bool:
 
 
 def _plan(run: Run, rejudging: Rejudging, upto: int) -> int:
-    """Plan the further attempts at what is meant up to a position; how many."""
+    """Plan new attempts at the matching judgements up to a position; returns how many."""
     action = rejudging.action
     found = found_within(action.run, filters_of(action), action.place, upto, "state")
     ids = these([pk for pk, (state,) in found.items() if state != JudgementState.NOT_RUN])
@@ -223,6 +223,6 @@ def _close(rejudging: Rejudging, state: State) -> None:
 
 
 def reconcile() -> None:
-    """Take up what waits, if a worker died on it."""
+    """Pick up what waits, if a worker died on it."""
     if Rejudging.objects.exists():
         workers.wake(plan_rejudging)

@@ -1,4 +1,4 @@
-"""Re-judge (asks again) and re-parse (asks nobody): what it would take, a trial of the new parser, the go-ahead."""
+"""Re-judge (asks again) and re-parse (asks no one): what it would take, a trial of the new parser, the go-ahead."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from judging.runs.rerun.selection import Selection
 
 @login_required
 def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The filter, or the one item, stands in the address as on the list."""
+    """The filter, or the one item, is in the address as on the list."""
     access.get_project(request, slug, May.RUN)
     run = get_run(request, slug, pk)
     if not run.by_workers:
@@ -157,7 +157,7 @@ def _report_queued(request: HttpRequest, run: Run, made: int) -> None:
 
 @login_required
 def read_again(request: HttpRequest, slug: str, pk: int, metric: int) -> HttpResponse:
-    """The filter, or the one item, stands in the address. What is sent is shown before and after; with `begin` it
+    """The filter, or the one item, is in the address. What is sent is shown before and after; with `begin` it
     makes new attempts."""
     found = get_run_metric(request, slug, pk, metric, May.RUN)
     only = whole(request.GET.get("only", ""))

@@ -49,7 +49,7 @@ class LocatedVerdict:
 
     @property
     def shown_first(self) -> int | None:
-        """Which of its question's answers stood first."""
+        """Which of its question's answers was first."""
         return other_side(self.verdict.shown_first) if self.turned else self.verdict.shown_first
 
     @property

@@ -19,8 +19,8 @@ class ResultsImportState(models.TextChoices):
 
 
 class ResultsImport(models.Model):
-    """A results file: kept, checked, and, once somebody agrees, imported as verdicts of a run. A worker that dies in
-    the middle loses nothing: the next one goes on after the last line that was stored."""
+    """A results file: kept, checked, and, once someone agrees, imported as verdicts of a run. A worker that dies in
+    the middle loses nothing: the next one continues after the last line that was stored."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="results_imports")
     version = models.ForeignKey(Version, on_delete=models.PROTECT, related_name="+")

@@ -104,7 +104,7 @@ def row_name_or_none(given: Any) -> str:
 
 
 class _Rows:
-    """The rows of a version by what is asked in them and by their ids; 0 stands for several."""
+    """The rows of a version by what is asked in them and by their ids; 0 represents several."""
 
     def __init__(self, version: Version) -> None:
         self._prompts: dict[int, int] = {}
@@ -120,7 +120,7 @@ class _Rows:
                 _put(self._endings, _PREFIX.sub("", name), line)
 
     def line(self, prompt: int | None, name: str) -> int:
-        """An id may stand behind a prefix that another tool gave it: `mtbench-81` is 81."""
+        """An id may be behind a prefix that another tool gave it: `mtbench-81` is 81."""
         found = self._prompts.get(prompt, 0) if prompt is not None else 0
         return found or self._names.get(name, 0) or (self._endings.get(name, 0) if prompt is None else 0)
 

@@ -39,7 +39,7 @@ from judging.runs.teamwork.models import UNDER_WAY, Mark, MarkQuerySet, ReviewAc
 
 log = logging.getLogger("judging.runs.teamwork.batches")
 
-BATCH = 2_000  # positions, or marks, of one transaction: SQLite lets nobody else write meanwhile
+BATCH = 2_000  # positions, or marks, of one transaction: SQLite lets no one else write meanwhile
 LOOKED_UP = 8  # such batches at once where every one must look up all that the filter means
 
 
@@ -58,7 +58,7 @@ def change_many(*, run: Run, filters: Filters, change: Change, by: User) -> Revi
 
 
 def first_pairs(run: Run, filters: Filters) -> list[Pair] | None:
-    """Metric and response of what a filter means, each once, up to one more than MOST_COUNTED of them. None where so
+    """Metric and response of what a filter means, each once, up to one more than MOST_COUNTED of them. None if so
     many judgements must be read for it that no page waits."""
     filters = replace(filters, attempts=CURRENT)
     if reads_judgements(run, filters):
@@ -216,6 +216,6 @@ def _wake() -> None:
 
 
 def reconcile() -> None:
-    """Take up what waits, if a worker died on it."""
+    """Pick up what waits, if a worker died on it."""
     if _waiting().exists():
         _wake()

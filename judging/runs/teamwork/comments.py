@@ -30,7 +30,7 @@ def comments_of(judgement: Judgement) -> list[Comment]:
 
 
 def mentioned_in(text: str, among: list[User]) -> list[User]:
-    """Those whose names stand in the text behind an @; a full stop after a name ends the sentence."""
+    """Those whose names are in the text behind an @; a full stop after a name ends the sentence."""
     names = {name.lower() for found in _MENTION.findall(text) for name in (found, found.rstrip(".-+"))}
     return [one for one in among if one.username.lower() in names]
 

@@ -32,7 +32,7 @@ def _with_roles(project: Project, roles: Iterable[str]) -> Q:
 
 
 def notify_assigned(action: ReviewAction) -> None:
-    """One notice, however many are assigned; none where users assign to themselves."""
+    """One notice, however many are assigned; none if users assign to themselves."""
     if action.user is not None and action.user != action.by:
         Notice.objects.create(user=action.user, project=action.run.project, action=action)
 
@@ -61,6 +61,6 @@ def notices_of(user: User, projects: QuerySet[Project]) -> QuerySet[Notice]:
 
 
 def mark_read(user: User, only: int | None = None) -> int:
-    """Of all of a user's notices, or of the one with this id. How many."""
+    """Of all of a user's notices, or of the one with this id. Returns how many."""
     found = Notice.objects.filter(user=user, read_at=None)
     return (found if only is None else found.filter(pk=only)).update(read_at=timezone.now())

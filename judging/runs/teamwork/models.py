@@ -25,7 +25,7 @@ class MarkKind(models.TextChoices):
 
 
 class ReviewAction(models.Model):
-    """A change of the marks of one judgement, or of all that a filter means; or further attempts at all that it means
+    """A change of the marks of one judgement, or of all that a filter means; or more attempts at all that it means
     (Rejudging), where `made` says how many and nothing can be undone. Many are processed in batches: `place` is
     the position in the run up to which they are, or while they are undone the last mark."""
 

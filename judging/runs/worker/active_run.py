@@ -90,7 +90,7 @@ class ActiveRun:
         asked = models_asked(run.pk, shared.pool)
         if asked:
             made.generator = AnswerGenerator(asked, caller, made.in_flight, shared.buffer)
-            # Beside each answer that is asked for wait the judgements of it.
+            # Next to each answer that is asked for wait the judgements of it.
             slots = sum(one.connection.client.max_concurrency for one in asked.values())
             made.ahead += (len(metrics) + 1) * slots
         return made
@@ -112,11 +112,11 @@ class ActiveRun:
 
     @property
     def is_over(self) -> bool:
-        """Nothing of it is left for this worker; if it has chunks again, or runs again, it is taken up anew."""
+        """Nothing of it is left for this worker; if it has chunks again, or runs again, it is picked up again."""
         return not self.in_flight and (self.exhausted or not self.gate.open)
 
     def let_go(self) -> None:
-        """A paused or cancelled run: what waits is abandoned, what is under way is stored when it comes."""
+        """A paused or cancelled run: what waits is abandoned, what is in progress is stored when it comes."""
         if self.gate.open:
             self.gate.open = False
             self.in_flight.cancel_unsent()
@@ -189,7 +189,7 @@ def judged_by_program(item: chunks.ToJudge, program: RuleEffects) -> chunks.Judg
 
 def internal_error(item: chunks.ToJudge, error: Exception) -> chunks.Judged:
     """A fault of ours must not leave the item unjudged for ever, nor stop the others."""
-    log.error("A judgement failed inside evalsite (judgement %s)", item.judgement, exc_info=error)
+    log.error("Internal error in a judgement (judgement %s)", item.judgement, exc_info=error)
     return chunks.Judged(item, JudgementResult(Outcome.error("internal", type(error).__name__)))
 
 

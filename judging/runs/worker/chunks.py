@@ -63,7 +63,7 @@ class ToJudge(msgspec.Struct, frozen=True):
     chunk: int
     metric: MetricKey
     item: Item
-    previous: PreviousReplies | None = None  # replies to be read again: nobody is asked
+    previous: PreviousReplies | None = None  # replies to be read again: no one is asked
     asks: Unanswered | None = None  # what is to be answered first; `item` has no answer yet
     generated: Generated | None = None  # the try that gave the answer, if this process made it
 
@@ -85,9 +85,9 @@ def lease(run_id: int, owner: str) -> Leased | None:
 
 
 def renew(chunks: Iterable[int], owner: str) -> None:
-    """Put the end of the leases off again, and take back what nobody holds.
+    """Put the end of the leases off again, and take back what no one holds.
 
-    While the database is away nobody can renew: who then looks for the dead first takes the living for dead.
+    While the database is unavailable no one can renew: who then looks for the dead first takes the living for dead.
     """
     mine = Chunk.objects.filter(pk__in=list(chunks), owner__in=(owner, ""), done=False)
     mine.update(owner=owner, lease_until=time.time() + LEASE_SECONDS)
@@ -156,19 +156,19 @@ def definition(key: MetricKey) -> MetricDefinition:
 
 
 def asks_further(run: Run) -> bool:
-    """Whether somebody will be asked for what is left of a running run; what is read again asks nobody. A chunk's
+    """Whether someone will be asked for what is left of a running run; what is read again asks no one. A chunk's
     judgements are all of one sort."""
     asking = Judgement.objects.filter(run=run, position=OuterRef("first"), asked_by=None)
     return Chunk.objects.filter(Exists(asking), run=run, done=False).exists()
 
 
 def finish_if_done(run_id: int) -> bool:
-    """A run without an open chunk is finished, though it was stopped while its last replies were under way; one that
+    """A run without an open chunk is finished, though it was stopped while its last replies were in progress; one that
     was running and of which a part is set aside is cancelled."""
     open_chunks = Chunk.objects.filter(run=run_id, done=False)
     if open_chunks.exists():
         return False
-    # Looked at again in the statement that ends it: meanwhile somebody may have made it go on with further chunks.
+    # Looked at again in the statement that ends it: meanwhile someone may have made it continue with more chunks.
     going = Run.objects.filter(~Exists(open_chunks), pk=run_id)
     if _set_aside(run_id):
         going, state = going.filter(state=RunState.RUNNING), RunState.CANCELLED
@@ -187,7 +187,7 @@ def _set_aside(run_id: int) -> bool:
 
 
 def work_waits() -> bool:
-    """Is there a run to plan, or a chunk that nobody holds?"""
+    """Is there a run to plan, or a chunk that no one holds?"""
     free = Chunk.objects.filter(run=OuterRef("pk"), done=False, owner="")
     for_anyone = Run.objects.by_workers().filter(only_worker="")
     running = for_anyone.filter(state=RunState.RUNNING).filter(Exists(free))

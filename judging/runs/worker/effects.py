@@ -51,7 +51,7 @@ class MetricEffects:
     """core.results.Effects of all judgements by one metric of one run, which share batches for the sandbox,
     connections and the reply cache.
 
-    Without a `caller` nobody can be asked: stored replies are read.
+    Without a `caller` no one can be asked: stored replies are read.
     """
 
     def __init__(

@@ -95,7 +95,7 @@ class AnswerGenerator:
         except Abandoned:
             raise
         except Exception as error:
-            log.error("An answer failed inside evalsite (response %s)", of.response, exc_info=error)
+            log.error("Internal error while generating an answer (response %s)", of.response, exc_info=error)
             request, asked = {}, Failure("internal", type(error).__name__)
         if isinstance(asked, Failure):
             return Generated(of, item.run, item.chunk, "", asked, request, endpoint=model.connection.endpoint)
@@ -135,7 +135,7 @@ def with_answer(item: chunks.ToJudge, generated: Generated) -> chunks.ToJudge:
 
 
 def unanswered(item: chunks.ToJudge, generated: Generated | None) -> chunks.Judged:
-    """Without an answer there is nothing to judge. None: nobody was asked, as stored replies are only parsed again."""
+    """Without an answer there is nothing to judge. None: no one was asked, as stored replies are only parsed again."""
     why = generated.why if generated else ""
     return chunks.Judged(
         msgspec.structs.replace(item, generated=generated), JudgementResult(Outcome.error(ANSWER_FAILED, why))

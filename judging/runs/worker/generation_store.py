@@ -1,7 +1,7 @@
-"""Tries at answers that a run asks its candidates for, and how they are stored.
+"""Calls that generate a run's answers, and how they are stored.
 
-Several judgements of one response share one try. It is stored in the transaction of the first of them that arrives
-with it, or before; where another worker was faster its answer stands, and what was judged by ours is given back.
+The judgements of a response share one call. It is stored in the transaction of the first judgement that arrives
+with it, or earlier. If another worker was faster, its answer is kept, and judgements of ours are released.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which requests are under way in this process: so that those whose replies died with it are counted.
+"""The requests in progress in this process, so that those whose replies are lost with it are counted.
 
 A small file of fixed-size entries, written before each request and never synced: it must survive the process
-(kill -9), not the machine. Requests that a lost machine had under way are not known.
+(kill -9), not the machine. Requests of a machine that is lost are not counted.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class WorkKey(NamedTuple):
 
 
 class Journal:
-    """Written by the worker's loop alone. What the disk refuses is left out: the count matters less than the run."""
+    """Written only by the worker's loop. Disk errors are ignored: the run is more important than the count."""
 
     def __init__(self, owner: str) -> None:
         self.path = _folder() / owner
@@ -80,7 +80,7 @@ class Journal:
             os.write(self.file, _ENTRY.pack(key.work, event, key.pk))
 
     def stored(self, keys: Iterable[WorkKey]) -> None:
-        """Their replies are in the database: the file is written anew, with what is left."""
+        """Their replies are in the database: the file is rewritten, with what is left."""
         before = len(self.open)
         for key in keys:
             self.open.pop(key, None)
@@ -103,7 +103,7 @@ class Journal:
 
 
 class InFlight:
-    """One judgement or answer, and how many of its requests are under way (endpoints.requests.Waiting)."""
+    """One judgement or answer, and how many of its requests are in progress (endpoints.requests.Waiting)."""
 
     __slots__ = ("_journal", "key", "requests")
 
@@ -146,7 +146,7 @@ class WorkInFlight:
         del self._tasks[task]
 
     def cancel_unsent(self) -> None:
-        """Abandon whatever has no request under way: the replies that are being paid for are waited for."""
+        """Abandon whatever has no request in progress: the replies that are being paid for are waited for."""
         for task, one in self._tasks.items():
             if not one.requests:
                 task.cancel()
@@ -157,7 +157,7 @@ def _folder() -> Path:
 
 
 def settle_dead() -> None:
-    """Count what dead processes had under way. Call it before their judgements are given to others."""
+    """Count the requests of dead processes. Call it before their judgements are given to others."""
     if not _folder().is_dir():
         return
     for path in _folder().iterdir():

@@ -1,7 +1,7 @@
-"""The same request to the same judge is not paid for twice, within a project and where the run allows it.
+"""Reuse of replies: within a project, the same request to the same judge is sent once, if the run allows it.
 
-Only what is asked at temperature 0 is meant to be answered alike; a `warm` cache counts the rest too. The identity is
-exact: the address and every byte of the request, with the number of the repeat, since whoever asks three times wants
+Only requests at temperature 0 are expected to have the same reply; a `warm` cache includes others. The key is
+exact: the address, every byte of the request and the number of the repeat, because three repeats need
 three replies.
 """
 
@@ -27,7 +27,7 @@ RECENT = 2000  # replies that are kept until they are stored
 
 
 def digest_of(url: str, request: Request, repeat: int, *, warm: bool = False) -> str:
-    """'' where the judge may answer otherwise the next time, unless `warm`, or the request cannot be sent."""
+    """'' if the judge may reply differently the next time (unless `warm`), or if the request cannot be sent."""
     if not warm and request.get("temperature") != 0:
         return ""
     try:
@@ -38,7 +38,7 @@ def digest_of(url: str, request: Request, repeat: int, *, warm: bool = False) ->
 
 
 def known_replies(project: int, digests: list[str]) -> list[JudgeCall | None]:
-    """What was said to each of the requests, None to those that are new."""
+    """The reply to each of the requests, None for new ones."""
     found = CachedReply.objects.filter(project=project, digest__in=digests).select_related("reply")
     by_digest = {one.digest: judge_call(one.reply) for one in found}
     return [by_digest.get(digest) for digest in digests]
@@ -54,11 +54,11 @@ class ReplyCache:
         self._recent: dict[str, JudgeCall] = {}
 
     def digest(self, url: str, request: Request, repeat: int) -> str:
-        """What the request is known by; '' where it is to be asked in any case."""
+        """The request's key; '' if it must be sent in any case."""
         return digest_of(url, request, repeat, warm=self._warm)
 
     async def find(self, digest: str, question: Question) -> JudgeCall | None:
-        """The reply that is known or under way, as an answer to `question`; None: ask, and then say so by `keep`."""
+        """The reply that is known or in progress, as an answer to `question`; None: ask, and then say so by `keep`."""
         while True:
             found = self._recent.get(digest) or await self._look(digest)
             if found is not None:
@@ -69,7 +69,7 @@ class ReplyCache:
             await self._asking[digest].wait()
 
     def keep(self, digest: str, asked: JudgeCall | None) -> None:
-        """What came of asking; None or a failure lets the next one ask."""
+        """Store the result of a call; after None or a failure the next request is sent."""
         if asked is not None and asked.failure is None:
             self._recent[digest] = asked
             if len(self._recent) > RECENT:

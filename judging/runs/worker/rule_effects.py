@@ -44,7 +44,7 @@ class RuleEffects:
         return result_by_rules(said)
 
     async def apply(self, item: Item, ask: Ask | None, previous: PreviousReplies | None) -> Ruled:
-        """Score an item; with `previous`, by what the judge model replied before, asking nobody. `ask` is None where
+        """Score an item; with `previous`, by what the judge model replied before, asking no one. `ask` is None if
         the metric has no judge model."""
         if self.program is None:
             return self._broken

@@ -1,9 +1,9 @@
-"""The run worker: keeps the judges' slots full across chunk ends, and stores what comes back twice a second.
+"""The run worker: keeps the judges' slots busy across chunk boundaries, and stores results twice a second.
 
     chunks ──lease──▶ items ──a task each──▶ results (core.pipeline.judge_item) ──▶ write buffer ──flush──▶ the tables
 
-One event loop talks to the judges; one thread does all database work, so it owns one connection; another runs
-the sandbox. The loop never waits for either: a slow disk slows the flush, not the requests.
+One event loop calls the judges; one thread with one connection does all database work; another thread runs
+the sandbox. The loop never waits for them, so a slow disk delays the flush but not the requests.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ from judging.sandboxes import make_sandbox, minimum_level
 
 log = logging.getLogger("judging.run_worker")
 
-LIFE_SECONDS = 240.0  # then the next worker is woken: a task must not hold a process for ever
+LIFE_SECONDS = 240.0  # then the next worker is woken, because a task must not occupy a process for ever
 TICK_SECONDS = 0.25
 FLUSH_SECONDS = 0.5
 WATCH_SECONDS = 0.2
 TURN_SECONDS = 1.0
-LOOKS_FOR_EARLY_STOP = 5  # one look in so many also finds out whether the result is known
-LAST_REPLIES_SECONDS = 6.0  # how long a stopping worker waits for replies that are under way
+LOOKS_FOR_EARLY_STOP = 5  # how often to check also whether the result is already known
+LAST_REPLIES_SECONDS = 6.0  # how long a stopping worker waits for replies that are in progress
 DATABASE_PATIENCE = 60.0
 
 
 class RunWorker:
-    """Works on every running run until nothing is left, its time is over, or `stop` is set."""
+    """Processes all running runs until nothing is left, its time is over, or `stop` is set."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class RunWorker:
         )
 
     async def run(self) -> None:
-        """The main loop; leaves nothing leased and nothing unwritten, unless the database is gone."""
+        """The main loop; at the end nothing is leased or unwritten, unless the database is unavailable."""
         self.sandbox_threads.submit(self._start_sandbox)
         beside = (self.shared.pool.keep_in_sync(), self._watch_runs(), self._report_turns())
         background = [asyncio.create_task(one) for one in beside]
@@ -104,7 +104,7 @@ class RunWorker:
             await self._close()
 
     async def _patient_tick(self) -> None:
-        """A database that is away for a while ends nothing: replies are kept, and it is asked again."""
+        """If the database is unavailable, replies are kept in memory and the operation is retried."""
         until, backoff = time.monotonic() + DATABASE_PATIENCE, Backoff()
         while True:
             try:
@@ -112,11 +112,11 @@ class RunWorker:
             except DatabaseError as error:
                 if self._over() or time.monotonic() > until:
                     raise
-                log.warning("The database does not answer, trying again: %s", error)
+                log.warning("The database is unavailable, retrying: %s", error)
                 await asyncio.sleep(backoff.failed())
 
     def _start_sandbox(self) -> None:
-        """While the run is planned; if it cannot start, taking up a run says so."""
+        """While the run is planned; if it cannot start, picking up a run says so."""
         with contextlib.suppress(SandboxBroken):
             _ = self.shared.sandbox.level
 
@@ -134,25 +134,25 @@ class RunWorker:
         await self._flush()
 
     async def _report_turns(self) -> None:
-        """Heartbeats say that this loop turns. Until cancelled."""
+        """Send heartbeats while this loop is running, until cancelled."""
         with workers.turning() as turned:
             while True:
                 turned()
                 await asyncio.sleep(TURN_SECONDS)
 
     async def _watch_runs(self) -> None:
-        """Let go of what was paused or cancelled, within a fraction of a second: beside the main loop, whose
+        """Abandon paused and cancelled runs within a fraction of a second; separate from the main loop, whose
         database work may take longer. Until cancelled."""
         looks, early_stopping, backoff = 0, EarlyStopping(), Backoff()
         while True:
             await asyncio.sleep(WATCH_SECONDS)
             looks += 1
-            watched = list(self.runs)  # what is taken up during the look was not asked about
+            watched = list(self.runs)  # runs that are picked up meanwhile were not part of the query
             look_closer = early_stopping if looks % LOOKS_FOR_EARLY_STOP == 0 else None
             try:
                 running = await self.in_watching(running_of, watched, look_closer)
             except DatabaseError as error:
-                log.warning("Whether runs were paused is not known: %s", error)
+                log.warning("Could not check whether runs were paused: %s", error)
                 await asyncio.sleep(backoff.failed())
                 continue
             backoff.succeeded()
@@ -163,12 +163,12 @@ class RunWorker:
                     run.let_go()
 
     async def _look_at_runs(self) -> None:
-        """Plan what waits, take up what runs."""
+        """Plan waiting runs, pick up running ones."""
         running = await self.in_database(runs_to_work_on, self.only)
         for pk in [pk for pk in running if pk not in self.runs]:
             run = await self.in_database(self._take_up, pk)
             if run is not None:
-                # What was missed is not made up.
+                # Missed intervals are not repeated.
                 run.fed = max((one.fed for one in self.runs.values()), default=0.0)
                 self.runs[pk] = run
                 self.buffer.ledgers.append((pk, run.ledger))
@@ -190,7 +190,7 @@ class RunWorker:
         return ActiveRun.of(run, self.shared)
 
     async def _feed_all(self) -> None:
-        """Lease chunks, one for each project in turn: neither many runs nor large ones keep another project waiting."""
+        """Lease chunks from each project in turn, so that many or large runs of one project don't delay the others."""
         for run in list(self.runs.values()):
             if run.gate.error and run.gate.open:
                 await self.in_database(stop_at_endpoint, run.pk, run.gate.error)
@@ -204,7 +204,7 @@ class RunWorker:
                     hungry.remove(run)
 
     async def _feed(self, run: ActiveRun) -> bool:
-        """Lease a chunk if the run wants one. Whether there was one to lease."""
+        """Lease a chunk if the run needs one. Returns whether there was one."""
         if not run.wants_work:
             return False
         taken = await self.in_database(run.take_chunk)
@@ -229,7 +229,7 @@ class RunWorker:
             await self._look_at_runs()
 
     async def _finish(self) -> None:
-        """Send no more, give replies under way a moment, and store."""
+        """Send no more requests, wait briefly for replies in progress, and store them."""
         for run in self.runs.values():
             run.let_go()
         waiting = {one for run in self.runs.values() for one in run.in_flight.tasks}
@@ -245,7 +245,7 @@ class RunWorker:
             await self._flush()
 
     async def _close(self) -> None:
-        """Give back what it holds of endpoints, and end its threads."""
+        """Release the endpoints' slots and end the threads."""
         with contextlib.suppress(DatabaseError):
             await self.shared.pool.release_shares()
             await self.in_database(self.shared.journal.close)
@@ -258,7 +258,7 @@ class RunWorker:
 
 
 def runs_to_work_on(only: int | None) -> set[int]:
-    """Plan the runs that wait for it; ids of those that run."""
+    """Plan waiting runs; returns the ids of running ones."""
     chosen = Run.objects.by_workers()
     chosen = chosen.filter(pk=only) if only else chosen.filter(only_worker="")
     for pk in chosen.to_plan().order_by("pk").values_list("pk", flat=True):
@@ -295,7 +295,7 @@ def work(
 ) -> None:
     """Run one worker to its end, in this thread. `only`: for one run."""
     sys.setswitchinterval(0.0005)
-    gc.freeze()  # what is loaded by now stays: looking through it again and again took a tenth of the time
+    gc.freeze()  # loaded modules stay: scanning them at every collection took a tenth of the time
     try:
         asyncio.run(RunWorker(owner, stop, life=life, only=only, policy=policy).run())
     finally:
@@ -304,10 +304,10 @@ def work(
 
 @task(queue_name=workers.RUNS)
 def judge_runs() -> None:
-    """Judge whatever waits, for some minutes; if work is left then, wake the next worker."""
+    """Process waiting runs for some minutes; wake the next worker if work is left."""
     if not chunks.work_waits():
         return
-    workers.wake(judge_runs)  # for another worker, if there is one that has nothing to do
+    workers.wake(judge_runs)  # an idle worker, if there is one
     work(workers.owner(), stop=workers.stopping)
     if chunks.work_waits():
         workers.wake(judge_runs)

@@ -1,4 +1,4 @@
-"""Work beside the event loop: database work in threads of its own, and batches of what many coroutines ask."""
+"""Work outside the event loop: database work in separate threads, and batches of requests by many coroutines."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MOST_IN_BATCH = 200
 
 
 class Batcher(Generic[Question, Answer]):
-    """Collects what is asked while a batch is under way and does it as the next batch, in order.
+    """Collects requests while a batch is in progress and processes them as the next batch, in order.
 
     `work` runs in a thread and returns one answer for each question. If it raises, all who asked see it.
     """

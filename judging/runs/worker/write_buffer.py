@@ -1,8 +1,8 @@
-"""What a run worker has judged, until it is stored, and the chunks that it holds meanwhile.
+"""Judgements of a run worker that are not stored yet, and the chunks that it holds.
 
-Rules that keep every judgement single: only the holder of a chunk's lease writes its judgements, and looks at
-the lease inside the transaction that writes; a chunk is done only in the transaction of its last judgements,
-and only if the database holds no unjudged one of it.
+Rules that prevent duplicate judgements: only the holder of a chunk's lease writes its judgements, and it checks
+the lease inside the writing transaction; a chunk is finished only in the transaction of its last judgements,
+and only if the database has no unjudged ones left in it.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class HeldChunk:
 
 @dataclass(slots=True)
 class WriteBatch:
-    """What is written in one transaction."""
+    """The content of one transaction."""
 
     judged: list[Judged] = field(default_factory=list)
     answers: list[Generated] = field(default_factory=list)
@@ -92,14 +92,14 @@ class WriteBatch:
 
 @dataclass(frozen=True, slots=True)
 class Flushed:
-    """What a flush has stored. `reopened`: chunks are free again that seemed finished, as somebody else held them."""
+    """The result of a flush. `reopened`: chunks that seemed finished are free again, as another worker held them."""
 
     answers: list[Generated] = field(default_factory=list)
     reopened: bool = False
 
 
 class WriteBuffer:
-    """Filled and emptied in one event loop; written by `in_database`. While the database is away everything is kept."""
+    """Used from one event loop; written by `in_database`. Nothing is lost while the database is unavailable."""
 
     def __init__(self, owner: str, in_database: RunInThread, journal: Journal) -> None:
         self.owner = owner
@@ -117,11 +117,11 @@ class WriteBuffer:
 
     @property
     def waiting(self) -> bool:
-        """Whether anything is to be stored."""
+        """Whether there is anything to store."""
         return bool(self._batch) or any(ledger.unstored.calls for _, ledger in self.ledgers)
 
     def hold(self, leased: Leased, judgements: int, judged: Iterable[Judged]) -> None:
-        """A chunk was leased: so many judgements of it are to be made, the others were made at once."""
+        """A chunk was leased: this many judgements are still open, the others are already made."""
         self.held[leased.chunk] = HeldChunk(judgements)
         self._batch.judged.extend(judged)
         if not judgements:
@@ -132,7 +132,7 @@ class WriteBuffer:
         self.held[chunk].open += 1
 
     def judged(self, chunk: int, judged: Judged | None) -> None:
-        """None: it was abandoned, another worker will make it."""
+        """None if it was abandoned and another worker will make it."""
         if judged is not None:
             self._batch.judged.append(judged)
         self._close_one(chunk, abandoned=judged is None)
@@ -155,7 +155,7 @@ class WriteBuffer:
         closed.add(chunk)
 
     async def flush(self, working: Collection[Ledger]) -> Flushed:
-        """Write what is done; if the database is away it is kept and tried again. Leases are renewed first.
+        """Write what is done; if the database is unavailable it is kept and tried again. Leases are renewed first.
 
         `working`: the ledgers of runs that are worked on.
         """
@@ -168,9 +168,7 @@ class WriteBuffer:
             lost = await self.in_database(write, batch, self.owner, held, spent, lost_before)
             stored = True
         except DatabaseError as error:
-            log.warning(
-                "The database does not take %d judgements, trying again: %s", len(batch.judged), error
-            )
+            log.warning("Could not store %d judgements, retrying: %s", len(batch.judged), error)
             self._keep(batch)
             await asyncio.sleep(self._backoff.failed())
             return Flushed()
@@ -183,7 +181,7 @@ class WriteBuffer:
         return self._let_go(batch, lost)
 
     def _keep(self, batch: WriteBatch) -> None:
-        """It was not written: it comes before what was added meanwhile."""
+        """Writing failed: put it back in front of what was added meanwhile."""
         later, self._batch = self._batch, batch
         batch.judged += later.judged
         batch.answers += later.answers
@@ -295,7 +293,7 @@ def _count(run_id: int, judged: list[Judged]) -> None:
 
 
 def _count_spent(run_id: int, spent: Spent) -> None:
-    """Every request, whatever became of its judgement."""
+    """Every request, whether or not its judgement was stored."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE judging_run SET calls = calls + %s, calls_failed = calls_failed + %s, "
@@ -353,5 +351,5 @@ def _script_json(result: ScriptResult | None) -> str:
 
 
 def _rules_json(ruled: Ruled | None) -> str:
-    """Each line begins with its number and its score, in this order: runs.filters looks for that."""
+    """Each line starts with its number and its score, in this order: runs.filters looks for that."""
     return _json({"failure": ruled.failure, "lines": ruled.lines}) if ruled else ""

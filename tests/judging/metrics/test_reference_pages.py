@@ -17,7 +17,7 @@ TITLES = {
     ("prompts", "zh-hans"): "提示词与脚本",
     ("metrics-file", "en"): "The metrics file",
     ("metrics-file", "zh-hans"): "指标文件",
-    ("rules", "zh-hans"): "评分 DSL",
+    ("rules", "zh-hans"): "打分规则（DSL）",
 }
 
 
