@@ -108,7 +108,7 @@ def test_the_cost_is_shown_before_the_start(
     alice: User, client_of: ClientOf, version: Version, metric: MetricVersion
 ) -> None:
     page = text(client_of(alice).get(ADDRESS))
-    assert "20 judgements on 10 rows, 40 judge calls." in page
+    assert "Rows 10 Judgements 20 Judge calls 40" in page
 
 
 def test_the_cost_follows_what_is_chosen(
@@ -116,7 +116,7 @@ def test_the_cost_follows_what_is_chosen(
 ) -> None:
     chosen = sent(version, metric, sample_size=3, candidates=[version.candidates.first().pk], part="cost")  # type: ignore[union-attr]
     part = client_of(alice).get(ADDRESS, chosen, headers={"HX-Request": "true"})
-    assert "3 judgements on 3 rows, 6 judge calls" in text(part)
+    assert "Rows 3 Judgements 3 Judge calls 6" in text(part)
     assert b"<html" not in part.content
 
 
@@ -302,7 +302,7 @@ def test_the_form_says_how_many_answers_are_asked_for(
 ) -> None:
     form = sent(version, metric) | asking(endpoint) | {"part": "cost"}
     page = text(client_of(alice).get(ADDRESS, form, headers=HTMX))
-    assert "40 judgements on 10 rows, 80 judge calls" in page
+    assert "Rows 10 Judgements 40 Judge calls 80" in page
     assert "Generates 20 answers first." in page
 
 
