@@ -304,7 +304,7 @@ def test_the_form_says_how_many_answers_are_asked_for(
     form = sent(version, metric) | asking(endpoint) | {"part": "cost"}
     page = text(client_of(alice).get(ADDRESS, form, headers=HTMX))
     assert "<dt>Judge calls</dt><dd>80</dd>" in page
-    assert "Generates 20 answers first." in page
+    assert "<dt>Answers to generate</dt><dd>20</dd>" in page
 
 
 def test_two_candidates_of_one_name_are_refused_with_a_sentence(
