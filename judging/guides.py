@@ -37,7 +37,10 @@ def titles(pages: Iterable[str]) -> dict[str, str]:
 
 
 def _html(text: str) -> SafeString:
-    """Our own pictures, between which the text is treated as any other: there they would become links."""
+    """Our own pictures, between which the text is treated as any other: there they would become links.
+
+    Both themes' are there, and the style sheet shows one: the theme chosen in the app may not be the browser's.
+    """
     before, *rest = _PICTURE.split(text)
     pictures = zip(rest[::3], rest[1::3], rest[2::3], strict=True)
     return format_html(
@@ -45,18 +48,26 @@ def _html(text: str) -> SafeString:
         html_of(before, wrapped=True),
         format_html_join(
             "",
-            '<figure><picture><source media="(prefers-color-scheme: dark)" srcset="{}">'
-            '<img src="{}" alt="{}" loading="lazy" width="1280" height="800"></picture></figure>{}',
+            "<figure>{}{}</figure>{}",
             (
-                (_dark(file), static(f"guide/{file}"), alt, html_of(after, wrapped=True))
+                (
+                    _picture("in-light", file, alt),
+                    _picture("in-dark", f"{file.removesuffix('.png')}.dark.png", alt),
+                    html_of(after, wrapped=True),
+                )
                 for alt, file, after in pictures
             ),
         ),
     )
 
 
-def _dark(file: str) -> str:
-    return static(f"guide/{file.removesuffix('.png')}.dark.png")
+def _picture(shown: str, file: str, alt: str) -> SafeString:
+    return format_html(
+        '<img class="{}" src="{}" alt="{}" loading="lazy" width="1280" height="800">',
+        shown,
+        static(f"guide/{file}"),
+        alt,
+    )
 
 
 def _text(file: str) -> str:
