@@ -23,9 +23,7 @@ def test_help_opens_with_the_first_steps_for_every_role(rater: Client) -> None:
 
 
 def test_a_picture_of_a_guide_is_shown_from_our_own_files(rater: Client) -> None:
-    found = re.findall(
-        r'<img class="in-(\w+)" src="/static/(guide/[^"]+)"', rater.get("/help/start/").text
-    )
+    found = re.findall(r'<img class="in-(\w+)" src="/static/(guide/[^"]+)"', rater.get("/help/start/").text)
     assert found == [("light", "guide/report.png"), ("dark", "guide/report.dark.png")]
     assert all(finders.find(name) for _theme, name in found)
 
