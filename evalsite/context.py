@@ -1,4 +1,4 @@
-"""Template context of every page: its project, the visitor's permissions, the mode of the site."""
+"""What every page knows: the project that it is in, what the visitor may do there, the mode of the site."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def site(request: HttpRequest) -> dict[str, Any]:
     """`projects`, and `may` (names of permissions) for the `project` that access.get_project put on the request."""
     user = getattr(request, "user", None)
     project = getattr(request, "project", None)
+    theme = request.COOKIES.get(THEME_COOKIE, "")
     return {
         "project": project,
         "projects": access.open_projects_of(user) if user is not None else [],
@@ -28,11 +29,5 @@ def site(request: HttpRequest) -> dict[str, Any]:
         "view_as": request.session.get(access.VIEW_AS, "") if hasattr(request, "session") else "",
         "local_mode": settings.LOCAL_MODE,
         "form_limit": settings.DATA_UPLOAD_MAX_MEMORY_SIZE,
-        "theme": theme_of(request),
+        "theme": theme if theme in THEMES else "",
     }
-
-
-def theme_of(request: HttpRequest) -> str:
-    """The theme that the visitor has chosen; "" follows the system."""
-    theme = request.COOKIES.get(THEME_COOKIE, "")
-    return theme if theme in THEMES else ""

@@ -11,37 +11,36 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from judging.markdown import html_of
-from judging.rule_messages import reader_language
+from judging.rule_messages import spoken
 
 TASKS = ("start", "datasets", "metrics", "runs", "reports", "rating", "reviewing", "administration")
 REFERENCE = ("glossary", "prompts", "rules", "metrics-file", "results", "imports", "notebook")
 GUIDES = {name: {"en": f"{name}.md", "zh": f"{name}.zh.md"} for name in (*TASKS, *REFERENCE)}
-DARK_PICTURE = {"": "(prefers-color-scheme: dark)", "dark": "all", "light": "not all"}
-"""The media for which the dark picture is shown, by chosen theme; chooseTheme in static/js/site.js does the same."""
 _PICTURE = re.compile(r"^!\[(.+)\]\(images/([\w.-]+)\)$", re.MULTILINE)
 
 
-def guide(
-    page: str, language: str, address_of: Callable[[str], str], theme: str = ""
-) -> tuple[str, SafeString]:
+def guide(page: str, language: str, address_of: Callable[[str], str]) -> tuple[str, SafeString]:
     """Title and HTML of a guide in a language, else in the reader's; links to guides lead to their addresses."""
-    file = GUIDES[page].get(language) or GUIDES[page][reader_language()]
+    file = GUIDES[page].get(language) or GUIDES[page][spoken()]
     title, _newline, text = _text(file).partition("\n")
     for other, files in GUIDES.items():
         address = "" if other == page else address_of(other)
         for code, name in files.items():
             text = text.replace(f"]({name})", f"]({address}?in={code})")
-    return title.removeprefix("# "), _html(text, DARK_PICTURE[theme])
+    return title.removeprefix("# "), _html(text)
 
 
 def titles(pages: Iterable[str]) -> dict[str, str]:
     """Each guide's title in the reader's language."""
-    found = {page: _text(GUIDES[page][reader_language()]).partition("\n")[0] for page in pages}
+    found = {page: _text(GUIDES[page][spoken()]).partition("\n")[0] for page in pages}
     return {page: title.removeprefix("# ") for page, title in found.items()}
 
 
-def _html(text: str, dark: str) -> SafeString:
-    """Our own pictures, between which the text is treated as any other: there they would become links."""
+def _html(text: str) -> SafeString:
+    """Our own pictures, between which the text is treated as any other: there they would become links.
+
+    Both themes' are there, and the style sheet shows one: the theme chosen in the app may not be the browser's.
+    """
     before, *rest = _PICTURE.split(text)
     pictures = zip(rest[::3], rest[1::3], rest[2::3], strict=True)
     return format_html(
@@ -49,18 +48,26 @@ def _html(text: str, dark: str) -> SafeString:
         html_of(before, wrapped=True),
         format_html_join(
             "",
-            '<figure><picture><source media="{}" srcset="{}">'
-            '<img src="{}" alt="{}" loading="lazy" width="1280" height="800"></picture></figure>{}',
+            "<figure>{}{}</figure>{}",
             (
-                (dark, _dark(file), static(f"guide/{file}"), alt, html_of(after, wrapped=True))
+                (
+                    _picture("in-light", file, alt),
+                    _picture("in-dark", f"{file.removesuffix('.png')}.dark.png", alt),
+                    html_of(after, wrapped=True),
+                )
                 for alt, file, after in pictures
             ),
         ),
     )
 
 
-def _dark(file: str) -> str:
-    return static(f"guide/{file.removesuffix('.png')}.dark.png")
+def _picture(shown: str, file: str, alt: str) -> SafeString:
+    return format_html(
+        '<img class="{}" src="{}" alt="{}" loading="lazy" width="1280" height="800">',
+        shown,
+        static(f"guide/{file}"),
+        alt,
+    )
 
 
 def _text(file: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import F, Window
 from django.db.models.functions import RowNumber, Substr
@@ -17,6 +17,7 @@ from datasets.selectors import encoding_of
 from datasets.uploads import limits_of_kept
 from datasets.versions import parts
 from datasets.versions.parts import PartLine
+from datasets.versions.repair_offers import RepairOffer, RepairSample
 from datasets.versions.row_findings import stored_finding
 
 SHOWN_PER_GROUP = 5
@@ -38,7 +39,8 @@ class Around:
 class ShownFinding:
     """One finding with its sentence. `line` is None where it concerns the whole version.
 
-    `place` is the line in the file that it came from, of a version that was joined from several.
+    `place` is the line in the file that it came from, of a version that was joined from several; `sample` is what the
+    repair of its kind would do to its row.
     """
 
     line: int | None
@@ -50,6 +52,7 @@ class ShownFinding:
     sentence: str
     around: Around | None = None
     place: PartLine | None = None
+    sample: RepairSample | None = None
 
     @property
     def in_row(self) -> bool:
@@ -65,6 +68,15 @@ class FindingGroup:
     severity: str
     count: int
     first: list[ShownFinding]
+
+
+def with_samples(group: FindingGroup, offer: RepairOffer | None) -> tuple[FindingGroup, RepairOffer | None]:
+    """The group and its offer, each sample moved to the finding of its row if that is among the first."""
+    if offer is None:
+        return group, None
+    samples = {sample.line: sample for sample in offer.samples}
+    first = [replace(one, sample=samples.pop(one.line, None)) for one in group.first]  # type: ignore[arg-type]
+    return replace(group, first=first), replace(offer, samples=list(samples.values()))
 
 
 def as_shown(found: Found, around: Around | None = None, place: PartLine | None = None) -> ShownFinding:

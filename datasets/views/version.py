@@ -116,7 +116,7 @@ def _desk(version: Version) -> dict[str, Any]:
     desk = repair_offers.desk(version)
     groups = findings_view.groups(version)
     return {
-        "groups": [(group, desk.offers.get(group.code)) for group in groups],
+        "groups": [findings_view.with_samples(group, desk.offers.get(group.code)) for group in groups],
         "desk": desk,
         "repaired": _repaired(version),
         "repairs_made": labels.repairs_made(version),

@@ -14,7 +14,6 @@ from django.utils.translation import pgettext
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
-from evalsite.context import theme_of
 from judging import guides
 from judging.overview import search as searching
 from judging.overview.selectors import RUNS_ON_A_CARD, latest_runs, project_steps, samples_in_other_languages
@@ -112,9 +111,7 @@ def guide(request: HttpRequest, page: str) -> HttpResponse:
     """A page of the user guide in the reader's language, or `in` another, beside the list of all pages."""
     if page not in guides.GUIDES:
         raise Http404
-    title, html = guides.guide(
-        page, request.GET.get("in", ""), lambda name: reverse("guide", args=[name]), theme_of(request)
-    )
+    title, html = guides.guide(page, request.GET.get("in", ""), lambda name: reverse("guide", args=[name]))
     groups = [
         (_("Guides"), guides.titles(guides.TASKS)),
         (pgettext("documentation", "Reference"), guides.titles(guides.REFERENCE)),

@@ -86,8 +86,6 @@ function chooseTheme(form, theme) {
   const root = document.documentElement;
   if (theme) root.dataset.theme = theme;
   else delete root.dataset.theme;
-  const dark = { "": "(prefers-color-scheme: dark)", dark: "all", light: "not all" }[theme];
-  for (const source of document.querySelectorAll("picture > source[media]")) source.media = dark;
   document.cookie = `evalsite_theme=${theme};path=/;max-age=${theme ? 31536000 : 0};samesite=lax`;
   for (const button of form.querySelectorAll("button")) {
     button.setAttribute("aria-pressed", String(button.value === theme));

@@ -34,6 +34,11 @@ def test_no_template_holds_what_the_policy_blocks(path: Path) -> None:
     assert [name for name, pattern in FORBIDDEN.items() if pattern.search(text)] == []
 
 
+def test_every_head_of_a_column_has_a_name() -> None:
+    nameless = re.compile(r"<th\b[^>]*></th>")
+    assert [path.name for path in TEMPLATES if nameless.search(path.read_text())] == []
+
+
 def test_every_page_carries_the_strict_policy(client: Client, db: None) -> None:
     policy = client.get("/sign-in/").headers["Content-Security-Policy"]
     assert "script-src 'self'" in policy

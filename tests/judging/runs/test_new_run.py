@@ -108,7 +108,8 @@ def test_the_cost_is_shown_before_the_start(
     alice: User, client_of: ClientOf, version: Version, metric: MetricVersion
 ) -> None:
     page = text(client_of(alice).get(ADDRESS))
-    assert "20 judgements on 10 rows, 40 judge calls." in page
+    assert "<dt>Judgements</dt><dd>20</dd>" in page
+    assert "<dt>Judge calls</dt><dd>40</dd>" in page
 
 
 def test_the_cost_follows_what_is_chosen(
@@ -116,7 +117,7 @@ def test_the_cost_follows_what_is_chosen(
 ) -> None:
     chosen = sent(version, metric, sample_size=3, candidates=[version.candidates.first().pk], part="cost")  # type: ignore[union-attr]
     part = client_of(alice).get(ADDRESS, chosen, headers={"HX-Request": "true"})
-    assert "3 judgements on 3 rows, 6 judge calls" in text(part)
+    assert "<dt>Judge calls</dt><dd>6</dd>" in text(part)
     assert b"<html" not in part.content
 
 
@@ -302,8 +303,8 @@ def test_the_form_says_how_many_answers_are_asked_for(
 ) -> None:
     form = sent(version, metric) | asking(endpoint) | {"part": "cost"}
     page = text(client_of(alice).get(ADDRESS, form, headers=HTMX))
-    assert "40 judgements on 10 rows, 80 judge calls" in page
-    assert "Generates 20 answers first." in page
+    assert "<dt>Judge calls</dt><dd>80</dd>" in page
+    assert "<dt>Answers to generate</dt><dd>20</dd>" in page
 
 
 def test_two_candidates_of_one_name_are_refused_with_a_sentence(
