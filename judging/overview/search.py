@@ -186,9 +186,7 @@ def _members(request: HttpRequest, words: list[str], most: int) -> list[Hit]:
     hits: dict[tuple[str, str], Hit] = {}  # once, whatever roles somebody has
     for one in _named(things, words, "user__username")[: most * SEEN_PER_HIT]:
         page = reverse("accounts:members", args=[one.project.slug])
-        hits.setdefault(
-            (one.project.slug, one.user.username), Hit(one.user.username, page, one.project.name)
-        )
+        hits.setdefault((one.project.slug, one.user.username), Hit(one.user.username, page, one.project.name))
     return list(hits.values())[:most]
 
 

@@ -421,7 +421,9 @@ def test_an_evaluation_that_wants_gold_items_names_them_as_the_next_step(
     project: Project, alice: User, client_of: ClientOf
 ) -> None:
     pages = [
-        client_of(alice).get(f"/p/physics/evaluations/{make_evaluation(project, gold_share=share).run_id}/").text
+        client_of(alice)
+        .get(f"/p/physics/evaluations/{make_evaluation(project, gold_share=share).run_id}/")
+        .text
         for share in (0.5, 0.0)
     ]
     assert ["Add gold items" in page for page in pages] == [True, False]

@@ -15,6 +15,7 @@ from judging.runs.selectors import MetricChoice, cost_of
 from tests.make import a_metric, a_version
 
 pytestmark = pytest.mark.django_db
+FIELDS = "# DSL\n@all:exact_match\n@aggregate:mean\n@format:JSON"
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ def test_nothing_chosen_takes_nothing(project: Project) -> None:
             "3 rows have no reference, but the template uses one. The judge may give no score there.",
         ),
         (
-            MetricDefinition(name="fields", max_score=5, rules="# DSL\n@all:exact_match\n@aggregate:mean\n@format:JSON"),
+            MetricDefinition(name="fields", max_score=5, rules=FIELDS),
             "3 rows have no reference to compare with, so their answers can't be scored.",
         ),
     ],
