@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from django.db.models import F, Window
 from django.db.models.functions import RowNumber, Substr
+from django.utils.translation import gettext as _
 
 from datasets.core.findings import CODES, HEADER_CODES
 from datasets.core.findings import Finding as Found
@@ -68,6 +69,14 @@ class FindingGroup:
     severity: str
     count: int
     first: list[ShownFinding]
+
+    @property
+    def title(self) -> str:
+        """The sentence that its findings share; invalid JSON has many causes, which the first need not stand for."""
+        sentences = {found.sentence for found in self.first}
+        if self.code == "json.invalid" and len(sentences) != 1:
+            return _("Invalid JSON")
+        return self.first[0].sentence if self.first else self.code
 
 
 def with_samples(group: FindingGroup, offer: RepairOffer | None) -> tuple[FindingGroup, RepairOffer | None]:

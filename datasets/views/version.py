@@ -118,7 +118,7 @@ def _desk(version: Version) -> dict[str, Any]:
     return {
         "groups": [findings_view.with_samples(group, desk.offers.get(group.code)) for group in groups],
         "desk": desk,
-        "repaired": _repaired(version),
+        "repaired": _repaired(version, groups),
         "repairs_made": labels.repairs_made(version),
         "broken": version.counts.get("json.invalid", 0),
         "has_bad_rows": invalid_rows.any_kept(version),
@@ -128,12 +128,15 @@ def _desk(version: Version) -> dict[str, Any]:
     }
 
 
-def _repaired(version: Version) -> list[tuple[str, int, int]]:
-    """[(code, how many before, how many after)] of a version that repairs or edits made."""
+def _repaired(
+    version: Version, groups: list[findings_view.FindingGroup]
+) -> list[tuple[findings_view.FindingGroup, int, int]]:
+    """[(findings, how many before, how many after)] of a version that repairs or edits made."""
     if version.origin not in ("repair", row_edits.ORIGIN) or version.parent is None:
         return []
     before, after = version.parent.counts, version.counts
-    return [(code, before.get(code, 0), after.get(code, 0)) for code in sorted(before | after)]
+    shown = {group.code: group for group in (*findings_view.groups(version.parent), *groups)}
+    return [(shown[code], before.get(code, 0), after.get(code, 0)) for code in sorted(before | after)]
 
 
 def _run_address(request: HttpRequest, version: Version) -> str:

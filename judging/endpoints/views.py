@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -44,13 +45,16 @@ def endpoints(request: HttpRequest, slug: str) -> HttpResponse:
 def endpoint(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
     """One endpoint with the result of its last test, without its secrets."""
     found = get_endpoint(request, slug, endpoint, May.USE_ENDPOINTS)
-    context = {
+    context = {**_tested(found), "final_address": final_address(found.url)}
+    return render(request, "endpoints/endpoint.html", context)
+
+
+def _tested(found: Endpoint) -> dict[str, Any]:
+    return {
         "endpoint": found,
-        "final_address": final_address(found.url),
         "result": connection_test.last_result(found),
         "metrics": [line for find in selectors.metrics_using for line in find(found)],
     }
-    return render(request, "endpoints/endpoint.html", context)
 
 
 @secrets_unlogged
@@ -127,8 +131,7 @@ def test(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
     services.endpoint_remember_test(endpoint=found, found=connection_test.try_endpoint(found))
     if request.headers.get("HX-Request") != "true":
         return redirect("endpoints:endpoint", slug, found.pk)
-    context = {"endpoint": found, "result": connection_test.last_result(found)}
-    return render(request, "endpoints/_connection.html", context)
+    return render(request, "endpoints/_tested.html", _tested(found))
 
 
 @secrets_unlogged

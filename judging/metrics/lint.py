@@ -38,6 +38,7 @@ MAX_RESPONSES_AT_ONCE = 2_000  # that a page may wait for
 MAX_REFERENCES_AT_ONCE = 5_000
 _BATCH = 500  # rows read at a time
 _KEPT = 500  # results; the oldest go
+_REVISION = 2  # raised when what is kept would lack a new kind of finding
 SandboxOf = Callable[[], AbstractContextManager[Sandbox]]
 Progress = Callable[[int], None]
 Kind = TemplateLint.Kind
@@ -93,7 +94,7 @@ def begin(version: Version, template: str, preprocess: str, kind: Kind = Kind.TE
 
 
 def _hashes(template: str, preprocess: str, kind: Kind) -> dict[str, str]:
-    salted = template if kind == Kind.TEMPLATE else f"{kind}\0{template}"
+    salted = f"{_REVISION}\0{kind}\0{template}"
     return {
         "template_hash": hashlib.sha256(salted.encode("utf-8", "surrogatepass")).hexdigest(),
         "preprocess_hash": hashlib.sha256(preprocess.encode("utf-8", "surrogatepass")).hexdigest(),

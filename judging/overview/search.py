@@ -11,10 +11,10 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
-from datasets.models import Dataset
+from datasets.models import Candidate, Dataset
 from evalsite import access
 from evalsite.access import May
-from evalsite.accounts.models import Project
+from evalsite.accounts.models import Membership, Project
 from judging.endpoints.models import Endpoint
 from judging.metrics.models import Metric
 from judging.people.models import EvaluationRater
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MOST_WORDS = 8
 MOST_CHARACTERS = 200
+SEEN_PER_HIT = 10  # versions that have a model, or roles that somebody has, for the one place that is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,8 @@ def search(request: HttpRequest, wanted: str, here: Project | None, most: int) -
         hits = [Hit(one.name, reverse("project", args=[one.slug])) for one in projects[:most]]
         groups.append(Group(_("Projects"), "folder", hits))
         groups += [Group(kind.label, kind.icon, _hits(request, kind, words, most)) for kind in KINDS]
+        groups.append(Group(_("Models"), "trophy", _models(request, words, most)))
+        groups.append(Group(_("Members"), "user-cog", _members(request, words, most)))
         groups.append(Group(_("Rating"), "star", _to_rate(request, words, most)))
     return [group for group in groups if group.hits]
 
@@ -140,6 +143,9 @@ def pages(request: HttpRequest, words: list[str], here: Project | None) -> list[
         ]
     found.append(Hit(str(_("All projects")), reverse("home")))
     found.append(Hit(str(_("Account")), reverse("accounts:account")))
+    found.append(Hit(str(_("Access tokens")), reverse("accounts:account")))
+    found.append(Hit(str(_("Inbox")), reverse("inbox")))
+    found.append(Hit(str(_("Help and glossary")), reverse("help")))
     if access.manages_site(request):
         found.append(Hit(str(_("System status")), reverse("status")))
         found.append(Hit(str(_("New project")), reverse("accounts:create_project")))
@@ -153,6 +159,35 @@ def _hits(request: HttpRequest, kind: SearchKind, words: list[str], most: int) -
         Hit(one.name, reverse(kind.page, args=[one.project.slug, one.pk]), one.project.name)
         for one in _named(things, words, "name")[:most]
     ]
+
+
+def _models(request: HttpRequest, words: list[str], most: int) -> list[Hit]:
+    """Models whose answers were uploaded, each once for a project: in the newest version that has it."""
+    allowed = access.projects_where(request, May.READ_JUDGEMENTS).filter(archived_at=None)
+    things = Candidate.uploaded.filter(
+        version__dataset__project__in=allowed.values("pk"),
+        version__dataset__archived_at=None,
+        version__number__gt=0,
+    ).select_related("version__dataset__project")
+    hits: dict[tuple[str, str], Hit] = {}
+    for one in _named(things, words, "name")[: most * SEEN_PER_HIT]:
+        dataset = one.version.dataset
+        rows = reverse("datasets:rows", args=[dataset.project.slug, dataset.pk, one.version.number])
+        hits.setdefault(
+            (dataset.project.slug, one.name), Hit(one.name, f"{rows}?model={one.pk}", dataset.project.name)
+        )
+    return list(hits.values())[:most]
+
+
+def _members(request: HttpRequest, words: list[str], most: int) -> list[Hit]:
+    """People in projects whose members somebody manages."""
+    allowed = access.projects_where(request, May.MANAGE).filter(archived_at=None)
+    things = Membership.objects.filter(project__in=allowed.values("pk")).select_related("user", "project")
+    hits: dict[tuple[str, str], Hit] = {}  # once, whatever roles somebody has
+    for one in _named(things, words, "user__username")[: most * SEEN_PER_HIT]:
+        page = reverse("accounts:members", args=[one.project.slug])
+        hits.setdefault((one.project.slug, one.user.username), Hit(one.user.username, page, one.project.name))
+    return list(hits.values())[:most]
 
 
 def _to_rate(request: HttpRequest, words: list[str], most: int) -> list[Hit]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import escape, format_html
 from django.utils.http import urlencode
+from django.utils.safestring import SafeString, mark_safe
 
 from judging.runs.filters import Filters
 from judging.runs.models import Run
@@ -81,3 +83,8 @@ def _address(page: str, **asked: str) -> str:
 def linked(text: str, address: str) -> str:
     """The text as a link; the text where there is no address."""
     return format_html('<a href="{}">{}</a>', address, text) if address else text
+
+
+def breakable(name: str) -> SafeString:
+    """A name that may break after the marks that join its words, before it breaks within a word."""
+    return mark_safe(re.sub(r"([_/.:-]+)(?=[^_/.:-])", r"\1<wbr>", escape(name)))  # noqa: S308 (escaped)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Coalesce
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Candidate, Response, Row, Version
@@ -164,6 +165,12 @@ class Run(models.Model):
     def rests(self) -> bool:
         """Nobody works on it: it has ended, or is paused."""
         return self.state not in WORKED_ON
+
+    def reopen(self) -> None:
+        """There is more to do. Its clock goes on from where it stopped: no duration or rate counts the time between."""
+        if self.started_at and self.finished_at:
+            self.started_at += timezone.now() - self.finished_at
+        self.finished_at = None
 
 
 class RunMetric(models.Model):

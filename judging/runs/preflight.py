@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
+from django.utils.translation import ngettext
+
 from datasets.models import Response, Row, Version
 from evalsite.tasks import workers
 from judging.core.candidates import CandidateModel
@@ -20,6 +22,7 @@ from judging.endpoints.models import Endpoint
 from judging.endpoints.settings import default_concurrency
 from judging.lint_messages import sentence
 from judging.metrics import lint
+from judging.metrics.models import TemplateLint
 from judging.runs.models import Judgement, JudgementState, JudgeReply, RunMetric
 from judging.runs.selectors import Cost, MetricChoice
 from judging.runs.services import endpoints_asked, price_list
@@ -182,6 +185,7 @@ def difference(metric: MetricChoice, rows: int) -> float | None:
 
 
 _SENTENCES = 3
+_REFERENCES = ("data.ref_answer", "data.gt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +203,10 @@ class LintNote:
 def lint_notes(version: Version, choices: Sequence[MetricChoice]) -> list[LintNote]:
     """A note for each metric that has something to say. Small versions are looked through here, large ones by a
     worker; what is known from the editor is not found out again."""
-    notes = (_note(version, choice) for choice in choices if not choice.definition.rules)
+    notes = (
+        _rules_note(version, choice) if choice.definition.rules else _note(version, choice)
+        for choice in choices
+    )
     return [note for note in notes if note.waits or note.errors or note.warnings]
 
 
@@ -210,12 +217,36 @@ def _note(version: Version, choice: MetricChoice) -> LintNote:
     done: list[Lint] = [result for one in found if (result := lint.result_of(one)) is not None]
     errors = [finding for one in done for finding in one.errors]
     warnings = [finding for one in done for finding in one.warnings]
-    waits = any(not one.result and not one.problem for one in found)
-    return LintNote(
-        choice,
-        len(errors),
-        len(warnings),
-        tuple(sentence(one) for one in (*errors, *warnings)[:_SENTENCES]),
-        waits=waits,
-        worker_missing=workers.obstacle(workers.DATA) if waits else "",
+    sentences = [sentence(one) for one in (*errors, *warnings)[:_SENTENCES]]
+    missing = max((one.without_reference for one in done), default=0)
+    known = any(one.code == "name_none" and one.name in _REFERENCES for one in warnings)
+    unscored = missing > 0 and not known
+    if unscored:
+        text = ngettext(
+            "%(rows)s row has no reference, but the template uses one. The judge may give no score there.",
+            "%(rows)s rows have no reference, but the template uses one. The judge may give no score there.",
+            missing,
+        )
+        sentences.append(text % {"rows": missing})
+    return LintNote(choice, len(errors), len(warnings) + unscored, tuple(sentences), *_waits(found))
+
+
+def _rules_note(version: Version, choice: MetricChoice) -> LintNote:
+    """Of a rule program only how many rows have nothing to compare with: that they can't be scored is certain."""
+    preprocess = choice.definition.preprocess
+    found = lint.begin(
+        version, choice.definition.rules, preprocess if preprocess.strip() else "", lint.Kind.RULES
     )
+    missing = lint.rules_result(found.result).missing if found.result else 0
+    text = ngettext(
+        "%(rows)s row has no reference to compare with, so its answers can't be scored.",
+        "%(rows)s rows have no reference to compare with, so their answers can't be scored.",
+        missing,
+    ) % {"rows": missing}
+    return LintNote(choice, 0, int(missing > 0), (text,) if missing else (), *_waits([found]))
+
+
+def _waits(found: Sequence[TemplateLint]) -> tuple[bool, str]:
+    """Whether a worker is still looking, and what keeps it from that."""
+    waits = any(not one.result and not one.problem for one in found)
+    return waits, workers.obstacle(workers.DATA) if waits else ""

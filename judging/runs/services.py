@@ -266,7 +266,8 @@ def run_resume(run: Run, *, only_worker: str = "", budget: Budget | None = None)
     if planned:
         planning.take_rest_up(locked)
     locked.state = RunState.RUNNING if planned else RunState.PLANNING
-    locked.finished_at, locked.only_worker = None, only_worker
+    locked.reopen()
+    locked.only_worker = only_worker
     if locked.problem == SETTLED:
         locked.stop_width = None  # continuing includes the rest
     locked.problem = locked.problem_detail = ""
@@ -296,7 +297,8 @@ def run_extend(run: Run, rows: int | None) -> bool:
         )
     allow_budget(locked, budget_of(locked))
     locked.sample_size = None if rows is None or rows >= locked.version.valid_rows else rows
-    locked.state, locked.finished_at, locked.only_worker = RunState.PLANNING, None, ""
+    locked.reopen()
+    locked.state, locked.only_worker = RunState.PLANNING, ""
     locked.revision += 1
     locked.save()
     record(Action.RUN_EXTENDED, project=locked.project, thing=locked, rows=rows)
@@ -331,7 +333,8 @@ def run_retry(run: Run, states: tuple[str, ...] = (JudgementState.ERROR,)) -> in
         locked.unparsed = (
             left[JudgementState.UNPARSED] if JudgementState.UNPARSED in chosen else locked.unparsed
         )
-        locked.state, locked.finished_at, locked.only_worker = RunState.RUNNING, None, ""
+        locked.reopen()
+        locked.state, locked.only_worker = RunState.RUNNING, ""
         locked.problem = locked.problem_detail = ""
         locked.revision += 1
         locked.save()

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 from django import template
-from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from datasets.models import Version
 from judging.core.charts.series import mark
 from judging.people.access import hidden_among, rates_here
+from judging.reports.links import breakable
 from judging.reports.outcomes import OutcomeView, outcome_views
 from judging.reports.selectors import series_of as project_series
 from judging.reports.views import figures_context
@@ -26,10 +25,7 @@ def candidate_mark(name: str, series: Mapping[str, int]) -> SafeString:
     return mark_safe(mark(series[name]) if name in series else "")  # noqa: S308 (paths of ours)
 
 
-@register.filter
-def breakable(name: str) -> SafeString:
-    """A name that may break after the marks that join its words, before it breaks within a word."""
-    return mark_safe(re.sub(r"([_/.:-]+)(?=[^_/.:-])", r"\1<wbr>", escape(name)))  # noqa: S308 (escaped)
+register.filter(breakable)
 
 
 @register.simple_tag

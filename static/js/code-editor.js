@@ -31,6 +31,10 @@ languages.rules = {
   },
 };
 
+let lastKey = "";
+addEventListener("keydown", ({ key }) => (lastKey = key), true);
+addEventListener("pointerdown", () => (lastKey = ""), true);
+
 const known = new Set(["jinja", "python", "json", "rules"]);
 
 class CodeEditor extends HTMLElement {
@@ -48,6 +52,7 @@ class CodeEditor extends HTMLElement {
     }, matchBrackets(), highlightBracketPairs(), defaultCommands(), editHistory());
     takePlace(written, this.editor.textarea);
     this.sayHowToLeave();
+    this.letTabPass();
   }
 
   disconnectedCallback() {
@@ -79,6 +84,17 @@ class CodeEditor extends HTMLElement {
     this.addEventListener("keydown", (event) => (escaped = event.key === "Escape" && !event.isComposing), true);
     this.addEventListener("focusout", () => say(escaped));
     document.addEventListener("focusin", () => say(false));
+  }
+
+  /** Who only walks through the page with Tab walks on; Tab indents once a key was pressed here or the mouse used. */
+  letTabPass() {
+    let walking = false;
+    this.addEventListener("focusin", () => (walking = lastKey === "Tab"));
+    this.addEventListener("pointerdown", () => (walking = false));
+    this.addEventListener("keydown", (event) => {
+      if (event.key === "Tab" && walking) event.stopPropagation();
+      else if (event.key !== "Shift") walking = false;
+    }, true);
   }
 
   /** Puts the caret there, both from 1, and shows it. */

@@ -49,6 +49,20 @@ def test_escape_then_tab_leaves_the_editor(enter: Enter, alice: User) -> None:
     expect(page.locator("#send")).to_be_focused()
 
 
+def test_tab_walks_through_the_editor_until_something_is_typed(enter: Enter, alice: User) -> None:
+    page = enter(alice, "/editor/")
+    prompt = page.get_by_label("Prompt")
+    page.locator("#send").focus()
+    page.keyboard.press("Shift+Tab")
+    expect(prompt).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.locator("#send")).to_be_focused()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("End")
+    page.keyboard.press("Tab")
+    expect(prompt).to_be_focused()
+
+
 def test_without_scripts_it_is_a_plain_field(page: Page, alice: User, enter: Enter) -> None:
     # Empty, not refused: of that the browser would tell at some time, perhaps when the test is over.
     page.route("**/*.js", lambda route: route.fulfill(body="", content_type="text/javascript"))

@@ -19,7 +19,7 @@ from tests.make import a_metric, a_project, a_run, a_version
 pytestmark = pytest.mark.django_db
 
 HERE = {"project": "physics"}
-EVERYTHING = {"Data sets", "Metrics", "Endpoints", "Runs", "Human evaluation"}
+EVERYTHING = {"Data sets", "Metrics", "Endpoints", "Runs", "Human evaluation", "Models"}
 
 
 @pytest.fixture
@@ -27,6 +27,7 @@ def needles(project: Project, rita: User) -> None:
     """One object of each kind with “needle” in its name."""
     version = a_version(project)
     Dataset.objects.filter(pk=version.dataset_id).update(name="needle set")
+    version.candidates.filter(name="alpha").update(name="needle model")
     a_run(version, a_metric("http://127.0.0.1:9/v1"), name="needle run")
     named = a_metric("http://127.0.0.1:9/v1", name="needle metric")
     metric_create(project=project, definition=named, user=None)
@@ -46,7 +47,7 @@ def kinds(client_of: ClientOf, user: User, wanted: str) -> set[str]:
         ("alice", EVERYTHING),
         ("adam", EVERYTHING),
         ("olga", EVERYTHING),
-        ("bob", {"Data sets", "Runs", "Human evaluation"}),
+        ("bob", EVERYTHING - {"Metrics", "Endpoints"}),
         ("rita", {"Rating"}),
         ("charlie", set()),
     ],
@@ -111,6 +112,23 @@ def test_a_project_without_access_offers_no_actions(
 
 def test_nothing_found_says_what_is_searched(alice: User, client_of: ClientOf) -> None:
     assert "Nothing found" in client_of(alice).get("/search/", {"q": "zzz"}).text
+
+
+def test_a_model_is_found_once_in_the_newest_version_that_has_it(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    a_version(project, models=["heron"])
+    newest = a_version(project, models=["heron"])
+    (group,) = client_of(alice).get("/search/", {"q": "heron"}).context["groups"]
+    (hit,) = group.hits
+    assert hit.url.startswith(f"/p/physics/datasets/{newest.dataset_id}/v1/rows/?model=")
+
+
+def test_members_are_found_by_who_manages_them(
+    project: Project, adam: User, alice: User, rita: User, client_of: ClientOf
+) -> None:
+    assert "Members" in kinds(client_of, adam, rita.username)
+    assert "Members" not in kinds(client_of, alice, rita.username)
 
 
 def test_queries_do_not_grow_with_what_is_found(project: Project, alice: User, client_of: ClientOf) -> None:

@@ -45,12 +45,14 @@ class Longest:
 
 @dataclass(frozen=True, slots=True)
 class Lint:
-    """``rows``: how many were looked at."""
+    """``rows``: how many were looked at; ``without_reference``: how many of them have none, where the template looks
+    for one. That is no finding: a template may do without."""
 
     errors: tuple[LintFinding, ...] = ()
     warnings: tuple[LintFinding, ...] = ()
     longest: Longest | None = None
     rows: int = 0
+    without_reference: int = 0
 
 
 @dataclass(slots=True)

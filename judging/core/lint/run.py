@@ -20,6 +20,7 @@ Answer = tuple[
 ]  # a row's line, its data, one of its answers or None
 _BATCH = 500
 _REFERENCE = ("data", "ref_answer")
+_REFERENCES = (_REFERENCE, ("data", "gt"))
 
 
 def lint(sandbox: Sandbox, template: str, subjects: Iterable[Subject]) -> Lint:
@@ -55,7 +56,8 @@ class _Linting:
     def __init__(self, names: Names) -> None:
         self._names = names
         self._known = KnownNames(names)
-        self._rows, self._blank = Rows(), Rows()
+        self._rows, self._blank, self._without_reference = Rows(), Rows(), Rows()
+        self._references = {str(one.path[1]) for one in names.used if one.path in _REFERENCES}
         self._undefined: dict[str, Met] = {}
         self._none: dict[str, Met] = {}
         self._falsy: dict[str, Met] = {}
@@ -81,6 +83,8 @@ class _Linting:
         reference = item.data.get("ref_answer")
         if self._tests_reference and is_reference(reference) and not reference:
             _meet(self._falsy, self._tests_reference.name, line, self._tests_reference.line)
+        if self._references and not any(is_reference(item.data.get(name)) for name in self._references):
+            self._without_reference.add(line)
         if made.error:
             self._add_error(line, made.error)
         elif made.text is not None:
@@ -107,7 +111,13 @@ class _Linting:
             )
         if not any(one.path[0] == "response" for one in self._names.used):
             warnings.append(LintFinding("response_unused"))
-        return Lint(tuple(self._errors()), tuple(warnings), self._longest_render(), self._rows.count)
+        return Lint(
+            tuple(self._errors()),
+            tuple(warnings),
+            self._longest_render(),
+            self._rows.count,
+            self._without_reference.count,
+        )
 
     def _errors(self) -> Iterator[LintFinding]:
         for (code, _), met in self._failed_scripts.items():

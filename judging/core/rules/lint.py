@@ -57,11 +57,13 @@ class ReferenceFinding:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceLint:
-    """Of `rows` references `minded` have a complaint; complaints by line of the program, the most frequent first."""
+    """Of `rows` references `minded` have a complaint, `missing` of them because there is none; complaints by line of
+    the program, the most frequent first."""
 
     rows: int
     minded: int
     complaints: list[ReferenceFinding]
+    missing: int = 0
 
 
 class References:
@@ -71,7 +73,7 @@ class References:
         self._program, self._run = program, run
         self._lines = {rule.target.name: rule.place.line for rule in reversed(program.rules)}
         self._all = next((rule.place.line for rule in program.rules if rule.target.kind == "all"), 0)
-        self._rows = self._minded = 0
+        self._rows = self._minded = self._missing = 0
         self._found: dict[tuple[int, str, str], ReferenceFinding] = {}
         self._kinds: dict[tuple[str, str], ReferenceFinding] = {}
         self._faultless: Counter[Kinds] = (
@@ -82,11 +84,12 @@ class References:
         """References (a text, a decoded JSON value or None) with the lines of their rows."""
         planned = [_planned(self._program, reference) for _row, reference in batch]
         scored = self._scored([one for one in planned if isinstance(one, RuleEvaluation)])
-        for (row, _reference), one in zip(batch, planned, strict=True):
+        for (row, reference), one in zip(batch, planned, strict=True):
             if isinstance(one, RuleEvaluation):
                 lines = next(scored)
                 self._note(row, [_of_line(line) for line in lines if _is_minded(line)], _kinds(lines))
             else:
+                self._missing += reference is None and bool(one)
                 self._note(row, one, ())
 
     def found(self) -> ReferenceLint:
@@ -101,7 +104,8 @@ class References:
             if any(usual[name] != kind for name, kind in kinds)
         )
         every = [*self._found.values(), *odd]
-        return ReferenceLint(self._rows, minded, sorted(every, key=lambda one: (one.line, -one.rows)))
+        complaints = sorted(every, key=lambda one: (one.line, -one.rows))
+        return ReferenceLint(self._rows, minded, complaints, self._missing)
 
     def _scored(self, evaluations: list[RuleEvaluation]) -> Any:
         """The lines of each evaluation, Python blocks run: many calls of a block together."""

@@ -16,6 +16,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import get_language, pgettext
 from django.utils.translation import gettext as _
 
@@ -145,7 +146,8 @@ class EditorPage(ABC, Generic[Form]):
             return self.render()
         if self.draft is not None:
             self.draft.forget()
-        return redirect("metrics:edit", self.project.slug, metric.pk)
+        address = reverse("metrics:edit", args=[self.project.slug, metric.pk])
+        return redirect(f"{address}?saved=1")
 
     def _save(self) -> Metric:
         definition, user = self.form.result(), signed_in(self.request)
@@ -167,6 +169,7 @@ class EditorPage(ABC, Generic[Form]):
         failed = self.wants_saving and bool(self.form.errors)
         context = {
             "metric": self.metric,
+            "saved": "saved" in self.request.GET,
             "newest": self.newest,
             "form": self.form,
             "began": self.typed.get("began", self.newest.number if self.newest else ""),

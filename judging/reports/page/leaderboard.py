@@ -15,7 +15,7 @@ from judging.core.charts.axis import Axis
 from judging.core.charts.inline import Bar, axis_head, interval_bar, shared_axis, spread
 from judging.core.charts.series import mark
 from judging.reports.labels import ValueFormat
-from judging.reports.links import Links, linked
+from judging.reports.links import Links, breakable, linked
 from judging.reports.page.tables import with_mark
 
 Cells = Mapping[str, Mapping[str, Any]]
@@ -135,7 +135,7 @@ def _rank(places: tuple[int, int] | None) -> str:
 
 
 def _name(data: BoardData, name: str) -> str:
-    return with_mark(marked(data.series, name), linked(name, data.links.to(name, data.metric)))
+    return with_mark(marked(data.series, name), linked(breakable(name), data.links.to(name, data.metric)))
 
 
 def marked(series: Series, name: str) -> SafeString:

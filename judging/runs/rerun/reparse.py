@@ -185,7 +185,8 @@ def _read_rest_by(reading: Reading, run: Run) -> None:
 def set_going_again(run: Run) -> None:
     """A run that had ended, held by the caller, has new attempts to work on."""
     count_again(run)
-    run.state, run.finished_at, run.only_worker = RunState.RUNNING, None, ""
+    run.reopen()
+    run.state, run.only_worker = RunState.RUNNING, ""
     if run.problem == SETTLED:
         run.stop_width = None  # as where it is resumed
     run.problem = run.problem_detail = ""

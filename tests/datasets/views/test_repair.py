@@ -102,6 +102,7 @@ def test_after_the_repair_the_page_says_what_was_mended_and_what_remains(
     text = page(as_alice, repaired(as_alice, version, {"repair": "strip_comments"}))
     assert "Repaired from version 1" in text
     assert "remains" in text
+    assert re.search(r'<th scope="row">Invalid JSON: .* <code class="quiet-text">json.invalid</code>', text)
     assert "Fixes 1 of 2." in page(as_alice, version)
 
 

@@ -20,6 +20,7 @@ from datasets.importing import tables
 from datasets.importing.worker import import_version
 from datasets.models import Version, VersionState
 from datasets.views import row_browser
+from datasets.views.findings_view import groups
 from datasets.views.row_browser import BrowserFilter
 from evalsite.accounts.models import User
 from evalsite.tasks import workers
@@ -202,6 +203,15 @@ def test_a_ready_version_shows_what_was_found(as_alice: Client, mixed: Version) 
         "content.blank",
     ):
         assert text in page
+
+
+def test_invalid_json_of_several_causes_is_not_headed_by_the_first(as_alice: Client, upload: Upload) -> None:
+    def title(text: bytes) -> str:
+        return next(one.title for one in groups(upload(text, read=True)) if one.code == "json.invalid")
+
+    broken = numbered(1) + b'{"a": 1,}\n'
+    assert title(broken).startswith("Invalid JSON: trailing comma")
+    assert title(broken + b'{"a": "1}\n') == "Invalid JSON"
 
 
 def test_a_findings_line_leads_to_its_row(as_alice: Client, mixed: Version) -> None:

@@ -175,6 +175,14 @@ def test_an_analyst_tests_a_connection_that_works(client_of: ClientOf, alice: Us
     assert KEY not in page.text
 
 
+def test_a_connection_that_works_names_the_next_step(
+    client_of: ClientOf, alice: User, live: Endpoint
+) -> None:
+    page = client_of(alice).post(page_of(live, "test/"), headers={"HX-Request": "true"})
+    assert '<div id="next" hx-swap-oob="true">' in page.text
+    assert "Write a metric" in page.text
+
+
 def test_what_the_server_refuses_is_said_and_remembered(
     client_of: ClientOf, alice: User, live: Endpoint, server: ScriptedJudge
 ) -> None:
@@ -336,6 +344,7 @@ def test_models_are_loaded_before_one_is_named(
     page = client_of(adam).post(ENDPOINTS + "try/", typed(server, model="", load="1"))
     assert "model loaded" in page.text
     assert '<datalist id="models" hx-swap-oob="true">' in page.text
+    assert 'data-fill="#id_model"' in page.text
 
 
 def test_a_trial_uses_the_stored_key_and_keeps_what_is_stored(

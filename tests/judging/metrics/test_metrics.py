@@ -86,6 +86,12 @@ def test_saving_makes_the_first_version(client_of: ClientOf, alice: User, live: 
     assert (definition.judges[0].endpoint, definition.judges[0].name) == (live.pk, "Live")
 
 
+def test_a_saved_metric_names_the_next_step(client_of: ClientOf, alice: User, metric: Metric) -> None:
+    typed = form_of(metric, **{"judge-0-template": "new {{ response.content }}"})
+    assert "Next steps" in client_of(alice).post(page_of(metric), typed, follow=True).text
+    assert "Next steps" not in client_of(alice).get(page_of(metric)).text
+
+
 def test_editing_makes_a_new_version_and_leaves_the_old_one(
     client_of: ClientOf, alice: User, metric: Metric
 ) -> None:

@@ -415,3 +415,15 @@ def test_a_complete_evaluation_names_what_comes_next(
     page = client.get(address, {"part": "progress"}, headers={"HX-Request": "true"}).text
     assert f'href="/p/physics/runs/{evaluation.run_id}/report/"' in page
     assert f'href="/p/physics/evaluations/{evaluation.run_id}/differences/"' in page
+
+
+def test_an_evaluation_that_wants_gold_items_names_them_as_the_next_step(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    pages = [
+        client_of(alice)
+        .get(f"/p/physics/evaluations/{make_evaluation(project, gold_share=share).run_id}/")
+        .text
+        for share in (0.5, 0.0)
+    ]
+    assert ["Add gold items" in page for page in pages] == [True, False]

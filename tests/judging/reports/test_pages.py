@@ -17,10 +17,10 @@ from datasets.models import Row, Version
 from evalsite.accounts.models import Project, User
 from judging.core.values import Outcome
 from judging.reports.labels import ValueFormat, interval
+from judging.reports.links import breakable
 from judging.reports.services import report_by, report_document
 from judging.runs import planning
 from judging.runs.models import Judgement, Run
-from judging.templatetags.results import breakable
 from tests.conftest import ClientOf
 from tests.judging import judged
 from tests.judging.importing import imported, verdict

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.utils import timezone
 
 from evalsite.accounts.models import Project, User
 from evalsite.models import AuditEntry
 from judging.core.judges.scripted import ScriptedJudge
 from judging.reports.frames import run_frame
+from judging.reports.selectors import wall_seconds
 from judging.runs import planning
 from judging.runs.models import Judgement, Reading, Run, RunState
 from judging.runs.services import run_extend, run_retry
@@ -152,3 +155,12 @@ def test_the_page_offers_it_and_the_log_keeps_it(project: Project, alice: User, 
     client.post(f"{address}extend/", {"all": "1"})
     assert AuditEntry.objects.filter(action="run.extended").count() == 1
     assert "All rows would add" not in client.get(address).text
+
+
+def test_the_time_between_end_and_extension_is_no_part_of_the_duration(project: Project) -> None:
+    run = judged(project)
+    started = timezone.now() - timedelta(hours=2)
+    Run.objects.filter(pk=run.pk).update(started_at=started, finished_at=started + timedelta(seconds=30))
+    run_extend(run, None)
+    run = finished(run)
+    assert 30 <= (wall_seconds(run) or 0) < 600

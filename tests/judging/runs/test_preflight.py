@@ -7,12 +7,15 @@ from decimal import Decimal
 import pytest
 
 from evalsite.accounts.models import Project
+from judging.core.builtin import builtin
+from judging.core.metric_definition import MetricDefinition
 from judging.endpoints.models import Endpoint
-from judging.runs.preflight import CallCost, calls_a_second, preflight
+from judging.runs.preflight import CallCost, calls_a_second, lint_notes, preflight
 from judging.runs.selectors import MetricChoice, cost_of
 from tests.make import a_metric, a_version
 
 pytestmark = pytest.mark.django_db
+FIELDS = "# DSL\n@all:exact_match\n@aggregate:mean\n@format:JSON"
 
 
 @pytest.fixture
@@ -47,3 +50,28 @@ def test_the_strictest_limit_decides_how_long_it_takes(endpoint: Endpoint) -> No
 def test_nothing_chosen_takes_nothing(project: Project) -> None:
     version = a_version(project)
     assert preflight(version, [], cost_of(version, [], [], None)) is None
+
+
+@pytest.mark.parametrize(
+    ("metric", "sentence"),
+    [
+        (
+            a_metric("http://h/v1", template=builtin("single_turn_reference.en").source),
+            "3 rows have no reference, but the template uses one. The judge may give no score there.",
+        ),
+        (
+            MetricDefinition(name="fields", max_score=5, rules=FIELDS),
+            "3 rows have no reference to compare with, so their answers can't be scored.",
+        ),
+    ],
+)
+def test_a_metric_that_needs_references_warns_where_rows_have_none(
+    project: Project, metric: MetricDefinition, sentence: str
+) -> None:
+    (note,) = lint_notes(a_version(project), [MetricChoice(None, metric, [])])
+    assert (note.errors, note.warnings, note.sentences) == (0, 1, (sentence,))
+
+
+def test_rules_that_compare_with_constants_need_no_references(project: Project) -> None:
+    metric = MetricDefinition(name="length", max_score=5, rules="# DSL\n_:length[..100]\n@format:text")
+    assert lint_notes(a_version(project), [MetricChoice(None, metric, [])]) == []

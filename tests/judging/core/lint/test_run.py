@@ -324,3 +324,15 @@ def test_a_template_that_takes_zero_for_a_reference_is_not_warned_of(sandbox: Sa
 def test_tests_of_a_reference_are_fine_where_no_row_holds_zero_or_false(sandbox: Sandbox) -> None:
     rows = [{"ref_answer": value} for value in ("a", None, "", 1)]
     assert found(sandbox, "{% if data.ref_answer %}x{% endif %}", rows) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_without_a_reference_are_counted_where_the_template_looks_for_one(
+    sandbox: Sandbox, name: str
+) -> None:
+    rows = [
+        {"question": "q", "history": None, "ref_answer": given, "gt": said}
+        for given, said in ((None, None), ("a", None), (" ", "b"), (" ", ""), (0, None))
+    ]
+    counted = linted(sandbox, builtin(name).source, rows).without_reference
+    assert counted == (0 if "score" in name else 2)
