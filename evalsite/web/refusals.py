@@ -38,7 +38,9 @@ def refusal(
     if request.headers.get("Accept") == "application/json":
         answer = JsonResponse({"errors": [sentence]}, status=status)
     else:
-        page = render_to_string("refused.html", {"title": title, "text": text, "link": link, "address": address})
+        page = render_to_string(
+            "refused.html", {"title": title, "text": text, "link": link, "address": address}
+        )
         answer = HttpResponse(page, status=status)
         trigger_client_event(answer, "toast", {"text": sentence, "kind": "error"})
     if retry_after:

@@ -151,7 +151,7 @@ class FilterForm(forms.Form):
     def _offer(self, name: str, choices: Callable[[], list[tuple[str, str]]]) -> None:
         """Choices that are looked up when the address asks for one of them, or the menu shows them."""
 
-        def offered() -> list[tuple[str, str]]:
+        def offered() -> list[Any]:
             there, asked = dict(choices()), self.data.get(name)
             if asked and isinstance(self.fields[name], _OpenChoiceField):
                 there.setdefault(asked, asked)
