@@ -13,23 +13,34 @@ from django_htmx.http import trigger_client_event
 
 
 class RequestRefused(BadRequest):
-    """A request that a view cannot make sense of: `title` and `text` as in `refusal`. handler400 answers."""
+    """A request that a view cannot make sense of: `title` and `text` as in `refusal`. handler400 answers, with a link
+    to `address`, if there is one."""
 
-    def __init__(self, title: str, text: str) -> None:
+    def __init__(self, title: str, text: str, link: str = "", address: str = "") -> None:
         super().__init__(title, text)
-        self.title, self.text = title, text
+        self.title, self.text, self.link, self.address = title, text, link, address
 
 
 def refusal(
-    request: HttpRequest, status: int, title: str, text: str, *, retry_after: int = 0
+    request: HttpRequest,
+    status: int,
+    title: str,
+    text: str,
+    *,
+    retry_after: int = 0,
+    link: str = "",
+    address: str = "",
 ) -> HttpResponse:
-    """`title`: what is wrong, without a full stop. `text`: what was kept and what to do. `retry_after`: seconds."""
+    """`title`: what is wrong, without a full stop. `text`: what was kept and what to do. `retry_after`: seconds.
+    `link`: words of a link to `address`, where the reader may go on."""
     sentence = _("%(title)s. %(text)s") % {"title": title, "text": text}
     answer: HttpResponse
     if request.headers.get("Accept") == "application/json":
         answer = JsonResponse({"errors": [sentence]}, status=status)
     else:
-        page = render_to_string("refused.html", {"title": title, "text": text})
+        page = render_to_string(
+            "refused.html", {"title": title, "text": text, "link": link, "address": address}
+        )
         answer = HttpResponse(page, status=status)
         trigger_client_event(answer, "toast", {"text": sentence, "kind": "error"})
     if retry_after:

@@ -67,7 +67,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """handler400. To Django a session that the database did not take is one that somebody has deleted."""
     if isinstance(exception, RequestRefused):
-        return refusal(request, 400, exception.title, exception.text)
+        refused = exception
+        return refusal(request, 400, refused.title, refused.text, link=refused.link, address=refused.address)
     return unavailable(request, exception) or defaults.bad_request(request, exception)
 
 

@@ -12,6 +12,8 @@ from django.utils.html import escape, format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString, mark_safe
 
+from datasets.versions.references import NAME as REFERENCE_NAME
+from judging.core.statistics.frame import REFERENCE
 from judging.runs.filters import Filters
 from judging.runs.models import Run
 
@@ -37,13 +39,12 @@ class Links:
 
     def to(self, candidate: str, metric: str, **more: Any) -> str:
         """The judgements of one metric on one candidate, further filtered as `Filters` says."""
-        return (
-            self.judgements and self.judgements + Filters(candidate=candidate, metric=metric, **more).query()
-        )
+        asked = Filters(candidate=_stored_name(candidate), metric=metric, **more)
+        return self.judgements and self.judgements + asked.query()
 
     def to_slice(self, candidate: str, metric: str, field: str, value: str) -> str:
         """The scored judgements on the rows with this value of a field."""
-        asked = Filters(candidate=candidate, metric=metric, state="scored")
+        asked = Filters(candidate=_stored_name(candidate), metric=metric, state="scored")
         return self.judgements and self.judgements + asked.query(field=field, field_is=value)
 
     def to_bin(self, candidate: str, metric: str, bar: Mapping[str, Any], *, last: bool) -> str:
@@ -72,6 +73,11 @@ class Links:
         asked = {"metric": metric, "judge": judge, "judge_value": said, "people_value": people}
         asked |= {"field": field, "field_is": value} if value else {}
         return _address(self.agreement, **asked, candidate=candidate)
+
+
+def _stored_name(candidate: str) -> str:
+    """A candidate's own name: references have another in figures."""
+    return REFERENCE_NAME if candidate == REFERENCE else candidate
 
 
 def _address(page: str, **asked: str) -> str:

@@ -19,6 +19,7 @@ from judging.review.orders import GROUPS, Place, field_of, groups_of, keys_of, l
 from judging.runs.counts import limited_counts, union_rows
 from judging.runs.filters import (
     ALL,
+    ANYTHING,
     CURRENT,
     FURTHER,
     NO,
@@ -33,7 +34,10 @@ from judging.runs.filters import (
 from judging.runs.models import PLACE, Judgement, JudgementQuerySet, JudgementState, Run
 from judging.runs.row_filters import these
 
-WINDOW = 1_000  # positions that are looked through first; each further window is twice as long
+WINDOW = 1_000  # positions that are looked through first; each further window is twice as long, until
+LONGEST_WINDOW = (
+    4_000  # so that a database looks up the replies of each judgement: it reads no table to the end
+)
 MOST_LOOKED_AT = 15_000
 SCATTERED = 5
 FEW = 2_000  # so many are sorted, not looked for
@@ -60,7 +64,7 @@ def nearest(run: Run, filters: Filters, beside: Place | None, limit: int, *, bac
         return Nearest(look.by_keys())
     few = filters.line is not None or lines_of(run, filters) is not None
     if filters.looks_inside and not few:
-        return look.through()
+        return look.by_position() if look.inside_alone else look.through()
     if few or filters.further or (filters.indexed and look.name != "position"):
         return Nearest(look.sorted())
     if look.few:
@@ -102,8 +106,16 @@ class _Look:
         """Are so few meant that all of them are sorted? The index of the figures says so, or that of spreads."""
         asked = self.filters
         if asked.by_figures:
-            return limited_counts([ranges_of(self.run, asked)], FEW + 1)[0] <= FEW
+            return limited_counts([ranges_of(self.run, asked, ordered=False)], FEW + 1)[0] <= FEW
         return asked.spread is not None and matching(self.run, asked)[: FEW + 1].count() <= FEW
+
+    @property
+    def inside_alone(self) -> bool:
+        """Is nothing asked but what the database finds by reading judgements, answers and replies in their order?
+        Older attempts have an index, which is not read window by window."""
+        rest = replace(self.filters.outside, sort="position")
+        others = rest.attempts == OLDER or self.filters.of_row or self.name != "position"
+        return not others and rest.without("attempts") == ANYTHING
 
     @property
     def beyond_position(self) -> Q:
@@ -250,7 +262,8 @@ class _Look:
             found += self._read(self._in_order(anything, Q(place__range=edges)), len(found))
             if len(found) == self.limit:
                 break
-            at, looked_at, size = edges[0 if self.falling else 1], looked_at + size, 2 * size
+            at, looked_at = edges[0 if self.falling else 1], looked_at + size
+            size = min(2 * size, LONGEST_WINDOW, MOST_LOOKED_AT - looked_at)
         return Nearest(found)
 
     def _window(self, beyond: int | None, size: int) -> tuple[int, int] | None:

@@ -46,10 +46,11 @@ def counts_by_state(run: Run, filters: Filters) -> dict[str, int] | None:
         )
     if anyhow.indexed or _few_rows(run, anyhow):
         return dict(matching(run, anyhow).values_list("state_in_force").annotate(count=Count("*")).order_by())
-    if anyhow.spread is not None:  # by one look: nearly all that has a spread has a score
-        states = matching(run, anyhow).values_list("state_in_force", flat=True)[: MOST_COUNTED + 1]
-        counted = Counter(states)
-        return dict(counted) if counted.total() <= MOST_COUNTED else {JudgementState.SCORED: counted.total()}
+    if anyhow.spread is not None:  # nearly all that has a spread has a score
+        (count,) = _counts_of(run, [anyhow])
+        if count > MOST_COUNTED:
+            return {JudgementState.SCORED: count}
+        return dict(Counter(matching(run, anyhow).values_list("state_in_force", flat=True)))
     possible = states_of(anyhow)
     counts = _counts_of(run, [replace(anyhow, state=state) for state in possible])
     return {state: count for state, count in zip(possible, counts, strict=True) if count}
@@ -81,7 +82,9 @@ def counts_of_choices(run: Run, filters: Filters, choices: dict[str, list[str]])
 def _counts_of(run: Run, meant: Sequence[Filters]) -> list[int]:
     """How many judgements each filter means, one beyond MOST_COUNTED of more than that many."""
     names = names_of(run)
-    parts = [ranges_of(run, one, names) if one.by_figures else [matching(run, one)] for one in meant]
+    parts = [
+        ranges_of(run, one, names, ordered=False) if one.by_figures else [matching(run, one)] for one in meant
+    ]
     return limited_counts(parts, MOST_COUNTED + 1)
 
 

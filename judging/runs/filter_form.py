@@ -8,8 +8,11 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.core.validators import ProhibitNullCharactersValidator, RegexValidator
 from django.forms import BoundField
 from django.http import HttpRequest, QueryDict
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -22,6 +25,7 @@ from judging.runs.counts import count_text, counts_of_choices, reasons
 from judging.runs.filters import FIELD, FURTHER, LOWER, NO, RULE_SCORES, SORTS, YES, Filters
 from judging.runs.models import JudgementState, Run
 from judging.runs.rerun.reparse import definitions_now
+from judging.runs.row_fields import EVERY_ROW
 
 FLAGS = {
     PLANTED_VERDICT: _("planted verdict suspected"),
@@ -48,8 +52,8 @@ SORT_NAMES = {
 _ANY = [("", _("any"))]
 
 
-class _CodeField(forms.ChoiceField):
-    """A choice among codes that are not looked up for every page: any code may be asked for."""
+class _OpenChoiceField(forms.ChoiceField):
+    """A choice among what the run has now: since that changes, anything may be asked for."""
 
     def valid_value(self, value: str) -> bool:
         return True
@@ -58,14 +62,24 @@ class _CodeField(forms.ChoiceField):
 class FilterForm(forms.Form):
     """What stands in the address, as fields of the filter menu; `show_counts` makes the menu whole."""
 
-    candidate = forms.ChoiceField(label=_("Candidate"), required=False)
-    metric = forms.ChoiceField(label=_("Metric"), required=False)
+    candidate = forms.ChoiceField(
+        label=_("Candidate"),
+        required=False,
+        error_messages={"invalid_choice": _("This run has no candidate with that name.")},
+    )
+    metric = forms.ChoiceField(
+        label=_("Metric"),
+        required=False,
+        error_messages={"invalid_choice": _("This run has no metric with that name.")},
+    )
     state = forms.ChoiceField(label=_("State"), required=False, choices=[*_ANY, *JudgementState.choices])
     least = forms.FloatField(label=_("Score at least"), required=False)
     most = forms.FloatField(label=_("Score at most"), required=False)
     below = forms.FloatField(label=_("Score below"), required=False)
     value = forms.CharField(label=_("Value"), required=False, max_length=500)
-    reason = _CodeField(label=_("Reason"), required=False)
+    reason = _OpenChoiceField(
+        label=_("Reason"), required=False, validators=[ProhibitNullCharactersValidator()]
+    )
     flag = forms.ChoiceField(label=_("Flag"), required=False, choices=[*_ANY, *FLAGS.items()])
     overridden = forms.ChoiceField(
         label=_("Overridden"), required=False, choices=[*_ANY, (YES, _("yes")), (NO, _("no"))]
@@ -75,7 +89,11 @@ class FilterForm(forms.Form):
         required=False,
         choices=[("", _("newest")), ("older", _("older ones")), ("all", _("all"))],
     )
-    rule = forms.ChoiceField(label=_("Rule line"), required=False)
+    rule = _OpenChoiceField(
+        label=_("Rule line"),
+        required=False,
+        validators=[RegexValidator(r"^[1-9][0-9]{0,8}\Z", _("Enter the number of a line."))],
+    )
     rule_score = forms.ChoiceField(
         label=_("Its score"),
         required=False,
@@ -85,7 +103,11 @@ class FilterForm(forms.Form):
     question = forms.CharField(label=_("Text in the question"), required=False, max_length=500)
     q = forms.CharField(label=_("Answer contains"), required=False, max_length=500, widget=forms.SearchInput)
     reply = forms.CharField(label=_("Text in the judge's reply"), required=False, max_length=500)
-    field = forms.ChoiceField(label=_("Field"), required=False)
+    field = forms.ChoiceField(
+        label=_("Field"),
+        required=False,
+        error_messages={"invalid_choice": _("The rows have no field with that name.")},
+    )
     field_is = forms.CharField(label=_("Field is"), required=False, max_length=500)
     field_has = forms.CharField(label=_("Field contains"), required=False, max_length=500)
     field_from = forms.FloatField(label=_("Field at least"), required=False)
@@ -100,7 +122,9 @@ class FilterForm(forms.Form):
         self._offer("candidate", lambda: _named(self.candidates))
         self._offer("metric", lambda: _named(self.metrics))
         self._offer("rule", lambda: self.rule_lines)
-        self._offer("field", lambda: _named(sorted(run.version.fields_found)))
+        # The menu has the rows' own fields; reports lead to items by those that every row has, too.
+        computed = [name for name in EVERY_ROW if name == data.get("field")]
+        self._offer("field", lambda: _named(sorted({*run.version.fields_found, *computed})))
         self._offer("reason", list)
         self.further = [one for one in FURTHER.values() if one.name not in hidden]
         self.fields["sort"].choices = self._sorts  # type: ignore[attr-defined]
@@ -126,13 +150,12 @@ class FilterForm(forms.Form):
 
     def _offer(self, name: str, choices: Callable[[], list[tuple[str, str]]]) -> None:
         """Choices that are looked up when the address asks for one of them, or the menu shows them."""
-        asked = self.data.get(name, "")
 
         def offered() -> list[Any]:
-            there = choices()
-            known = asked in ("", *(choice for choice, _label in there)) or "\0" in asked
-            # What an address asks for is kept, even if nothing (any more) is like that: the list is then empty.
-            return [*_ANY, *there, *([] if known else [(asked, asked)])]
+            there, asked = dict(choices()), self.data.get(name)
+            if asked and isinstance(self.fields[name], _OpenChoiceField):
+                there.setdefault(asked, asked)
+            return [*_ANY, *there.items()]
 
         self.fields[name].choices = offered  # type: ignore[attr-defined]
 
@@ -141,7 +164,8 @@ class FilterForm(forms.Form):
         """Raises Refused, with a sentence for the reader, where the address holds anything else than a filter."""
         problem = self.problem
         if problem:
-            raise RequestRefused(gettext("This filter can't be used"), problem)
+            title = gettext("This filter can't be used")
+            raise RequestRefused(title, problem, gettext("Show judgements without it"), self._address_without)
         given = {name: value for name, value in self.cleaned_data.items() if value not in (None, "")}
         further = {name: str(given.pop(name)) for name in FURTHER if name in given}
         return Filters(**given, further=further)
@@ -156,6 +180,8 @@ class FilterForm(forms.Form):
             self.add_error(asked[0], _("Choose the field too."))
         if asked == ["field"]:
             self.add_error("field", _("Enter a condition for the field."))
+        if given.get("rule_score") and not self.data.get("rule"):
+            self.add_error("rule_score", _("Choose the rule line too."))
         return given
 
     @property
@@ -165,6 +191,15 @@ class FilterForm(forms.Form):
         for name, errors in self.errors.items():
             return found or _cannot_be(name, str(self.data.get(name)), " ".join(map(str, errors)))
         return found
+
+    @property
+    def _address_without(self) -> str:
+        """The list by what is right in the filter."""
+        if not self.problem:
+            address = reverse("runs:judgements", args=(self.run.project.slug, self.run.pk))
+            return address + self.filters.query()
+        right = {name: self.data[name] for name in self.data if name in self.fields.keys() - self.errors}
+        return FilterForm(QueryDict(urlencode(right)), self.run, hidden=self.hidden)._address_without
 
     def misfit(self, query: str) -> str:
         """Why another filter, as it stands in an address, does not fit this run; '' if it does."""

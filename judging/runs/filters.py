@@ -268,15 +268,20 @@ def matching(run: Run, filters: Filters, *, by_figures: bool | None = None) -> J
     return _matching(run, filters, _named(run, filters))
 
 
-def ranges_of(run: Run, filters: Filters, names: RunNames | None = None) -> list[JudgementQuerySet]:
+def ranges_of(
+    run: Run, filters: Filters, names: RunNames | None = None, *, ordered: bool = True
+) -> list[JudgementQuerySet]:
     """The same, a query for each metric, candidate and state: whatever a database knows of its tables, it reads a
-    range of the index of the figures."""
+    range of the index of the figures. Not `ordered`, all states are one range where all are meant."""
     rest, (metrics, candidates) = _matching(run, filters, Q()), names or names_of(run)
+    states = [Q(state_in_force=state) for state in states_of(filters)]
+    if not ordered and len(states) == len(JudgementState):
+        states = [Q()]
     return [
-        rest.filter(run_metric=metric, candidate=candidate, state_in_force=state)
+        rest.filter(state, run_metric=metric, candidate=candidate)
         for metric, metric_name in metrics
         for candidate, name in candidates
-        for state in states_of(filters)
+        for state in states
         if filters.metric in ("", metric_name) and filters.candidate in ("", name)
     ]
 
@@ -292,7 +297,7 @@ def names_of(run: Run) -> RunNames:
 
 
 def _matching(run: Run, filters: Filters, wanted: Q) -> JudgementQuerySet:
-    found = Judgement.objects.filter(_attempts(filters), wanted, run=run)
+    found, inside = Judgement.objects.filter(_attempts(filters), wanted, run=run), filters
     if filters.reason:
         found = found.filter(ENDED_WITHOUT, reason=filters.reason)
     if filters.flag:
@@ -303,13 +308,14 @@ def _matching(run: Run, filters: Filters, wanted: Q) -> JudgementQuerySet:
         found = found.filter(spread__gte=filters.spread)
     lines = [filters.line] if filters.line is not None else lines_of(run, filters)
     if lines is not None:
-        found = found.filter(_of_rows(run, lines))
+        found = found.filter(_of_rows(run, lines, filters.q))
+        inside = filters if run.by_people else filters.without("q")
     for name, value in filters.further.items():
         found = found.filter(FURTHER[name].condition(run, value))
     found = found.filter(_scores(filters))
     if filters.of_row:
         found = found.filter(row__in=these(all_passing_rows(run, filters.of_row)))
-    return _inside(found, filters)
+    return _inside(found, inside)
 
 
 def among(run: Run, filters: Filters, ids: Sequence[int]) -> set[int]:
@@ -348,13 +354,16 @@ ENDED_WITHOUT = Q(finished_at__isnull=False, reason__gt="", override_value__isnu
 """The condition of the index of reasons."""
 
 
-def _of_rows(run: Run, lines: Sequence[int]) -> Q:
-    """By the rows' responses, which have an index; a rater's judgement has none, and people's runs are small."""
+def _of_rows(run: Run, lines: Sequence[int], text: str) -> Q:
+    """By the rows' responses, which have an index; a rater's judgement has none, and people's runs are small. Each
+    response is searched for a `text` of answers once, not for each of its judgements."""
     rows = Row.objects.filter(version=run.version_id, line__in=lines).values("pk")
     if run.by_people:
         return Q(row__in=rows)
     of_reference = Q(row__version__dataset=run.version.dataset_id, row__version__number=0, row__line__in=rows)
     responses = Response.objects.filter(Q(row__in=rows) | of_reference if run.imported else Q(row__in=rows))
+    if text:
+        responses = responses.alias(answer=AnswerText("raw")).filter(answer__icontains=text)
     judged = Judgement.objects.filter(
         by_response(run), response__in=these(list(responses.values_list("pk", flat=True)))
     )

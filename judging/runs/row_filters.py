@@ -11,8 +11,10 @@ import math
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import cast
 
+from django.core.cache import cache
 from django.db import connection
 from django.db.models.expressions import RawSQL
 
@@ -24,6 +26,7 @@ from datasets.versions import search
 from judging.runs.models import Run
 from judging.runs.row_fields import EVERY_ROW, computed_value
 
+_KEPT_SECONDS = 600
 MOST_LINES = 200
 """So many rows are looked at one by one wherever they stand; what more rows hold is met soon enough on the way."""
 
@@ -106,11 +109,18 @@ def known_lines(run: Run, asked: RowFilter) -> list[int] | None:
     there is no index."""
     if not run.by_workers or not (asked.question or asked.equals or asked.answer):
         return None
+    # A page asks several times, and the rows of a version never change.
+    key = f"lines:{run.version_id}:{run.version.created_at.timestamp()}:{sha256(repr(asked).encode()).hexdigest()}"
+    kept: tuple[list[int] | None] | None = cache.get(key)
+    if kept is not None:
+        return kept[0]
     index = search.open_index(run.version)
     if index is None:
         return None
     try:
-        return _fewest(asked, index)
+        found = _fewest(asked, index)
+        cache.set(key, (found,), _KEPT_SECONDS)
+        return found
     except sqlite3.DatabaseError:  # of the index, which is a file of its own
         search.build_again(run.version)
         return None

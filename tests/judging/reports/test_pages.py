@@ -17,7 +17,7 @@ from datasets.models import Row, Version
 from evalsite.accounts.models import Project, User
 from judging.core.values import Outcome
 from judging.reports.labels import ValueFormat, interval
-from judging.reports.links import breakable
+from judging.reports.links import Links, breakable
 from judging.reports.services import report_by, report_document
 from judging.runs import planning
 from judging.runs.models import Judgement, Run
@@ -397,3 +397,7 @@ def test_items_or_answers_which_is_worth_more_is_said(client_of: ClientOf, alice
     html = page(client_of, alice, run)
     assert "All k pass" in html
     assert "More items or more answers" in html
+
+
+def test_links_to_rated_references_name_them_as_their_run_does() -> None:
+    assert Links("items/", "").to("@reference", "quality") == "items/?candidate=reference&metric=quality"

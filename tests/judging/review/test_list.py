@@ -133,6 +133,12 @@ def test_what_the_address_asks_for_is_shown(
         ({"sort": "name"}, "The filter “sort” can&#x27;t be “name”"),
         ({"attempts": "1"}, "The filter “attempts” can&#x27;t be “1”"),
         ({"candidate": "\0"}, "The filter “candidate” can&#x27;t be"),
+        ({"candidate": "gone"}, "can&#x27;t be “gone”: This run has no candidate with that name."),
+        ({"metric": "gone"}, "can&#x27;t be “gone”: This run has no metric with that name."),
+        ({"field": "gone", "field_is": "1"}, "can&#x27;t be “gone”: The rows have no field with that name."),
+        ({"reason": "\0"}, "The filter “reason” can&#x27;t be"),
+        ({"rule": "first"}, "can&#x27;t be “first”: Enter the number of a line."),
+        ({"rule_score": "1"}, "The filter “rule_score” can&#x27;t be “1”: Choose the rule line too."),
         ({"candidat": "alpha"}, "There is no filter “candidat”."),
     ],
 )
@@ -143,6 +149,26 @@ def test_what_makes_no_sense_is_refused_by_name(
     answer = client_of(bob).get(address(run, page), wrong)
     assert answer.status_code == 400
     assert sentence in text(answer)
+
+
+@pytest.mark.parametrize("asked", [{"reason": "timeout"}, {"tag": "odd"}, {"assigned": "carol"}])
+def test_what_reviewers_or_retries_may_bring_about_is_no_mistake(
+    run: Run, bob: User, client_of: ClientOf, asked: dict[str, str]
+) -> None:
+    assert client_of(bob).get(address(run), asked).status_code == 200
+
+
+def test_a_refused_filter_leads_back_to_the_run_without_what_is_wrong(
+    run: Run, bob: User, client_of: ClientOf
+) -> None:
+    wrong = {"candidate": "alpha", "candidat": "x", "least": "y", "field_is": "1", "field_has": "2"}
+    page = text(client_of(bob).get(address(run), wrong))
+    assert f'href="{address(run)}?candidate=alpha">Show judgements without it</a>' in page
+
+
+def test_candidates_have_their_marks_in_the_list(run: Run, bob: User, client_of: ClientOf) -> None:
+    page = client_of(bob).get(address(run), {"line": "1"}).content.decode()
+    assert [page.count(f'class="mark series-{number}"') for number in (1, 2)] == [1, 1]
 
 
 def test_a_download_of_an_unknown_filter_is_refused(run: Run, bob: User, client_of: ClientOf) -> None:

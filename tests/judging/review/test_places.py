@@ -17,7 +17,7 @@ from judging.review.grid import grid_page
 from judging.review.orders import Place
 from judging.review.places import nearest
 from judging.runs import counts
-from judging.runs.counts import counts_by_state, reasons
+from judging.runs.counts import counts_by_state, counts_of_choices, reasons
 from judging.runs.filters import Filters, matching
 from judging.runs.models import Judgement, Run
 from judging.runs.overrides import override_add
@@ -254,6 +254,38 @@ def test_the_grid_finds_the_judgements_of_its_rows_by_their_answers(
     (of_rows,) = (plan for plan, one in zip(plans, queries, strict=True) if "verdictsource" in one["sql"])
     assert "judgement_once" in of_rows or "sqlite_autoindex_judging_judgement" in of_rows
     assert "judgement_figures" not in of_rows
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [Filters(reply="because"), Filters(reply="because", sort="-position"), Filters(q="says", attempts="all")],
+)
+def test_a_text_is_searched_where_the_judgements_are_read(run: Run, asked: Filters) -> None:
+    """Reading them first, and then again by their ids, took twice as long."""
+    with CaptureQueriesContext(connection) as queries:
+        nearest(run, asked, None, 5)
+    searches = [one["sql"] for one in queries.captured_queries if "LIKE" in one["sql"]]
+    assert searches
+    assert all("ORDER BY" in search for search in searches)
+
+
+@pytest.mark.parametrize(
+    ("filters", "index"),
+    [(Filters(candidate="alpha"), "judgement_figures"), (Filters(spread=1.0), "judgement_spread")],
+)
+def test_choices_are_counted_in_an_index(run: Run, filters: Filters, index: str) -> None:
+    if index == "judgement_figures" and connection.vendor == "postgresql":
+        pytest.skip("PostgreSQL reads so small a run by another index")
+    with CaptureQueriesContext(connection) as queries:
+        counts_of_choices(run, filters, {"metric": ["quality"]})
+    assert index in plan_of(queries.captured_queries[-1]["sql"])
+
+
+def test_what_judges_disagree_on_is_counted_by_state(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run.judgements.filter(position__lt=18).update(spread=4.0)
+    assert counts_by_state(run, Filters(spread=4.0)) == {"scored": 17, "error": 1}
+    monkeypatch.setattr(counts, "MOST_COUNTED", 5)
+    assert counts_by_state(run, Filters(spread=4.0)) == {"scored": 6}
 
 
 def test_reasons_are_counted_in_their_index_alone(run: Run) -> None:
