@@ -32,6 +32,7 @@ def member(name: str, project: Project, role: Role) -> User:
 
 
 PARTS = {"timed": ("timed",), "processes": ("browser", "processes"), "together": ()}  # part → its markers
+BROWSER = Path(__file__).parent / "browser"  # its conftest marks all tests there
 
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "processes"}
 ALIKE_ON_ALL_DATABASES = (
@@ -115,6 +116,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--other-database", action="store_true", help="only what may differ on another database (.ci/run)"
     )
     parser.addoption("--part", choices=tuple(PARTS), help="one part of `make test` (tools/tests.py)")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A part does not import files that have none of its tests: all of them take every process seconds."""
+    markers = PARTS.get(config.getoption("part") or "together", ())
+    if not markers or not collection_path.name.startswith("test_") or collection_path.suffix != ".py":
+        return None
+    if "browser" in markers and BROWSER in collection_path.parents:
+        return None
+    text = collection_path.read_text()
+    return None if any(f"mark.{marker}" in text for marker in markers) else True
 
 
 @pytest.hookimpl(trylast=True)  # the browser's conftest gives its marks before

@@ -31,6 +31,8 @@ def main(arguments: Sequence[str], run: Run = subprocess.call) -> int:
 
 
 if __name__ == "__main__":
+    # Without compiled files each of some hundred processes compiles the project and the tests again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryDirectory(prefix="evalsite-tests-") as os.environ[
         "EVALSITE_TESTS"
     ]:  # tests/migrated.py
