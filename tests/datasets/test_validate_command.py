@@ -238,6 +238,6 @@ def test_a_misspelling_is_asked_about(code: str, params: dict[str, str | int], s
     assert message(finding(code, **params)) == sentence
 
 
-def test_json_problems_ask_for_nothing_but_what_was_met_wanted_and_begun() -> None:
+def test_json_problems_ask_for_nothing_but_what_was_found_expected_and_opened() -> None:
     for sentence in JSON_PROBLEMS.values():
         assert str(sentence) % {"met": "7", "wanted": "8", "begun": 9}

@@ -116,7 +116,7 @@ def test_an_error_has_status_1_and_no_score(
     assert (status, document["score"], document["error"]) == (1, None, {"code": code, "line": line})
 
 
-def test_all_errors_of_a_program_are_listed_and_the_first_stands_out(tmp_path: Path) -> None:
+def test_all_errors_of_a_program_are_listed_and_the_first_is_marked(tmp_path: Path) -> None:
     status, document = scored(tmp_path, "# DSL\na:foo\nb:字数限制\n@格式限制:YAML", "{}", REFERENCE)
     errors = [(error["line"], error["column"], error["code"]) for error in document["errors"]]
     assert (status, errors) == (
@@ -217,17 +217,17 @@ def test_the_judge_is_not_asked_where_another_line_already_failed(project: Proje
 
 
 def test_an_unknown_endpoint_is_wrong_usage(db: None, tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="No endpoint named strict") as met:
+    with pytest.raises(CommandError, match="No endpoint named strict") as raised:
         by_judge(tmp_path)
-    assert met.value.returncode == 2
+    assert raised.value.returncode == 2
 
 
 def test_an_endpoint_of_two_projects_is_wrong_usage(project: Project, tmp_path: Path) -> None:
     endpoint(project, "http://127.0.0.1:1")
     endpoint(Project.objects.create(name="Other", slug="other"), "http://127.0.0.1:1")
-    with pytest.raises(CommandError, match="Several projects") as met:
+    with pytest.raises(CommandError, match="Several projects") as raised:
         by_judge(tmp_path)
-    assert met.value.returncode == 2
+    assert raised.value.returncode == 2
 
 
 # --- sentences -------------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ def test_a_plain_file_is_read_on_from_a_landmark(tmp_path: Path, monkeypatch: py
     assert sum(read) < 4 * decode.CHUNK
 
 
-def test_a_file_that_was_written_anew_has_other_landmarks(tmp_path: Path) -> None:
+def test_a_file_that_was_written_again_has_other_landmarks(tmp_path: Path) -> None:
     (tmp_path / "file").write_text(TEXT)
     assert lines_at(tmp_path / "file", "utf-8", 2000, 2001, Limits()).startswith("第2000行")
     (tmp_path / "file").write_text("a\n" * 3000)

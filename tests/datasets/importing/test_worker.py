@@ -67,7 +67,7 @@ def test_responses_are_numbered_from_one(upload: Upload) -> None:
     ]
 
 
-def test_a_bad_row_is_kept_as_met_and_counted(upload: Upload) -> None:
+def test_a_bad_row_is_kept_as_found_and_counted(upload: Upload) -> None:
     version = upload(jsonl(question("a")) + b"{not json}\n", read=True)
     assert (version.rows, version.valid_rows, version.usable) == (2, 1, False)
     assert Row.objects.get(version=version, valid=False).raw == "{not json}"

@@ -47,7 +47,7 @@ def heard(host: str, ago: timedelta) -> str:
 
 
 @pytest.mark.django_db
-def test_a_worker_elsewhere_is_alive_while_it_is_heard_of() -> None:
+def test_a_worker_elsewhere_is_alive_while_it_reports() -> None:
     assert workers.is_alive(heard("elsewhere", timedelta(seconds=5)))
     assert not workers.is_alive(heard("far-away", timedelta(seconds=60)))
 

@@ -59,7 +59,7 @@ def test_a_changed_template_is_reported_by_its_lines() -> None:
     ]
 
 
-def test_judges_are_known_by_name_wherever_they_stand() -> None:
+def test_judges_are_known_by_name_wherever_they_are() -> None:
     other = JudgeModel(name="b", template="x")
     assert difference(change(judges=(JUDGE, other)), change(judges=(other, JUDGE))) == ()
 

@@ -178,7 +178,7 @@ def test_a_server_that_refuses_the_same_for_ever_is_given_up() -> None:
     assert len(asked.calls) <= 6
 
 
-def test_a_limit_met_while_searching_is_waited_out() -> None:
+def test_a_limit_reached_while_searching_is_waited_out() -> None:
     replies = [refusal(400, "no"), rate_limited("0"), Answer(content="[[7]]")]
     with ScriptedJudge(replies) as judge:
         asked = ask_with_patience(judge.url)

@@ -55,7 +55,7 @@ def scores(run: Run) -> dict[tuple[str, int, bool], set[float | None]]:
     return found
 
 
-def test_what_the_filter_means_is_asked_anew_and_nothing_else(run: Run, judge: ScriptedJudge) -> None:
+def test_what_the_filter_means_is_asked_again_and_nothing_else(run: Run, judge: ScriptedJudge) -> None:
     assert run_rejudge(run=run, selection=Selection(Filters(candidate="alpha")), user=None) == 3
     run = work(run)
     assert len(judge.requests) == 9
@@ -196,7 +196,7 @@ def test_what_was_not_run_yet_is_not_asked_twice(run: Run, judge: ScriptedJudge)
 
 
 @pytest.mark.parametrize("state", [RunState.CANCELLED, RunState.FAILED])
-def test_a_run_that_ended_early_is_taken_up_with_the_rest(
+def test_a_run_that_ended_early_is_resumed_with_the_rest(
     state: RunState, run: Run, judge: ScriptedJudge
 ) -> None:
     run = put(run, state, left=1)

@@ -125,7 +125,7 @@ def test_what_is_left_out_is_a_finding_with_its_reason(tmp_path: Path) -> None:
         ("table.xlsx", b"PK\x03\x04xl/workbook.xml"),
     ],
 )
-def test_a_file_that_nothing_can_be_made_of_is_refused_with_a_sentence(
+def test_a_file_that_nothing_can_be_made_of_is_refused_in_a_sentence(
     tmp_path: Path, name: str, content: str | bytes
 ) -> None:
     told, status, said = take(written(tmp_path, name, content))
