@@ -50,7 +50,7 @@ def test_escape_then_tab_leaves_the_editor(enter: Enter, alice: User) -> None:
 
 
 def test_without_scripts_it_is_a_plain_field(page: Page, alice: User, enter: Enter) -> None:
-    # Empty, not refused: of that the browser would tell at some time, perhaps when the test is over.
+    # Empty, not refused: the browser reports a refusal at any time, even after the test.
     page.route("**/*.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
     enter(alice, "/editor/")
     page.locator("textarea[name=prompt]").fill("plain")

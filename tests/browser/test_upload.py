@@ -78,7 +78,7 @@ def test_a_filter_is_chosen_without_a_new_page_and_is_in_the_address(
     page.get_by_role("button", name="Upload").click()
     page.wait_for_url("**/v1/")
     import_version(Version.objects.get().pk, workers.owner())
-    expect(page.get_by_text("1 row of 121 has errors")).to_be_visible()  # loaded anew, by itself
+    expect(page.get_by_text("1 row of 121 has errors")).to_be_visible()  # the page reloads itself
     arrived(page)
     page.goto(page.url + "rows/")
     page.get_by_label("Findings").select_option("json.invalid")

@@ -1,4 +1,4 @@
-"""One faulty row at a time: the code, where it stands, and nothing else."""
+"""One faulty row at a time: its finding's code and path, and no other finding."""
 
 import json
 from typing import Any

@@ -88,7 +88,7 @@ def test_more_rows_than_a_batch_are_all_stored_in_order(upload: Upload) -> None:
 
 def test_a_further_batch_takes_few_statements(upload: Upload, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beside those that carry rows, which are the driver's own."""
-    monkeypatch.setattr(worker, "BATCH_ROWS", 1)  # a batch for each part that the reader hands out
+    monkeypatch.setattr(worker, "BATCH_ROWS", 1)  # a batch for each part that the reader returns
     versions = [upload(numbered(count)) for count in (10_000, 20_000)]
     taken = []
     for version in versions:

@@ -1,4 +1,4 @@
-"""What the app writes of a version reads back equal, whatever stands in its rows."""
+"""What the app writes of a version reads back equal, whatever its rows contain."""
 
 from __future__ import annotations
 

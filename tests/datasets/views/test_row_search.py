@@ -1,4 +1,4 @@
-"""A search shows where in a row the text stands; a random row stays within the filter."""
+"""A search shows where in a row the text is; a random row is one of the filtered rows."""
 
 from __future__ import annotations
 

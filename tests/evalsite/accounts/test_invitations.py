@@ -1,4 +1,4 @@
-"""Invitations by link: made, opened by somebody with and without an account, used once, revoked, too old."""
+"""Invitations by link: created, opened with and without an account, used once, revoked, expired."""
 
 import re
 import threading

@@ -1,4 +1,4 @@
-"""Local mode signs visitors in without a password, so it answers nobody who may be somebody else."""
+"""Local mode signs visitors in without a password, so it answers requests from this machine only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guessing passwords: slowed down, told plainly, the same for names that nobody has."""
+"""Guessing passwords is slowed down and reported, for unknown names too."""
 
 from datetime import timedelta
 

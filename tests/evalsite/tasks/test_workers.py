@@ -115,7 +115,7 @@ def test_a_worker_that_falls_silent_is_noticed_between_the_regular_looks(
 
 
 class Clock:
-    """Stands for `stopping` and for the time: each wait takes as long as it may."""
+    """Replaces `stopping` and the clock: each wait takes its full time."""
 
     def __init__(self, ends: float) -> None:
         self.now, self.ends = 1000.0, 1000.0 + ends

@@ -1,4 +1,4 @@
-"""How two versions of a metric differ, as one would tell it."""
+"""How two versions of a metric differ, in sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics written as a file: what is read back judges the same, whatever stands in the texts."""
+"""Metrics written as a file: what is read back judges the same, whatever the texts contain."""
 
 from __future__ import annotations
 

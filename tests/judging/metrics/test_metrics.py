@@ -395,7 +395,7 @@ def test_without_a_run_there_is_nothing_to_try_on(client_of: ClientOf, alice: Us
     assert "No replies from this judge model yet" in page.text
 
 
-BOTH = "[[A>>B]]", "[[B>A]]"  # with the sides swapped the second one stands for A>B
+BOTH = "[[A>>B]]", "[[B>A]]"  # with the sides swapped the second one means A>B
 
 
 def twice_in_both_orders(repeats: int = 2) -> JudgementResult:

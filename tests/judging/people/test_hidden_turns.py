@@ -1,4 +1,4 @@
-"""What the rows themselves may tell raters: found before the start, and absent from everything they get once hidden."""
+"""What rows may reveal to raters is found before the start and, once hidden, absent from all they get."""
 
 from __future__ import annotations
 

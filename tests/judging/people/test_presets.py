@@ -1,4 +1,4 @@
-"""Which ways of rating a version offers: by what its rows hold, whatever the format they are stored in."""
+"""The ways of rating that a version offers depend on what its rows contain, not on its format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ratings out and in again: the same, once, and whatever cannot be taken is listed."""
+"""Ratings exported and imported again are the same, once; those that cannot be imported are listed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands on each side: its own conversation where there are two, nothing that tells which is the reference."""
+"""Each side shows its own conversation where there are two, and nothing that reveals the reference."""
 
 from __future__ import annotations
 

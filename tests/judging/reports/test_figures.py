@@ -59,7 +59,7 @@ def ended(project: Project) -> Run:
 
 @pytest.fixture
 def run(ended: Run) -> Run:
-    """Ended without anybody being told of it."""
+    """Ended without any notification."""
     KeptFigures.objects.all().delete()
     DBTaskResult.objects.all().delete()
     return ended

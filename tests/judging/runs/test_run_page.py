@@ -1,4 +1,4 @@
-"""The page of a run: how far it is, what went wrong, and what steers it."""
+"""The page of a run: its progress, its problems and its controls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the lines of an imported version stood."""
+"""The places of the lines of an imported version."""
 
 from __future__ import annotations
 

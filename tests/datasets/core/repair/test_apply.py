@@ -263,7 +263,7 @@ def test_a_repair_of_a_repaired_file_changes_nothing(
     source = "\n".join(parts).encode(encoding, "ignore")
     try:
         once = repaired(tmp_path, source, *names, value="Lark", row_bytes=row_bytes)
-    except Unreadable:  # a row is longer than it may be, and nothing tells where it ends
+    except Unreadable:  # a row is longer than the limit, and its end is not known
         return
     assert repaired(tmp_path, once, *names, value="Lark", row_bytes=row_bytes) == once
 

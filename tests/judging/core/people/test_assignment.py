@@ -1,4 +1,4 @@
-"""Who gets what next: seats are never overfilled, nobody gets an item twice, whoever comes or goes."""
+"""Assigning items: seats are never overfilled, and no rater gets an item twice, whoever joins or leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fields that may tell whose answer it is: few short values, or a candidate's name."""
+"""Fields that may reveal the candidate of an answer: few short values, or a candidate's name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sandbox's own life: levels, threads, and that no process outlives whoever started it."""
+"""The sandbox: levels, threads, and that no process outlives the one that started it."""
 
 import contextlib
 import json

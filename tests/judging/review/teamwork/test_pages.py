@@ -159,7 +159,7 @@ def test_two_who_assign_or_exclude_at_once_are_warned(
     for client in (client_of(bob), client_of(adam)):
         answer = client.post(address(one, "mark", "exclude"), {"reason": "odd", "seen": "0"}, headers=HTMX)
     assert answer.status_code == 422
-    assert ">odd</textarea>" not in text(answer)  # it is excluded by now, which stands there instead
+    assert ">odd</textarea>" not in text(answer)  # it is excluded by now, which is shown instead
     assert "Excluded from figures" in text(answer)
 
 

@@ -51,7 +51,7 @@ def figures(run: Run) -> dict[str, Any]:
 
 
 def means(run: Run) -> dict[tuple[str, str], tuple[Any, ...]]:
-    """What does not depend on a metric's scale, which ratings do not tell."""
+    """What does not depend on a metric's scale, which ratings do not contain."""
     result = ("mean", "ci_low", "ci_high", "items", "responses", "scored", "no_score")
     cells = figures(run)["people_candidates"]
     return {

@@ -1,4 +1,4 @@
-"""Judge again: what a filter means, or one item, is asked anew into new attempts; nothing is overwritten."""
+"""Judge again: filtered judgements, or one, are asked again as new attempts; nothing is overwritten."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_reviewers_and_raters_may_not(run: Run, bob: User, client_of: ClientOf) 
 
 
 def put(run: Run, state: RunState, left: int = 0) -> Run:
-    """As it stands when it was stopped with so many of its judgements not run."""
+    """The run after it was stopped with so many of its judgements not run."""
     last = run.judgements.order_by("-position")[:left]
     for one in last:
         Judgement.objects.filter(pk=one.pk).update(

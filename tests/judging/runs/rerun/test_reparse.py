@@ -96,7 +96,7 @@ def again(run: Run, **judge: object) -> Run:
 
 @pytest.fixture
 def stopped(project: Project, metric: Metric, judge: ScriptedJudge) -> Run:
-    """250 judgements in three chunks, the first of which was judged when somebody paused it."""
+    """250 judgements in three chunks, paused after the first one was judged."""
     run = a_run(metric, a_version(project, rows=125))
     planning.plan(run.pk)
     leased = chunks.lease(run.pk, "test:1:1")

@@ -165,7 +165,7 @@ def test_verdicts_of_files_that_came_by_the_browser_wait_for_a_worker(
 
 
 def test_import_results_takes_a_file_of_another_tool(tmp_path: Path) -> None:
-    """Its rows are found by what they ask, wherever they stand in the data set."""
+    """Its rows are found by their question, in any order."""
     rows = [
         {
             "messages": [{"role": "user", "content": f"Question {name}?"}],
