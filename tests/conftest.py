@@ -32,6 +32,7 @@ def member(name: str, project: Project, role: Role) -> User:
 
 
 PARTS = {"timed": ("timed",), "processes": ("browser", "processes"), "together": ()}  # part → its markers
+BROWSER = Path(__file__).parent / "browser"  # its conftest marks all tests there
 
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "processes"}
 ALIKE_ON_ALL_DATABASES = (
@@ -49,8 +50,8 @@ ALIKE_ON_ALL_DATABASES = (
     *(f"tests/processes/test_{name}.py" for name in ("evaluate", "serve", "slow_clients", "supervisor")),
 )
 
-# Finding is for those who develop: under CI the examples are the same every time, so that it fails for what changed.
-# How long an example takes tells of the machine, not of the code.
+# New examples are for developers: under CI they are the same every time, so that only a change makes it fail.
+# How long an example takes depends on the machine.
 _always = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("home", **_always)
 settings.register_profile("ci", **_always, derandomize=True, database=None, print_blob=True)
@@ -58,7 +59,7 @@ settings.load_profile("ci" if os.environ.get("EVALSITE_CI") == "1" else "home")
 
 
 def _give_rows_the_other_way_round(connection: BaseDatabaseWrapper, **_: object) -> None:
-    """A query without an order gets its rows in any: SQLite shows at once what PostgreSQL does once in a while."""
+    """A query without an order gets its rows in any order: on SQLite always, as on PostgreSQL sometimes."""
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA reverse_unordered_selects = ON")
@@ -70,8 +71,8 @@ KEPT_TABLES = {"django_migrations", "django_content_type", "auth_permission"}
 
 
 def _delete_all_rows(test: TransactionTestCase) -> None:
-    """After a test without a transaction: Django's flush does the same, but truncates every table and writes all
-    permissions anew, which takes PostgreSQL two seconds instead of a twentieth."""
+    """After a test without a transaction: Django's flush does the same, but truncates every table and recreates all
+    permissions, which takes PostgreSQL two seconds instead of a twentieth."""
     for alias in test._databases_names(include_mirrors=False):
         connection = connections[alias]
         tables = set(connection.introspection.django_table_names(only_existing=True, include_views=False))
@@ -88,12 +89,12 @@ TransactionTestCase._fixture_teardown = _delete_all_rows
 MAY_BE_SKIPPED = (
     "real data set",
     "on this database",
-)  # what CI need not have, and what runs in its other pass
+)  # what CI may lack, and what runs in its other pass
 _skipped: list[str] = []
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Under CI a test that should run must run: note what was skipped for another reason."""
+    """Under CI no test may be skipped but for these reasons."""
     if report.skipped and os.environ.get("EVALSITE_CI") == "1" and not hasattr(report, "wasxfail"):
         reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
         if not any(allowed in reason for allowed in MAY_BE_SKIPPED):
@@ -117,9 +118,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--part", choices=tuple(PARTS), help="one part of `make test` (tools/tests.py)")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A part does not import files that have none of its tests: all of them take every process seconds."""
+    markers = PARTS.get(config.getoption("part") or "together", ())
+    if not markers or not collection_path.name.startswith("test_") or collection_path.suffix != ".py":
+        return None
+    if "browser" in markers and BROWSER in collection_path.parents:
+        return None
+    text = collection_path.read_text()
+    return None if any(f"mark.{marker}" in text for marker in markers) else True
+
+
 @pytest.hookimpl(trylast=True)  # the browser's conftest gives its marks before
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Browser tests last: Playwright's event loop stays in this thread, and nothing else could start one then."""
+    """Browser tests last: Playwright's event loop stays in this thread, so that no other one can start in it."""
     items.sort(key=lambda item: "browser" in item.path.parts)
     if config.getoption("other_database"):
         config.hook.pytest_deselected(items=[item for item in items if not may_differ(item)])
@@ -130,8 +142,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def may_differ(item: pytest.Item) -> bool:
-    """May the test end otherwise on another database? Not if it uses none, and not if it is about pages and forms
-    whose few queries other tests make too."""
+    """Can the result depend on the database? Not without one, nor for pages and forms whose few queries other tests
+    make too."""
     uses = item.get_closest_marker("django_db") or DATABASE_FIXTURES & set(getattr(item, "fixturenames", ()))
     return bool(uses) and not item.nodeid.startswith(ALIKE_ON_ALL_DATABASES)
 
@@ -153,7 +165,7 @@ def django_db_keepdb(request: pytest.FixtureRequest, django_db_modify_db_setting
 
 @pytest.fixture(autouse=True)
 def _language_of_nobody() -> None:
-    """A request before may have left its language on this thread."""
+    """An earlier request may have left its language on this thread."""
     translation.activate("en")
 
 
@@ -202,7 +214,7 @@ def cast(alice: User, bob: User, rita: User, adam: User, charlie: User, olga: Us
 
 @pytest.fixture
 def client_of() -> ClientOf:
-    """A browser in which a user is signed in; of its answers errors are shown as pages, not raised."""
+    """A test client with a user signed in. Errors are shown as pages, not raised."""
 
     def signed_in(user: User) -> Client:
         client = Client()

@@ -17,7 +17,7 @@ SHARED = "EVALSITE_TESTS"  # names a folder that all processes of a run of the t
 
 
 def migrated(to: Path) -> None:
-    """Lay it down as `to`."""
+    """Copy it to `to`."""
     shared = Path(os.environ[SHARED])
     tables = shared / "tables.sqlite3"
     with (shared / "tables.lock").open("w") as lock:
@@ -33,4 +33,4 @@ def _migrate(folder: Path, tables: Path) -> None:
     settings = {"DJANGO_SETTINGS_MODULE": "evalsite.settings", "DATA_DIR": str(folder), "DATABASE_URL": ""}
     subprocess.run(manage("migrate", "--verbosity", "0"), env={**os.environ, **settings}, check=True)
     with closing(sqlite3.connect(folder / "evalsite.sqlite3")) as connection:
-        connection.execute("VACUUM INTO ?", [str(tables)])  # with what still stands in its log
+        connection.execute("VACUUM INTO ?", [str(tables)])  # with what is still in its log

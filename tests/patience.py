@@ -1,4 +1,4 @@
-"""How long tests wait: for what has no bound, long; for what has one, as long as an idle machine would take."""
+"""How long tests wait: long for what has no limit, otherwise as long as an idle machine would take."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ PATIENCE = 300.0
 """Seconds after which a test gives up; nothing that the product promises."""
 
 
-YIELDING = 3.0  # of niceness 5, as workers that `serve` starts, one gets a third of an equal share (sched(7))
+YIELDING = 3.0  # the workers of `serve` have niceness 5 and get a third of an equal share (sched(7))
 
 
 def wait_until(true: Callable[[], object], seconds: float = PATIENCE, *, yielding: bool = False) -> float:
     """Seconds that it took; fails if it does not happen in time.
 
-    The bound is in seconds of the idle machine of docs/benchmarks.md: on a slower one, and where others want the
-    processors too, a second counts for the share of it that is left for the test; for less where what is waited for
-    yields to others.
+    The limit is in seconds of the idle machine of docs/benchmarks.md. On a slower or busy machine a second counts for
+    the share of it that the test gets; for less with `yielding`, if the test waits for a process of lower priority.
     """
     began = last = time.monotonic()
     spent = 0.0
@@ -39,7 +38,7 @@ def slack() -> float:
 
 
 def crowd() -> float:
-    """How many tasks beside this one want each processor at this moment or did in the last minute, at least one."""
+    """The load of each processor now or in the last minute, without this task; at least one."""
     load, *_, tasks, _ = Path("/proc/loadavg").read_text().split()
     running = int(tasks.partition("/")[0]) - 1
     return max(1.0, running / (os.cpu_count() or 1), float(load) / (os.cpu_count() or 1))

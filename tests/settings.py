@@ -1,4 +1,4 @@
-"""The site's settings on a data folder that lives as long as the tests. What a developer's shell sets is left out."""
+"""The site's settings on a data folder that is deleted after the tests. The developer's shell does not change them."""
 
 import atexit
 import os

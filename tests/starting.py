@@ -1,4 +1,4 @@
-"""Processes that tests start: on a port that stays free, and none that outlives the tests, even if these are killed."""
+"""Processes that tests start: on a port that stays free, and ended with the tests, even if these are killed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import shutil
 import socket
 from collections.abc import Sequence
 
-# Below those that systems give to connections by themselves (Linux: from 32768, others from 49152): a port that was
-# looked for there, or whose server is away for a while, could be somebody's connection by the time it is listened on.
+# Below the ports that systems assign to connections (Linux: from 32768, others from 49152): one could be in use
+# by a connection when the server starts or restarts.
 PORTS = range(20_000, 32_000)
 _setpriv = shutil.which("setpriv")
 
@@ -25,5 +25,5 @@ def free_port() -> int:
 
 
 def leashed(command: Sequence[str]) -> list[str]:
-    """The command, made to be killed when the thread that starts it ends (where util-linux is there)."""
+    """The command, killed when the thread that starts it ends (if util-linux is installed)."""
     return [_setpriv, "--pdeathsig", "KILL", *command] if _setpriv else list(command)

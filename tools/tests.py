@@ -2,8 +2,8 @@
 
 `together`: most tests, on every core. `processes`: tests that start processes or a browser, four files at a time, since
 they wait more than they work; in the order of their names, since those with few tests take longest. `timed`: tests that
-bound seconds, one by one. All parts run, whatever one of them finds. Arguments go to pytest as they are; a part without
-tests is no failure if another one has some.
+limit seconds, two files at a time, since each of them waits for most of its time. All parts run, whatever the result of
+the others. Arguments are passed to pytest; a part without tests does not fail if another part has some.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 
 BY_FILE = ["-n", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
-PARTS = {"together": ["-n", "auto"], "processes": BY_FILE, "timed": []}
+PARTS = {"together": ["-n", "auto"], "processes": BY_FILE, "timed": ["-n", "2", "--dist", "loadfile"]}
 NOTHING_COLLECTED = 5  # pytest's exit status
 Run = Callable[[Sequence[str]], int]
 
@@ -31,6 +31,8 @@ def main(arguments: Sequence[str], run: Run = subprocess.call) -> int:
 
 
 if __name__ == "__main__":
+    # Otherwise each of some hundred processes would compile the project again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryDirectory(prefix="evalsite-tests-") as os.environ[
         "EVALSITE_TESTS"
     ]:  # tests/migrated.py

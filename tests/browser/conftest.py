@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.test import Client
-from playwright.sync_api import ConsoleMessage, Page, Request, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evalsite.accounts.models import User
@@ -29,8 +30,8 @@ QUIET = [
 ]
 expect.set_options(timeout=PATIENCE)
 
-# htmx calls it an error too that a newer question took an older one's place. One that failed is told as sendError.
-NO_LONGER_WANTED = ("htmx:sendAbort,", "htmx:afterRequest,")
+# htmx also reports an error when a newer request replaces an older one. A request that failed is a sendError.
+REPLACED_REQUEST = ("htmx:sendAbort,", "htmx:afterRequest,")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -57,48 +58,82 @@ def browser_context_args(browser_context_args: dict[str, Any]) -> dict[str, Any]
 
 @pytest.fixture(autouse=True, scope="session")
 def _database_beside_an_event_loop() -> None:
-    """Playwright's loop runs in this thread; Django would refuse to touch the database beside it."""
+    """Playwright's event loop runs in this thread, and Django refuses to use the database in such a thread."""
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 
 
 @pytest.fixture
 def console() -> list[str]:
-    """What the browser complained of so far; a test that expects an error status clears it."""
+    """The browser's errors and warnings so far. A test that expects one clears it."""
     return []
 
 
+@pytest.fixture(scope="session")
+def shared_context(browser: Browser, browser_context_args: dict[str, Any]) -> Iterator[BrowserContext]:
+    context = browser.new_context(**browser_context_args)
+    context.set_default_timeout(PATIENCE)
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def page(page: Page, console: list[str]) -> Iterator[Page]:
-    def hear(message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning") and not message.text.startswith(NO_LONGER_WANTED):
+def context(shared_context: BrowserContext) -> Iterator[BrowserContext]:
+    """One for all tests of a process, without the cookies and tabs of the test before: a new one takes a processor
+    half a second, and has no style sheet or script in its cache."""
+    shared_context.set_offline(False)
+    shared_context.clear_cookies()
+    yield shared_context
+    shared_context.set_offline(True)  # a page that is closed may send something while the tables are emptied
+    for tab in shared_context.pages:
+        tab.close()
+
+
+@pytest.fixture
+def page(page: Page, live_server: LiveServer, console: list[str]) -> Iterator[Page]:
+    def note(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and not message.text.startswith(REPLACED_REQUEST):
             console.append(f"{message.text} ({message.location.get('url', '')})")
 
-    page.context.set_default_timeout(PATIENCE)
-    page.on("console", hear)
+    clear_storage(page, live_server.url)
+    page.on("console", note)
     page.on("pageerror", lambda error: console.append(str(error)))
-    under_way = requests_of(page)
-    yield page
-    let_end(page, under_way)
-    complaints = list(console)
-    # What a page sends while it is closed would meet tables that are being emptied.
-    page.context.set_offline(True)
-    assert complaints == []
+    with pending_requests(page) as pending:
+        yield page
+        wait_for_end(page, pending)
+    assert console == []
 
 
-def requests_of(page: Page) -> set[Request]:
-    """What any tab has asked for and not got yet, at every moment; of what outlives its page nobody hears."""
-    under_way: set[Request] = set()
-    page.context.on("request", lambda request: under_way.add(request))
-    page.context.on("requestfinished", lambda request: under_way.discard(request))
-    page.context.on("requestfailed", lambda request: under_way.discard(request))
-    page.on("framenavigated", lambda _: under_way.clear())
-    return under_way
+def clear_storage(page: Page, origin: str) -> None:
+    """Remove what the test before left in local storage."""
+    session = page.context.new_cdp_session(page)
+    session.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "local_storage,indexeddb"})
+    session.detach()
 
 
-def let_end(page: Page, under_way: set[Request]) -> None:
-    """Let the server be done before the tables are emptied; what a test holds back for good, it need not see."""
+@contextmanager
+def pending_requests(page: Page) -> Iterator[set[Request]]:
+    """The requests of all tabs that have no answer yet. The end of a request is not reported once its page is left."""
+    pending: set[Request] = set()
+
+    def begin(request: Request) -> None:
+        pending.add(request)
+
+    def end(request: Request) -> None:
+        pending.discard(request)
+
+    handlers = {"request": begin, "requestfinished": end, "requestfailed": end}
+    for event, handler in handlers.items():
+        page.context.on(event, handler)  # type: ignore[call-overload]
+    page.on("framenavigated", lambda _: pending.clear())
+    yield pending
+    for event, handler in handlers.items():
+        page.context.remove_listener(event, handler)
+
+
+def wait_for_end(page: Page, pending: set[Request]) -> None:
+    """Let the server finish before the tables are emptied. A request that a test holds back never ends."""
     for _ in range(500):
-        if not under_way:
+        if not pending:
             return
         page.wait_for_timeout(20)
 

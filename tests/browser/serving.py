@@ -17,7 +17,7 @@ from tests.starting import free_port, leashed
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """Its address, once it answers; its data lies below `folder`, where its database may be already."""
+    """Its address, once it responds. Its data is below `folder`, which may already have a database."""
     port = free_port()
     environment = {**os.environ, **SETTINGS, "DATA_DIR": str(folder / "data"), "PORT": str(port)}
     environment["DATABASE_URL"] = ""

@@ -81,7 +81,7 @@ def test_twenty_verdicts_one_undone_and_one_skipped_are_exactly_what_is_stored(
     assert Judgement.objects.filter(current=True).count() == 20
 
 
-def test_each_verdict_is_stored_for_the_answer_that_stood_there(desk: Callable[..., Page]) -> None:
+def test_each_verdict_is_stored_for_the_answer_that_was_shown(desk: Callable[..., Page]) -> None:
     page = desk(rows=6)
     for _ in range(6):
         give(page, "ArrowLeft", "Enter")
@@ -203,7 +203,7 @@ def test_a_lost_session_loses_no_verdict(
     console.clear()
 
 
-def test_what_is_given_while_somebody_else_is_signed_in_waits_for_its_rater(
+def test_what_is_given_while_someone_else_is_signed_in_waits_for_its_rater(
     desk: Callable[..., Page], enter: Enter, project: Project, rita: User, console: list[str]
 ) -> None:
     page = desk(rows=4)
@@ -266,7 +266,7 @@ def test_nothing_is_submitted_before_a_choice(desk: Callable[..., Page]) -> None
     assert item_of(page) == before
 
 
-def test_keys_rest_while_one_types_and_while_an_input_method_composes(desk: Callable[..., Page]) -> None:
+def test_shortcuts_are_off_while_typing_and_while_an_input_method_composes(desk: Callable[..., Page]) -> None:
     page = desk(rows=2)
     page.keyboard.press("c")
     page.keyboard.type("12us")

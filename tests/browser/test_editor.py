@@ -64,7 +64,7 @@ def test_tab_walks_through_the_editor_until_something_is_typed(enter: Enter, ali
 
 
 def test_without_scripts_it_is_a_plain_field(page: Page, alice: User, enter: Enter) -> None:
-    # Empty, not refused: of that the browser would tell at some time, perhaps when the test is over.
+    # Empty, not refused: the browser reports a refusal at any time, even after the test.
     page.route("**/*.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
     enter(alice, "/editor/")
     page.locator("textarea[name=prompt]").fill("plain")

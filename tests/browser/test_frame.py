@@ -39,7 +39,7 @@ def test_chinese_is_one_click_away(enter: Enter, alice: User) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("评测大模型的回答")
 
 
-def test_the_question_mark_lists_the_keys_but_not_while_one_types(enter: Enter, adam: User) -> None:
+def test_the_question_mark_lists_the_keys_but_not_while_typing(enter: Enter, adam: User) -> None:
     page = enter(adam, "/p/physics/people/")
     page.get_by_label("Username").first.press("?")
     expect(page.locator("#keys")).to_be_hidden()
@@ -48,7 +48,7 @@ def test_the_question_mark_lists_the_keys_but_not_while_one_types(enter: Enter, 
     expect(page.locator("#keys")).to_be_visible()
 
 
-def test_removing_somebody_is_asked_first(enter: Enter, adam: User, rita: User) -> None:
+def test_removing_someone_is_asked_first(enter: Enter, adam: User, rita: User) -> None:
     page = enter(adam, "/p/physics/people/")
     remove = page.get_by_role("row", name="rita").get_by_role("button", name="Remove")
     remove.click()

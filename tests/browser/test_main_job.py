@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 from judging.core.judges.scripted import ScriptedJudge
 from tests import mtbench
 from tests.browser.serving import served
+from tests.migrated import migrated
 
 pytestmark = pytest.mark.processes
 
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.processes
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[str]:
     """The address of a whole site of its own."""
+    migrated(tmp_path / "data" / "evalsite.sqlite3")
     with served(tmp_path) as address:
         yield address
 

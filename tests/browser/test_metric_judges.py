@@ -56,7 +56,7 @@ def test_both_orders_are_offered_for_comparisons_only(editor: Page) -> None:
     expect(editor.locator("[data-comparison]")).to_be_visible()
 
 
-def test_a_script_s_mistake_and_then_its_result_appear_while_one_types(editor: Page) -> None:
+def test_a_script_s_mistake_and_then_its_result_appear_while_typing(editor: Page) -> None:
     editor.get_by_text("Scripts and strictness").click()
     typed(editor, "#id_preprocess", "def preprocess(data, resp:")
     expect(editor.locator("#preprocess-run")).to_contain_text("line 1")

@@ -46,7 +46,7 @@ def test_the_arrow_keys_go_along_a_distribution_and_enter_opens_its_items(
     page.wait_for_url(f"**{wanted}")
 
 
-def test_chosen_columns_stand_in_the_address(enter: Enter, alice: User, run: Run) -> None:
+def test_chosen_columns_are_in_the_address(enter: Enter, alice: User, run: Run) -> None:
     page = enter(alice, address(run, "?metric=2"))
     page.get_by_text("Columns", exact=True).click()
     page.get_by_label("Top-score rate").check()

@@ -52,7 +52,7 @@ def test_from_a_row_of_the_list_to_an_override_and_back_without_the_mouse(
     expect(page.locator("a.row-link:focus")).to_have_text(str(second.row.line))
 
 
-def test_in_the_grid_the_keys_stay_in_the_filter_and_the_next_override_begins_anew(
+def test_in_the_grid_the_keys_stay_in_the_filter_and_the_next_override_starts_again(
     enter: Enter, bob: User, project: Project
 ) -> None:
     run = a_judged_run(project, lambda place: said(place + 1))

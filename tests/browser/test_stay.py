@@ -1,4 +1,4 @@
-"""What somebody does while an answer is on its way is still there when the answer replaces that part of the page."""
+"""What a user does during a request is still there after the response replaces that part of the page."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_a_file_beyond_the_limit_is_refused_before_it_is_sent(
     assert not Version.objects.exists()
 
 
-def test_a_filter_is_chosen_without_a_new_page_and_stands_in_the_address(
+def test_a_filter_is_chosen_without_a_new_page_and_is_in_the_address(
     enter: Enter, alice: User, file: Path
 ) -> None:
     page = enter(alice, ADDRESS)
@@ -78,7 +78,7 @@ def test_a_filter_is_chosen_without_a_new_page_and_stands_in_the_address(
     page.get_by_role("button", name="Upload").click()
     page.wait_for_url("**/v1/")
     import_version(Version.objects.get().pk, workers.owner())
-    expect(page.get_by_text("1 row of 121 has errors")).to_be_visible()  # loaded anew, by itself
+    expect(page.get_by_text("1 row of 121 has errors")).to_be_visible()  # the page reloads itself
     arrived(page)
     page.goto(page.url + "rows/")
     page.get_by_label("Findings").select_option("json.invalid")
@@ -86,9 +86,7 @@ def test_a_filter_is_chosen_without_a_new_page_and_stands_in_the_address(
     expect(page).to_have_url(re.compile("finding=json.invalid"))
 
 
-def test_the_example_of_the_documentation_is_pasted_and_mended_by_one_click(
-    enter: Enter, alice: User
-) -> None:
+def test_the_example_of_the_documentation_is_pasted_and_fixed_by_one_click(enter: Enter, alice: User) -> None:
     page = enter(alice, ADDRESS)
     page.get_by_text("Or paste its text").click()
     page.locator("textarea").fill(PRINTED)

@@ -14,7 +14,7 @@ ADDRESS = re.compile(r"""\s(?:href|action|hx-get|hx-post|src)=["']([^"'#]+)["']"
 
 
 def walk(visitor: APIRequestContext, site: str, starts: list[str]) -> tuple[dict[str, str], set[str]]:
-    """({name: address} of what answers a GET with a page, names of what was met and is none: forms, files)."""
+    """({name: address} of all pages, names of the addresses that were found and are none: forms, files)."""
     pages: dict[str, str] = {}
     others: set[str] = set()
     waiting = deque(starts)
@@ -52,6 +52,6 @@ def named(address: str) -> str:
 
 
 def refuses_get(visitor: APIRequestContext, address: str) -> bool:
-    """Is it an address that only a form is sent to? Asked with whatever fits into it."""
+    """Does an address accept forms only? Its parameters are made up."""
     made_up = re.sub(r"<(\w+):\w+>", lambda found: {"slug": "sample"}.get(found[1], "1"), address)
     return visitor.get(made_up, max_redirects=0).status == 405

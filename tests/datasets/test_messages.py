@@ -33,13 +33,13 @@ def result(source: bytes, code: str) -> list[str]:
         ('{"a": 1}}', "unexpected }", "the end of the line"),
     ],
 )  # fmt: skip
-def test_broken_json_names_what_was_met_and_what_is_wanted(line: str, met: str, wanted: str) -> None:
+def test_broken_json_names_what_was_found_and_what_is_expected(line: str, met: str, wanted: str) -> None:
     (sentence,) = result(jsonl(GOOD, line, GOOD), "json.invalid")
     assert met in sentence
     assert wanted in sentence
 
 
-def test_an_object_over_many_lines_says_where_it_breaks_and_what_is_wanted() -> None:
+def test_an_object_over_many_lines_says_where_it_breaks_and_what_is_expected() -> None:
     broken = '{\n "messages": []\n "x": 1\n}'
     (sentence,) = result(f"{json.dumps(row(), indent=1)}\n{broken}\n".encode(), "json.invalid")
     assert sentence.endswith('" in an object that spans several lines. Expected a comma or a closing brace.')

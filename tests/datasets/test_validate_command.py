@@ -1,4 +1,4 @@
-"""manage.py validate, as scripts use it: a process, its status, its document."""
+"""manage.py validate, as scripts use it: its status and its document."""
 
 import gzip
 import json
@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 
 from datasets.core.findings import CODES, Finding, finding
 from datasets.messages import JSON_PROBLEMS, SENTENCES, message
+from tests.commands import Ended, command, start_in
 
 ROOT = Path(__file__).parents[2]
 GOOD = '{"messages": [{"role": "user", "content": "?"}]}\n'
@@ -19,22 +21,25 @@ BAD = '{"messages": [{"role": "user", "content": "!"}],}\n'
 KEYS = ["format", "encoding", "rows", "valid_rows", "counts", "findings", "models", "fields", "fixed"]
 
 
-def validate(
-    folder: Path, *words: str, language: str = "en_US.UTF-8", **settings: str
-) -> subprocess.CompletedProcess[str]:
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: LazySettings) -> None:
+    start_in(tmp_path, monkeypatch, settings)
+
+
+def validate(*words: str) -> Ended:
+    return command("validate", *words)
+
+
+def validate_with(setting: str, value: str, file: Path) -> subprocess.CompletedProcess[str]:
+    """In a process of its own, which reads the setting."""
     environment = {
         **os.environ,
-        **settings,
-        "DATA_DIR": str(folder / "data"),
-        "LANG": language,
+        setting: value,
+        "DATA_DIR": str(file.parent / "data"),
         "PYTHONIOENCODING": "utf-8",
     }
-    for name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES"):
-        environment.pop(name, None)
-    command = [sys.executable, "manage.py", "validate", *words]
-    return subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, encoding="utf-8"
-    )
+    arguments = [sys.executable, str(ROOT / "manage.py"), "validate", str(file), "--json"]
+    return subprocess.run(arguments, env=environment, capture_output=True, text=True, encoding="utf-8")
 
 
 def file(folder: Path, text: str) -> str:
@@ -43,18 +48,18 @@ def file(folder: Path, text: str) -> str:
     return str(path)
 
 
-def document(ran: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+def document(ran: Ended | subprocess.CompletedProcess[str]) -> dict[str, Any]:
     return json.loads(ran.stdout)  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize(("text", "status"), [(GOOD, 0), (GOOD + BAD, 1), (GOOD * 2, 0)])
 def test_the_status_says_whether_there_are_errors(text: str, status: int, tmp_path: Path) -> None:
-    ran = validate(tmp_path, file(tmp_path, text), "--json")
+    ran = validate(file(tmp_path, text), "--json")
     assert (ran.returncode, list(document(ran)), ran.stderr) == (status, KEYS, "")
 
 
 def test_a_finding_has_its_seven_keys(tmp_path: Path) -> None:
-    (found,) = document(validate(tmp_path, file(tmp_path, GOOD + BAD), "--json"))["findings"]
+    (found,) = document(validate(file(tmp_path, GOOD + BAD), "--json"))["findings"]
     assert found.pop("message").startswith("Invalid JSON")
     assert found == {
         "line": 2,
@@ -68,7 +73,7 @@ def test_a_finding_has_its_seven_keys(tmp_path: Path) -> None:
 
 def test_the_document_describes_the_input_and_fixed_the_output(tmp_path: Path) -> None:
     out = tmp_path / "fixed.jsonl"
-    ran = validate(tmp_path, file(tmp_path, GOOD + BAD), "--fix", str(out), "--json")
+    ran = validate(file(tmp_path, GOOD + BAD), "--fix", str(out), "--json")
     assert (ran.returncode, document(ran)["valid_rows"]) == (1, 1)
     assert document(ran)["fixed"] == {"rows": 2, "valid_rows": 2}
     assert out.read_text() == GOOD + BAD.replace(",}", "}")
@@ -76,7 +81,7 @@ def test_the_document_describes_the_input_and_fixed_the_output(tmp_path: Path) -
 
 def test_only_the_named_repairs_are_made(tmp_path: Path) -> None:
     out = tmp_path / "fixed.jsonl"
-    ran = validate(tmp_path, file(tmp_path, BAD), "--fix", str(out), "--repair", "strip_comments", "--json")
+    ran = validate(file(tmp_path, BAD), "--fix", str(out), "--repair", "strip_comments", "--json")
     assert (document(ran)["fixed"], out.read_text()) == ({"rows": 1, "valid_rows": 0}, BAD)
 
 
@@ -95,14 +100,14 @@ def test_only_the_named_repairs_are_made(tmp_path: Path) -> None:
 def test_wrong_usage_ends_with_two_and_a_sentence(words: list[str], tmp_path: Path) -> None:
     source = file(tmp_path, GOOD)
     places = {"OUT": str(tmp_path / "out"), "IN": source}
-    ran = validate(tmp_path, source, *(places.get(word, word) for word in words), "--json")
+    ran = validate(source, *(places.get(word, word) for word in words), "--json")
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr
     assert "Traceback" not in ran.stderr
 
 
 def test_a_file_that_cannot_be_opened_ends_with_two_and_a_sentence(tmp_path: Path) -> None:
-    ran = validate(tmp_path, str(tmp_path / "nowhere"), "--json")
+    ran = validate(str(tmp_path / "nowhere"), "--json")
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "nowhere" in ran.stderr
 
@@ -119,9 +124,7 @@ BEYOND: dict[str, tuple[bytes, str]] = {
 @pytest.mark.parametrize("out", ["", "no/such/folder/out.jsonl"])
 def test_where_nothing_can_be_written_the_place_that_was_named_is_reported(out: str, tmp_path: Path) -> None:
     target = str(tmp_path / out)
-    ran = validate(
-        tmp_path, file(tmp_path, '{"messages": [{"role": "user", "content": "?"}]}\n'), "--fix", target
-    )
+    ran = validate(file(tmp_path, '{"messages": [{"role": "user", "content": "?"}]}\n'), "--fix", target)
     assert ran.returncode == 2
     assert f"{target}: " in ran.stderr
     assert ".repair-" not in ran.stderr
@@ -130,7 +133,7 @@ def test_where_nothing_can_be_written_the_place_that_was_named_is_reported(out: 
 
 def test_a_row_of_too_many_values_names_its_setting(tmp_path: Path) -> None:
     (tmp_path / "rows").write_text(GOOD.replace("}\n", f', "x": {list(range(1_000))}}}\n', 1))
-    ran = validate(tmp_path, str(tmp_path / "rows"), "--json", ROW_VALUES_MAX="1000")
+    ran = validate_with("ROW_VALUES_MAX", "1000", tmp_path / "rows")
     (found,) = document(ran)["findings"]
     assert (ran.returncode, found["code"], "ROW_VALUES_MAX" in found["message"]) == (
         1,
@@ -143,19 +146,19 @@ def test_a_row_of_too_many_values_names_its_setting(tmp_path: Path) -> None:
 def test_what_is_beyond_a_limit_names_its_setting(setting: str, tmp_path: Path) -> None:
     source, code = BEYOND[setting]
     (tmp_path / "rows").write_bytes(source)
-    ran = validate(tmp_path, str(tmp_path / "rows"), "--json", **{setting: "1"})
+    ran = validate_with(setting, "1", tmp_path / "rows")
     first = next(found for found in document(ran)["findings"] if found["code"] == code)
     assert (ran.returncode, setting in first["message"]) == (1, True)
 
 
 def test_a_bomb_is_called_one(tmp_path: Path) -> None:
     (tmp_path / "rows").write_bytes(gzip.compress(bytes(300_000_000)))
-    ran = validate(tmp_path, str(tmp_path / "rows"), "--json")
+    ran = validate(str(tmp_path / "rows"), "--json")
     assert "hundreds of times its size" in document(ran)["findings"][0]["message"]
 
 
 def test_people_see_a_caret_under_the_place(tmp_path: Path) -> None:
-    shown = validate(tmp_path, file(tmp_path, GOOD + '{"名": “x”}\n')).stdout.splitlines()
+    shown = validate(file(tmp_path, GOOD + '{"名": “x”}\n')).stdout.splitlines()
     (at,) = [index for index, line in enumerate(shown) if line.strip() == "^"]
     assert shown[at - 1].strip() == '{"名": “x”}'
     assert shown[at].index("^") == 4 + len('{"名": ') + 1
@@ -163,7 +166,7 @@ def test_people_see_a_caret_under_the_place(tmp_path: Path) -> None:
 
 def test_each_broken_object_of_a_printed_file_has_its_caret(tmp_path: Path) -> None:
     broken = '{\n  "messages": [],\n  "x" 1\n}\n'
-    shown = validate(tmp_path, file(tmp_path, broken + broken)).stdout.splitlines()
+    shown = validate(file(tmp_path, broken + broken)).stdout.splitlines()
     carets = [index for index, line in enumerate(shown) if line.strip() == "^"]
     assert [shown[at - 1].strip() for at in carets] == ['"x" 1'] * 2
 
@@ -238,6 +241,6 @@ def test_a_misspelling_is_asked_about(code: str, params: dict[str, str | int], s
     assert message(finding(code, **params)) == sentence
 
 
-def test_json_problems_ask_for_nothing_but_what_was_met_wanted_and_begun() -> None:
+def test_json_problems_ask_for_nothing_but_what_was_found_expected_and_opened() -> None:
     for sentence in JSON_PROBLEMS.values():
         assert str(sentence) % {"met": "7", "wanted": "8", "begun": 9}

@@ -18,7 +18,7 @@ CLIENT, SECRET = "evalsite", "s3cret/with+signs"
 
 
 class Provider:
-    """Says yes to whoever comes. `claims` go into every token; `sign_with` may be another key than the one it shows."""
+    """Signs every visitor in. `claims` go into every token; `sign_with` may be another key than the published one."""
 
     def __init__(self) -> None:
         self.key = self.sign_with = RSAKey.generate_key(2048, {"kid": "one"}, private=True)

@@ -45,7 +45,7 @@ def test_an_outsider_does_not_learn_that_the_project_exists(
         access.get_project(asked_by(charlie), "physics", may)
 
 
-def test_somebody_whose_account_is_closed_sees_nothing(adam: User, project: Project) -> None:
+def test_someone_whose_account_is_closed_sees_nothing(adam: User, project: Project) -> None:
     adam.is_active = False
     with pytest.raises(Http404):
         access.get_project(asked_by(adam), "physics", May.SEE)

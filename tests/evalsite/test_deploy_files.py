@@ -1,4 +1,4 @@
-"""The files that docs/deploy.md hands out: systemd and YAML readers take them, and they say what the code has."""
+"""The files of docs/deploy.md: systemd and YAML readers accept them, and they agree with the code."""
 
 from __future__ import annotations
 

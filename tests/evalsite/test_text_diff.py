@@ -40,7 +40,7 @@ def test_texts_too_long_to_compare_are_replaced_as_a_whole() -> None:
     assert len(pieces("a " * MOST_TOKENS + "x", "b " * MOST_TOKENS + "y")) == 2
 
 
-def test_an_excerpt_keeps_what_stands_beside_a_change() -> None:
+def test_an_excerpt_keeps_what_is_next_to_a_change() -> None:
     found = excerpts(pieces("x" * 500 + "1" + "y" * 500, "x" * 500 + "y" * 500), around=3)
     assert found == [
         *(Passage("gap", ""), Passage("same", "xxx")),

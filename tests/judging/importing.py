@@ -15,7 +15,7 @@ from judging.runs.models import Run
 
 
 def verdict(line: int = 1, model: str = "alpha", value: Any = 7, **more: Any) -> dict[str, Any]:
-    """A line that says something about an answer, by a judge unless somebody else is named."""
+    """A verdict on an answer, by a judge unless another author is named."""
     source = {} if "rater" in more else {"judge": "gpt"}
     return {"line": line, "model": model, "value": value, **source, **more}
 

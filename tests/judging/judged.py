@@ -58,7 +58,7 @@ def failed(code: str = "rate_limited", detail: str = "slow down") -> JudgementRe
 
 
 def judge(run: Run, tell: Tell) -> Run:
-    """Judge all that waits in `run`; `tell` gets the place in the order of judging, from 0."""
+    """Judge all that waits in `run`; `tell` gets the position in the order of judging, from 0."""
     planning.plan(run.pk)
     count = 0
     while leased := chunks.lease(run.pk, "test:1:1"):

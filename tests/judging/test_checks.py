@@ -6,7 +6,7 @@ from judging.checks import TAG, level_messages, sandbox_holds
 from judging.core.sandbox.job import Layer
 
 
-def test_nothing_is_said_where_every_wall_stands() -> None:
+def test_nothing_is_said_where_every_wall_is_active() -> None:
     assert level_messages(3, (), 3) == []
 
 

@@ -1,4 +1,4 @@
-"""Drafts of long forms: kept while somebody types, put back without a word on what is unfinished, gone once saved."""
+"""Drafts of long forms: kept while typing, restored without validation, deleted once saved."""
 
 from __future__ import annotations
 

@@ -5,6 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
+
+from tests.commands import Ended, command, start_in
 
 ROOT = Path(__file__).parents[2]
 ROWS: list[dict[str, Any] | None] = [
@@ -25,7 +28,8 @@ ROWS: list[dict[str, Any] | None] = [
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: LazySettings) -> Path:
+    start_in(tmp_path, monkeypatch, settings)
     lines = [json.dumps(row, ensure_ascii=False) if row else "" for row in ROWS]
     tmp_path.joinpath("rows.jsonl").write_text("\n".join(lines))
     tmp_path.joinpath("one bad.jsonl").write_text('{"messages": []}\n' + "\n".join(lines))
@@ -33,12 +37,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def lint(folder: Path, template: str, *arguments: str, file: str = "rows.jsonl") -> Any:
-    """The command as people start it, in a data folder without a database."""
+def lint(folder: Path, template: str, *arguments: str, file: str = "rows.jsonl") -> Ended:
     folder.joinpath("t.j2").write_text(template)
-    command = [sys.executable, str(ROOT / "manage.py"), "lint", file, "t.j2", *arguments]
-    environment = {"DATA_DIR": str(folder / "data"), "PATH": "/usr/bin:/bin"}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return command("lint", file, "t.j2", *arguments)
 
 
 def document(folder: Path, template: str, *arguments: str, **more: str) -> Any:
@@ -128,7 +129,12 @@ def test_a_failing_preprocess_is_an_error_of_its_rows(folder: Path) -> None:
 
 
 def test_nothing_is_written(folder: Path) -> None:
-    lint(folder, "x")
+    """In a process of its own, without a database."""
+    folder.joinpath("t.j2").write_text("x{{ response.content }}")
+    arguments = [sys.executable, str(ROOT / "manage.py"), "lint", "rows.jsonl", "t.j2"]
+    environment = {"DATA_DIR": str(folder / "data"), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(arguments, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
     assert not folder.joinpath("data").exists()
 
 
@@ -144,9 +150,7 @@ def test_nothing_is_written(folder: Path) -> None:
     ],
 )
 def test_wrong_usage_ends_with_status_2_and_a_sentence(arguments: list[str], folder: Path) -> None:
-    command = [sys.executable, str(ROOT / "manage.py"), "lint", "--json", *arguments]
-    environment = {"DATA_DIR": str(folder / "data"), "PATH": "/usr/bin:/bin"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = command("lint", "--json", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr
     assert "Traceback" not in done.stderr

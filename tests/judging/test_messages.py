@@ -83,7 +83,7 @@ def test_no_sentence_is_kept_for_a_problem_that_is_not_shown(code: str) -> None:
     assert f'"{code}"' in sources or code.startswith("duplicate_")
 
 
-def test_the_details_stand_behind_the_sentence() -> None:
+def test_the_details_are_behind_the_sentence() -> None:
     with translation.override("en"):
         assert reason_sentence("connect", "refused").endswith("Details: refused")
         assert "(line 3)" in reason_sentence("prompt_syntax", "unexpected end (line 3)")

@@ -5,6 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
+
+from tests.commands import Ended, command, start_in
 
 ROOT = Path(__file__).parents[2]
 ROWS = [
@@ -22,7 +25,8 @@ ROWS = [
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: LazySettings) -> Path:
+    start_in(tmp_path, monkeypatch, settings)
     lines = [json.dumps(row, ensure_ascii=False) if row else "" for row in (ROWS[2], *ROWS[1:])]
     tmp_path.joinpath("rows.jsonl").write_text("\n".join(lines))
     tmp_path.joinpath("plain.jsonl").write_text(json.dumps(ROWS[0]))
@@ -31,15 +35,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def manage(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command as people start it, in a data folder without a database."""
-    command = [sys.executable, str(ROOT / "manage.py"), "render", *arguments]
-    environment = {"DATA_DIR": str(folder / "data"), "PATH": "/usr/bin:/bin"}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+def render(*arguments: str) -> Ended:
+    return command("render", *arguments)
 
 
-def document(folder: Path, *arguments: str) -> Any:
-    done = manage(folder, *arguments, "--json")
+def document(*arguments: str) -> Any:
+    done = render(*arguments, "--json")
     assert done.stdout, done.stderr
     return json.loads(done.stdout)
 
@@ -50,7 +51,7 @@ def with_template(folder: Path, text: str) -> Path:
 
 
 def test_the_first_row_and_its_first_answer_are_rendered_by_default(folder: Path) -> None:
-    assert document(folder, "rows.jsonl", "t.j2") == {
+    assert document("rows.jsonl", "t.j2") == {
         "prompt": "问题 3/a1\n",
         "preprocess_result": None,
         "undefined": [],
@@ -68,24 +69,25 @@ def test_the_first_row_and_its_first_answer_are_rendered_by_default(folder: Path
     ],
 )
 def test_row_model_and_response_can_be_named(arguments: list[str], prompt: str, folder: Path) -> None:
-    assert document(folder, "rows.jsonl", "t.j2", *arguments)["prompt"] == prompt
+    assert document("rows.jsonl", "t.j2", *arguments)["prompt"] == prompt
 
 
 def test_a_row_without_answers_has_an_empty_one(folder: Path) -> None:
-    assert document(folder, "plain.jsonl", "t.j2")["prompt"] == "问题 1/\n"
+    assert document("plain.jsonl", "t.j2")["prompt"] == "问题 1/\n"
 
 
 def test_without_json_the_prompt_alone_is_printed(folder: Path) -> None:
-    done = manage(folder, "rows.jsonl", "t.j2")
+    """In a process of its own, without a database."""
+    arguments = [sys.executable, str(ROOT / "manage.py"), "render", "rows.jsonl", "t.j2"]
+    environment = {"DATA_DIR": str(folder / "data"), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(arguments, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "问题 3/a1\n", "")
 
 
 def test_the_scale_is_seen(folder: Path) -> None:
     with_template(folder, "{{ min_score }}..{{ max_score }}")
-    assert document(folder, "rows.jsonl", "t.j2")["prompt"] == "1..10"
-    assert (
-        document(folder, "rows.jsonl", "t.j2", "--min-score", "0.5", "--max-score", "5")["prompt"] == "0.5..5"
-    )
+    assert document("rows.jsonl", "t.j2")["prompt"] == "1..10"
+    assert document("rows.jsonl", "t.j2", "--min-score", "0.5", "--max-score", "5")["prompt"] == "0.5..5"
 
 
 def test_preprocess_runs_first(folder: Path) -> None:
@@ -93,13 +95,13 @@ def test_preprocess_runs_first(folder: Path) -> None:
         "def preprocess(data, resp):\n    resp.up = resp.content.upper()\n    return 7\n"
     )
     with_template(folder, "{{ response.up }} {{ preprocess_result }}")
-    made = document(folder, "rows.jsonl", "t.j2", "--preprocess", "p.py")
+    made = document("rows.jsonl", "t.j2", "--preprocess", "p.py")
     assert (made["prompt"], made["preprocess_result"]) == ("A1 7", 7)
 
 
 def test_a_failing_preprocess_is_the_error_with_its_line(folder: Path) -> None:
     folder.joinpath("p.py").write_text("def preprocess(data, resp):\n    return 1 / 0\n")
-    done = manage(folder, "rows.jsonl", "t.j2", "--preprocess", "p.py", "--json")
+    done = render("rows.jsonl", "t.j2", "--preprocess", "p.py", "--json")
     assert (done.returncode, json.loads(done.stdout)["error"]) == (
         1,
         {"line": 2, "message": "ZeroDivisionError: division by zero"},
@@ -108,7 +110,7 @@ def test_a_failing_preprocess_is_the_error_with_its_line(folder: Path) -> None:
 
 def test_undefined_names_are_listed_and_an_error(folder: Path) -> None:
     with_template(folder, "x\n{{ data.none }}{{ response.no }}{{ data.none }}")
-    done = manage(folder, "rows.jsonl", "t.j2", "--json")
+    done = render("rows.jsonl", "t.j2", "--json")
     assert done.returncode == 1
     assert json.loads(done.stdout) == {
         "prompt": None,
@@ -120,7 +122,7 @@ def test_undefined_names_are_listed_and_an_error(folder: Path) -> None:
 
 def test_a_bomb_is_an_error_and_not_an_end(folder: Path) -> None:
     with_template(folder, "{% for i in range(10**9) %}x{% endfor %}")
-    done = manage(folder, "rows.jsonl", "t.j2", "--json")
+    done = render("rows.jsonl", "t.j2", "--json")
     assert (done.returncode, json.loads(done.stdout)["error"]["line"]) == (1, 1)
 
 
@@ -146,7 +148,7 @@ def test_a_bomb_is_an_error_and_not_an_end(folder: Path) -> None:
     ],
 )
 def test_wrong_usage_ends_with_status_2_and_a_sentence(arguments: list[str], folder: Path) -> None:
-    done = manage(folder, *arguments, "--json")
+    done = render(*arguments, "--json")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr
     assert "Traceback" not in done.stderr

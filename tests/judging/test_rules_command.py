@@ -1,4 +1,4 @@
-"""manage.py rules, as scripts use it: a process, its status, its document; and the sentences it says."""
+"""manage.py rules, as scripts use it: its status, its document and its sentences."""
 
 import contextlib
 import json
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 from django.utils import translation
 
@@ -22,6 +23,7 @@ from judging.core.rules.functions import FUNCTIONS
 from judging.core.rules.program import Problem, Reason
 from judging.endpoints.models import Endpoint
 from judging.rule_messages import ARGUMENTS, HELP, PROBLEMS, REASONS, problem_sentence, reason_sentence
+from tests.commands import Ended, command, start_in
 from tests.judging.core.rules.faulty_programs import RULES
 
 ROOT = Path(__file__).parents[2]
@@ -30,13 +32,13 @@ FUZZY = "# DSL\na:模糊匹配\n@格式限制:JSON"
 REFERENCE = '{"a": 1.0, "b": "x"}'
 
 
-def rules(folder: Path, *words: str, encoding: str = "utf-8") -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "DATA_DIR": str(folder / "data"), "PYTHONIOENCODING": encoding}
-    environment |= {"LANG": "en_US.UTF-8", "LC_ALL": "", "LANGUAGE": ""}
-    command = [sys.executable, "manage.py", "rules", *words]
-    return subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, encoding="utf-8"
-    )
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: LazySettings) -> None:
+    start_in(tmp_path, monkeypatch, settings)
+
+
+def rules(*words: str) -> Ended:
+    return command("rules", *words)
 
 
 def file(folder: Path, text: str) -> str:
@@ -46,13 +48,13 @@ def file(folder: Path, text: str) -> str:
 
 
 def checked(folder: Path, text: str) -> tuple[int, Any]:
-    ran = rules(folder, "check", file(folder, text), "--json")
+    ran = rules("check", file(folder, text), "--json")
     return ran.returncode, json.loads(ran.stdout)
 
 
 def scored(folder: Path, text: str, answer: str, reference: str) -> tuple[int, Any]:
     texts = ("--answer", answer, "--reference", reference)
-    ran = rules(folder, "score", file(folder, text), *texts, "--json")
+    ran = rules("score", file(folder, text), *texts, "--json")
     return ran.returncode, json.loads(ran.stdout)
 
 
@@ -74,7 +76,7 @@ def test_a_warning_is_no_error(tmp_path: Path) -> None:
 
 
 def test_errors_are_reported_in_words_too(tmp_path: Path) -> None:
-    ran = rules(tmp_path, "check", file(tmp_path, "# DSL\n@格式限制:JSON"))
+    ran = rules("check", file(tmp_path, "# DSL\n@格式限制:JSON"))
     assert (ran.returncode, ran.stdout[:21]) == (1, "2:1: error no_rules: ")
 
 
@@ -89,7 +91,7 @@ def test_an_answer_is_scored_line_by_line(tmp_path: Path) -> None:
 
 def test_numbers_are_shown_as_they_are_written(tmp_path: Path) -> None:
     texts = ("--answer", '{"a": 1.50, "b": 1}', "--reference", REFERENCE, "--json")
-    assert '"answer": 1.50, "reference": 1.0' in rules(tmp_path, "score", file(tmp_path, GOOD), *texts).stdout
+    assert '"answer": 1.50, "reference": 1.0' in rules("score", file(tmp_path, GOOD), *texts).stdout
 
 
 def test_an_answer_without_the_format_scores_1(tmp_path: Path) -> None:
@@ -116,7 +118,7 @@ def test_an_error_has_status_1_and_no_score(
     assert (status, document["score"], document["error"]) == (1, None, {"code": code, "line": line})
 
 
-def test_all_errors_of_a_program_are_listed_and_the_first_stands_out(tmp_path: Path) -> None:
+def test_all_errors_of_a_program_are_listed_and_the_first_is_marked(tmp_path: Path) -> None:
     status, document = scored(tmp_path, "# DSL\na:foo\nb:字数限制\n@格式限制:YAML", "{}", REFERENCE)
     errors = [(error["line"], error["column"], error["code"]) for error in document["errors"]]
     assert (status, errors) == (
@@ -128,7 +130,7 @@ def test_all_errors_of_a_program_are_listed_and_the_first_stands_out(tmp_path: P
 
 def test_all_errors_of_a_program_are_said_in_words(tmp_path: Path) -> None:
     texts = ("--answer", "{}", "--reference", REFERENCE)
-    ran = rules(tmp_path, "score", file(tmp_path, "# DSL\na:foo\n@格式限制:YAML"), *texts)
+    ran = rules("score", file(tmp_path, "# DSL\na:foo\n@格式限制:YAML"), *texts)
     assert [line.partition(":")[0] for line in ran.stdout.splitlines()] == ["line 2", "line 3"]
 
 
@@ -147,8 +149,15 @@ def test_half_a_character_in_the_answer_is_escaped(tmp_path: Path) -> None:
 
 
 def test_a_terminal_without_chinese_gets_escapes(tmp_path: Path) -> None:
-    ran = rules(
-        tmp_path, "score", file(tmp_path, GOOD), "--answer", "{}", "--reference", REFERENCE, encoding="ascii"
+    """In a process of its own, whose output is ASCII."""
+    arguments = ("score", file(tmp_path, GOOD), "--answer", "{}", "--reference", REFERENCE)
+    environment = {**os.environ, "DATA_DIR": str(tmp_path / "data"), "PYTHONIOENCODING": "ascii"}
+    ran = subprocess.run(
+        [sys.executable, str(ROOT / "manage.py"), "rules", *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (ran.returncode, "\\u7cbe" in ran.stdout) == (0, True)
 
@@ -167,7 +176,7 @@ def test_a_terminal_without_chinese_gets_escapes(tmp_path: Path) -> None:
 def test_wrong_usage_has_status_2_and_a_sentence(words: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"# DSL\n\xe9:length:3")
     paths = {"file": file(tmp_path, GOOD), "latin": str(tmp_path / "latin")}
-    ran = rules(tmp_path, *(word.format(**paths) for word in words))
+    ran = rules(*(word.format(**paths) for word in words))
     assert (ran.returncode, ran.stdout, "Traceback" in ran.stderr) == (2, "", False)
     assert ran.stderr
 
@@ -217,17 +226,17 @@ def test_the_judge_is_not_asked_where_another_line_already_failed(project: Proje
 
 
 def test_an_unknown_endpoint_is_wrong_usage(db: None, tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="No endpoint named strict") as met:
+    with pytest.raises(CommandError, match="No endpoint named strict") as raised:
         by_judge(tmp_path)
-    assert met.value.returncode == 2
+    assert raised.value.returncode == 2
 
 
 def test_an_endpoint_of_two_projects_is_wrong_usage(project: Project, tmp_path: Path) -> None:
     endpoint(project, "http://127.0.0.1:1")
     endpoint(Project.objects.create(name="Other", slug="other"), "http://127.0.0.1:1")
-    with pytest.raises(CommandError, match="Several projects") as met:
+    with pytest.raises(CommandError, match="Several projects") as raised:
         by_judge(tmp_path)
-    assert met.value.returncode == 2
+    assert raised.value.returncode == 2
 
 
 # --- sentences -------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ def test_the_status_is_found_by_trying_and_says_when() -> None:
     assert timezone.now() - found.tried_at < timedelta(minutes=1)
 
 
-def test_it_is_tried_once_until_somebody_asks_again() -> None:
+def test_it_is_tried_once_until_someone_asks_again() -> None:
     first = status()
     assert status() is first
     assert status(again=True).tried_at > first.tried_at

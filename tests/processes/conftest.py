@@ -40,7 +40,7 @@ class Processes:
             self.environment["DATABASE_URL"] = f"{base}/{name}"
 
     def start(self, *arguments: str, log: Path | None = None) -> subprocess.Popen[bytes]:
-        """`log`: where its log lines go; else to those of the tests."""
+        """`log`: the file for its log; otherwise that of the tests."""
         with log.open("ab") if log else contextlib.nullcontext() as errors:
             process = subprocess.Popen(
                 leashed(manage(*arguments)), env=self.environment, start_new_session=True, stderr=errors
@@ -49,7 +49,7 @@ class Processes:
         return process
 
     def end_all(self) -> None:
-        """Those that they started have sessions of their own, and would go on for the time that it takes to end."""
+        """Their children have sessions of their own and would run for a moment longer."""
         for process in self.started:
             if process.poll() is None:
                 theirs = children(process.pid)
@@ -58,7 +58,7 @@ class Processes:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
             process.wait()
-        if connection.vendor == "postgresql":  # a server goes on with what a killed client asked last
+        if connection.vendor == "postgresql":  # a server goes on with the last query of a killed client
             with connection.cursor() as cursor:
                 cursor.execute(END_OTHERS)
 

@@ -16,7 +16,7 @@ from tests.starting import free_port, leashed
 
 @dataclass
 class Redis:
-    """A server that keeps nothing on disk: whoever restarts it has lost all messages."""
+    """A server that keeps nothing on disk: a restart loses all messages."""
 
     port: int = field(default_factory=free_port)
     process: subprocess.Popen[bytes] | None = None

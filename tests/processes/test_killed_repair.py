@@ -1,4 +1,4 @@
-"""A worker that is killed while it repairs: the next one makes the file whole, and nothing half is left."""
+"""A worker that is killed during a repair: the next one completes the file and leaves no partial files."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.datasets.conftest import numbered
 from tests.make import a_project
 from tests.processes.conftest import Processes, wait_until
 
-ROWS = 20_000
+ROWS = 8_000
 pytestmark = pytest.mark.processes
 
 
 @pytest.fixture
 def waiting(processes: Processes, settings: LazySettings, tmp_path: Path) -> Version:
-    """A repair of every row of a file, still to be made."""
+    """A repair of every row of a file that no worker has started."""
     settings.DATA_DIR = tmp_path
     content = numbered(ROWS).replace(b"}\n", b"} // note\n")
     file = io.BytesIO(content)
@@ -41,7 +41,7 @@ def state(version: Version) -> str:
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
-def test_the_next_worker_makes_the_file_whole(
+def test_the_next_worker_completes_the_file(
     waiting: Version, processes: Processes, sent: signal.Signals
 ) -> None:
     first = processes.start("worker", "--queue", "data")

@@ -34,7 +34,7 @@ def test_a_run_goes_on_after_its_worker_was_killed(processes: Processes) -> None
 
 
 def test_the_work_of_a_stopped_worker_goes_to_another_one(processes: Processes) -> None:
-    """Stopped by SIGSTOP it is there, and does not move. Woken, it writes nothing that it no longer holds."""
+    """A stopped worker (SIGSTOP) exists but does nothing. Continued, it writes nothing that it no longer holds."""
     with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=0.3)) as judge:
         run = a_run(a_version(a_project(), rows=500), a_metric(judge.url))
         first = processes.start("worker", "--queue", "runs")

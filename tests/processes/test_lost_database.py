@@ -51,7 +51,7 @@ def now(run: Run) -> Run:
 
 
 def assert_whole(run: Run, judge: ScriptedJudge) -> None:
-    """It ends, every judgement is there once, and nobody was asked twice."""
+    """It ends, every judgement is stored once, and no call was repeated."""
     wait_until(lambda: now(run).state == RunState.FINISHED, 90)
     assert now(run).scored == now(run).total == JudgeReply.objects.filter(judgement__run=run).count()
     assert len(judge.requests) == now(run).total

@@ -37,7 +37,7 @@ ROWS = "".join(
 
 
 class Site:
-    """Its machines, each with an empty folder; and somebody's browser."""
+    """Its machines, each with an empty folder, and a browser."""
 
     def __init__(self, processes: Processes, settings: LazySettings, folder: Path, address: str) -> None:
         self.processes, self.folder = processes, folder
@@ -74,7 +74,7 @@ class Site:
         return client
 
     def holds(self, machine: str) -> set[str]:
-        """Kept files that a machine has in its folder, wherever."""
+        """Stored files in a machine's folder."""
         wanted = {"uploads", "search", "copies"}
         found = (path.relative_to(self.folder / machine) for path in (self.folder / machine).rglob("*.*"))
         return {str(path) for path in found if path.parts[0] in wanted}

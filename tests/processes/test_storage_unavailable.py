@@ -61,7 +61,7 @@ Start = Callable[..., Web]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts a web process as the supervisor does: whoever supervises has seen to DATA_DIR and the tables."""
+    """Starts a web process as the supervisor does, which has prepared DATA_DIR and the tables."""
     started: list[subprocess.Popen[bytes]] = []
 
     def begin(*before: str, **environment: str) -> Web:

@@ -1,4 +1,4 @@
-"""The supervisor starts again what died, and leaves nothing behind."""
+"""The supervisor restarts processes that died, and leaves none behind."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_what_answers_no_pages_gives_way_from_its_first_moment(behind_pages: boo
 
 
 class Deaths:
-    """A child that ends by itself or by a signal, and a clock that is ours."""
+    """A child that ends by itself or by a signal, and a fake clock."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
         self.now = 1000.0

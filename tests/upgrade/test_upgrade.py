@@ -14,6 +14,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +25,22 @@ from django.db import connection
 from evalsite.supervisor import manage
 from tests.processes.conftest import SETTINGS
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.django_db]
+Environment = dict[str, str]
 HERE = Path(__file__).parent
 RUN = "Sample evaluation · 示例评测"
 METRIC = "Closeness to the reference · 与参考答案的接近程度"
 OVERRIDDEN = "heron-large"
 
 
-@pytest.fixture
-def first_release(tmp_path: Path, db: None) -> Iterator[dict[str, str]]:
+@pytest.fixture(scope="module")
+def first_release(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     """The environment of a process that works on a database of the first release."""
-    environment = {**os.environ, **SETTINGS, "DATA_DIR": str(tmp_path), "DEMO_JUDGE": "0"}
+    folder = tmp_path_factory.mktemp("first_release")
+    environment = {**os.environ, **SETTINGS, "DATA_DIR": str(folder), "DEMO_JUDGE": "0"}
     if connection.vendor == "sqlite":
         packed = (HERE / "first_release.sqlite3.gz").read_bytes()
-        (tmp_path / "evalsite.sqlite3").write_bytes(gzip.decompress(packed))
+        (folder / "evalsite.sqlite3").write_bytes(gzip.decompress(packed))
         yield environment
         return
     server, _, _ = os.environ["DATABASE_URL"].rpartition("/")
@@ -51,7 +54,21 @@ def first_release(tmp_path: Path, db: None) -> Iterator[dict[str, str]]:
         administration.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
-def output(environment: dict[str, str], *arguments: str) -> str:
+@dataclass(frozen=True)
+class Upgraded:
+    """The database after the first command of this release, and that command's report."""
+
+    environment: Environment
+    report: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def upgraded(first_release: Environment) -> Upgraded:
+    """Once for all tests, since the migrations take a processor five seconds."""
+    return Upgraded(first_release, json.loads(output(first_release, "report", RUN, "--json")))
+
+
+def output(environment: Environment, *arguments: str) -> str:
     done = subprocess.run(manage(*arguments), env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -70,10 +87,10 @@ def differences(before: Any, after: Any, path: str = "") -> list[str]:
 
 
 def test_figures_stay_as_they_were_but_for_an_override_that_judging_again_had_dropped(
-    first_release: dict[str, str],
+    upgraded: Upgraded,
 ) -> None:
     before = json.loads((HERE / "first_release.report.json").read_text())
-    after = json.loads(output(first_release, "report", RUN, "--json"))
+    after = upgraded.report
     concerned = (f"/candidates/{OVERRIDDEN}/{METRIC}/", "/pairs/1/")  # the pair of that candidate and metric
     assert [one for one in differences(before, after) if not one.startswith(concerned)] == []
     old, new = (document["candidates"][OVERRIDDEN][METRIC] for document in (before, after))
@@ -91,9 +108,8 @@ print(len(said) > 0, all(own), values == [one.value and json.loads(one.value) fo
 """
 
 
-def test_a_raters_judgements_belong_to_the_rating_that_made_them(first_release: dict[str, str]) -> None:
-    output(first_release, "migrate")
-    assert output(first_release, "shell", "--no-imports", "-c", OF_RATERS).split() == ["True"] * 3
+def test_a_raters_judgements_belong_to_the_rating_that_made_them(upgraded: Upgraded) -> None:
+    assert output(upgraded.environment, "shell", "--no-imports", "-c", OF_RATERS).split() == ["True"] * 3
 
 
 COLUMNS = """
@@ -113,13 +129,12 @@ print(json.dumps([tables, named]))
 
 
 def test_an_upgraded_database_has_the_columns_indexes_and_constraints_of_a_new_one(
-    first_release: dict[str, str],
+    upgraded: Upgraded,
 ) -> None:
-    output(first_release, "migrate")
     new = io.StringIO()
     with contextlib.redirect_stdout(new):
         exec(COLUMNS, {})  # the tests' own database was made by the migrations for new ones
-    assert own(output(first_release, "shell", "--no-imports", "-c", COLUMNS)) == own(new.getvalue())
+    assert own(output(upgraded.environment, "shell", "--no-imports", "-c", COLUMNS)) == own(new.getvalue())
 
 
 def own(printed: str) -> list[dict[str, list[str]]]:

@@ -181,7 +181,7 @@ def test_a_malformed_line_has_the_usual_finding(attached: Attacher, line: bytes,
     assert found.report.matched == 1
 
 
-def test_findings_stand_at_the_place_in_the_line_itself(attached: Attacher) -> None:
+def test_findings_are_at_the_place_in_the_line_itself(attached: Attacher) -> None:
     (found,) = attached(b'{"id": "a", "model_name": "m", "responses": [{"content": 5}]}\n').report.findings
     assert (found.line, found.column, found.path) == (1, 58, "responses[0].content")
 
@@ -314,7 +314,7 @@ def test_a_response_that_names_its_earlier_turns_wrongly_is_left_as_it_is(attach
     assert not found.reading.errors
 
 
-def test_the_same_prompt_word_by_word_goes_before_what_is_only_asked_alike(attached: Attacher) -> None:
+def test_the_same_prompt_word_by_word_goes_before_what_is_only_similar(attached: Attacher) -> None:
     base = jsonl(two_turns("a", "b"), two_turns("c", "d"))
     found = attached(jsonl(two_turns("c", "e")), base=base, fmt="legacy_jsonl", model_name="m")
     assert found.answers == [[], [("m", ["e"])]]

@@ -1,4 +1,4 @@
-"""Malformed JSON is explained: what was met, at which character, and whether it can be repaired."""
+"""Malformed JSON is explained: what was found, at which character, and whether it can be repaired."""
 
 import json
 import random
@@ -62,7 +62,7 @@ def test_nesting_without_end_is_refused_not_followed() -> None:
 
 
 @pytest.mark.parametrize("text", ["1", '"x"', "null", "[1]"])
-def test_json_that_is_no_object_is_said_to_be_so(text: str) -> None:
+def test_json_that_is_no_object_is_reported(text: str) -> None:
     assert [one.line for one in found(jsonl(row(), text), "json.not_object")] == [2]
 
 

@@ -75,7 +75,7 @@ def hand(draw: st.DrawFn) -> bytes:
 
 @settings(max_examples=100, deadline=None)
 @given(hand())
-def test_answers_are_cut_out_wherever_they_stand(source: bytes) -> None:
+def test_answers_are_cut_out_wherever_they_are(source: bytes) -> None:
     for line, kept in zip(source.splitlines(), taken(source), strict=True):
         row = json.loads(line)
         outputs = row.pop("model_outputs") if kept.valid else []

@@ -1,4 +1,4 @@
-"""Lines of an upload as they stand in it."""
+"""The lines of an upload."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_line_without_end_is_cut_at_the_limit(tmp_path: Path) -> None:
 
 
 def test_a_plain_file_is_read_on_from_a_landmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each line as it stands, in whichever order they are asked for; what lies far before is not read again."""
+    """Each line as it is in the file, in any order; what is far before it is not read again."""
     monkeypatch.setattr(lines, "STRIDE", 2 * decode.CHUNK)
     whole = "\ufeff" + TEXT * 4
     (tmp_path / "file").write_text(whole)
@@ -48,7 +48,7 @@ def test_a_plain_file_is_read_on_from_a_landmark(tmp_path: Path, monkeypatch: py
     assert sum(read) < 4 * decode.CHUNK
 
 
-def test_a_file_that_was_written_anew_has_other_landmarks(tmp_path: Path) -> None:
+def test_a_file_that_was_written_again_has_other_landmarks(tmp_path: Path) -> None:
     (tmp_path / "file").write_text(TEXT)
     assert lines_at(tmp_path / "file", "utf-8", 2000, 2001, Limits()).startswith("第2000行")
     (tmp_path / "file").write_text("a\n" * 3000)

@@ -171,7 +171,7 @@ def test_a_missing_brace_within_a_list_costs_one_object_alone() -> None:
 
 
 @pytest.mark.parametrize("stray", ['"', '"tags": [\n["a"]\n]\n}', "x", "}"])
-def test_what_stands_between_objects_costs_none_of_them(stray: str) -> None:
+def test_what_is_between_objects_costs_none_of_them(stray: str) -> None:
     assert summary(below_each_other([GOOD, GOOD, stray, GOOD, GOOD])).models["m"]["rows"] == 4
 
 

@@ -270,7 +270,7 @@ def test_a_bomb_stops_at_the_limit() -> None:
         ),
     ],
 )
-def test_a_warning_on_the_version_stands_on_no_line(source: bytes, code: str, params: dict[str, Any]) -> None:
+def test_a_warning_on_the_version_is_on_no_line(source: bytes, code: str, params: dict[str, Any]) -> None:
     (only,) = found(source, code)
     assert (only.line, only.severity, only.params) == (None, "warning", params)
 
@@ -315,9 +315,7 @@ CSV_CASES = [
 
 
 @pytest.mark.parametrize(("source", "code", "line", "path"), CSV_CASES)
-def test_a_fault_in_a_csv_is_named_where_it_stands(
-    source: bytes, code: str, line: int, path: str | None
-) -> None:
+def test_a_fault_in_a_csv_is_named_where_it_is(source: bytes, code: str, line: int, path: str | None) -> None:
     assert [(one.code, one.line, one.path) for one in summary(source).findings] == [(code, line, path)]
 
 
@@ -388,7 +386,7 @@ def test_custom_fields_come_through_byte_for_byte() -> None:
     assert with_answers.data == text
 
 
-def test_responses_come_out_one_by_one_as_they_stand() -> None:
+def test_responses_come_out_one_by_one_as_they_are() -> None:
     outputs = [ANSWER, {"model_name": "wren", "responses": [{"content": "4", "x": 1.0}, {"content": "5"}]}]
     (only,) = rows(jsonl(judged(model_outputs=outputs)))
     assert [(name, index) for name, index, _ in only.responses] == [("lark", 1), ("wren", 1), ("wren", 2)]

@@ -1,4 +1,4 @@
-"""A file is examined on one way through; whatever its beginning promised, the result is that of a whole look."""
+"""A file is examined in one pass. The result does not depend on what its beginning looks like."""
 
 import io
 import json

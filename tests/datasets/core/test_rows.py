@@ -1,4 +1,4 @@
-"""A row without its answers is the row as it was written, wherever the answers stood."""
+"""A row without its answers is the row as it was written, wherever the answers were."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""One faulty row at a time: the code, where it stands, and nothing else."""
+"""One faulty row at a time: its finding's code and path, and no other finding."""
 
 import json
 from typing import Any
@@ -96,7 +96,7 @@ LEGACY = [
     + [(judged(), *case) for case in OUTPUTS]
     + [(turns(), *case) for case in LEGACY],
 )
-def test_a_fault_is_named_where_it_stands(good: Any, bad: Any, code: str, path: str) -> None:
+def test_a_fault_is_named_where_it_is(good: Any, bad: Any, code: str, path: str) -> None:
     # Ten good rows hold the format; their likeness, and what the faulty row lacks, is the version's affair.
     source = jsonl(*[good] * 10, bad)
     here = [(one.code, one.path) for one in summary(source).findings if one.line == 11]
@@ -121,7 +121,7 @@ def test_a_fault_is_named_where_it_stands(good: Any, bad: Any, code: str, path: 
         turns(system=""),
     ],
 )
-def test_what_the_formats_allow_is_not_remarked_upon(fine: Any) -> None:
+def test_what_the_formats_allow_is_not_reported(fine: Any) -> None:
     assert codes(jsonl(fine)) == {}
 
 

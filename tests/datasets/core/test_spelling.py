@@ -105,7 +105,7 @@ MISSPELT: list[tuple[Any, str, str, str]] = [
 
 @pytest.mark.parametrize(("wrong", "code", "near", "meant"), MISSPELT)
 @pytest.mark.parametrize("filler", ["", "x" * 60_000])
-def test_a_missing_key_names_the_key_that_stands_there_misspelt(
+def test_a_missing_key_names_the_misspelt_key(
     wrong: dict[str, Any], code: str, near: str, meant: str, filler: str
 ) -> None:
     (one,) = found(jsonl(judged(id=1), judged(id=2), wrong | {"filler": filler}), code)

@@ -38,7 +38,7 @@ def test_fields_and_models_are_counted_by_row() -> None:
     assert (found.models["lark"].fewest, found.models["lark"].most) == (1, 2)
 
 
-def test_names_are_in_the_order_in_which_they_were_met() -> None:
+def test_names_are_in_the_order_in_which_they_were_found() -> None:
     assert list(counted([judged(b=1), judged(a=1), judged(b=1, c=1)]).fields)[-3:] == ["b", "a", "c"]
 
 

@@ -51,7 +51,7 @@ def test_nobody_gives_back_or_ends_what_another_holds(row: Difference) -> None:
     assert now(row) == (State.COMPARING, OTHER, 0)
 
 
-def test_whoever_lost_a_row_is_stopped_at_the_next_look(row: Difference) -> None:
+def test_a_worker_that_lost_a_row_is_stopped_at_the_next_look(row: Difference) -> None:
     with pytest.raises(WorkStopped):
         Hold(COMPARING, row.pk, ME, threading.Event()).renew()
 

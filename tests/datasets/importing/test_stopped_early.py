@@ -96,7 +96,7 @@ def test_a_whole_file_has_nothing_to_leave_out(upload: Upload, alice: User) -> N
     assert not version_leave_bad_rows_out(version=version, user=alice)
 
 
-def test_what_can_be_done_for_a_file_without_a_good_row_is_said(as_alice: Client, upload: Upload) -> None:
+def test_what_can_be_done_for_a_file_without_a_good_row_is_reported(as_alice: Client, upload: Upload) -> None:
     printed = upload(b'[\n{"messages": [{"role": "user",\n "content": "q"}]}\n]', read=True, name="printed")
     empty = upload(b"\n", read=True, name="empty")
     new_run = as_alice.get("/p/physics/runs/new/").content.decode()

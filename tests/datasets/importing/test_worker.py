@@ -67,7 +67,7 @@ def test_responses_are_numbered_from_one(upload: Upload) -> None:
     ]
 
 
-def test_a_bad_row_is_kept_as_met_and_counted(upload: Upload) -> None:
+def test_a_bad_row_is_kept_as_found_and_counted(upload: Upload) -> None:
     version = upload(jsonl(question("a")) + b"{not json}\n", read=True)
     assert (version.rows, version.valid_rows, version.usable) == (2, 1, False)
     assert Row.objects.get(version=version, valid=False).raw == "{not json}"
@@ -88,7 +88,7 @@ def test_more_rows_than_a_batch_are_all_stored_in_order(upload: Upload) -> None:
 
 def test_a_further_batch_takes_few_statements(upload: Upload, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beside those that carry rows, which are the driver's own."""
-    monkeypatch.setattr(worker, "BATCH_ROWS", 1)  # a batch for each part that the reader hands out
+    monkeypatch.setattr(worker, "BATCH_ROWS", 1)  # a batch for each part that the reader returns
     versions = [upload(numbered(count)) for count in (10_000, 20_000)]
     taken = []
     for version in versions:

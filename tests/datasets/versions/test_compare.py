@@ -69,7 +69,7 @@ def test_another_answer_is_a_change(upload: Upload) -> None:
     assert [part.name for part in row.parts] == ["alpha [1]"]
 
 
-def test_a_bad_row_that_was_mended_is_a_change(upload: Upload) -> None:
+def test_a_bad_row_that_was_fixed_is_a_change(upload: Upload) -> None:
     bad = {"messages": [{"role": "user", "content": "q"}, {"role": "robot", "content": "r"}], "id": 7}
     old = upload(jsonl(bad), read=True)
     new = upload(jsonl(question("q", id=7)), read=True)
@@ -108,7 +108,7 @@ def test_of_several_workers_at_once_one_compares(upload: Upload) -> None:
     assert len(found(difference)) == 850
 
 
-def test_a_comparison_that_was_broken_off_begins_anew(two: tuple[Version, Version], tmp_path: Path) -> None:
+def test_a_comparison_that_was_interrupted_starts_again(two: tuple[Version, Version], tmp_path: Path) -> None:
     difference = difference_ask(old=two[0], new=two[1])
     Difference.objects.update(state=DifferenceState.COMPARING, owner="elsewhere:1:1")
     DifferenceRow.objects.create(difference=difference, position=1, kind="added", new_line=99)
@@ -164,7 +164,7 @@ def test_the_form_asks_for_a_comparison_and_leads_to_it(as_bob: Client, two: tup
     assert 'hx-trigger="every 1s"' in as_bob.get(address(new, old)).content.decode()
 
 
-def test_what_changed_stands_side_by_side(as_bob: Client, two: tuple[Version, Version]) -> None:
+def test_what_changed_is_side_by_side(as_bob: Client, two: tuple[Version, Version]) -> None:
     compared(*two)
     page = as_bob.get(address(two[1], two[0])).content.decode()
     assert "<del>one</del>" in page
@@ -177,7 +177,7 @@ def test_one_kind_alone_can_be_looked_at(as_bob: Client, two: tuple[Version, Ver
     assert "<del>" not in as_bob.get(address(two[1], two[0]) + "?kind=added").content.decode()
 
 
-def test_the_last_poll_loads_the_page_anew(as_bob: Client, two: tuple[Version, Version]) -> None:
+def test_the_last_poll_loads_the_page_again(as_bob: Client, two: tuple[Version, Version]) -> None:
     compared(*two)
     part = as_bob.get(address(two[1], two[0]), headers={"HX-Request": "true"})
     assert part.headers["HX-Refresh"] == "true"

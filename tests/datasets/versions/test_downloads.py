@@ -151,7 +151,7 @@ def test_a_row_without_answers_among_others_has_a_record_too(upload: Upload) -> 
     assert [(r["question"], r["model"]) for r in found] == [("b", "m")]
 
 
-def test_more_than_one_turn_stands_as_history_and_as_messages(upload: Upload) -> None:
+def test_more_than_one_turn_is_stored_as_history_and_as_messages(upload: Upload) -> None:
     messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}]
     long, short = table(upload(jsonl({"messages": messages}, question("q")), read=True))
     assert (long["history"], json.loads(long["messages"])) == ("[SYSTEM] s", messages)

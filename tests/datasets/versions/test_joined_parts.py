@@ -51,7 +51,7 @@ def places(*contents: bytes) -> Callable[[int], tuple[int, int]]:
     return lambda line: place_of(line, placed)
 
 
-def test_parts_stand_one_after_the_other_and_each_ends_its_line() -> None:
+def test_parts_come_one_after_the_other_and_each_ends_its_line() -> None:
     assert joined(ROW % 1, ROW % 2 + b"\n", ROW % 3) == ROW % 1 + b"\n" + ROW % 2 + b"\n" + ROW % 3 + b"\n"
 
 

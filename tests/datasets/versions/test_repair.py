@@ -109,7 +109,7 @@ def test_the_same_repair_again_leads_to_the_version_that_is_there(upload: Upload
     assert first == again
 
 
-def test_after_a_cancelled_repair_the_same_one_begins_anew(upload: Upload) -> None:
+def test_after_a_cancelled_repair_the_same_one_starts_again(upload: Upload) -> None:
     parent = upload(COMMENTED, read=True)
     first = apply(parent, "strip_comments", read=False)
     services.version_cancel(version=first)
@@ -230,7 +230,7 @@ def test_a_spread_file_is_offered_its_three_repairs_as_one_step(upload: Upload) 
     assert (offer.beginning.after or "").startswith('{"messages": [')
 
 
-def test_a_spread_files_beginning_is_shown_with_the_object_that_breaks_off(upload: Upload) -> None:
+def test_a_spread_files_beginning_is_shown_with_the_object_that_ends_early(upload: Upload) -> None:
     broken = '{\n  "messages": 1 2\n}\n'
     offer = desk(upload((broken + PRINTED).encode(), read=True)).offers["file.not_jsonl"]
     assert offer.beginning is not None
@@ -250,7 +250,7 @@ def test_a_line_of_nothing_but_a_comment_is_shown_as_dropped(upload: Upload) -> 
     assert sample.dropped
 
 
-def test_what_the_repair_cannot_mend_is_said(upload: Upload) -> None:
+def test_what_the_repair_cannot_fix_is_reported(upload: Upload) -> None:
     assert desk(upload(COMMENTED + b"{'a': b}\n", read=True)).offers["json.invalid"].fixes == 1
 
 

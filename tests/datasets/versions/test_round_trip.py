@@ -1,4 +1,4 @@
-"""What the app writes of a version reads back equal, whatever stands in its rows."""
+"""What the app writes of a version reads back equal, whatever its rows contain."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_rows_of_a_file_come_out_equal_in_the_order_of_their_keys(upload: Upload
 
 @SETTINGS
 @given(st.lists(ROWS, min_size=1, max_size=2))
-def test_the_tables_alone_give_all_but_what_stands_beside_a_models_answers(
+def test_the_tables_alone_give_all_but_what_is_next_to_a_models_answers(
     upload: Upload, rows: list[Any]
 ) -> None:
     for entry in (entry for row in rows for entry in row["model_outputs"]):

@@ -52,7 +52,7 @@ def test_a_row_is_taken_apart_in_its_own_order() -> None:
     ]
 
 
-def test_only_what_was_changed_is_written_anew() -> None:
+def test_only_what_was_changed_is_written_again() -> None:
     typed = {"messages[0].content": 'Wo "?"', "model_outputs[0].responses[0].content": "x\r\ny", "z": "1.50"}
     assert with_fields(ROW, typed) == ROW.replace("Wh\\u0079?", 'Wo \\"?\\"')
     assert with_fields(ROW, {"id": "99999999999999999999999"}) == ROW.replace(
@@ -86,7 +86,7 @@ def test_a_record_of_a_csv_is_a_field_for_each_column() -> None:
     assert fields_of('a,"b,c', header) is None
 
 
-def test_line_ends_are_those_that_stood_there() -> None:
+def test_line_ends_stay_as_they_were() -> None:
     assert as_typed("a\nb", "a\r\nb") == "a\nb"
     assert as_typed("a\nb", "a\r\nc") == "a\nc"
     assert as_typed("a\r\nb", "a\nc") == "a\r\nc"

@@ -95,9 +95,7 @@ def test_bad_records_of_a_csv_are_all_reported(upload: Upload, as_alice: Client)
     assert "The record has 3 fields" in records[-1][0]
 
 
-def test_a_warning_beyond_what_is_kept_says_where_in_the_row_it_stands(
-    upload: Upload, as_alice: Client
-) -> None:
+def test_a_warning_beyond_what_is_kept_says_where_in_the_row_it_is(upload: Upload, as_alice: Client) -> None:
     blank = {"model_name": "lark", "responses": [{"content": "a"}, {"content": " "}]}
     version = upload(jsonl(*[{**question("a"), "model_outputs": [blank]}] * MANY), read=True)
     page = as_alice.get(f"{address(version)}rows/{MANY}/").content.decode()
@@ -133,7 +131,7 @@ def test_reading_a_version_again_leaves_no_lines_of_before(many: Version) -> Non
     assert many.finding_lines.filter(code="role.unknown").count() == 1
 
 
-def test_a_caret_stands_under_the_place_in_a_bad_row(upload: Upload, as_alice: Client) -> None:
+def test_a_caret_is_under_the_place_in_a_bad_row(upload: Upload, as_alice: Client) -> None:
     version = upload(jsonl(question("a")) + '{"名": “x”}\n'.encode(), read=True)
     for part in ("", "rows/2/"):
         page = as_alice.get(f"{address(version)}{part}").content.decode()
@@ -146,7 +144,7 @@ def test_a_place_far_in_a_long_row_is_shown_too(upload: Upload, as_alice: Client
     assert "<mark>T</mark>rue}" in page
 
 
-def test_a_printed_object_that_breaks_off_shows_the_place_in_the_file(
+def test_a_printed_object_that_ends_early_shows_the_place_in_the_file(
     upload: Upload, as_alice: Client
 ) -> None:
     version = upload(b"{\n \"messages\": [],\n 'id': 1\n}\n", read=True)

@@ -133,7 +133,7 @@ def test_a_damaged_index_is_built_again(version: Version, how: str, client_of: C
     assert lines(version, BrowserFilter(text="question 900")) == [900]
 
 
-def test_a_file_that_a_power_cut_spoilt_is_begun_anew(version: Version) -> None:
+def test_a_file_that_a_power_cut_damaged_is_started_again(version: Version) -> None:
     part = files.local(search.index_name(version.pk)).with_suffix(".part")
     part.parent.mkdir(parents=True)
     part.write_bytes(b"no database" * 1000)
@@ -251,7 +251,7 @@ def test_previous_and_next_stay_in_the_filter_of_the_address(as_bob: Client, upl
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "gb18030"])
-def test_a_row_is_shown_as_it_stands_in_the_file(as_bob: Client, upload: Upload, encoding: str) -> None:
+def test_a_row_is_shown_as_it_is_in_the_file(as_bob: Client, upload: Upload, encoding: str) -> None:
     text = '\n{"messages": [{"role":"user","content":"首都是哪里?"}], "n":  1.10}\n'
     version = upload(text.encode(encoding), read=True)
     address = f"/p/physics/datasets/{version.dataset_id}/v{version.number}/rows/2/original/"

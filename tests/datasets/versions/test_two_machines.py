@@ -153,14 +153,14 @@ def test_a_page_says_that_the_store_is_away(machines: Machines, upload: Upload, 
     assert "not responding" in answer.text
 
 
-def test_an_upload_that_cannot_be_kept_is_refused_with_a_sentence(machines: Machines, upload: Upload) -> None:
+def test_an_upload_that_cannot_be_kept_is_refused_in_a_sentence(machines: Machines, upload: Upload) -> None:
     away(machines)
     with pytest.raises(services.ValidationError, match="Nothing was saved"):
         upload(numbered(3))
     assert not [path for path in machines.web.rglob("*") if path.is_file()]
 
 
-def test_a_version_whose_file_cannot_be_had_now_can_be_read_again(
+def test_a_version_whose_file_is_not_available_now_can_be_read_again(
     machines: Machines, upload: Upload, address: str
 ) -> None:
     version = upload(numbered(3))

@@ -244,7 +244,7 @@ def test_a_worker_that_is_asked_to_end_gives_the_file_back(as_alice: Client, ver
     assert (waiting.state, waiting.owner) == (State.WAITING, "")
 
 
-def test_a_dead_workers_matching_is_taken_up(as_alice: Client, version: Version) -> None:
+def test_a_dead_workers_matching_is_resumed(as_alice: Client, version: Version) -> None:
     send(as_alice, version)
     Attachment.objects.update(state=State.MATCHING, owner="elsewhere:1:1", lease_until=timezone.now())
     attach.reconcile()

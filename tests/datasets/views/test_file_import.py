@@ -87,7 +87,7 @@ def test_a_confirmed_import_is_a_further_version_with_answers_and_fields(as_alic
     assert set(Candidate.objects.values_list("name", "responses")) == {("a", 1), ("b", 2)}
 
 
-def test_what_was_left_out_stands_on_the_versions_page(as_alice: Client) -> None:
+def test_what_was_left_out_is_on_the_versions_page(as_alice: Client) -> None:
     version = done(as_alice, send(as_alice, TABLE))
     page = shown(as_alice, f"/p/physics/datasets/{version.dataset_id}/v2/")
     assert "no_question" in page

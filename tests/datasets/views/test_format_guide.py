@@ -44,7 +44,7 @@ def test_every_kind_of_finding_is_reported_in_the_guide(language: str) -> None:
     assert all(kind.sentence and "%(" not in kind.sentence for kind in kinds)
 
 
-def test_the_guide_stands_beside_the_drop_zone(as_alice: Client) -> None:
+def test_the_guide_is_next_to_the_drop_zone(as_alice: Client) -> None:
     assert b'href="/p/physics/datasets/formats/"' in as_alice.get("/p/physics/datasets/upload/").content
 
 

@@ -58,7 +58,7 @@ def repaired(client: Client, version: Version, form: dict[str, Any]) -> Version:
     return made
 
 
-def test_the_printed_example_is_mended_by_one_click(as_alice: Client, project: Any) -> None:
+def test_the_printed_example_is_fixed_by_one_click(as_alice: Client, project: Any) -> None:
     file = io.BytesIO(PRINTED.encode())
     file.name = "example.json"
     as_alice.post("/p/physics/datasets/upload/", {"file": file, "name": "", "chosen_format": ""})
@@ -95,7 +95,7 @@ def test_the_page_shows_a_real_row_before_and_after(as_alice: Client, upload: Up
     assert "<del> // &lt;note&gt;</del>" in page(as_alice, upload(COMMENTED, read=True))
 
 
-def test_after_the_repair_the_page_says_what_was_mended_and_what_remains(
+def test_after_the_repair_the_page_says_what_was_fixed_and_what_remains(
     as_alice: Client, upload: Upload
 ) -> None:
     version = upload(COMMENTED + b"{'a': b}\n", read=True)
@@ -237,7 +237,7 @@ def test_a_row_beyond_the_limit_comes_back_as_far_as_it_is_kept(
     assert row["findings"][0]["code"] == "row.too_large"
 
 
-def test_bad_csv_records_stand_after_a_column_of_findings(as_alice: Client, upload: Upload) -> None:
+def test_bad_csv_records_come_after_a_column_of_findings(as_alice: Client, upload: Upload) -> None:
     source = 'prompt,response,note\n1,2,"a\nb"\n3,4\n5,6,7,8\n"never, ends\n'
     version = upload(source.encode(), read=True)
     text = download(as_alice, version, "bad-rows/").decode()

@@ -160,7 +160,7 @@ def test_search_finds_a_text_across_parts(searched: Upload) -> None:
     assert lines(version, BrowserFilter(text="前明月光")) == [1]
 
 
-def test_search_looks_into_bad_rows_as_they_stand(searched: Upload) -> None:
+def test_search_looks_into_bad_rows_as_they_are(searched: Upload) -> None:
     assert lines(searched(jsonl(question("a")) + "{坏的行\n".encode()), BrowserFilter(text="坏的行")) == [2]
 
 

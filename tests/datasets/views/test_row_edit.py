@@ -152,7 +152,7 @@ def test_two_who_add_a_row_at_once_both_do(as_alice: Client, as_adam: Client, up
     assert made.rows == 4
 
 
-def test_a_row_that_somebody_edited_meanwhile_is_not_left_out(
+def test_a_row_that_someone_edited_meanwhile_is_not_left_out(
     as_alice: Client, as_adam: Client, upload: Upload
 ) -> None:
     version = upload(numbered(2), read=True)
@@ -186,7 +186,7 @@ def test_a_row_whose_json_is_broken_opens_as_text_with_its_findings(as_alice: Cl
         assert address(version, "rows/3/edit/") in as_alice.get(address(version, part)).content.decode()
 
 
-def test_findings_are_checked_while_somebody_types(as_alice: Client, upload: Upload) -> None:
+def test_findings_are_checked_while_someone_types(as_alice: Client, upload: Upload) -> None:
     version = upload(FILE, read=True)
     typed = {"text": '{"messages": [{"role": "usr", "content": "Why?"}]}', "show": "check", "state": ""}
     where = address(version, "rows/1/edit/")
@@ -287,7 +287,7 @@ def test_a_discarded_edit_can_be_taken_back(as_alice: Client, as_adam: Client, u
     assert [one.text for one in row_edits.open_edits(version)] == [jsonl(question("a")).decode().strip()]
 
 
-def test_an_edit_back_to_what_stands_in_the_file_leaves_the_draft(as_alice: Client, upload: Upload) -> None:
+def test_an_edit_back_to_what_is_in_the_file_leaves_the_draft(as_alice: Client, upload: Upload) -> None:
     version = upload(FILE, read=True)
     edit(as_alice, version, 4, jsonl(question("a")).decode())
     edit(as_alice, version, 4, jsonl(question("What?")).decode())

@@ -1,4 +1,4 @@
-"""A search shows where in a row the text stands; a random row stays within the filter."""
+"""A search shows where in a row the text is; a random row is one of the filtered rows."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_frequent_character_is_marked_so_often_and_no_more() -> None:
     assert marked("a" * 100_000, "a").count("<mark>") == 500
 
 
-def test_a_hit_is_the_first_place_with_what_stands_around_it() -> None:
+def test_a_hit_is_the_first_place_with_what_is_around_it() -> None:
     assert text_hit(["x", "b" * 70 + "North" + "c" * 3], "north") == TextHit("…" + "b" * 60, "North", "ccc")
 
 

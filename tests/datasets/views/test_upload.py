@@ -142,7 +142,7 @@ def small_limit(settings: LazySettings) -> None:
     settings.CONFIG = replace(settings.CONFIG, upload_max_mb=1)
 
 
-def test_a_file_beyond_the_limit_is_refused_with_a_sentence(as_alice: Client, settings: LazySettings) -> None:
+def test_a_file_beyond_the_limit_is_refused_in_a_sentence(as_alice: Client, settings: LazySettings) -> None:
     small_limit(settings)
     answer = send(as_alice, b"x" * 1024 * 1024 + b"y")
     assert answer.status_code == 422
@@ -198,7 +198,7 @@ def test_a_file_and_a_text_at_once_are_refused(as_alice: Client, settings: LazyS
     assert stored_files(settings) == []
 
 
-def test_a_text_beyond_the_limit_is_refused_with_a_sentence(as_alice: Client) -> None:
+def test_a_text_beyond_the_limit_is_refused_in_a_sentence(as_alice: Client) -> None:
     answer = as_alice.post(ADDRESS, {"text": "x" * 1_000_001})
     assert (answer.status_code, Version.objects.count()) == (422, 0)
     assert b"at most 1000000 characters" in answer.content
@@ -239,7 +239,7 @@ def test_who_may_upload(client_of: ClientOf, cast: dict[str, User], name: str, s
     assert Version.objects.count() == (status == 302)
 
 
-def test_a_stranger_is_sent_to_sign_in(client: Client, alice: User) -> None:
+def test_an_outsider_is_sent_to_sign_in(client: Client, alice: User) -> None:
     assert send(client).headers["Location"].startswith("/sign-in/")
 
 
@@ -306,7 +306,7 @@ def test_an_upload_larger_than_the_space_left_is_refused_before_it_is_read(
     assert (answer.status_code, DISK_IS_FULL in answer.text) == (507, True)
 
 
-def test_a_file_that_cannot_be_kept_on_a_full_disk_is_refused_with_a_sentence(
+def test_a_file_that_cannot_be_kept_on_a_full_disk_is_refused_in_a_sentence(
     upload: Upload, settings: LazySettings
 ) -> None:
     before = stored_files(settings)

@@ -168,7 +168,7 @@ def test_a_hostile_progress_address_does_no_harm(as_alice: Client, upload: Uploa
     assert as_alice.get(f"{address(version)}?{query}").status_code == 200
 
 
-def test_the_last_poll_loads_the_page_anew(as_alice: Client, mixed: Version) -> None:
+def test_the_last_poll_loads_the_page_again(as_alice: Client, mixed: Version) -> None:
     assert as_alice.get(address(mixed), headers={"HX-Request": "true"}).headers["HX-Refresh"] == "true"
 
 
@@ -339,7 +339,7 @@ def test_a_legacy_row_is_shown_as_a_conversation(as_alice: Client, upload: Uploa
     assert '<div class="text">so</div>' in page
 
 
-def test_markup_in_data_is_shown_and_not_obeyed(as_alice: Client, upload: Upload) -> None:
+def test_markup_in_data_is_shown_and_not_interpreted(as_alice: Client, upload: Upload) -> None:
     evil = "<img src=x onerror=alert(1)>"
     row = question(evil, model_outputs=answers(**{evil: evil}), **{evil: evil})
     version = upload(jsonl(row), read=True)
@@ -439,7 +439,7 @@ def test_an_archived_data_set_offers_no_version_to_runs(upload: Upload, project:
 
 
 @pytest.mark.parametrize("bad", [False, True])
-def test_findings_stand_above_the_first_rows_where_rows_are_invalid(
+def test_findings_are_above_the_first_rows_where_rows_are_invalid(
     bad: bool, as_alice: Client, upload: Upload
 ) -> None:
     rows = [question("1+1?"), question("2+2?", id=1, model_outputs=[]), question("3+3?")][:: 1 if bad else 2]
@@ -504,7 +504,7 @@ def test_a_page_of_findings_says_where_not_all_were_kept(
         (jsonl(question(" ")), False),
     ],
 )
-def test_findings_stand_above_the_first_rows_where_they_keep_the_version_from_being_used(
+def test_findings_are_above_the_first_rows_where_they_keep_the_version_from_being_used(
     as_alice: Client, upload: Upload, content: bytes, findings_first: bool
 ) -> None:
     page = as_alice.get(address(upload(content, read=True))).text

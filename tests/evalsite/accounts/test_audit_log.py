@@ -56,7 +56,7 @@ def test_an_address_that_makes_no_sense_shows_all(
     assert len(client_of(adam).get(f"{LOG}?{query}").context["page"].lines) == 1
 
 
-def test_every_entry_stands_on_one_page_both_ways(project: Project) -> None:
+def test_every_entry_is_on_one_page_both_ways(project: Project) -> None:
     made = [record(Action.RUN_STARTED, project=project, name=str(n)).pk for n in range(2 * PER_PAGE + 7)]
     first = page(entries_of(project))
     second = page(entries_of(project), before=first.older)
@@ -88,9 +88,7 @@ def test_more_entries_cost_no_more_questions(
         assert client.get(LOG).status_code == 200
 
 
-def test_somebody_called_like_a_role_keeps_the_name(
-    client_of: ClientOf, adam: User, project: Project
-) -> None:
+def test_someone_called_like_a_role_keeps_the_name(client_of: ClientOf, adam: User, project: Project) -> None:
     record(Action.RATER_ADDED, project=project, by=adam, rater="admin")
     record(Action.MEMBER_ADDED, project=project, by=adam, roles=["admin", "rater"])
     roles, rater = client_of(adam).get(LOG).context["page"].lines

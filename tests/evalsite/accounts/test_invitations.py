@@ -1,4 +1,4 @@
-"""Invitations by link: made, opened by somebody with and without an account, used once, revoked, too old."""
+"""Invitations by link: created, opened with and without an account, used once, revoked, expired."""
 
 import re
 import threading
@@ -53,14 +53,14 @@ def test_only_administrators_invite(
     assert not Invitation.objects.exists()
 
 
-def test_somebody_without_an_account_makes_one_and_is_in(client: Client, secret: str) -> None:
+def test_someone_without_an_account_makes_one_and_is_in(client: Client, secret: str) -> None:
     answer = client.post(f"/join/{secret}/", JOINING)
     assert answer.headers["Location"] == "/p/physics/"
     assert roles_of(User.objects.get(username="dora")) == {"rater"}
     assert client.get("/p/physics/").status_code == 200
 
 
-def test_somebody_with_an_account_keeps_the_roles_held(client_of: ClientOf, alice: User, secret: str) -> None:
+def test_someone_with_an_account_keeps_the_roles_held(client_of: ClientOf, alice: User, secret: str) -> None:
     client_of(alice).post(f"/join/{secret}/")
     assert roles_of(alice) == {"analyst", "rater"}
 
@@ -86,7 +86,7 @@ def test_a_second_click_of_the_same_person_leads_to_the_project(
     assert Membership.objects.filter(user=charlie, project__slug="physics").count() == 1
 
 
-def test_a_revoked_link_lets_nobody_in_and_names_nothing(client: Client, secret: str) -> None:
+def test_a_revoked_link_admits_nobody_and_names_nothing(client: Client, secret: str) -> None:
     invitation_revoke(invitation=Invitation.objects.get())
     page = client.get(f"/join/{secret}/")
     assert page.status_code == 404

@@ -1,4 +1,4 @@
-"""Local mode signs visitors in without a password, so it answers nobody who may be somebody else."""
+"""Local mode signs visitors in without a password, so it answers requests from this machine only."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_sites_own_pages_load_parts(client: Client) -> None:
     assert client.get("/", **own).status_code == 200
 
 
-def test_somebody_who_is_let_in_already_is_refused_too(client: Client) -> None:
+def test_someone_who_is_let_in_already_is_refused_too(client: Client) -> None:
     client.get("/")
     assert client.get("/", headers={"X-Forwarded-For": "192.0.2.1"}).status_code == 403
 

@@ -1,4 +1,4 @@
-"""Guessing passwords: slowed down, told plainly, the same for names that nobody has."""
+"""Guessing passwords is slowed down and reported, for unknown names too."""
 
 from datetime import timedelta
 
@@ -41,7 +41,7 @@ def test_after_five_wrong_passwords_the_right_one_is_refused_too(client: Client,
     assert "in 10 minutes" in page.text
 
 
-def test_a_name_that_nobody_has_is_treated_alike(client: Client, alice: User) -> None:
+def test_a_name_that_nobody_has_is_treated_the_same(client: Client, alice: User) -> None:
     statuses = [[guess(client, name).status_code for _ in range(6)] for name in ("alice", "nobody")]
     assert statuses[0] == statuses[1]
     assert statuses[0][-1] == 429

@@ -25,7 +25,7 @@ def test_only_administrators_look_after_people(
     assert client_of(cast[name]).get(PEOPLE).status_code == status
 
 
-def test_somebody_with_an_account_is_added(
+def test_someone_with_an_account_is_added(
     client_of: ClientOf, adam: User, charlie: User, project: Project
 ) -> None:
     client_of(adam).post(PEOPLE + "add/", {"add-username": "charlie", "add-roles": ["rater", "reviewer"]})
@@ -39,7 +39,7 @@ def test_adding_a_member_again_keeps_the_roles_held(
     assert roles_of(alice, project) == {"analyst", "rater"}
 
 
-def test_a_name_that_nobody_has_is_said(client_of: ClientOf, adam: User) -> None:
+def test_a_name_that_nobody_has_is_reported(client_of: ClientOf, adam: User) -> None:
     page = client_of(adam).post(PEOPLE + "add/", {"add-username": "nobody", "add-roles": ["rater"]})
     assert page.status_code == 422
     assert "No user named nobody" in page.text
@@ -97,7 +97,7 @@ def test_members_of_other_projects_are_out_of_reach(client_of: ClientOf, adam: U
     assert client_of(adam).post(f"{PEOPLE}{charlie.pk}/remove/").status_code == 404
 
 
-def test_a_member_stands_once_with_all_roles_in_order(alice: User, project: Project) -> None:
+def test_a_member_appears_once_with_all_roles_in_order(alice: User, project: Project) -> None:
     Membership.objects.create(user=alice, project=project, role=Role.REVIEWER)
     assert [m.roles for m in members_of(project)] == [("analyst", "reviewer")]
 

@@ -1,4 +1,4 @@
-"""One-time passwords, one's own password, and passwords given anew by administrators."""
+"""One-time passwords, changing a password, and passwords reset by administrators."""
 
 import re
 
@@ -62,7 +62,7 @@ def test_changing_the_password_ends_other_sessions(client_of: ClientOf, alice: U
 
 def test_signing_in_gives_the_session_another_key(client: Client, alice: User) -> None:
     client.get("/sign-in/")
-    client.cookies["evalsite_session"] = "a" * 32  # what somebody else may have planted
+    client.cookies["evalsite_session"] = "a" * 32  # what someone else may have set
     client.post("/sign-in/", {"username": "alice", "password": PASSWORD})
     assert client.cookies["evalsite_session"].value != "a" * 32
     assert client.get("/account/").status_code == 200

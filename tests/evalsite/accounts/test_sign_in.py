@@ -35,7 +35,7 @@ def test_the_password_is_changed_and_the_browser_stays_signed_in(client: Client,
     assert client.get("/").status_code == 200
 
 
-def test_somebody_without_a_password_sets_one_without_the_old(client_of: ClientOf, alice: User) -> None:
+def test_someone_without_a_password_sets_one_without_the_old(client_of: ClientOf, alice: User) -> None:
     alice.set_unusable_password()
     alice.save()
     assert "old_password" not in client_of(alice).get("/password/").text
@@ -73,7 +73,7 @@ class TestOnOnesOwnMachine:
         assert "Continue as administrator" in client.post("/sign-out/", follow=True).text
 
     @pytest.mark.parametrize("path", ["/language/", "/theme/"])
-    def test_choosing_language_or_colours_signs_nobody_in(self, client: Client, path: str) -> None:
+    def test_choosing_language_or_colours_signs_no_one_in(self, client: Client, path: str) -> None:
         client.post(path, {"language": "en", "theme": "dark"})
         assert "_auth_user_id" not in client.session
 

@@ -122,6 +122,6 @@ def test_what_is_changed_with_a_token_says_so_in_the_log(client: Client, alice: 
     assert (entry.actor_name, entry.via) == ("alice", "nightly")
 
 
-def test_nobody_revokes_the_token_of_somebody_else(client_of: ClientOf, alice: User, adam: User) -> None:
+def test_nobody_revokes_the_token_of_someone_else(client_of: ClientOf, alice: User, adam: User) -> None:
     bearer(alice)
     assert client_of(adam).post(f"/account/tokens/{ApiToken.objects.get().pk}/revoke/").status_code == 404

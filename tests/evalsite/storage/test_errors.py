@@ -23,9 +23,9 @@ def from_sqlite(path: Path, *statements: str) -> StorageProblem | None:
     with closing(sqlite3.connect(path, timeout=0.01, isolation_level=None)) as one:
         for statement in statements[:-1]:
             one.execute(statement)
-        with pytest.raises(sqlite3.Error) as met:
+        with pytest.raises(sqlite3.Error) as raised:
             one.execute(statements[-1])
-    return storage_problem(raised_from(met.value))
+    return storage_problem(raised_from(raised.value))
 
 
 def raised_from(cause: Exception, outer: type[Exception] = OperationalError) -> Exception:
@@ -54,9 +54,9 @@ def test_a_database_that_cannot_grow(database: Path) -> None:
 
 
 def test_a_database_that_cannot_be_opened(tmp_path: Path) -> None:
-    with pytest.raises(sqlite3.OperationalError) as met:
+    with pytest.raises(sqlite3.OperationalError) as raised:
         sqlite3.connect(tmp_path / "missing" / "a.sqlite3")
-    assert storage_problem(raised_from(met.value)) is AWAY
+    assert storage_problem(raised_from(raised.value)) is AWAY
 
 
 def test_a_statement_that_is_wrong_is_a_fault_of_ours(database: Path) -> None:
@@ -64,9 +64,9 @@ def test_a_statement_that_is_wrong_is_a_fault_of_ours(database: Path) -> None:
 
 
 def test_a_device_without_space() -> None:
-    with pytest.raises(OSError, match="No space left") as met, Path("/dev/full").open("w") as full:
+    with pytest.raises(OSError, match="No space left") as raised, Path("/dev/full").open("w") as full:
         full.write("text")
-    assert storage_problem(met.value) is FULL
+    assert storage_problem(raised.value) is FULL
 
 
 def test_another_error_of_a_file_is_a_fault_of_ours() -> None:
@@ -95,9 +95,9 @@ def test_postgresql_says_by_a_code_what_it_is(code: str, problem: StorageProblem
 
 
 def test_postgresql_that_never_answers() -> None:
-    with silent_server() as port, pytest.raises(psycopg.OperationalError) as met:
+    with silent_server() as port, pytest.raises(psycopg.OperationalError) as raised:
         psycopg.connect(host="127.0.0.1", port=port, connect_timeout=2)
-    assert storage_problem(raised_from(met.value)) is AWAY
+    assert storage_problem(raised_from(raised.value)) is AWAY
     assert storage_problem(raised_from(psycopg.InterfaceError("closed"), InterfaceError)) is AWAY
 
 

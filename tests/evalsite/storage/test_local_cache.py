@@ -50,7 +50,7 @@ def test_a_copy_that_is_too_short_is_none(tmp_path: Path) -> None:
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_what_a_killed_process_had_begun_is_begun_anew(tmp_path: Path) -> None:
+def test_what_a_killed_process_had_started_is_started_again(tmp_path: Path) -> None:
     (tmp_path / "uploads").mkdir()
     (tmp_path / "uploads" / "a.part").write_bytes(b"much longer than the file")
     assert LocalCache(tmp_path).bring(NAME, 3, writing(b"abc")).read_bytes() == b"abc"

@@ -47,7 +47,7 @@ def heard(host: str, ago: timedelta) -> str:
 
 
 @pytest.mark.django_db
-def test_a_worker_elsewhere_is_alive_while_it_is_heard_of() -> None:
+def test_a_worker_elsewhere_is_alive_while_it_reports() -> None:
     assert workers.is_alive(heard("elsewhere", timedelta(seconds=5)))
     assert not workers.is_alive(heard("far-away", timedelta(seconds=60)))
 
@@ -115,7 +115,7 @@ def test_a_worker_that_falls_silent_is_noticed_between_the_regular_looks(
 
 
 class Clock:
-    """Stands for `stopping` and for the time: each wait takes as long as it may."""
+    """Replaces `stopping` and the clock: each wait takes its full time."""
 
     def __init__(self, ends: float) -> None:
         self.now, self.ends = 1000.0, 1000.0 + ends

@@ -1,4 +1,4 @@
-"""The web server on a socket, in this process, with an application that does what a test tells it."""
+"""The web server on a socket, in this process, with an application that a test controls."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Served:
         self._thread.join()
 
     def connect(self, sent: bytes = b"", *, receives: int = 0) -> socket.socket:
-        """A connection on which `sent` was sent; with `receives`, one whose system keeps no more for it."""
+        """A connection after sending `sent`; `receives` is the size of its receive buffer."""
         found = socket.socket(self.listening.family)
         if receives:
             found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receives)

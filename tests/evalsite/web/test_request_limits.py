@@ -86,7 +86,7 @@ def test_a_body_whose_length_is_not_known_is_refused_unread(client_of: ClientOf,
         assert (answer.status_code, "Content-Length" in answer.text) == (413, True)
 
 
-def test_a_file_that_somebody_without_an_account_sends_is_not_written(
+def test_a_file_that_someone_without_an_account_sends_is_not_written(
     client: Client, db: None, settings: LazySettings, tmp_path: Path
 ) -> None:
     settings.FILE_UPLOAD_TEMP_DIR = tmp_path / "missing"  # writing there would fail

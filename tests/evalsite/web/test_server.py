@@ -130,7 +130,7 @@ class TestWhatTheApplicationGetsAndGives:
 
 
 class TestSlowClients:
-    """One thread for pages and none beside it: whoever took it would keep all others out."""
+    """One thread for pages and no other: a request that kept it would block all others."""
 
     @pytest.mark.parametrize(
         "sent",

@@ -172,7 +172,7 @@ def test_each_pair_of_causes_is_found(project: Project, pair: tuple[str, str]) -
     assert moved == NOT_TOLD_APART.get(frozenset(pair), set(pair))
 
 
-def test_what_each_of_two_settings_did_is_told_exactly(project: Project) -> None:
+def test_what_each_of_two_settings_did_is_reported_exactly(project: Project) -> None:
     found = shares(*planted(project, {"judge", "parser"}))
     assert found == {"judge": pytest.approx(1), "parser": pytest.approx(-1)}
 
@@ -240,7 +240,7 @@ def test_answers_that_changed_in_another_version_are_answers(project: Project) -
     assert shares(first, second) == {"answers": pytest.approx(1), "noise": 0}
 
 
-def test_two_causes_on_different_items_are_told_apart(project: Project) -> None:
+def test_two_causes_on_different_items_are_distinguished(project: Project) -> None:
     before, after = a_version_of(project), a_version_of(project)
     change_answers(after, [1])
     first = run_of(before, metric(), [1, 2, 3, 4, 5, 6])

@@ -135,7 +135,7 @@ def test_a_worker_that_ends_gives_it_back(runs: tuple[Run, Run]) -> None:
     assert (comparison.state, comparison.owner, comparison.tries) == ("waiting", "", 0)
 
 
-def test_whoever_lost_it_writes_nothing(runs: tuple[Run, Run]) -> None:
+def test_a_worker_that_lost_it_writes_nothing(runs: tuple[Run, Run]) -> None:
     comparison = compared(runs)
     Comparison.objects.update(state="working", owner=GONE)
     comparison.refresh_from_db()

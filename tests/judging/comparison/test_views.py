@@ -157,7 +157,7 @@ def rated(project: Project) -> tuple[Run, Run, User, Evaluation]:
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_whoever_rates_sees_no_figures_of_an_open_evaluation(
+def test_a_rater_sees_no_figures_of_an_open_evaluation(
     rated: tuple[Run, Run, User, Evaluation], alice: User, client_of: ClientOf, first: int
 ) -> None:
     runs, both, evaluation = rated[:2], rated[2], rated[3]
@@ -171,7 +171,7 @@ def test_whoever_rates_sees_no_figures_of_an_open_evaluation(
     )
 
 
-def test_whoever_rates_sees_no_item_of_an_open_evaluation(
+def test_a_rater_sees_no_item_of_an_open_evaluation(
     rated: tuple[Run, Run, User, Evaluation], client_of: ClientOf
 ) -> None:
     run, people, both, _evaluation = rated
@@ -182,7 +182,7 @@ def test_whoever_rates_sees_no_item_of_an_open_evaluation(
     assert client_of(both).get(address).status_code == 403
 
 
-def test_whoever_organises_compares_an_open_evaluation(
+def test_an_organiser_compares_an_open_evaluation(
     rated: tuple[Run, Run, User, Evaluation], client: Client
 ) -> None:
     assert "Hidden while you rate" not in page(client, rated[0], **{"with": rated[1].pk}).text

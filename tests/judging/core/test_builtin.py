@@ -67,7 +67,7 @@ def test_the_conversation_is_shown_only_in_several_turns(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_answer_stands_between_fences(name: str) -> None:
+def test_the_answer_is_between_fences(name: str) -> None:
     before, after = rendered(name, ref_answer="r").split("the answer\n-----")
     assert before.endswith("-----\n")
     assert "ENDS" in after or "结束" in after

@@ -61,7 +61,7 @@ def test_a_rows_own_system_message_goes_before_the_candidates() -> None:
     assert found(row, system_prompt="all") == [("system", "row"), ("user", "q")]
 
 
-def test_tool_calls_are_sent_as_they_stand_and_unknown_keys_are_not() -> None:
+def test_tool_calls_are_sent_as_they_are_and_unknown_keys_are_not() -> None:
     row = (
         '{"messages":[{"role":"user","content":"q","id":9},{"role":"assistant","content":null,"tool_calls":[{"id":"x"}]},'
         '{"role":"tool","content":"42","tool_call_id":"x"}]}'

@@ -1,4 +1,4 @@
-"""How two versions of a metric differ, as one would tell it."""
+"""How two versions of a metric differ, in sentences."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_changed_template_is_reported_by_its_lines() -> None:
     ]
 
 
-def test_judges_are_known_by_name_wherever_they_stand() -> None:
+def test_judges_are_known_by_name_wherever_they_are() -> None:
     other = JudgeModel(name="b", template="x")
     assert difference(change(judges=(JUDGE, other)), change(judges=(other, JUDGE))) == ()
 

@@ -278,7 +278,7 @@ def with_rules(step: str) -> str:
     return "metrics:\n- name: 字段\n  pipeline:\n  - {type: RULES, " + step + "}"
 
 
-def test_a_rule_program_may_stand_beside_the_file(tmp_path: Path) -> None:
+def test_a_rule_program_may_be_next_to_the_file(tmp_path: Path) -> None:
     (tmp_path / "f.dsl").write_text(RULES.replace("模糊", "精确"))
     (metric,) = read_metrics_file(with_rules("filename: f.dsl"), tmp_path).metrics
     assert (metric.rules, metric.judges, metric.max_score) == (RULES.replace("模糊", "精确"), (), 5)

@@ -18,7 +18,7 @@ def tables(page: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("language", PAGES)
-def test_every_key_stands_in_its_table_and_no_other(language: str) -> None:
+def test_every_key_is_in_its_table_and_no_other(language: str) -> None:
     assert [sorted(keys) for keys in tables(PAGES[language])] == [sorted(keys) for keys in KEYS.values()]
 
 

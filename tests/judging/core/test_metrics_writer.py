@@ -1,4 +1,4 @@
-"""Metrics written as a file: what is read back judges the same, whatever stands in the texts."""
+"""Metrics written as a file: what is read back judges the same, whatever the texts contain."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_built_in_template_is_written_whole(name: str) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])).filter(str.strip))
-def test_any_text_comes_back_to_the_character(text: str) -> None:
+def test_any_text_comes_back_unchanged(text: str) -> None:
     metric = MetricDefinition(name="m", judges=(judge(template=text, system_prompt=text),))
     assert read_back(metric) == metric
 
@@ -80,7 +80,7 @@ def test_any_parameters_come_back_as_they_were(params: dict[str, Any]) -> None:
     assert read_back(metric) == metric
 
 
-def test_several_metrics_stand_in_one_file() -> None:
+def test_several_metrics_are_in_one_file() -> None:
     two = [MetricDefinition(name=name, judges=(judge(),)) for name in "ab"]
     file = read_metrics_file(write_metrics_file(two, "physics"), NOWHERE)
     assert (list(file.metrics), file.data_name) == (two, "physics")

@@ -177,7 +177,7 @@ def test_a_judge_sees_the_replies_of_those_before_it_in_order_and_no_others() ->
     assert [(one.judge, one.repeat) for one in of_the_second.asked] == [(0, 0), (0, 1)]
 
 
-def test_what_was_asked_stands_in_the_order_of_judges_whatever_the_rounds() -> None:
+def test_what_was_asked_is_in_the_order_of_judges_whatever_the_rounds() -> None:
     story = found(metric(judge("a"), judge("b"), judge("c")), FakeTools(builds=(False, True, False)))
     assert [one.judge for one in story.asked] == [0, 1, 2]
 
@@ -332,7 +332,7 @@ def test_repeats_in_both_orders_are_combined_each_and_then_averaged() -> None:
 # --- replies read again ------------------------------------------------------------------------------------------
 
 
-def test_replies_that_were_heard_before_are_read_and_nobody_is_asked() -> None:
+def test_replies_that_were_received_before_are_read_and_nobody_is_asked() -> None:
     tools = FakeTools()
     story = found(metric(judge()), tools, PreviousReplies((reply_to(Question(0, 0, "p"), "8"),)))
     assert (story.outcome.value, tools.asked, tools.seen) == (8, [], [])

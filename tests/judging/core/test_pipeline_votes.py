@@ -75,12 +75,12 @@ def test_old_definitions_load_as_they_judged() -> None:
     assert "jury" not in old.to_json()
 
 
-def test_a_metrics_file_names_jury_and_quorum_and_is_written_alike() -> None:
+def test_a_metrics_file_names_jury_and_quorum_and_is_written_the_same() -> None:
     metric = structs.replace(METRIC, jury="majority", quorum=2)
     assert read_metrics_file(write_metrics_file([metric]), Path()).metrics == (metric,)
 
 
-def test_more_votes_than_there_are_cannot_be_wanted() -> None:
+def test_more_votes_than_there_are_cannot_be_required() -> None:
     text = write_metrics_file([structs.replace(METRIC, quorum=4)])
     with pytest.raises(MetricsFileError) as raised:
         read_metrics_file(text, Path())

@@ -257,7 +257,7 @@ def test_no_reply_breaks_the_reading(content: str) -> None:
 
 
 @given(st.integers(1, 10), st.text(max_size=30))
-def test_a_verdict_at_the_end_is_read_whatever_stands_before(value: int, before: str) -> None:
+def test_a_verdict_at_the_end_is_read_whatever_comes_before(value: int, before: str) -> None:
     assert score(f"{before}\n评分:[[{value}]]") == value
 
 

@@ -32,7 +32,7 @@ def test_an_outage_of_seconds_costs_no_judgement_and_few_calls() -> None:
         run = run_on(an_endpoint(a_project(), judge.url, concurrency=8), 300)
         threads = workers(
             run, 2, RetryPolicy()
-        )  # its pauses: on a busy machine workers hear of each other late
+        )  # its pauses: on a busy machine workers learn of each other late
         wait_until(lambda: bool(down_endpoints(Run.objects.get(pk=run.pk))))
         (down,) = down_endpoints(Run.objects.get(pk=run.pk))
         for thread in threads:

@@ -130,7 +130,7 @@ def test_a_stored_key_is_not_sent_to_another_server_unasked(
         ({"currency": ""}, "Enter the currency"),
     ],
 )
-def test_a_wrong_setting_is_told(
+def test_a_wrong_setting_is_reported(
     change: dict[str, str], says: str, client_of: ClientOf, adam: User, project: Project
 ) -> None:
     page = client_of(adam).post(ENDPOINTS + "new/", {**FORM, **change})
@@ -194,7 +194,7 @@ def test_what_the_server_refuses_is_said_and_remembered(
     assert live.refuses == ["max_tokens", "separate_reasoning"]
 
 
-def test_a_wrong_key_is_told_without_repeating_it(
+def test_a_wrong_key_is_reported_without_repeating_it(
     client_of: ClientOf, alice: User, live: Endpoint, server: ScriptedJudge
 ) -> None:
     server.server.api_key = "another"
@@ -204,26 +204,28 @@ def test_a_wrong_key_is_told_without_repeating_it(
     assert KEY not in page.text + str(live.probe)
 
 
-def test_a_server_that_is_not_there_is_told(client_of: ClientOf, alice: User, endpoint: Endpoint) -> None:
+def test_a_server_that_is_not_there_is_reported(client_of: ClientOf, alice: User, endpoint: Endpoint) -> None:
     Endpoint.objects.update(proxy_encrypted="")
     assert "t connect to the endpoint" in client_of(alice).post(page_of(endpoint, "test/"), follow=True).text
 
 
-def test_a_model_that_the_server_does_not_offer_is_told(
+def test_a_model_that_the_server_does_not_offer_is_reported(
     client_of: ClientOf, alice: User, live: Endpoint, server: ScriptedJudge
 ) -> None:
     server.server.models = ("other-model",)
     assert "other-model" in client_of(alice).post(page_of(live, "test/"), follow=True).text
 
 
-def test_a_server_error_is_told(
+def test_a_server_error_is_reported(
     client_of: ClientOf, alice: User, live: Endpoint, server: ScriptedJudge
 ) -> None:
     server.server.script = lambda _: refusal(403, "not for you")
     assert "not for you" in client_of(alice).post(page_of(live, "test/"), follow=True).text
 
 
-def test_a_key_that_cannot_be_decrypted_is_told(client_of: ClientOf, alice: User, endpoint: Endpoint) -> None:
+def test_a_key_that_cannot_be_decrypted_is_reported(
+    client_of: ClientOf, alice: User, endpoint: Endpoint
+) -> None:
     Endpoint.objects.update(key_encrypted="gibberish")
     assert "be decrypted" in client_of(alice).post(page_of(endpoint, "test/"), follow=True).text
 

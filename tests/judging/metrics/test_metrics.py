@@ -269,9 +269,7 @@ def typed_for(metric: Metric, order: list[int], **changes: object) -> dict[str, 
     return fields | changes
 
 
-def test_saving_as_it_stands_keeps_every_judge_as_it_was(
-    client_of: ClientOf, alice: User, pair: Metric
-) -> None:
+def test_saving_as_it_is_keeps_every_judge_as_it_was(client_of: ClientOf, alice: User, pair: Metric) -> None:
     page = client_of(alice).post(page_of(pair), typed_for(pair, [0, 1]), follow=True)
     assert "no new version was saved" in page.text
 
@@ -385,7 +383,7 @@ def test_a_pattern_is_tried_on_past_replies(client_of: ClientOf, alice: User, ju
         ({"judge-0-parse": "json_path", "judge-0-pattern": "a.b"}, "unparsed"),
     ],
 )
-def test_what_a_way_of_reading_does_not_find_is_said(
+def test_what_a_way_of_reading_does_not_find_is_reported(
     typed: dict[str, str], says: str, client_of: ClientOf, alice: User, judged: Metric
 ) -> None:
     page = client_of(alice).post(page_of(judged, "past-replies/"), form_of(judged, read="0", **typed))
@@ -403,7 +401,7 @@ def test_without_a_run_there_is_nothing_to_try_on(client_of: ClientOf, alice: Us
     assert "No replies from this judge model yet" in page.text
 
 
-BOTH = "[[A>>B]]", "[[B>A]]"  # with the sides swapped the second one stands for A>B
+BOTH = "[[A>>B]]", "[[B>A]]"  # with the sides swapped the second one means A>B
 
 
 def twice_in_both_orders(repeats: int = 2) -> JudgementResult:
@@ -443,7 +441,7 @@ def test_the_only_endpoint_there_is_is_chosen_for_a_new_metric(
     assert select.count("selected>One") == chosen
 
 
-def test_of_a_long_reply_the_end_is_shown_where_the_verdict_stands(
+def test_of_a_long_reply_the_end_is_shown_where_the_verdict_is(
     client_of: ClientOf, alice: User, judged: Metric
 ) -> None:
     run = Run.objects.get()

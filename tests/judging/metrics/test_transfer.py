@@ -119,7 +119,7 @@ def test_what_a_command_imported_lends_its_key_to_no_other_metric_or_address(
     assert ["this project has no endpoint" in page for page in pages] == [True] * 3
 
 
-def test_a_file_that_was_refused_can_be_mended_in_the_page(
+def test_a_file_that_was_refused_can_be_fixed_in_the_page(
     client_of: ClientOf, alice: User, project: Project
 ) -> None:
     assert "- nme: x</textarea>" in sent(client_of, alice, "metrics:\n- nme: x").text

@@ -33,7 +33,7 @@ def test_the_widest_difference_comes_first_and_agreement_not_at_all(differ: Eval
     assert [(one.number, one.difference) for one in differing(differ)] == [(2, 1.0), (3, 0.25)]
 
 
-def test_a_decision_stands_beside_the_ratings_and_changes_none(differ: Evaluation, bob: User) -> None:
+def test_a_decision_is_next_to_the_ratings_and_changes_none(differ: Evaluation, bob: User) -> None:
     item = differ.items.get(number=2)
     adjudicate(item=item, values={0: 4}, reason="The second half is right.", by=bob)
     assert [one.decided for one in differing(differ)] == [True, False]

@@ -145,7 +145,7 @@ def test_a_verdict_for_an_item_that_was_given_back_is_kept(project: Project, rit
     assert give(one, "A>B", key=uuid4()).extra is False
 
 
-def test_the_script_hears_what_is_still_held_and_until_when(
+def test_the_script_receives_what_is_still_held_and_until_when(
     project: Project, rita: User, ravi: User, client_of: ClientOf
 ) -> None:
     evaluation = make_evaluation(project, [rita], rows=10)

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def at_once(work: Callable[[Any], Any], over: list[Any]) -> list[Any]:
-    """Each piece of work in a thread of its own, all begun together."""
+    """Each piece of work in a thread of its own, all started together."""
     begun = Barrier(len(over))
 
     def one(what: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Nothing that a rater can ask for tells a model: no page, no fragment, no JSON, no header, no error."""
+"""Nothing that a rater can request names a model: no page, no fragment, no JSON, no header, no error."""
 
 from __future__ import annotations
 

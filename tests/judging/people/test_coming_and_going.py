@@ -1,4 +1,4 @@
-"""Raters come, go, lose their lease and come back: seats are counted right whatever happens in between."""
+"""Raters join, leave, lose their lease and come back: the counts of seats stay right."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def differences(evaluation: Evaluation) -> list[tuple[object, ...]]:
 
 
 class ComingAndGoing(TestCase):
-    """Any order of what raters and organisers do."""
+    """Any sequence of actions by raters and organisers."""
 
     @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(STEPS)

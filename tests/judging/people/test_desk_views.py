@@ -93,7 +93,7 @@ def test_a_verdict_for_a_closed_evaluation_is_kept_as_a_draft_and_said(
     assert json.loads(held.draft)["values"] == {"0": "A>B"}
 
 
-def test_a_verdict_of_somebody_who_was_taken_off_is_kept_as_a_draft(
+def test_a_verdict_of_someone_who_was_removed_is_kept_as_a_draft(
     held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf
 ) -> None:
     EvaluationRater.objects.update(left_at=timezone.now())

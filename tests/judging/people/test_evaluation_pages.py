@@ -94,7 +94,7 @@ def test_a_further_criterion_is_asked_for_without_losing_anything(
 
 
 @pytest.mark.parametrize("answers", [True, False])
-def test_a_legacy_version_opens_side_by_side_or_as_it_stands(
+def test_a_legacy_version_opens_side_by_side_or_as_it_is(
     project: Project, alice: User, client_of: ClientOf, answers: bool
 ) -> None:
     version = legacy(project, answers)
@@ -115,7 +115,7 @@ def test_the_preview_names_no_candidate(project: Project, alice: User, client_of
     assert "secret" not in part.content.decode()
 
 
-def test_the_reference_stands_beside_the_candidate(project: Project, rita: User) -> None:
+def test_the_reference_is_next_to_the_candidate(project: Project, rita: User) -> None:
     version = legacy(project)
     evaluation = make_evaluation(project, [rita], version=version, scheme="reference")
     item = Item.objects.filter(evaluation=evaluation).order_by("number")[0]
@@ -144,7 +144,7 @@ def test_rows_match_by_what_was_asked_not_by_what_was_answered_on_the_way() -> N
     assert prompt_of(rows[0], "legacy_jsonl") == prompt_of(rows[1], "legacy_jsonl")
 
 
-def test_a_reference_is_scored_as_it_stands(project: Project, rita: User) -> None:
+def test_a_reference_is_scored_as_it_is(project: Project, rita: User) -> None:
     evaluation = make_evaluation(
         project, [rita], version=legacy(project, False), side_by_side=False, choice={"candidates": ()}
     )

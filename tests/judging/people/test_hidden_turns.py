@@ -1,4 +1,4 @@
-"""What the rows themselves may tell raters: found before the start, and absent from everything they get once hidden."""
+"""What rows may reveal to raters is found before the start and, once hidden, absent from all they get."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_the_names_of_two_files_are_looked_for(project: Project, alice: User, cl
     assert "contains the name “orpo”" in form(client_of(alice), one, **chosen)
 
 
-def test_what_is_to_be_hidden_is_kept_and_stands_on_the_page(
+def test_what_is_to_be_hidden_is_kept_and_is_on_the_page(
     project: Project, alice: User, client_of: ClientOf
 ) -> None:
     client, version = client_of(alice), telling(project, *SYSTEMS)

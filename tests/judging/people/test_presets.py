@@ -1,4 +1,4 @@
-"""Which ways of rating a version offers: by what its rows hold, whatever the format they are stored in."""
+"""The ways of rating that a version offers depend on what its rows contain, not on its format."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_the_reference_of_a_row(raw: dict[str, Any], expected: str | None) -> No
     assert reference_of(Row(raw=json.dumps(raw)), "judge_only") == expected
 
 
-def test_a_ref_answer_stands_beside_the_answer(project: Project, rita: User) -> None:
+def test_a_ref_answer_is_next_to_the_answer(project: Project, rita: User) -> None:
     version = rows_are(a_version(project, models=("alpha",)), row_of("q", ref_answer="the field"))
     evaluation = make_evaluation(project, [rita], version=version, scheme="reference")
     seen = shown_to(assignments.claim(evaluation=evaluation, user=rita)[0])
@@ -154,7 +154,7 @@ def test_a_legacy_file_alone_opens_beside_the_newest_one_that_asks_the_same(proj
     assert codes(one)[0] == "versions"
 
 
-def test_a_legacy_file_without_a_twin_is_scored_as_it_stands(project: Project) -> None:
+def test_a_legacy_file_without_a_twin_is_scored_as_it_is(project: Project) -> None:
     one, _other = legacy(project, False), legacy(project, False, "else", ("something else",))
     assert codes(one) == ["as_it_stands", "versions"]
 

@@ -1,4 +1,4 @@
-"""Ratings out and in again: the same, once, and whatever cannot be taken is listed."""
+"""Ratings exported and imported again are the same, once; those that cannot be imported are listed."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_line_holds_side_time_and_a_pseudonym(rated: Evaluation) -> None:
     assert line["at"].endswith("+00:00")
 
 
-def test_names_and_history_are_there_where_they_are_wanted(rated: Evaluation) -> None:
+def test_names_and_history_are_there_where_they_are_needed(rated: Evaluation) -> None:
     assert {line["rater"] for line in lines_of(rated, names=True)} == {"rita"}
     assert [line["current"] for line in lines_of(rated, history=True)] == [False, True, True]
 
@@ -132,7 +132,7 @@ def test_a_table_begins_no_formula(rated: Evaluation) -> None:
 
 
 @pytest.mark.parametrize("form", [jsonl_lines, csv_lines])
-def test_what_is_exported_is_taken_in_elsewhere_as_it_was(
+def test_what_is_exported_is_imported_elsewhere_as_it_was(
     project: Project, rated: Evaluation, rita: User, alice: User, bob: User, form: Any
 ) -> None:
     decided(rated, bob)

@@ -1,4 +1,4 @@
-"""Fields that may tell whose answer it is: few short values, or a candidate's name."""
+"""Fields that may reveal the candidate of an answer: few short values, or a candidate's name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_one_value_different_ones_long_ones_and_many_are_no_warning(values: tupl
     assert found(*values) == []
 
 
-def test_a_name_is_found_wherever_it_stands() -> None:
+def test_a_name_is_found_wherever_it_is() -> None:
     assert found("You are Qwen 2.5, a model.", "You help.", names=("qwen-2.5", "gpt")) == [("qwen-2.5", ())]
 
 
@@ -47,5 +47,5 @@ def test_a_name_is_found_wherever_it_stands() -> None:
         ("..", "wait ...", False),
     ],
 )
-def test_a_name_stands_as_a_word(name: str, text: str, expected: bool) -> None:
+def test_a_name_counts_as_a_word(name: str, text: str, expected: bool) -> None:
     assert is_named(name, text) is expected

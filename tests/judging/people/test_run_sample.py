@@ -80,7 +80,7 @@ def test_only_answers_that_a_filter_means_are_drawn(
     rated = Item.objects.values_list("response", flat=True)
     scores = Judgement.objects.filter(run=run, response__in=rated).values_list("score", flat=True)
     assert list(scores) == [10, 10]
-    assert set(Item.objects.values_list("drawn_with", flat=True)) == {None}  # they stand for no other answers
+    assert set(Item.objects.values_list("drawn_with", flat=True)) == {None}  # they represent no other answers
 
 
 # —— by which criteria

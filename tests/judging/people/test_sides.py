@@ -1,4 +1,4 @@
-"""What stands on each side: its own conversation where there are two, nothing that tells which is the reference."""
+"""Each side shows its own conversation where there are two, and nothing that reveals the reference."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_two_versions_are_shown_each_with_its_own_first_turn(
     assert page.count("old first") == page.count("new first") == 1
 
 
-def test_versions_that_answer_the_first_turn_alike_share_the_conversation(
+def test_versions_that_answer_the_first_turn_the_same_share_the_conversation(
     project: Project, rita: User
 ) -> None:
     one, other = legacy(project, False), legacy(project, False, "newer")

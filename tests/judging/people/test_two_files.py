@@ -113,7 +113,7 @@ def test_names_are_kept_as_given(files: tuple[Version, Version], alice: User, cl
         ({"criteria-0-guideline": "Prefer base"}, "contains the model name base"),
     ],
 )
-def test_names_alike_and_names_that_raters_would_read_are_refused(
+def test_similar_names_and_names_that_raters_would_read_are_refused(
     files: tuple[Version, Version], alice: User, client_of: ClientOf, more: dict[str, str], said: str
 ) -> None:
     page = posted(client_of(alice), files, **more)

@@ -42,7 +42,7 @@ def test_people_come_before_other_judges() -> None:
     assert [one.against for one in found] == ["people", "other"]
 
 
-def test_the_human_figure_stands_beside_the_judges() -> None:
+def test_the_human_figure_is_next_to_the_judges() -> None:
     (one,) = judges(a_judge(human={"kappa_weighted": 0.69, "exact": 0.61}))
     assert [(stat.value, stat.more) for stat in one.stats[:2]] == [
         ("0.71", "[0.60, 0.80] · people: 0.69"),
@@ -55,7 +55,7 @@ def test_without_a_human_figure_kappa_has_its_interval() -> None:
     assert one.stats[0].more == "[0.60, 0.80]"
 
 
-def test_order_flips_stand_with_their_judge() -> None:
+def test_order_flips_are_with_their_judge() -> None:
     (one,) = judges(
         a_judge(),
         order=[
@@ -275,7 +275,7 @@ def test_what_a_list_cannot_be_filtered_by_is_no_link(value: str) -> None:
     assert SLICE_LINKS.to_cell("a", value) == ""
 
 
-def test_judges_and_people_stand_beside_each_other_value_by_value() -> None:
+def test_judges_and_people_are_shown_next_to_each_other_value_by_value() -> None:
     breakdown = a_breakdown() | {"values": {}, "judges": [a_judge(value="math")]}
     slices = slices_of(breakdown, "m", ["a"], NUMBERS, (1, 10), SLICE_LINKS)
     assert slices is not None
@@ -285,7 +285,7 @@ def test_judges_and_people_stand_beside_each_other_value_by_value() -> None:
     assert "field=category&amp;field_is=math" in row[1]
 
 
-def test_a_judge_s_bias_on_each_candidate_stands_beside_that_on_the_others() -> None:
+def test_a_judge_s_bias_on_each_candidate_is_next_to_that_on_the_others() -> None:
     ends = {"bias_low": 0.5, "bias_high": 1.5, "ci_low": 0.2, "ci_high": 1.4}
     cells = [
         {"candidate": name, "items": 9, "bias": bias, "difference": 0.8, **ends}

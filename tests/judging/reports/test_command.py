@@ -84,7 +84,7 @@ def test_judges_and_slices_are_in_the_text(project: Project) -> None:
     assert "Raters" not in text
 
 
-def test_every_section_has_its_text_and_names_stand_as_they_are() -> None:
+def test_every_section_has_its_text_and_names_are_as_they_are() -> None:
     both = {"candidate": "a<b> & c", "metric": "m", "judge": "gpt"}
     bounds = dict.fromkeys(("ci_low", "ci_high", "kappa_low", "kappa_high", "bias_low", "bias_high"))
     people = {"items": 4, "agreement_with_others": 0.5, "seconds": 3.0}
@@ -116,11 +116,11 @@ def test_every_section_has_its_text_and_names_stand_as_they_are() -> None:
     assert "&lt;" not in text
 
 
-def test_columns_stand_below_each_other_whatever_the_script() -> None:
+def test_columns_are_below_each_other_whatever_the_script() -> None:
     assert columns([["模型甲", "1"], ["beta", "22"]]) == "  模型甲   1\n  beta    22"
 
 
-def test_an_unknown_run_is_refused_with_a_sentence() -> None:
+def test_an_unknown_run_is_refused_in_a_sentence() -> None:
     with pytest.raises(CommandError, match="There is no run called nothing") as refused:
         said("nothing")
     assert refused.value.returncode == 2
@@ -184,7 +184,7 @@ def test_with_json_the_sentences_go_to_standard_error(run: Run) -> None:
         ),
     ],
 )
-def test_what_the_run_does_not_have_is_refused_with_a_sentence(
+def test_what_the_run_does_not_have_is_refused_in_a_sentence(
     run: Run, arguments: tuple[str, str], says: str
 ) -> None:
     with pytest.raises(CommandError, match=says) as refused:

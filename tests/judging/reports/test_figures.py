@@ -59,7 +59,7 @@ def ended(project: Project) -> Run:
 
 @pytest.fixture
 def run(ended: Run) -> Run:
-    """Ended without anybody being told of it."""
+    """Ended without any notification."""
     KeptFigures.objects.all().delete()
     DBTaskResult.objects.all().delete()
     return ended
@@ -104,7 +104,7 @@ def test_what_a_worker_kept_is_what_anybody_works_out(run: Run) -> None:
     assert json.loads(json.dumps(report_document(run, kept.figures))) == expected
 
 
-def test_the_page_that_waits_is_drawn_anew_when_the_figures_are_there(
+def test_the_page_that_waits_is_drawn_again_when_the_figures_are_there(
     client_of: ClientOf, alice: User, run: Run
 ) -> None:
     asks = {"headers": {"HX-Request": "true"}}
@@ -126,7 +126,7 @@ def test_figures_of_before_a_change_are_shown_as_such_until_newer_ones_are_there
     assert "The run has changed since" not in text(get(client_of, alice, run))
 
 
-def test_a_running_run_s_figures_are_worked_out_anew_only_from_time_to_time(
+def test_a_running_run_s_figures_are_worked_out_again_only_from_time_to_time(
     client_of: ClientOf, alice: User, project: Project
 ) -> None:
     run = a_run(a_version(project, rows=120), a_metric("http://127.0.0.1:9"))
@@ -173,7 +173,7 @@ def test_items_of_older_figures_are_said_to_be_so(client_of: ClientOf, alice: Us
     assert "has changed since" in text(get(client_of, alice, run, pair))
 
 
-def test_figures_kept_by_another_version_of_the_program_are_worked_out_anew(run: Run) -> None:
+def test_figures_kept_by_another_version_of_the_program_are_worked_out_again(run: Run) -> None:
     work_out(run)
     KeptFigures.objects.update(layout=figures.LAYOUT + 1)
     assert figures.for_page(run) is None

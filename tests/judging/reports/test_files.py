@@ -77,7 +77,7 @@ def test_the_table_of_distributions_counts_every_score(download: Download) -> No
 
 
 @pytest.mark.parametrize("kind", ["means", "spread"])
-def test_a_chart_is_a_picture_that_stands_alone(download: Download, kind: str) -> None:
+def test_a_chart_is_a_complete_picture(download: Download, kind: str) -> None:
     assert ElementTree.fromstring(download(f"{kind}-1.svg")).tag == "{http://www.w3.org/2000/svg}svg"
 
 

@@ -52,7 +52,7 @@ def test_one_judge_s_judgement_is_one_row_by_its_name(project: Project) -> None:
     assert parts(run) == [("judge", "judge", "first", 1, 7.0, True)]
 
 
-def test_behind_several_judges_stand_their_verdicts(project: Project) -> None:
+def test_several_judges_lead_to_their_verdicts(project: Project) -> None:
     run = judged(project, two_judges(), story(6, Verdict(0, 0, 8), Verdict(1, 0, 4)))
     assert sorted(parts(run)) == [
         ("combined", "combined", "first", 1, 6.0, True),
@@ -70,7 +70,7 @@ def test_repeats_are_numbered_from_one(project: Project) -> None:
     assert [(one["judge"], one["items"]) for one in report_document(run)["repeats"]] == [("judge", 6)]
 
 
-def test_both_orders_of_one_judge_stand_behind_what_they_come_to(project: Project) -> None:
+def test_both_orders_of_one_judge_are_behind_what_they_come_to(project: Project) -> None:
     metric = a_metric(JUDGE_URL, parse="comparison", both_orders=True, min_score=1, max_score=5)
     verdicts = Verdict(0, 0, 5), Verdict(0, 0, 1, order="swapped"), Verdict(0, 0, 3, order="both", flip=True)
     run = judged(project, metric, story(3, *verdicts))

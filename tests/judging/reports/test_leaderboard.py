@@ -123,7 +123,7 @@ def test_what_is_unscored_is_counted() -> None:
     assert unscored_sentence({"a": {"asked": 10, "scored": 10}}) == ""
 
 
-def test_agreement_stands_beside_that_of_people() -> None:
+def test_agreement_is_next_to_that_of_people() -> None:
     judge = {"metric": "m", "against": "people", "kappa": 0.6, "kappa_weighted": 0.714, "items": 120}
     judge["confusion"] = [[60, 0], [0, 60]]
     human = {"judges": [{**judge, "human": {"kappa_weighted": 0.69}}]}

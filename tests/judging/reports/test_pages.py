@@ -83,7 +83,7 @@ def test_a_reader_chooses_the_columns(client_of: ClientOf, alice: User, run: Run
     assert "Win share</span></th>" not in html
 
 
-def test_the_result_is_told_in_a_sentence(client_of: ClientOf, alice: User, project: Project) -> None:
+def test_the_result_is_reported_in_a_sentence(client_of: ClientOf, alice: User, project: Project) -> None:
     run = a_judged_run(a_version(project, rows=40), lambda one: one.row.line % 3 + len(one.candidate.name))
     html = re.sub(r"<[^>]+>", "", page(client_of, alice, run).split('class="lead"')[1].split("</section>")[0])
     assert "alpha leads with 6.00 [5.74, 6.26]" in html
@@ -179,7 +179,7 @@ def test_a_pair_of_strangers_is_not_found(client_of: ClientOf, alice: User, run:
         assert client_of(alice).get(address(run, f"pair/?{query}")).status_code == 404
 
 
-def test_a_pair_that_cannot_be_told_apart_is_said_to_be_so(
+def test_a_pair_that_cannot_be_distinguished_is_reported(
     client_of: ClientOf, alice: User, project: Project
 ) -> None:
     alike = a_judged_run(
@@ -336,7 +336,7 @@ def with_fields(run: Run, **fields: list[str]) -> Run:
     return Run.objects.get(pk=run.pk)
 
 
-def test_means_stand_by_the_first_telling_field_unasked(client_of: ClientOf, alice: User, run: Run) -> None:
+def test_means_are_by_the_first_telling_field_unasked(client_of: ClientOf, alice: User, run: Run) -> None:
     with_fields(run, id=[f"q{n}" for n in range(12)], subject=["art", "maths"])
     html = page(client_of, alice, run)
     assert "By subject" in html
@@ -393,7 +393,7 @@ def test_rows_of_one_conversation_are_one_group(client_of: ClientOf, alice: User
     assert "intervals are over 3 groups" in page(client_of, alice, changed)
 
 
-def test_items_or_answers_which_is_worth_more_is_said(client_of: ClientOf, alice: User, run: Run) -> None:
+def test_items_or_answers_which_is_worth_more_is_reported(client_of: ClientOf, alice: User, run: Run) -> None:
     html = page(client_of, alice, run)
     assert "All k pass" in html
     assert "More items or more answers" in html

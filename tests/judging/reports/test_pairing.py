@@ -30,7 +30,7 @@ def test_an_item_that_one_has_no_score_for_is_not_shared() -> None:
 
 
 @pytest.mark.parametrize(("a", "b", "outcome"), [(2, 1, "wins"), (1, 2, "losses"), (0.1 + 0.2, 0.3, "ties")])
-def test_who_is_ahead_is_told_beyond_rounding(a: float, b: float, outcome: str) -> None:
+def test_who_is_ahead_is_decided_beyond_rounding(a: float, b: float, outcome: str) -> None:
     items = PairItems(np.array([1]), np.array([float(a)]), np.array([float(b)]))
     assert {name: count for name, count in items.counts().items() if count} == {outcome: 1}
     assert len(items.of(outcome)) == 1

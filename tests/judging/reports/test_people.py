@@ -88,7 +88,7 @@ def test_the_run_that_an_evaluation_is_about_counts_its_ratings(run: Run, rita: 
     assert figures["people_candidates"]["alpha"][metric]["mean"] == 8
 
 
-def test_of_somebody_who_rated_an_answer_in_two_evaluations_the_newer_verdict_counts(
+def test_of_someone_who_rated_an_answer_in_two_evaluations_the_newer_verdict_counts(
     run: Run, rita: User, ravi: User
 ) -> None:
     first, again = evaluation_about(run, [rita]), evaluation_about(run, [ravi, rita], overlap=2)

@@ -149,7 +149,7 @@ def test_an_evaluation_is_not_shared_while_people_rate(
     assert not ReportLink.objects.exists()
 
 
-def test_a_link_to_an_evaluation_rests_while_it_is_open_again(
+def test_a_link_to_an_evaluation_is_off_while_it_is_open_again(
     alice: User, rita: User, project: Project
 ) -> None:
     run = make_evaluation(project, [rita]).run

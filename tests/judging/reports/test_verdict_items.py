@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from html import unescape
 from pathlib import Path
 
 import pytest
+from django.test import Client
 
 from evalsite.accounts.models import Project, User
 from judging.reports import figures
@@ -53,73 +54,93 @@ def run(project: Project, tmp_path: Path) -> Run:
     return run
 
 
-def get(client_of: ClientOf, user: User, address: str, status: int = 200) -> str:
-    answer = client_of(user).get(address)
-    assert answer.status_code == status, address
-    return str(answer.content.decode())
+@pytest.fixture
+def reader(client_of: ClientOf, alice: User, run: Run) -> Client:
+    """Signed in after the import of `run`, which creates the key of sessions."""
+    return client_of(alice)
 
 
-def report(client_of: ClientOf, user: User, run: Run) -> str:
-    return get(client_of, user, f"/p/{run.project.slug}/runs/{run.pk}/report/?metric=each")
+def report_address(run: Run) -> str:
+    return f"/p/{run.project.slug}/runs/{run.pk}/report/"
 
 
-def counted(text: str) -> int | None:
-    """The items that a link's text promises."""
-    found = re.match(r"(\d+)(?:$|/| of | answer| comparison)", text)
-    return int(found[1]) if found else None
+def page(reader: Client, address: str) -> str:
+    return str(reader.get(address).content.decode())
 
 
-def check_links(client_of: ClientOf, user: User, run: Run) -> None:
-    links = {unescape(address): text for address, text in LINK.findall(report(client_of, user, run))}
-    counts = {address: counted(text) for address, text in links.items()}
-    kinds = {re.sub(r".*/report/(\w+)/\?(?:kind=(\w+))?.*", r"\1 \2", address) for address in links}
+def items_at(reader: Client, address: str) -> int:
+    return page(reader, address).count('<th scope="row"')
+
+
+def links_of(reader: Client, run: Run) -> dict[str, str]:
+    """{address: text} of the report's links to lists of items."""
+    report = page(reader, f"{report_address(run)}?metric=each")
+    return {unescape(address): text for address, text in LINK.findall(report)}
+
+
+def kinds_of(links: Iterable[str]) -> set[str]:
+    return {re.sub(r".*/report/(\w+)/\?(?:kind=(\w+))?.*", r"\1 \2", address).strip() for address in links}
+
+
+def counted(links: Mapping[str, str]) -> dict[str, int]:
+    """{address: number of items} of the links that begin with a number."""
+    found = {link: re.match(r"(\d+)(?:$|/| of | answer| comparison)", text) for link, text in links.items()}
+    return {link: int(count[1]) for link, count in found.items() if count}
+
+
+def test_every_kind_of_list_is_linked(reader: Client, run: Run) -> None:
     of_verdicts = ("ratings", "repeats", "orders", "first", "lowest", "highest", "answers")
-    assert kinds == {"pair ", *(f"verdicts {kind}" for kind in of_verdicts)}
-    for address, count in counts.items():
-        if count is not None:
-            assert get(client_of, user, address).count('<th scope="row"') == count, address
+    assert kinds_of(links_of(reader, run)) == {"pair", *(f"verdicts {kind}" for kind in of_verdicts)}
 
 
-def test_every_count_leads_to_as_many_items(client_of: ClientOf, alice: User, run: Run) -> None:
-    check_links(client_of, alice, run)
+def test_every_count_links_to_as_many_items(reader: Client, run: Run) -> None:
+    counts = counted(links_of(reader, run))
+    assert counts
+    assert {link: items_at(reader, link) for link in counts} == counts
 
 
-def test_every_count_of_a_large_run_does_too(
-    client_of: ClientOf, alice: User, run: Run, monkeypatch: pytest.MonkeyPatch
+def test_a_large_run_has_the_same_links_and_items(
+    reader: Client, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    of_a_small_run = links_of(reader, run)
     monkeypatch.setattr(figures, "FEW", 0)
     figures.for_page(run)
     figures.keep_wanted()
-    check_links(client_of, alice, run)
+    links = links_of(reader, run)
+    assert links == of_a_small_run
+    assert {link: items_at(reader, link) for link in counted(links)} == counted(links)
 
 
-def test_items_of_a_large_run_that_are_not_known_yet_lead_to_the_report(
-    client_of: ClientOf, alice: User, run: Run, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "address", ["pair/?metric=better&a=alpha&by=gpt", "verdicts/?kind=ratings&metric=score"]
+)
+def test_items_of_a_large_run_that_are_not_computed_yet_redirect_to_the_report(
+    reader: Client, run: Run, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(figures, "FEW", 0)
-    base = f"/p/{run.project.slug}/runs/{run.pk}/report/"
-    get(client_of, alice, f"{base}pair/?metric=better&a=alpha&by=gpt", 302)
-    get(client_of, alice, f"{base}verdicts/?kind=ratings&metric=score", 302)
+    assert reader.get(report_address(run) + address).status_code == 302
 
 
-def test_an_item_says_who_said_what(client_of: ClientOf, alice: User, run: Run) -> None:
-    base = f"/p/{run.project.slug}/runs/{run.pk}/report/verdicts/?kind="
-    ratings = get(client_of, alice, f"{base}ratings&metric=score&rater=Ann&other=Bob")
+def test_an_item_shows_the_verdict_of_each_rater_and_order(reader: Client, run: Run) -> None:
+    base = f"{report_address(run)}verdicts/?kind="
+    ratings = page(reader, f"{base}ratings&metric=score&rater=Ann&other=Bob")
     assert re.search(r"Ann</small>\s*<span[^>]*><strong>5</strong>", ratings)
-    orders = get(client_of, alice, f"{base}orders&metric=better&judge=gpt&apart=yes")
+    orders = page(reader, f"{base}orders&metric=better&judge=gpt&apart=yes")
     assert re.search(r"beta first</small>\s*<span[^>]*><strong>beta better</strong>", orders)
 
 
-def test_items_are_those_with_so_many_answers(client_of: ClientOf, alice: User, run: Run) -> None:
-    base = f"/p/{run.project.slug}/runs/{run.pk}/report/verdicts/?kind=answers&metric=score&candidate=alpha"
-    rows = [get(client_of, alice, f"{base}&least={k}").count('<th scope="row"') for k in (2, 3)]
-    assert rows == [2, 1]
+@pytest.mark.parametrize(("least", "items"), [(2, 2), (3, 1)])
+def test_items_have_at_least_so_many_answers(reader: Client, run: Run, least: int, items: int) -> None:
+    asked = "verdicts/?kind=answers&metric=score&candidate=alpha"
+    assert items_at(reader, f"{report_address(run)}{asked}&least={least}") == items
 
 
-def test_comparisons_that_the_first_side_won_are_listed(client_of: ClientOf, alice: User, run: Run) -> None:
-    base = f"/p/{run.project.slug}/runs/{run.pk}/report/verdicts/?kind=first&metric=better&judge=gpt"
-    rows = [get(client_of, alice, f"{base}&apart={only}").count('<th scope="row"') for only in ("", "yes")]
-    assert rows == [36, 24]
+@pytest.mark.parametrize(("apart", "items"), [("", 36), ("yes", 24)])
+def test_comparisons_that_the_first_side_won_are_listed(
+    reader: Client, run: Run, apart: str, items: int
+) -> None:
+    asked = "verdicts/?kind=first&metric=better&judge=gpt"
+    assert items_at(reader, f"{report_address(run)}{asked}&apart={apart}") == items
 
 
 @pytest.mark.parametrize(
@@ -133,5 +154,5 @@ def test_comparisons_that_the_first_side_won_are_listed(client_of: ClientOf, ali
         "pair/?metric=better&a=nobody&by=gpt",
     ],
 )
-def test_what_nobody_said_has_no_list(client_of: ClientOf, alice: User, run: Run, asked: str) -> None:
-    get(client_of, alice, f"/p/{run.project.slug}/runs/{run.pk}/report/{asked}", 404)
+def test_a_list_of_verdicts_that_do_not_exist_is_not_found(reader: Client, run: Run, asked: str) -> None:
+    assert reader.get(report_address(run) + asked).status_code == 404

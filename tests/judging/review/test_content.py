@@ -13,7 +13,7 @@ PIXEL = "data:image/png;base64,iVBORw0KGgo="
 CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Bern"}'}}
 
 
-def test_the_result_of_a_tool_call_stands_with_the_call() -> None:
+def test_the_result_of_a_tool_call_is_with_the_call() -> None:
     turns = turns_of(
         [
             {"role": "user", "content": "How warm?"},

@@ -42,7 +42,7 @@ def test_each_choice_tells_how_many_there_would_be(run: Run, bob: User, client_o
     assert labels(run, client_of, bob, "reason") == ["rate_limited (12)"]
 
 
-def test_many_are_told_as_at_least(
+def test_many_are_counted_as_at_least(
     run: Run, bob: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(counts, "MOST_COUNTED", 20)

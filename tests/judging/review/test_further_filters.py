@@ -51,7 +51,7 @@ def test_the_list_shows_what_it_means(run: Run, sort: str) -> None:
     assert sorted(position for page in found for position in page) == list(range(1, 60, 2))
 
 
-def test_it_stands_in_the_address_and_can_be_removed(run: Run, bob: User, client_of: ClientOf) -> None:
+def test_it_is_in_the_address_and_can_be_removed(run: Run, bob: User, client_of: ClientOf) -> None:
     context = client_of(bob).get(address(run), {"half": "even", "candidate": "alpha"}).context
     assert context["query"] == "?candidate=alpha&half=even"
     assert context["chips"][1] == ("Half", "Even", "?candidate=alpha")

@@ -48,7 +48,7 @@ def every_page(run: Run, filters: Filters) -> list[GridPage]:
     return found
 
 
-def test_every_row_stands_once_in_the_order_of_the_data(run: Run) -> None:
+def test_every_row_appears_once_in_the_order_of_the_data(run: Run) -> None:
     lines = [row.line for page in every_page(run, Filters()) for row in page.rows]
     assert lines == list(range(1, 51))
 
@@ -103,7 +103,7 @@ def reviewer(bob: User, client_of: ClientOf) -> Client:
     return client_of(bob)
 
 
-def test_the_filter_stands_in_chips_that_can_be_removed(reader: Client, run: Run) -> None:
+def test_the_filter_is_in_chips_that_can_be_removed(reader: Client, run: Run) -> None:
     response = reader.get(address(run, "items"), {"candidate": "beta", "least": "3"})
     assert [chip[:2] for chip in response.context["chips"]] == [
         ("Candidate", "beta"),

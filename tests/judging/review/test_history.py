@@ -46,9 +46,7 @@ def entries(judgement: Judgement) -> list[Entry]:
     return timeline(judgement, items_about(judgement.response_id).seen)
 
 
-def test_attempts_and_overrides_stand_in_the_order_in_which_they_happened(
-    project: Project, bob: User
-) -> None:
+def test_attempts_and_overrides_are_in_the_order_in_which_they_happened(project: Project, bob: User) -> None:
     run = a_judged_run(project, lambda _: said(5))
     override_add(judgement=current(run), value=7, reason="It is right.", by=bob)
     override_withdraw(judgement=current(run), reason="I misread it.", by=bob)
@@ -80,7 +78,7 @@ def test_ratings_and_their_changes_are_in_the_history_of_the_answer(project: Pro
     assert "better" in entry.value
 
 
-def test_comments_stand_in_the_history(project: Project, bob: User) -> None:
+def test_comments_are_in_the_history(project: Project, bob: User) -> None:
     run = a_judged_run(project, lambda _: said(5))
     comment_add(judgement=current(run), text="Is it?", by=bob)
     assert [(one.what, one.who, one.words) for one in entries(current(run))][1:] == [
@@ -100,7 +98,7 @@ def rated(project: Project) -> tuple[Judgement, Evaluation, User]:
 
 
 @pytest.mark.parametrize("tab", ["rendered", "history"])
-def test_whoever_rates_sees_no_ratings_of_an_open_evaluation(
+def test_a_rater_sees_no_ratings_of_an_open_evaluation(
     rated: tuple[Judgement, Evaluation, User], alice: User, client_of: ClientOf, tab: str
 ) -> None:
     one, evaluation, rosa = rated
@@ -112,7 +110,7 @@ def test_whoever_rates_sees_no_ratings_of_an_open_evaluation(
     assert re.search(r"\bR1\b", text(client_of(rosa).get(address(one), {"tab": tab})))
 
 
-def test_whoever_rates_sees_no_verdict_of_an_open_evaluation(
+def test_a_rater_sees_no_verdict_of_an_open_evaluation(
     rated: tuple[Judgement, Evaluation, User], client_of: ClientOf
 ) -> None:
     _one, evaluation, rosa = rated
@@ -124,7 +122,7 @@ def test_whoever_rates_sees_no_verdict_of_an_open_evaluation(
     assert "Hidden while you rate" in text(browser.get(item))
 
 
-def test_whoever_rates_sees_no_list_of_the_verdicts_of_an_open_evaluation(
+def test_a_rater_sees_no_list_of_the_verdicts_of_an_open_evaluation(
     rated: tuple[Judgement, Evaluation, User], client_of: ClientOf
 ) -> None:
     _one, evaluation, rosa = rated
@@ -134,7 +132,7 @@ def test_whoever_rates_sees_no_list_of_the_verdicts_of_an_open_evaluation(
     assert browser.get(reverse("runs:export", args=("physics", run, "jsonl"))).status_code == 403
 
 
-def test_whoever_rates_sees_no_report_with_the_ratings_of_an_open_evaluation(
+def test_a_rater_sees_no_report_with_the_ratings_of_an_open_evaluation(
     rated: tuple[Judgement, Evaluation, User], client_of: ClientOf
 ) -> None:
     one, _evaluation, rosa = rated
@@ -143,7 +141,7 @@ def test_whoever_rates_sees_no_report_with_the_ratings_of_an_open_evaluation(
 
 @pytest.mark.parametrize("name", ["judgements", "items", "filter_menu"])
 @pytest.mark.parametrize("query", [{"differs": "1"}, {"sort": "differs"}])
-def test_whoever_rates_cannot_look_for_where_others_and_the_judge_disagree(
+def test_a_rater_cannot_look_for_where_others_and_the_judge_disagree(
     rated: tuple[Judgement, Evaluation, User],
     alice: User,
     client_of: ClientOf,
@@ -175,7 +173,7 @@ def test_what_people_and_the_judge_are_apart_is_read_once_until_something_change
     assert differences(Run.objects.get(pk=run.pk))[one.pk] != before[one.pk]
 
 
-def test_whoever_rates_downloads_nothing_chosen_by_what_others_rated(
+def test_a_rater_downloads_nothing_chosen_by_what_others_rated(
     rated: tuple[Judgement, Evaluation, User], alice: User, client_of: ClientOf
 ) -> None:
     one, _evaluation, rosa = rated
@@ -185,7 +183,7 @@ def test_whoever_rates_downloads_nothing_chosen_by_what_others_rated(
     assert client_of(alice).get(place, {"differs": "1"}).status_code == 200
 
 
-def test_whoever_rates_sees_no_column_of_what_others_rated(
+def test_a_rater_sees_no_column_of_what_others_rated(
     rated: tuple[Judgement, Evaluation, User], alice: User, client_of: ClientOf
 ) -> None:
     one, _evaluation, rosa = rated
@@ -197,7 +195,7 @@ def test_whoever_rates_sees_no_column_of_what_others_rated(
 
 
 @pytest.mark.parametrize("place", ["differences/", "differences/1/"])
-def test_whoever_rates_decides_on_no_difference_of_an_open_evaluation(
+def test_a_rater_decides_on_no_difference_of_an_open_evaluation(
     rated: tuple[Judgement, Evaluation, User], bob: User, client_of: ClientOf, place: str
 ) -> None:
     _one, evaluation, rosa = rated
@@ -208,7 +206,7 @@ def test_whoever_rates_decides_on_no_difference_of_an_open_evaluation(
     assert not Adjudication.objects.exists()
 
 
-def test_whoever_rates_downloads_no_ratings_of_an_open_evaluation(
+def test_a_rater_downloads_no_ratings_of_an_open_evaluation(
     rated: tuple[Judgement, Evaluation, User], bob: User, client_of: ClientOf
 ) -> None:
     _one, evaluation, rosa = rated

@@ -114,7 +114,7 @@ def test_a_planted_verdict_is_explained(project: Project, bob: User, client_of: 
 
 
 @pytest.mark.parametrize("tab", TABS)
-def test_nothing_that_a_model_wrote_is_obeyed(
+def test_nothing_that_a_model_wrote_is_interpreted(
     project: Project, bob: User, client_of: ClientOf, tab: str
 ) -> None:
     evil = "<script>alert(1)</script> <img src=x onerror=alert(1)> [x](javascript:alert(1)) ![y](http://evil.example/p.png)"
@@ -209,9 +209,7 @@ def test_the_newest_override_counts(project: Project, bob: User, client_of: Clie
     assert client_of(bob).get(address(one)).context["in_force"] == "4"
 
 
-def test_an_override_is_news_for_whoever_keeps_figures(
-    project: Project, bob: User, client_of: ClientOf
-) -> None:
+def test_an_override_reaches_those_who_keep_figures(project: Project, bob: User, client_of: ClientOf) -> None:
     run = a_judged_run(project)
     client_of(bob).post(address(first_of(run), "override"), {"value": "3", "reason": "so"})
     assert Run.objects.get(pk=run.pk).revision == run.revision + 1
@@ -342,7 +340,7 @@ def test_an_override_is_withdrawn_with_a_reason(project: Project, bob: User, cli
 
 
 @pytest.mark.parametrize("name", ["override", "withdraw"])
-def test_a_reviewer_who_is_late_is_told_and_loses_nothing(
+def test_a_reviewer_who_is_late_is_warned_and_loses_nothing(
     project: Project, bob: User, adam: User, client_of: ClientOf, name: str
 ) -> None:
     one = first_of(a_judged_run(project))

@@ -1,4 +1,4 @@
-"""Saved views: a filter with a name, one's own or shared, and told where it does not fit."""
+"""Saved views: a filter with a name, private or shared; a filter that does not fit is reported."""
 
 from __future__ import annotations
 

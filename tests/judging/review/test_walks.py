@@ -97,7 +97,7 @@ def test_a_list_shows_everything_once_and_leads_back(
 
 
 def _assert_in_order(back: list[selectors.Page], shown: list[int], name: str) -> None:
-    """Every page has what stands side by side."""
+    """Every page has the items that are shown side by side."""
     for page in back:
         ids = [line.judgement.pk for line in page.lines]
         at = shown.index(ids[0]) if ids else 0

@@ -34,7 +34,7 @@ def test_a_run_ends_when_its_mean_is_known() -> None:
     assert 0 < run.scored < 1500
 
 
-def test_what_was_left_is_judged_when_somebody_wants_it() -> None:
+def test_what_was_left_is_judged_when_someone_wants_it() -> None:
     with ScriptedJudge(steady) as judge:
         run = work(early(judge, 0.5, rows=1000))
         services.run_resume(run)

@@ -1,4 +1,4 @@
-"""Runs whose judgements came in with a file: they are shown and filtered like any, and no model is asked for them."""
+"""Runs with imported judgements: shown and filtered like any other, without calls to models."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ def test_a_reason_counts_only_what_is_not_overridden(varied: Run) -> None:
     assert sum(counted.values()) == 8 - 2
 
 
-def test_figures_that_were_kept_are_worked_out_anew(run: Run, bob: User) -> None:
+def test_figures_that_were_kept_are_worked_out_again(run: Run, bob: User) -> None:
     before = report_document(run)["candidates"]["alpha"]["quality"]["mean"]
     one = first_of(run)
     set_to(one, 1, bob)

@@ -97,7 +97,7 @@ def test_in_slices_the_plan_is_the_same(
 
 
 @pytest.mark.usefixtures("two_rows_a_slice")
-def test_a_plan_that_was_broken_off_is_taken_up_behind_its_last_slice(version: Version) -> None:
+def test_a_plan_that_was_interrupted_is_resumed_behind_its_last_slice(version: Version) -> None:
     run = a_run(version, a_metric(URL))
     rows = planning.rows_to_plan(run)
     planning._plan_slice(run.pk, rows[:2], 0)
@@ -106,7 +106,7 @@ def test_a_plan_that_was_broken_off_is_taken_up_behind_its_last_slice(version: V
     assert laid_out(run) == laid_out(planned(version))
 
 
-def test_a_slice_that_somebody_else_has_planned_is_left_alone(version: Version) -> None:
+def test_a_slice_that_someone_else_has_planned_is_left_alone(version: Version) -> None:
     run = a_run(version, a_metric(URL))
     rows = planning.rows_to_plan(run)
     assert planning._plan_slice(run.pk, rows[:2], 0) == 8

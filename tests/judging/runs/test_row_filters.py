@@ -78,7 +78,7 @@ def test_a_filter_of_rows_means_the_judgements_of_these_lines(
 
 @pytest.mark.parametrize("sort", ["position", "-score", "seconds"])
 @pytest.mark.parametrize("indexed", [True, False])
-def test_what_many_rows_hold_is_met_in_the_lists_order(
+def test_what_many_rows_hold_is_listed_in_the_lists_order(
     run: Run, sort: str, indexed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(row_filters, "MOST_LINES", 200 if indexed else 0)

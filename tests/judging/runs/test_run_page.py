@@ -1,4 +1,4 @@
-"""The page of a run: how far it is, what went wrong, and what steers it."""
+"""The page of a run: its progress, its problems and its controls."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_poll_gets_the_progress_alone(waiting: Run, alice: User, client_of: Cl
     assert b'id="run-progress"' in part.content
 
 
-def test_a_poll_after_a_change_of_state_draws_the_page_anew(
+def test_a_poll_after_a_change_of_state_draws_the_page_again(
     waiting: Run, alice: User, client_of: ClientOf
 ) -> None:
     judge(waiting, lambda _: said(5))
@@ -112,7 +112,7 @@ def test_a_living_worker_is_not_missed(waiting: Run, alice: User, client_of: Cli
     assert "No worker is running" not in text(client_of(alice).get(address(waiting)))
 
 
-def test_the_end_of_the_command_that_owns_a_run_is_said(
+def test_the_end_of_the_command_that_owns_a_run_is_reported(
     waiting: Run, alice: User, client_of: ClientOf
 ) -> None:
     Run.objects.filter(pk=waiting.pk).update(only_worker="elsewhere:1:1")
@@ -249,7 +249,7 @@ def test_cancelling_before_the_plan_leaves_a_run_that_can_be_taken_up(
     assert client_of(alice).get(address(run)).status_code == 200
 
 
-def test_the_most_frequent_words_stand_with_their_reason(
+def test_the_most_frequent_words_are_with_their_reason(
     project: Project, alice: User, client_of: ClientOf
 ) -> None:
     words = ["'data.levle' is undefined (line 3)", "'data.x' is undefined (line 1)"]

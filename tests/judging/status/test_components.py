@@ -10,7 +10,7 @@ from tests.conftest import ClientOf
 pytestmark = pytest.mark.django_db
 
 
-def test_every_component_stands_in_both_themes(olga: User, client_of: ClientOf) -> None:
+def test_every_component_is_shown_in_both_themes(olga: User, client_of: ClientOf) -> None:
     page = client_of(olga).get("/status/components/").text
     for part in (
         'class="segmented"',

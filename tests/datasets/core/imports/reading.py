@@ -39,7 +39,7 @@ def lines(*records: Any) -> str:
 
 
 def files(folder: Path, **contents: str | bytes) -> list[SourceFile]:
-    """Files of these names (`__` stands for a dot)."""
+    """Files of these names (`__` for a dot)."""
     made = []
     for name, content in contents.items():
         path = folder / name.replace("__", ".")

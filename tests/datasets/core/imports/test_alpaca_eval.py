@@ -12,7 +12,7 @@ from tests.datasets.core.imports.reading import taken
 
 
 def raw_completion(token: str) -> dict[str, Any]:
-    """As OpenAI's API gives it to an annotator that weighs tokens."""
+    """As OpenAI's API returns it to an annotator that weights tokens."""
     top = [{"token": token, "bytes": [109], "logprob": -0.01}, {"token": "M", "bytes": [77], "logprob": -4.6}]
     message = {"content": token, "role": "assistant", "function_call": None, "refusal": None}
     logprobs = {"content": [{**top[0], "top_logprobs": top}], "refusal": None}

@@ -32,7 +32,7 @@ def response(number: int, body: dict[str, Any]) -> dict[str, Any]:
     return {"id": "batch_req", "custom_id": f"r-{number}", "response": whole, "error": None}
 
 
-def test_answers_stand_with_what_was_asked_whatever_their_order(tmp_path: Path) -> None:
+def test_answers_are_with_what_was_asked_whatever_their_order(tmp_path: Path) -> None:
     found = taken(
         tmp_path,
         output__jsonl=lines(answered(2, "B"), answered(1, "A")),

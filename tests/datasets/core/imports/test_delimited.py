@@ -47,7 +47,7 @@ def test_a_record_with_more_cells_than_the_header_is_left_out() -> None:
     assert (found.questions, found.left_out) == (["r"], [("more_cells_than_columns", 2, "3 > 2")])
 
 
-def test_a_quote_that_never_ends_is_told_once_it_is_longer_than_a_row() -> None:
+def test_a_quote_that_never_ends_is_reported_once_it_is_longer_than_a_row() -> None:
     given = 'question,answer\nq,a\n"' + "x\n" * 200_000
     found = taken(given, limits=Limits(row_bytes=140_000))
     assert found.questions[0] == "q"

@@ -70,7 +70,7 @@ def test_the_results_file_names_the_model_of_its_run(tmp_path: Path) -> None:
     assert list(found.answers) == ["org/tiny"]
 
 
-def test_what_a_filter_found_stands_with_its_metric_however_deep_it_lies(tmp_path: Path) -> None:
+def test_what_a_filter_found_is_with_its_metric_however_deep_it_lies(tmp_path: Path) -> None:
     given = sample(filter="flexible-extract", filtered_resps=[["4"]])
     assert taken(tmp_path, samples__jsonl=lines(given)).said("reasoning") == [("flexible-extract: 4",)]
 

@@ -67,7 +67,7 @@ def test_a_page_of_the_api_and_an_array_are_read(tmp_path: Path) -> None:
     assert len(taken(tmp_path, array__json=json.dumps([item()])).verdicts) == 2
 
 
-def test_answers_that_were_uploaded_stand_in_the_item(tmp_path: Path) -> None:
+def test_answers_that_were_uploaded_are_in_the_item(tmp_path: Path) -> None:
     data = {"input": "2 + 2?", "output": "4", "model": "mine"}
     assert taken(tmp_path, run__jsonl=lines(item(sample=None, datasource_item=data))).answers == {
         "mine": ["4"]

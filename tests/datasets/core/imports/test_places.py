@@ -1,4 +1,4 @@
-"""Where the lines of an imported version stood."""
+"""The places of the lines of an imported version."""
 
 from __future__ import annotations
 
@@ -49,6 +49,6 @@ def test_what_is_not_known_is_not_made_up(monkeypatch: pytest.MonkeyPatch) -> No
     assert place_in(*([["log.json"], [[1, 0, 0, 0]]]), 1) is None
 
 
-def test_the_objects_of_an_array_on_one_line_are_told_apart() -> None:
+def test_the_objects_of_an_array_on_one_line_are_distinguished() -> None:
     file = source_file('[{"a": 1}, {"a": 2},\n{"a": 3}]')
     assert [number for number, _value in json_records(file)] == [1, 2, 3]

@@ -134,7 +134,7 @@ def test_what_yaml_names_to_use_again_is_there_each_time(tmp_path: Path) -> None
     assert (len(found.rows), list(found.answers)) == (1, ["openai:gpt-5", "other:model"])
 
 
-def test_yaml_that_breaks_off_keeps_what_stood_before(tmp_path: Path) -> None:
+def test_yaml_that_ends_early_keeps_what_came_before(tmp_path: Path) -> None:
     found = taken(
         tmp_path, out__yaml=yaml_export(result(), result("b")).replace("  - gradingResult", "  - [", 2)
     )

@@ -21,13 +21,13 @@ def test_one_column_a_model_gives_each_row_their_answers() -> None:
     assert found.left_out == [("no_answer", 3, "a")]
 
 
-def test_a_model_column_gathers_the_answers_to_a_question_wherever_they_stand() -> None:
+def test_a_model_column_gathers_the_answers_to_a_question_wherever_they_are() -> None:
     found = taken("question,model,answer\nq1,a,1\nq2,a,2\nq1,b,3\nq1,a,4\n")
     assert found.questions == ["q1", "q2"]
     assert found.answers == [{"a": ["1", "4"], "b": ["3"]}, {"a": ["2"]}]
 
 
-def test_a_field_that_differs_between_a_questions_records_is_told() -> None:
+def test_a_field_that_differs_between_a_questions_records_is_reported() -> None:
     found = taken("question,model,answer,lang\nq,a,1,en\nq,b,2,de\n")
     assert found.field("lang") == ["en"]
     assert found.left_out == [("field_differs", 3, "lang")]
@@ -110,7 +110,7 @@ def test_a_sharegpt_conversation_becomes_messages() -> None:
     assert row["id"] == 7
 
 
-def test_a_system_column_stands_before_the_question() -> None:
+def test_a_system_column_comes_before_the_question() -> None:
     (row,) = taken("prompt,system,answer\nq,be brief,a\n").rows
     assert row["messages"] == [
         {"role": "system", "content": "be brief"},
@@ -132,7 +132,7 @@ def test_parquet_keeps_types_and_skips_what_is_no_text() -> None:
     assert found.left_out == [("binary", 1, "image")]
 
 
-def test_broken_lines_of_json_are_told_and_the_others_taken() -> None:
+def test_broken_lines_of_json_are_reported_and_the_others_taken() -> None:
     found = taken('{"prompt": "a", "x": 1}\n{"prompt": \n[1]\n{"prompt": "b", "x": 2}\n')
     assert found.questions == ["a", "b"]
     assert [(code, line) for code, line, _detail in found.left_out] == [

@@ -59,7 +59,7 @@ def test_the_first_sheet_that_is_a_table_is_read_unless_another_is_named() -> No
     assert open_table(source_file(book), Options()).sheets == ["Sheet1", "Sheet2", "Sheet3"]
 
 
-def test_an_unknown_sheet_is_told_with_those_that_there_are() -> None:
+def test_an_unknown_sheet_is_reported_with_those_that_there_are() -> None:
     with pytest.raises(NotUsable) as refused:
         taken(xlsx([HEADER, ["q", "a", 1]]), sheet="Other")
     assert refused.value.params == {"sheet": "Other", "sheets": "Sheet1"}
@@ -106,13 +106,13 @@ def test_a_formula_is_what_it_last_came_to() -> None:
     assert taken(book).field("x") == [2]
 
 
-def test_an_error_in_a_cell_is_told_and_is_no_text() -> None:
+def test_an_error_in_a_cell_is_reported_and_is_no_text() -> None:
     found = taken(xlsx([HEADER, ["q", "a", "#N/A"]]))
     assert found.field("x") == [None]
     assert found.left_out == [("cell_error", 2, "x: #N/A")]
 
 
-def test_of_merged_cells_only_the_first_has_the_value_and_what_lacks_it_is_told() -> None:
+def test_of_merged_cells_only_the_first_has_the_value_and_what_lacks_it_is_reported() -> None:
     rows = [["question", "model", "answer"], ["q", "a", "1"], [None, "b", "2"], ["r", "a", "3"]]
     found = taken(xlsx(rows, merged="A2:A3"))
     assert found.answers == [{"a": ["1"]}, {"a": ["3"]}]
@@ -124,7 +124,7 @@ def test_a_million_rows_that_are_not_there_take_no_time() -> None:
     assert taken(book).rows == []
 
 
-def test_a_cell_beyond_the_last_column_is_told() -> None:
+def test_a_cell_beyond_the_last_column_is_reported() -> None:
     book = rewritten(xlsx([HEADER, ["q", "a", 1]]), SHEET, b'r="C2"', b'r="XFD2"')
     assert taken(book).left_out == [("more_cells_than_columns", 2, "16384 > 3")]
 
@@ -135,7 +135,7 @@ def test_more_columns_than_a_table_may_have_are_refused() -> None:
     assert refused.value.code == "too_many_columns"
 
 
-def test_a_workbook_that_unfolds_without_measure_is_refused() -> None:
+def test_a_workbook_that_expands_without_limit_is_refused() -> None:
     with pytest.raises(NotUsable) as refused:
         taken(xlsx([HEADER, ["q", "a", "x" * 30_000]]), limits=Limits(unpacked_bytes=20_000))
     assert refused.value.code == "too_large_unpacked"
@@ -151,7 +151,7 @@ def test_more_members_than_a_workbook_has_are_refused() -> None:
     assert refused.value.code == "too_large_unpacked"
 
 
-def test_entities_that_unfold_without_end_are_refused() -> None:
+def test_entities_that_expand_without_end_are_refused() -> None:
     names = "abcdefgh"
     entities = '<!ENTITY a "aaaaaaaaaa">' + "".join(
         f'<!ENTITY {name} "{f"&{before};" * 20}">' for before, name in pairwise(names)
@@ -222,7 +222,7 @@ def test_a_row_of_empty_cells_is_no_row_and_those_behind_it_are_read() -> None:
     assert taken(harmful(rows + after)).questions == ["q", "r"]
 
 
-def test_a_row_with_more_text_than_a_row_may_have_is_told() -> None:
+def test_a_row_with_more_text_than_a_row_may_have_is_reported() -> None:
     rows = [HEADER, ["q", "a", "x" * 5_000], ["r", "b", 2]]
     found = taken(xlsx(rows), limits=Limits(row_bytes=1_000))
     assert (found.questions, found.left_out) == (["r"], [("too_large", 2, "")])

@@ -35,7 +35,7 @@ def test_the_example_of_the_documentation_comes_out_right(tmp_path: Path) -> Non
     assert [len(output["responses"]) for output in repaired_row["model_outputs"]] == [2, 2]
 
 
-def test_the_mended_example_is_valid_and_judge_only(tmp_path: Path) -> None:
+def test_the_fixed_example_is_valid_and_judge_only(tmp_path: Path) -> None:
     result = validated(tmp_path, repaired(tmp_path, PRINTED.encode()))
     assert (result.format, result.rows, result.valid_rows, result.counts) == ("judge_only", 1, 1, {})
 
@@ -128,7 +128,7 @@ def test_further_keys_are_kept_unless_they_contradict(tmp_path: Path) -> None:
     assert merge(tmp_path, *apart) == list(apart)
 
 
-def test_names_that_are_alike_become_the_chosen_one(tmp_path: Path) -> None:
+def test_names_that_are_similar_become_the_chosen_one(tmp_path: Path) -> None:
     source = outputs(entry("Qwen-3", "a"), entry("lark", "Qwen-3"))
     after = repaired(tmp_path, source, "unify_model_names", value="qwen 3")
     assert after == source.replace(b'"model_name": "Qwen-3"', b'"model_name": "qwen 3"')
@@ -140,7 +140,7 @@ def test_a_name_is_written_as_it_is_spelt(tmp_path: Path) -> None:
     assert '"model_name": "千问 3"'.encode() in after
 
 
-def test_what_breaks_off_is_one_line_and_what_follows_is_split_too(tmp_path: Path) -> None:
+def test_what_ends_early_is_one_line_and_what_follows_is_split_too(tmp_path: Path) -> None:
     after = repaired(tmp_path, b'[{"a":\n1},\n{"b": 2}, {"c": 3\n{"d": 4}]\n', "to_jsonl")
     assert after == b'{"a": 1}\n{"b": 2}\n{"c": 3\n{"d": 4}\n'
 
@@ -263,7 +263,7 @@ def test_a_repair_of_a_repaired_file_changes_nothing(
     source = "\n".join(parts).encode(encoding, "ignore")
     try:
         once = repaired(tmp_path, source, *names, value="Lark", row_bytes=row_bytes)
-    except Unreadable:  # a row is longer than it may be, and nothing tells where it ends
+    except Unreadable:  # a row is longer than the limit, and its end is not known
         return
     assert repaired(tmp_path, once, *names, value="Lark", row_bytes=row_bytes) == once
 

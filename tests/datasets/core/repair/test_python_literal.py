@@ -1,4 +1,4 @@
-"""A line that is a Python literal of an object becomes JSON; whatever is none stays as it is."""
+"""A line that is a Python literal of an object becomes JSON; any other line stays as it is."""
 
 import json
 from pathlib import Path

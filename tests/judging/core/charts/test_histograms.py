@@ -48,7 +48,7 @@ def test_a_panel_without_scores_says_so():
 
 
 @pytest.mark.parametrize(("columns", "box"), [(1, "0 0 480 482"), (2, "0 0 960 328")])
-def test_panels_stand_in_columns(columns, box):
+def test_panels_are_in_columns(columns, box):
     panels = [Panel(name, "", whole(1)) for name in "abc"]
     assert drawn(chart(*panels, columns=columns)).get("viewBox") == box
 

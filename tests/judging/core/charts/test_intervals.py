@@ -49,7 +49,7 @@ def test_an_id_that_could_break_out_is_refused(chart_id):
         interval_chart(chart_id, [SURE], INTERVAL_TEXTS)
 
 
-def test_marks_stand_where_the_scale_says():
+def test_marks_are_where_the_scale_says():
     dot = of_class(intervals(IntervalRow("a", "", 5.5, 5, 6), scale=(1, 10)), "chart-dot")[0]
     assert float(dot.get("cx")) == 240  # the middle of 1…10 is the middle of the drawing
 

@@ -132,7 +132,7 @@ def test_a_waiter_that_leaves_takes_no_slot_with_it() -> None:
     in_loop(leave)
 
 
-def test_a_waiter_that_leaves_when_its_turn_has_come_hands_it_on() -> None:
+def test_a_waiter_that_leaves_when_its_turn_has_come_passes_it_on() -> None:
     async def leave() -> None:
         slots = ConcurrencyLimiter(1)
         await slots.acquire()

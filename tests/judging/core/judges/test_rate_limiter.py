@@ -21,7 +21,7 @@ from tests.patience import PATIENCE
 
 
 def most_in_a_minute(times: list[float], costs: list[float]) -> float:
-    """The fullest minute, wherever it begins."""
+    """The most in any minute, not only in those that start at zero seconds."""
     most, first, inside = 0.0, 0, 0.0
     for last, time_ in enumerate(times):
         inside += costs[last]
@@ -77,7 +77,7 @@ def test_the_stricter_of_two_limits_holds() -> None:
 
 
 def request_of_size(size: int, **params: int) -> Request:
-    """Whose messages take so many bytes."""
+    """A request whose messages take so many bytes."""
     return {"messages": "x" * (size - 2), **params}
 
 

@@ -80,7 +80,7 @@ def test_no_wait_goes_beyond_the_whole_time() -> None:
 
 
 class Witness(NoGuard):
-    """Hears how each try ended, and grants so many retries."""
+    """Records how each try ended, and grants so many retries."""
 
     def __init__(self, retries: int = 99) -> None:
         self.retries = retries
@@ -178,7 +178,7 @@ def test_a_server_that_refuses_the_same_for_ever_is_given_up() -> None:
     assert len(asked.calls) <= 6
 
 
-def test_a_limit_met_while_searching_is_waited_out() -> None:
+def test_a_limit_reached_while_searching_is_waited_out() -> None:
     replies = [refusal(400, "no"), rate_limited("0"), Answer(content="[[7]]")]
     with ScriptedJudge(replies) as judge:
         asked = ask_with_patience(judge.url)

@@ -48,7 +48,7 @@ def test_a_template_that_fits_every_row_has_no_finding(sandbox: Sandbox) -> None
     assert result == Lint((), (), Longest(10, 9, 3), 3)
 
 
-def test_a_syntax_error_is_all_that_is_said(sandbox: Sandbox) -> None:
+def test_a_syntax_error_is_all_that_is_reported(sandbox: Sandbox) -> None:
     result = linted(sandbox, "\n{% if %}")
     (error,) = result.errors
     assert (error.code, error.line, error.message[:8], result.warnings, result.longest) == (
@@ -276,7 +276,7 @@ def test_a_preprocess_that_does_not_compile_is_a_syntax_error(sandbox: Sandbox) 
     assert (error.code, error.name, error.line) == ("syntax", "preprocess", 2)
 
 
-def test_without_rows_only_what_can_be_known_is_said(sandbox: Sandbox) -> None:
+def test_without_rows_only_what_can_be_known_is_reported(sandbox: Sandbox) -> None:
     result = lint(sandbox, "{{ data.zzz }}{{ zzz }}", [])
     assert [one.name for one in result.errors] == ["zzz"]
     assert result.longest is None

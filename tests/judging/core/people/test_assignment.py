@@ -1,4 +1,4 @@
-"""Who gets what next: seats are never overfilled, nobody gets an item twice, whoever comes or goes."""
+"""Assigning items: seats are never overfilled, and no rater gets an item twice, whoever joins or leaves."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_repeat_waits_some_verdicts_and_comes_at_the_end_at_last() -> None:
 
 
 @given(st.integers(0, 99))
-def test_about_the_wanted_share_is_gold(seed: int) -> None:
+def test_about_the_requested_share_is_gold(seed: int) -> None:
     chosen = mixed(
         range(1000),
         range(1000, 2000),
@@ -96,7 +96,7 @@ def test_about_the_wanted_share_is_gold(seed: int) -> None:
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=50), st.integers(1, 50), st.integers(0, 9))
-def test_a_sample_has_the_wanted_size_and_says_its_probability(
+def test_a_sample_has_the_requested_size_and_says_its_probability(
     strata: list[str], size: int, seed: int
 ) -> None:
     drawn = draw(strata, size, seed, stratified=True)

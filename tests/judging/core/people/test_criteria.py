@@ -70,7 +70,7 @@ def test_turned_twice_is_as_it_was(value: Any) -> None:
     assert turned(turned(value)) == value
 
 
-def test_only_comparisons_are_turned_and_only_where_the_other_stood_left() -> None:
+def test_only_comparisons_are_turned_and_only_where_the_other_was_left() -> None:
     criteria = {0: Criterion(name="a", scale="steps"), 1: Criterion(name="b", scale="text")}
     assert canonical(criteria, {0: "A>B", 1: "A>B"}, 2) == {0: "B>A", 1: "A>B"}
     assert canonical(criteria, {0: "A>B"}, 1) == {0: "A>B"}

@@ -26,7 +26,7 @@ def in_language(text: str, language: str) -> str:
 
 @pytest.mark.parametrize("language", PAGES)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.code)
-def test_a_function_stands_in_the_table_with_its_argument_and_help(function: Function, language: str) -> None:
+def test_a_function_is_in_the_table_with_its_argument_and_help(function: Function, language: str) -> None:
     name, other = function.name.both() if language == "zh" else reversed(function.name.both())
     found = (str(ARGUMENTS[function.argument]), str(HELP[function.code]))
     argument, score = (in_language(text, language) for text in found)

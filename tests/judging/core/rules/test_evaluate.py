@@ -115,7 +115,7 @@ def test_all_fields_are_the_references_in_its_order() -> None:
     assert [(line.name, line.score) for line in reported.lines] == [("b", 5), ("a", 1), ("c", 1)]
 
 
-def test_all_fields_may_stand_beside_named_ones() -> None:
+def test_all_fields_may_be_next_to_named_ones() -> None:
     text = with_lines("a:字数限制:1", "@all:精确匹配", "d:常量等于:x")
     reported = result(text, '{"a": "aa", "b": 1, "d": "x"}', '{"a": "aa", "b": 1}')
     assert [(line.name, line.score) for line in reported.lines] == [("a", 1), ("a", 5), ("b", 5), ("d", 5)]

@@ -7,15 +7,15 @@ from judging.core.rules.values import Number, json_text
 
 
 def refusal_of_json(text: str) -> str:
-    with pytest.raises(NotInFormat) as met:
+    with pytest.raises(NotInFormat) as raised:
         read_json(text)
-    return met.value.reason
+    return raised.value.reason
 
 
 def refusal_of_xml(text: str, root: str = "") -> str:
-    with pytest.raises(NotInFormat) as met:
+    with pytest.raises(NotInFormat) as raised:
         read_xml(text, root)
-    return met.value.reason
+    return raised.value.reason
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_numbers_keep_the_digits_they_are_written_with() -> None:
 
 
 def test_a_place_is_reported_where_json_ends() -> None:
-    with pytest.raises(NotInFormat) as met:
+    with pytest.raises(NotInFormat) as raised:
         read_json('\n\n{"a": 1,\n "b" 2}')
-    assert (met.value.params["line"], met.value.params["column"]) == ("4", "6")
+    assert (raised.value.params["line"], raised.value.params["column"]) == ("4", "6")
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_sibling_elements_are_fields(text: str, fields: object) -> None:
 @pytest.mark.parametrize(
     "text", ["<r><a>1</a>\n<b>2</b></r>", "\n<?xml version='1.0'?>\n<r x='1'> <a>1</a><b>2</b></r> "]
 )
-def test_a_root_stands_around_the_fields(text: str) -> None:
+def test_a_root_encloses_the_fields(text: str) -> None:
     assert read_xml(text, "r") == {"a": "1", "b": "2"}
 
 
@@ -147,9 +147,9 @@ def test_a_hundred_levels_of_elements_are_read() -> None:
 
 @pytest.mark.parametrize(("text", "column"), [('{"a": }', 8), ('{"a": x}', 8), ('{"a": 1 2', 10), ("x", 2)])
 def test_white_space_before_json_counts_for_the_place(text: str, column: int) -> None:
-    with pytest.raises(NotInFormat) as met:
+    with pytest.raises(NotInFormat) as raised:
         read_json(f"\n\n {text}")
-    assert (met.value.params["line"], met.value.params["column"]) == ("3", str(column))
+    assert (raised.value.params["line"], raised.value.params["column"]) == ("3", str(column))
 
 
 @pytest.mark.parametrize(
@@ -163,9 +163,9 @@ def test_white_space_before_json_counts_for_the_place(text: str, column: int) ->
     ],
 )
 def test_what_keeps_a_text_from_being_json_is_named(text: str, problem: str, column: str) -> None:
-    with pytest.raises(NotInFormat) as met:
+    with pytest.raises(NotInFormat) as raised:
         read_json(text)
-    assert (met.value.params["problem"], met.value.params["column"]) == (problem, column)
+    assert (raised.value.params["problem"], raised.value.params["column"]) == (problem, column)
 
 
 def test_json_may_nest_to_a_depth_of_100() -> None:
@@ -179,6 +179,6 @@ def test_entities_cannot_multiply() -> None:
 
 
 def test_a_place_is_reported_where_xml_ends() -> None:
-    with pytest.raises(NotInFormat) as met:
+    with pytest.raises(NotInFormat) as raised:
         read_xml("\n<a>1</a>\n <b>2</c>")
-    assert met.value.params["line"] == "3"
+    assert raised.value.params["line"] == "3"

@@ -81,14 +81,14 @@ def test_a_field_of_another_type_than_in_most_references_is_minded() -> None:
     assert found.minded == 2
 
 
-def test_types_are_looked_at_in_the_fields_that_all_stands_for_too() -> None:
+def test_types_are_looked_at_in_the_fields_that_all_means_too() -> None:
     found = lint_of(with_lines("b:字数限制:9", "@all:精确匹配"), {"z": [1]}, {"z": [2]}, {"z": True})
     assert [
         (one.line, one.name, one.reason.params["usual"]) for one in found.complaints if "z" in one.name
     ] == [(3, "z", "list")]
 
 
-def test_a_row_is_minded_once_whatever_is_minded_in_it() -> None:
+def test_a_row_is_reported_once_whatever_is_wrong_in_it() -> None:
     found = lint_of(with_lines("a:字数限制:1", "a:精确匹配"), {"a": "x"}, {"a": "y"}, {"a": 1000})
     assert (found.minded, len(found.complaints)) == (1, 2)
 

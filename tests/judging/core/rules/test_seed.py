@@ -153,7 +153,7 @@ def in_english(text: str) -> str:
 
 
 @pytest.mark.parametrize(("chinese", "english", "scores"), JSON_EXAMPLES)
-def test_a_json_example_scores_alike_in_both_languages(
+def test_a_json_example_scores_the_same_in_both_languages(
     chinese: str, english: str, scores: list[int | None]
 ) -> None:
     for text in (chinese, english):
@@ -162,7 +162,7 @@ def test_a_json_example_scores_alike_in_both_languages(
 
 
 @pytest.mark.parametrize(("chinese", "english", "answer", "reference"), OTHER_EXAMPLES)
-def test_the_other_formats_score_alike_in_both_languages(
+def test_the_other_formats_score_the_same_in_both_languages(
     chinese: str, english: str, answer: str, reference: str
 ) -> None:
     for text in (chinese, english):

@@ -1,4 +1,4 @@
-"""The sandbox's own life: levels, threads, and that no process outlives whoever started it."""
+"""The sandbox: levels, threads, and that no process outlives the one that started it."""
 
 import contextlib
 import json
@@ -41,7 +41,7 @@ def python_for_everyone() -> str:
 
 
 @pytest.mark.parametrize(("name", "level"), [("every wall", 3), ("no namespaces", 2), ("seccomp alone", 1)])
-def test_the_level_says_how_many_walls_stand(name: str, level: int) -> None:
+def test_the_level_says_how_many_walls_are_active(name: str, level: int) -> None:
     with Sandbox(without=WITHOUT[name]) as sandbox:
         assert sandbox.level == level
         assert set(sandbox.missing) == WITHOUT[name]
@@ -82,7 +82,7 @@ def test_a_user_without_rights_has_the_same_sandbox() -> None:
 
 
 @pytest.mark.skipif(not shutil.which("setpriv") or not shutil.which("unshare"), reason="needs util-linux")
-def test_where_namespaces_are_refused_two_walls_stand() -> None:
+def test_where_namespaces_are_refused_two_walls_are_active() -> None:
     command = (
         "echo 0 > /proc/sys/user/max_user_namespaces && "
         'exec setpriv --inh-caps=-all --bounding-set=-all "$0" -c "$1"'
@@ -102,7 +102,7 @@ def test_threads_may_use_one_sandbox_at_once(sandbox: Sandbox) -> None:
     assert results == list(range(30))
 
 
-def test_a_sandbox_whose_process_was_killed_starts_anew() -> None:
+def test_a_sandbox_whose_process_was_killed_starts_again() -> None:
     size, mark = own_size(301)
     with Sandbox(SandboxLimits(memory_mb=size)) as sandbox:
         assert result_of(sandbox, "return 1") == 1

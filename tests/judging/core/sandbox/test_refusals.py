@@ -109,7 +109,7 @@ CALLS = {  # further system calls: name: (x86_64, aarch64)
 }  # fmt: skip
 
 
-def test_no_further_system_call_is_to_be_had(each_sandbox: Sandbox) -> None:
+def test_no_further_system_call_is_possible(each_sandbox: Sandbox) -> None:
     body = f"""
         done = []
         for name, numbers in {CALLS}.items():

@@ -91,7 +91,7 @@ def test_a_worker_killed_while_it_waited_costs_no_job(wall: str) -> None:
 
 @contextmanager
 def killer(sandbox: Sandbox, mark: str) -> Iterator[None]:
-    """Somebody who kills workers all the time."""
+    """Kills workers all the time."""
     stop = threading.Event()
 
     def kill() -> None:

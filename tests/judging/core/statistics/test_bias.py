@@ -26,7 +26,7 @@ def test_labels_and_bools_are_at_no_end():
     assert document([said(True), said(False, row=2)])["scale_ends"] == []
 
 
-def test_answers_with_a_verdict_stand_beside_the_others():
+def test_answers_with_a_verdict_are_next_to_the_others():
     scores = frame({"a": [9, 10, 4, 6, "?"], "b": [5, 5, 5, 5, 5]})
     (found,) = planted_verdicts({("m", "a"): Flagged(3, 2, 19.0)}, scores, [METRIC])
     assert found == {"metric": "m", "candidate": "a", "answers": 3, "mean": 9.5, "others_mean": 5.0}

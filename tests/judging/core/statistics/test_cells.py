@@ -147,7 +147,7 @@ def test_the_share_at_the_top_takes_an_items_share_first():
     assert cell([(10, 10, 9, 9), 10])["top_share"] == 0.75
 
 
-def test_few_items_and_few_clusters_are_told_apart():
+def test_few_items_and_few_clusters_are_distinguished():
     assert cell([1, 2, 3])["notes"] == ["few_items"]
     assert cell([1, 2, 3], clusters=["x", "x", "y"])["notes"] == ["few_clusters"]
 

@@ -44,7 +44,7 @@ def test_nothing_to_count_on_nothing_has_no_bins():
 
 
 @given(arrays(float, some.integers(1, 30), elements=some.floats(allow_nan=False, allow_infinity=False)))
-def test_every_score_is_counted_once_however_wild(scores):
+def test_every_score_is_counted_once_however_large(scores):
     assert sum(count for _, _, count in counted(scores)) == scores.size
 
 

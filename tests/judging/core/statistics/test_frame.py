@@ -79,7 +79,7 @@ def test_an_unknown_metric_or_state_is_refused(row):
         judgement_frame([row], METRICS, NAMES)
 
 
-def test_people_s_judgements_stand_beside_those_of_judges():
+def test_people_s_judgements_are_next_to_those_of_judges():
     said = [VerdictRow(7, 20, 1, 1, "scored", value, by, kind) for value, by, kind in (
         ("1", "qwen", "judge"), ("3", "Ann", "rater"), ("5", "Bob", "rater"),
     )]  # fmt: skip

@@ -36,7 +36,7 @@ def against_people(*verdicts, metric=None):
     return found
 
 
-def test_a_judge_stands_against_people_on_the_items_that_both_scored():
+def test_a_judge_is_compared_with_people_on_the_items_that_both_scored():
     found = against_people(scores(), raters(range(40)))
     assert (found["judge"], found["items"], found["metric"]) == ("qwen", 40, "m")
     assert found["kappa_low"] < found["kappa_weighted"] < found["kappa_high"] <= 1
@@ -131,14 +131,14 @@ def test_both_bad_is_a_tie_for_weights_and_a_label_of_its_own():
     assert (found["exact"], found["kappa_weighted"], found["labels"]) == (0.5, 1, ["A>>B", "A=B", "both_bad"])
 
 
-def test_each_two_judge_models_stand_against_each_other():
+def test_each_two_judge_models_are_compared_with_each_other():
     found = judged(scores(), scores(by="glm"), scores(by="deepseek"))["judges"]
     assert [(one["judge"], one["against"], one["human"]) for one in found] == [
         ("deepseek", "glm", None), ("deepseek", "qwen", None), ("glm", "qwen", None),
     ]  # fmt: skip
 
 
-def test_rules_stand_against_people_but_not_against_judges():
+def test_rules_are_compared_with_people_but_not_against_judges():
     found = judged(scores(), scores(by="rules", source="rules"), raters())["judges"]
     assert [(one["judge"], one["against"]) for one in found] == [("qwen", "people"), ("rules", "people")]
 
@@ -171,13 +171,13 @@ def test_flips_and_the_first_side_are_counted_over_both_orders():
     verdicts = [in_both_orders(1, 5), in_both_orders(5, 5, row=2), in_both_orders(3, 5, row=3)]
     (found,) = judged(*verdicts, metric=Metric("m", 1, 5, compares=True))["order"]
     assert (found["pairs"], found["flips"], found["share"]) == (3, 1, pytest.approx(1 / 3))
-    # Asked first, the reference stood first; swapped, the answer: 1 says the reference is better.
+    # In the first order the reference came first, swapped the answer: 1 says the reference is better.
     side = found["first_side"]
     assert (side["first"], side["second"], side["ties"]) == (4, 1, 1)
     assert side["share"] == 4.5 / 6
 
 
-def test_both_orders_of_imported_comparisons_are_found_by_what_stood_first():
+def test_both_orders_of_imported_comparisons_are_found_by_what_came_first():
     seen = [compared("A>B", shown_first=1), compared("A>B", "beta", "alpha", shown_first=1)]
     (found,) = judged(seen, metric=Metric("m"))["order"]
     assert (found["pairs"], found["flips"], found["first_side"]["first"]) == (1, 1, 2)

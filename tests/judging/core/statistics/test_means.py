@@ -95,7 +95,7 @@ def test_an_items_responses_are_averaged_first():
     assert item_means(responses([1, 3, 10], [4, 4, 6])).to_dict() == {4: 2.0, 6: 10.0}
 
 
-def test_items_count_alike_however_many_responses_they_have():
+def test_items_count_equally_however_many_responses_they_have():
     assert item_means(responses([0] * 9 + [1], [1] * 9 + [2])).mean() == 0.5
 
 

@@ -31,7 +31,7 @@ def test_a_difference_by_rounding_is_a_tie():
     assert (got.wins, got.ties, got.losses) == (0, 1, 1)
 
 
-def test_equal_candidates_cannot_be_told_apart():
+def test_equal_candidates_cannot_be_distinguished():
     got = paired_difference(DRUG_1, DRUG_1)
     assert (got.estimate.mean, got.estimate.low, got.p) == (0.0, 0.0, 1.0)
 

@@ -66,7 +66,7 @@ def test_a_group_that_lost_nothing_to_the_rest_leaves_no_ratings():
     assert (is_connected(groups), bradley_terry(groups)) == (True, None)
 
 
-def test_candidates_that_never_met_are_not_connected():
+def test_candidates_that_were_never_compared_are_not_connected():
     apart = met((0, 1, 1), (1, 0, 1), (2, 3, 1), (3, 2, 1), size=4)
     assert (is_connected(apart), bradley_terry(apart)) == (False, None)
 

@@ -41,7 +41,7 @@ def test_krippendorffs_example_gives_the_published_alpha_at_each_level(kind, met
     assert found["fleiss"] is None
 
 
-def test_each_two_raters_stand_against_each_other_on_shared_items():
+def test_each_two_raters_are_compared_with_each_other_on_shared_items():
     (found,) = rated([(1, 1), (2, 3), (5, 5), (4, None)])
     (pair,) = found["pairs"]
     assert (pair["a"], pair["b"], pair["items"], pair["exact"]) == ("Ann", "Bob", 3, pytest.approx(2 / 3))
@@ -92,7 +92,7 @@ def test_adjudicators_are_no_raters():
     assert found["people_candidates"]["alpha"]["m"]["mean"] == 5
 
 
-def test_people_s_cells_stand_apart_and_are_the_candidates_where_only_they_spoke():
+def test_people_s_cells_are_separate_and_are_the_candidates_where_only_they_spoke():
     alone = document([person(3), person(5, "Bob")])
     assert alone["candidates"]["alpha"]["m"]["mean"] == alone["people_candidates"]["alpha"]["m"]["mean"] == 4
     beside = document([person(3), said(9)])

@@ -38,7 +38,7 @@ def test_best_and_worst_are_the_averages_over_all_draws(k):
     )
 
 
-def test_items_count_alike_and_those_with_too_few_responses_are_left_out():
+def test_items_count_equally_and_those_with_too_few_responses_are_left_out():
     assert best_at_k(ranked(responses(SCORES, ITEMS)), 2) == (
         pytest.approx((37 / 6 + 4) / 2),
         2,

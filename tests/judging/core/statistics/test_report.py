@@ -66,7 +66,7 @@ def test_categories_have_no_pairs():
     assert figures({"a": ["x", "y"], "b": ["x", "x"]})["pairs"] == []
 
 
-def test_a_wanted_difference_tells_the_items_needed():
+def test_a_minimum_difference_gives_the_items_needed():
     (pair,) = figures(TWO, metric=Metric("m", 1, 10, wanted_difference=0.5))["pairs"]
     assert pair["wanted_difference"] == 0.5
     assert pair["items_needed"] > pair["items"]

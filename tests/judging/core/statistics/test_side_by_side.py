@@ -66,7 +66,7 @@ def test_a_judge_called_people_does_not_hide_what_people_said():
     assert wins == [("people", 1), ("people", 0)]
 
 
-def test_candidates_that_never_met_are_said_not_to_be_connected():
+def test_candidates_that_were_never_compared_are_said_not_to_be_connected():
     apart = [compared("A>B"), compared("B>A", row=2), compared("A>B", "gamma", "@reference")]
     assert beside([*apart, compared("B>A", "gamma", "@reference", row=2)])["connected"] is False
 

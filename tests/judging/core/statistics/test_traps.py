@@ -77,7 +77,7 @@ def test_a_missing_response_is_in_no_pair_and_no_agreement():
     assert [one["items"] for one in found["judges"]] == [1]
 
 
-def test_a_different_number_of_responses_an_item_weighs_items_alike():
+def test_a_different_number_of_responses_an_item_weighs_items_equally():
     answers = [said(value, response=number) for number, value in enumerate((2, 4), 1)]
     found = document([*answers, said(9, row=2)])["candidates"]["alpha"]["m"]
     assert (found["mean"], found["items"], found["responses"]) == (6, 2, 3)

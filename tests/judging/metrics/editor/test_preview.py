@@ -123,7 +123,7 @@ def test_a_row_where_a_name_is_missing_is_found(name: str, typist: Typist) -> No
     assert "bold" in typist.preview("{{ data.question }}", row_line="3", go=f"missing:{name}")
 
 
-def test_that_no_row_lacks_a_name_is_said(typist: Typist) -> None:
+def test_that_no_row_lacks_a_name_is_reported(typist: Typist) -> None:
     assert "No row without “question” found" in typist.preview("t", go="missing:question")
 
 

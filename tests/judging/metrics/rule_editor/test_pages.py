@@ -286,7 +286,7 @@ def test_the_list_and_the_version_show_the_program(analyst: Client, rule_metric:
 
 
 @pytest.mark.parametrize("path", ["rules/start/", "rules/new/", "rules/reference/"])
-def test_a_stranger_finds_nothing(client_of: ClientOf, charlie: User, project: Project, path: str) -> None:
+def test_an_outsider_finds_nothing(client_of: ClientOf, charlie: User, project: Project, path: str) -> None:
     assert client_of(charlie).get(BASE + path).status_code == 404
 
 

@@ -57,7 +57,7 @@ def test_an_exclusion_outlives_another_attempt(run: Run, bob: User) -> None:
     assert sorted(set(run_frame(run)["row"])) == [2, 3]
 
 
-def test_the_report_says_how_many_are_excluded_by_whom_and_why(run: Run, bob: User) -> None:
+def test_the_report_says_how_many_are_excluded_by_which_user_and_why(run: Run, bob: User) -> None:
     exclude(run, bob, line=1)
     left_out = report_document(run)["left_out"]
     assert left_out["excluded"] == 2

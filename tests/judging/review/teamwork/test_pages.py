@@ -125,7 +125,7 @@ def test_own_comments_are_edited_and_deleted_others_are_not(
     assert not Notice.objects.exists()
 
 
-def test_an_edit_of_an_older_text_is_told_and_keeps_what_was_typed(
+def test_an_edit_of_an_older_text_is_reported_and_keeps_what_was_typed(
     one: Judgement, bob: User, client_of: ClientOf
 ) -> None:
     client = client_of(bob)
@@ -147,7 +147,7 @@ def test_an_empty_comment_comes_back_with_what_is_wrong(
     assert "This field is required." in text(answer)
 
 
-def test_two_who_assign_or_exclude_at_once_are_told(
+def test_two_who_assign_or_exclude_at_once_are_warned(
     one: Judgement, adam: User, bob: User, client_of: ClientOf
 ) -> None:
     sent = {"user": "bob", "seen": "0"}
@@ -159,7 +159,7 @@ def test_two_who_assign_or_exclude_at_once_are_told(
     for client in (client_of(bob), client_of(adam)):
         answer = client.post(address(one, "mark", "exclude"), {"reason": "odd", "seen": "0"}, headers=HTMX)
     assert answer.status_code == 422
-    assert ">odd</textarea>" not in text(answer)  # it is excluded by now, which stands there instead
+    assert ">odd</textarea>" not in text(answer)  # it is excluded by now, which is shown instead
     assert "Excluded from figures" in text(answer)
 
 

@@ -119,7 +119,7 @@ def test_a_run_s_own_scores_are_written_too(project: Project, tmp_path: Path) ->
         ("results", []),
     ],
 )
-def test_what_a_format_cannot_hold_is_said(
+def test_what_a_format_cannot_hold_is_reported(
     version: Version, tmp_path: Path, form: str, result: list[str]
 ) -> None:
     compared = verdict(1, other_model="beta", metric="better", value="A>B")

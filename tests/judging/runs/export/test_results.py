@@ -51,7 +51,7 @@ def figures(run: Run) -> dict[str, Any]:
 
 
 def means(run: Run) -> dict[tuple[str, str], tuple[Any, ...]]:
-    """What does not depend on a metric's scale, which ratings do not tell."""
+    """What does not depend on a metric's scale, which ratings do not contain."""
     result = ("mean", "ci_low", "ci_high", "items", "responses", "scored", "no_score")
     cells = figures(run)["people_candidates"]
     return {
@@ -106,7 +106,7 @@ def test_of_several_judges_each_has_a_line_and_all_together(project: Project) ->
     assert found == [("strict", 4, "I say 4."), ("kind", 7, "I say 7."), ("combined", 5.5, None)]
 
 
-def test_a_reviewer_s_value_stands_beside_the_judge_s(project: Project, bob: User) -> None:
+def test_a_reviewer_s_value_is_next_to_the_judge_s(project: Project, bob: User) -> None:
     run = a_judged_run(project, lambda _: said(7), rows=1, models=("alpha",))
     override_add(judgement=first_of(run), value=2, reason="wrong", by=bob)
     assert [(line["judge"], line["value"]) for line in lines_of(run)] == [("judge", 7), ("combined", 2)]

@@ -1,4 +1,4 @@
-"""A metric whose judge tells alpha's answers from others, and a stricter prompt from the usual one."""
+"""A metric whose judge distinguishes alpha's answers from others, and a stricter prompt from the usual one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judge again: what a filter means, or one item, is asked anew into new attempts; nothing is overwritten."""
+"""Judge again: filtered judgements, or one, are asked again as new attempts; nothing is overwritten."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def scores(run: Run) -> dict[tuple[str, int, bool], set[float | None]]:
     return found
 
 
-def test_what_the_filter_means_is_asked_anew_and_nothing_else(run: Run, judge: ScriptedJudge) -> None:
+def test_what_the_filter_means_is_asked_again_and_nothing_else(run: Run, judge: ScriptedJudge) -> None:
     assert run_rejudge(run=run, selection=Selection(Filters(candidate="alpha")), user=None) == 3
     run = work(run)
     assert len(judge.requests) == 9
@@ -163,7 +163,7 @@ def test_reviewers_and_raters_may_not(run: Run, bob: User, client_of: ClientOf) 
 
 
 def put(run: Run, state: RunState, left: int = 0) -> Run:
-    """As it stands when it was stopped with so many of its judgements not run."""
+    """The run after it was stopped with so many of its judgements not run."""
     last = run.judgements.order_by("-position")[:left]
     for one in last:
         Judgement.objects.filter(pk=one.pk).update(
@@ -196,7 +196,7 @@ def test_what_was_not_run_yet_is_not_asked_twice(run: Run, judge: ScriptedJudge)
 
 
 @pytest.mark.parametrize("state", [RunState.CANCELLED, RunState.FAILED])
-def test_a_run_that_ended_early_is_taken_up_with_the_rest(
+def test_a_run_that_ended_early_is_resumed_with_the_rest(
     state: RunState, run: Run, judge: ScriptedJudge
 ) -> None:
     run = put(run, state, left=1)

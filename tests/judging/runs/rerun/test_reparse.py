@@ -96,7 +96,7 @@ def again(run: Run, **judge: object) -> Run:
 
 @pytest.fixture
 def stopped(project: Project, metric: Metric, judge: ScriptedJudge) -> Run:
-    """250 judgements in three chunks, the first of which was judged when somebody paused it."""
+    """250 judgements in three chunks, paused after the first one was judged."""
     run = a_run(metric, a_version(project, rows=125))
     planning.plan(run.pk)
     leased = chunks.lease(run.pk, "test:1:1")
@@ -108,7 +108,7 @@ def stopped(project: Project, metric: Metric, judge: ScriptedJudge) -> Run:
 
 
 @pytest.mark.parametrize("stop", [stopping.run_pause, stopping.run_cancel])
-def test_what_a_stopped_run_received_is_read_anew_and_the_rest_is_not_asked(
+def test_what_a_stopped_run_received_is_read_again_and_the_rest_is_not_asked(
     stopped: Run, judge: ScriptedJudge, stop: Callable[[Run], bool]
 ) -> None:
     stop(stopped)
@@ -117,7 +117,7 @@ def test_what_a_stopped_run_received_is_read_anew_and_the_rest_is_not_asked(
     assert judge.requests == []
 
 
-def test_the_rest_is_read_in_the_new_way_when_it_is_taken_up(stopped: Run, judge: ScriptedJudge) -> None:
+def test_the_rest_is_read_in_the_new_way_when_it_is_resumed(stopped: Run, judge: ScriptedJudge) -> None:
     run = again(again(stopped, parse={"regex": "I (would)"}), parse=BY_REGEX)
     assert services.run_resume(run)
     run = work(run)
@@ -139,7 +139,7 @@ def test_so_it_is_where_something_else_makes_the_run_go_on(
     assert (run.state, run.done, len(judge.requests)) == ("finished", 250, 250)
 
 
-def test_a_run_that_was_stopped_while_it_was_read_anew_loses_nothing(
+def test_a_run_that_was_stopped_while_it_was_read_again_loses_nothing(
     stopped: Run, judge: ScriptedJudge
 ) -> None:
     found = run_metric(stopped)
@@ -169,7 +169,7 @@ def test_a_spent_budget_does_not_keep_a_run_from_what_is_free(run: Run, judge: S
     assert (run.state, run.scored) == ("finished", 6)
 
 
-def test_a_run_that_spent_its_budget_can_be_read_anew_and_then_given_more(
+def test_a_run_that_spent_its_budget_can_be_read_again_and_then_given_more(
     stopped: Run, alice: User, client_of: ClientOf
 ) -> None:
     Run.objects.filter(pk=stopped.pk).update(budget_calls=100, calls=100, problem="budget_calls")
@@ -195,7 +195,7 @@ def test_the_page_of_a_stopped_run_says_what_comes_of_it(
     assert "The run is in progress." in client_of(alice).get(place).content.decode()
 
 
-def test_replies_are_read_anew_and_nobody_is_asked(run: Run, judge: ScriptedJudge) -> None:
+def test_replies_are_read_again_and_nobody_is_asked(run: Run, judge: ScriptedJudge) -> None:
     assert (run.unparsed, len(judge.requests)) == (6, 6)
     run = again(run, parse=BY_REGEX)
     assert (run.state, run.scored, run.unparsed, run.total) == ("finished", 6, 0, 6)
@@ -235,7 +235,7 @@ def test_a_postprocess_reads_the_stored_replies_and_what_preprocess_did(run: Run
     assert set(run.judgements.filter(current=True).values_list("score", flat=True)) == {float(len(REPLY))}
 
 
-def test_a_retry_after_that_asks_anew_and_reads_the_new_way(run: Run, judge: ScriptedJudge) -> None:
+def test_a_retry_after_that_asks_again_and_reads_the_new_way(run: Run, judge: ScriptedJudge) -> None:
     run = again(run, parse={"regex": r"(\d+) stars"})
     judge.server.script = lambda _: "3 stars"
     services.run_retry(run, ("unparsed",))
@@ -334,7 +334,7 @@ def test_a_large_run_is_previewed_in_part(
 
 
 @pytest.mark.parametrize(("query", "count"), [("?candidate=alpha", 3), ("?q=alpha+says+2", 1)])
-def test_what_a_filter_means_is_read_anew_and_nothing_else(
+def test_what_a_filter_means_is_read_again_and_nothing_else(
     run: Run, alice: User, client_of: ClientOf, query: str, count: int
 ) -> None:
     client = client_of(alice)
@@ -344,7 +344,7 @@ def test_what_a_filter_means_is_read_anew_and_nothing_else(
     assert (run.state, run.scored, run.unparsed) == ("finished", count, 6 - count)
 
 
-def test_one_item_is_read_anew_and_the_metric_stays_as_it_was(
+def test_one_item_is_read_again_and_the_metric_stays_as_it_was(
     run: Run, alice: User, client_of: ClientOf
 ) -> None:
     one = run.judgements.order_by("position")[0]

@@ -89,7 +89,7 @@ def test_a_changed_program_is_applied_to_the_stored_answers(project: Project) ->
     assert run.judgements.filter(current=False).count() == 2
 
 
-def test_judged_lines_take_what_was_said_before_wherever_they_stand(
+def test_judged_lines_take_what_was_said_before_wherever_they_are(
     project: Project, judge: ScriptedJudge
 ) -> None:
     run = a_rule_run(project, FUZZY, judge.url)

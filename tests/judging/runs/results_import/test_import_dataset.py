@@ -125,7 +125,7 @@ def test_what_is_left_out_is_a_finding_with_its_reason(tmp_path: Path) -> None:
         ("table.xlsx", b"PK\x03\x04xl/workbook.xml"),
     ],
 )
-def test_a_file_that_nothing_can_be_made_of_is_refused_with_a_sentence(
+def test_a_file_that_nothing_can_be_made_of_is_refused_in_a_sentence(
     tmp_path: Path, name: str, content: str | bytes
 ) -> None:
     told, status, said = take(written(tmp_path, name, content))
@@ -165,7 +165,7 @@ def test_verdicts_of_files_that_came_by_the_browser_wait_for_a_worker(
 
 
 def test_import_results_takes_a_file_of_another_tool(tmp_path: Path) -> None:
-    """Its rows are found by what they ask, wherever they stand in the data set."""
+    """Its rows are found by their question, in any order."""
     rows = [
         {
             "messages": [{"role": "user", "content": f"Question {name}?"}],

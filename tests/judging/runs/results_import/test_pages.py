@@ -51,7 +51,7 @@ def test_a_file_is_checked_before_anything_is_imported(browser: Client, version:
     assert not Run.objects.exists()
 
 
-def test_what_fits_is_imported_once_somebody_agrees(browser: Client, version: Version) -> None:
+def test_what_fits_is_imported_once_someone_agrees(browser: Client, version: Version) -> None:
     send(browser, version, verdict(), verdict(9))
     browser.post(f"{PAGE}{checked().pk}/confirm/")
     run = Run.objects.get()

@@ -77,7 +77,7 @@ def test_a_worker_that_is_stopped_loses_nothing(
     assert ResultsImport.objects.get().new == 60
 
 
-def test_an_import_of_a_dead_process_is_taken_up(version: Version, tmp_path: Path) -> None:
+def test_an_import_of_a_dead_process_is_resumed(version: Version, tmp_path: Path) -> None:
     taken = begun(version, tmp_path)
     ResultsImport.objects.update(owner="elsewhere:1:1")
     reconcile()

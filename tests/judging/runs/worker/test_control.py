@@ -1,4 +1,4 @@
-"""Who steers a run is obeyed at once, by every worker."""
+"""Every worker follows a run's controls at once: pause, cancel, resume, priority."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_run_that_is_resumed_at_once_goes_on() -> None:
         time.sleep(0.3)
         services.run_resume(run)
         worker.join(PATIENCE)
-        at_work(run).join(PATIENCE)  # had the first one ended already
+        at_work(run).join(PATIENCE)  # if the first one ended before
     assert Run.objects.get(pk=run.pk).state == RunState.FINISHED
 
 
@@ -87,7 +87,7 @@ def test_a_run_of_high_priority_gets_more_of_the_calls() -> None:
 
 
 def at_work_on_all() -> threading.Thread:
-    """A pump that works on every run."""
+    """A worker that works on every run."""
 
     def target() -> None:
         run_worker.work("test:1:1", stop=threading.Event())

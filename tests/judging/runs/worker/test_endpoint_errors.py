@@ -38,7 +38,7 @@ def test_what_is_under_way_when_it_is_found_out_is_all_that_is_asked_in_vain() -
     assert run.calls <= HOPELESS + 8
 
 
-def test_a_run_that_was_mended_goes_on_with_the_rest_and_retries_what_failed() -> None:
+def test_a_run_that_was_fixed_goes_on_with_the_rest_and_retries_what_failed() -> None:
     endpoint, run = refused(rows=40)
     with ScriptedJudge("[[5]]") as judge:
         moved_to(run, endpoint, judge.url)
@@ -94,9 +94,7 @@ def test_the_page_says_what_to_do(project: Project, alice: User, client_of: Clie
 
 
 @pytest.mark.django_db
-def test_a_paused_page_hears_that_somebody_resumed(
-    project: Project, alice: User, client_of: ClientOf
-) -> None:
+def test_a_paused_page_shows_that_someone_resumed(project: Project, alice: User, client_of: ClientOf) -> None:
     run = a_run(a_version(project), a_metric("http://127.0.0.1:9/v1"))
     Run.objects.filter(pk=run.pk).update(state="paused", problem="budget_calls", budget_calls=1, calls=1)
     client, address = client_of(alice), reverse("runs:detail", args=(project.slug, run.pk))

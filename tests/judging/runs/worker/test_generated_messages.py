@@ -118,7 +118,7 @@ def test_a_legacy_table_is_asked_with_its_system_text_and_numbers_as_numbers(sen
     assert body["max_tokens"] == 7
 
 
-def test_a_system_prompt_stands_first_but_not_before_the_rows_own(sent: Sent) -> None:
+def test_a_system_prompt_comes_first_but_not_before_the_rows_own(sent: Sent) -> None:
     rows = jsonl(
         {"messages": [said("user", "2+2?")]}, {"messages": [said("system", "Brief."), said("user", "3+3?")]}
     )

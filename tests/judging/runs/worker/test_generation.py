@@ -78,7 +78,7 @@ def test_every_metric_judges_the_same_answer_which_is_asked_for_once() -> None:
     assert Generation.objects.filter(run=run, state="answered").count() == 140
 
 
-def test_judgements_of_one_response_stand_in_one_chunk() -> None:
+def test_judgements_of_one_response_are_in_one_chunk() -> None:
     run = inferred(metrics=3, version=unanswered(40))
     assert all((chunk.last + 1) % 3 == chunk.first % 3 == 0 for chunk in run.chunks.all())
     assert run.chunks.count() == 2
@@ -296,7 +296,7 @@ def test_the_pages_show_how_an_answer_came_about_or_why_there_is_none(client: Cl
     assert client.get(f"{address}judgements/").status_code == 200
 
 
-def test_answers_are_kept_as_a_new_version_and_what_failed_is_said(client: Client) -> None:
+def test_answers_are_kept_as_a_new_version_and_what_failed_is_reported(client: Client) -> None:
     version = unanswered()
     run = inferred(
         lambda asked: scripted.refusal(400, "no") if asked.prompt.endswith(" 2") else answering(asked),
@@ -349,7 +349,7 @@ def test_the_report_shows_what_answers_cost_apart_from_judging() -> None:
     assert (cost["requests"], cost["retries"], cost["prompt_tokens"]) == (6, 0, 321)
 
 
-def test_money_stands_apart_too_where_prices_are_set() -> None:
+def test_money_is_shown_separately_too_where_prices_are_set() -> None:
     version = unanswered()
     with ScriptedJudge(reply=prompts) as judge:
         priced = {"price_read": 1_000_000, "price_written": 0, "currency": "EUR"}

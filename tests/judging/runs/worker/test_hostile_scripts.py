@@ -1,4 +1,4 @@
-"""Whatever a metric's script does, its run ends, and every judgement says why it has no score."""
+"""Any script's run ends, and every judgement without a score has its reason."""
 
 from __future__ import annotations
 

@@ -227,7 +227,7 @@ def test_a_writer_that_lost_its_lease_writes_nothing() -> None:
 
 
 def comparing(asked: Received) -> str:
-    """Always prefers what stands first."""
+    """Always prefers the first side."""
     return "[[A>B]]"
 
 
