@@ -11,7 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from judging.markdown import html_of
-from judging.rule_messages import spoken
+from judging.rule_messages import reader_language
 
 TASKS = ("start", "datasets", "metrics", "runs", "reports", "rating", "reviewing", "administration")
 REFERENCE = ("glossary", "prompts", "rules", "metrics-file", "results", "imports", "notebook")
@@ -21,7 +21,7 @@ _PICTURE = re.compile(r"^!\[(.+)\]\(images/([\w.-]+)\)$", re.MULTILINE)
 
 def guide(page: str, language: str, address_of: Callable[[str], str]) -> tuple[str, SafeString]:
     """Title and HTML of a guide in a language, else in the reader's; links to guides lead to their addresses."""
-    file = GUIDES[page].get(language) or GUIDES[page][spoken()]
+    file = GUIDES[page].get(language) or GUIDES[page][reader_language()]
     title, _newline, text = _text(file).partition("\n")
     for other, files in GUIDES.items():
         address = "" if other == page else address_of(other)
@@ -32,7 +32,7 @@ def guide(page: str, language: str, address_of: Callable[[str], str]) -> tuple[s
 
 def titles(pages: Iterable[str]) -> dict[str, str]:
     """Each guide's title in the reader's language."""
-    found = {page: _text(GUIDES[page][spoken()]).partition("\n")[0] for page in pages}
+    found = {page: _text(GUIDES[page][reader_language()]).partition("\n")[0] for page in pages}
     return {page: title.removeprefix("# ") for page, title in found.items()}
 
 
