@@ -84,7 +84,7 @@ def with_samples(group: FindingGroup, offer: RepairOffer | None) -> tuple[Findin
     if offer is None:
         return group, None
     samples = {sample.line: sample for sample in offer.samples}
-    first = [replace(one, sample=samples.pop(one.line, None)) for one in group.first]  # type: ignore[arg-type]
+    first = [replace(one, sample=samples.pop(one.line or 0, None)) for one in group.first]
     return replace(group, first=first), replace(offer, samples=list(samples.values()))
 
 

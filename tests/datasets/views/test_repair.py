@@ -389,3 +389,13 @@ def test_the_first_bad_rows_are_sent_without_waiting_for_the_others(as_alice: Cl
     version = upload(b"{bad\n" * 700 + jsonl(question("a")), read=True)
     parts = list(as_alice.get(address(version) + "bad-rows/").streaming_content)  # type: ignore[arg-type]
     assert [part.count(b"\n") for part in parts] == [20, 500, 180]
+
+
+def test_what_a_repair_does_to_a_row_is_shown_at_its_finding_and_only_there(
+    as_alice: Client, upload: Upload
+) -> None:
+    row = jsonl(question("Why?"))
+    text = page(as_alice, upload(row.replace(b"}\n", b",}\n") + row.replace(b"}\n", b"\n"), read=True))
+    table, _, rest = text.partition('id="findings"')[2].partition("</table>")
+    assert table.count("<del>,</del>") == 1
+    assert "<del>" not in rest
