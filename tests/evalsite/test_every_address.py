@@ -41,7 +41,7 @@ ROLES = {"alice": "analyst", "rita": "rater", "bob": "reviewer", "adam": "admini
 OUTSIDE = ("charlie", "nobody")  # administers another project; belongs to none
 EVERYBODY = ("anonymous", *ROLES, "olga", *OUTSIDE)
 
-# Who may: letters for analyst, rater, reviewer and administrator; a superuser may wherever an administrator may.
+# Who may: letters for analyst, rater, reviewer and administrator; a superuser may do what an administrator may.
 MEMBERS, READ, WORK, MANAGE, RATE, REVIEW = (
     "alice rita bob adam",
     "alice bob adam",
@@ -181,103 +181,146 @@ table(POST, READ, "runs:save_view runs:choose_columns")
 table(POST, "bob", "runs:comment_change runs:change_view runs:delete_view", superuser="403")  # his own
 
 
+Places = dict[str, dict[str, Any]]
+
+
 @pytest.fixture
 def places(
     settings: LazySettings, cast: dict[str, User], project: Project, upload: Callable[..., Version]
-) -> dict[str, dict[str, Any]]:
-    """What stands in each namespace's addresses: things of the project that are there."""
+) -> Places:
+    """Values for the addresses of each namespace, or of one name: objects of the project that exist."""
     settings.LOCAL_MODE = False
-    alice, rita = cast["alice"], cast["rita"]
+    version = two_versions(upload, cast["alice"])
+    return {
+        "guide": {"page": "glossary"},
+        **account_places(project, cast),
+        **dataset_places(project, version, Path(settings.DATA_DIR)),
+        **metric_places(project),
+        **rating_places(project, cast),
+        **run_places(project, cast, version),
+    }
+
+
+def two_versions(upload: Callable[..., Version], alice: User) -> Version:
+    """The second version of a data set, which has a bad row and one part."""
     rows = [
         question("1+1?", model_outputs=answers(alpha="2")),
         question("2+2?", model_outputs=answers(alpha="4")),
     ]
     upload(jsonl(*rows), read=True, user=alice)
     version = upload(jsonl(*rows, {"messages": []}), read=True, user=alice)
-    own_part = {"name": "x", "size": 1, "sha256": version.sha256, "stored_as": version.stored_as}
-    version.parts = [{**own_part, "encoding": "utf-8", "first_line": 1, "skipped": 0}]
+    version.parts = [{**file_of(version), "encoding": "utf-8", "first_line": 1, "skipped": 0}]
     version.save(update_fields=["parts"])
-    Path(settings.DATA_DIR, "unmatched").write_bytes(b"")
-    attachment, unmatched = (
-        Attachment.objects.create(version=version, file_name="x", stored_as="x", unmatched_as=name)
-        for name in ("", "unmatched")
-    )
-    endpoint = Endpoint.objects.create(project=project, name="Judge", url="http://127.0.0.1:9/v1", model="m")
-    metric = Metric.objects.create(project=project, name="quality")
-    definition = a_metric("", endpoint=endpoint.pk, model="").to_json()
-    MetricVersion.objects.create(metric=metric, number=1, definition=definition)
-    run = a_judged_run(project)
-    evaluation = make_evaluation(project, [rita, cast["adam"]], rows=2, overlap=2)
-    here, there = (legacy(project, False, name) for name in ("one", "two"))
-    files = make_evaluation(
-        project, version=here, scheme="versions", choice={"candidates": (), "other_version": there}
-    )
-    first, second = assignments.claim(evaluation=evaluation, user=rita, count=2)
-    give(first, "A>B")
-    (other,) = assignments.claim(evaluation=evaluation, user=cast["adam"], count=1)
-    give(other, "B>A")
-    imported = RatingsImport.objects.create(
-        evaluation=evaluation, file_name="x", stored_as="x", size=1, created_by=alice
-    )
-    draft = FileImport.objects.create(project=project, name="x", source="table", files=[own_part])
-    results = ResultsImport.objects.create(
-        project=project, version=version, name="x", file_name="x", stored_as="x", size=1
-    )
+    return version
+
+
+def file_of(version: Version) -> dict[str, Any]:
+    return {"name": "x", "size": 1, "sha256": version.sha256, "stored_as": version.stored_as}
+
+
+def account_places(project: Project, cast: dict[str, User]) -> Places:
+    rita = cast["rita"]
     token, _secret = token_create(user=rita, name="x", days=None)
     invitation, secret = invitation_create(
         project=project, roles=["rater"], note="x", days=7, by=cast["adam"]
     )
-    view = SavedView.objects.create(project=project, owner=cast["bob"], name="x", query="state=error")
-    link, report_secret = report_link_create(run=run, note="", days=7, by=alice)
-    comment = comment_add(judgement=first_of(run), text="x", by=cast["bob"])
-    tagged = change_one(judgement=first_of(run), change=Change("tag", "x"), by=cast["bob"])
-    in_version = {"dataset": version.dataset_id, "number": version.number, "old": 1, "code": "messages.empty"}
     return {
         "accounts:join": {"secret": secret},
         "accounts:revoke_token": {"pk": token.pk},
         "accounts:revoke_invitation": {"pk": invitation.pk},
         "accounts": {"user_id": rita.pk},
         "accounts:draft": {"form": "endpoint", "key": "new"},
+    }
+
+
+def dataset_places(project: Project, version: Version, data_dir: Path) -> Places:
+    (data_dir / "unmatched").write_bytes(b"")
+    attachment, unmatched = (
+        Attachment.objects.create(version=version, file_name="x", stored_as="x", unmatched_as=name)
+        for name in ("", "unmatched")
+    )
+    draft = FileImport.objects.create(project=project, name="x", source="table", files=[file_of(version)])
+    in_version = {"dataset": version.dataset_id, "number": version.number, "old": 1, "code": "messages.empty"}
+    return {
         "datasets:sample": {"name": "judge_only.jsonl"},
         "datasets:changes": {"fields": {"since": 1}},
         "datasets:attachment_unmatched": {"attachment": unmatched.pk},
         "datasets": {**in_version, "line": 1, "part": 1, "attachment": attachment.pk, "draft": draft.pk},
+    }
+
+
+def metric_places(project: Project) -> Places:
+    endpoint = Endpoint.objects.create(project=project, name="Judge", url="http://127.0.0.1:9/v1", model="m")
+    metric = Metric.objects.create(project=project, name="quality")
+    definition = a_metric("", endpoint=endpoint.pk, model="").to_json()
+    MetricVersion.objects.create(metric=metric, number=1, definition=definition)
+    return {
         "endpoints": {"endpoint": endpoint.pk},
-        "guide": {"page": "glossary"},
         "metrics": {"metric": metric.pk, "number": 1, "page": "prompts"},
+    }
+
+
+def rating_places(project: Project, cast: dict[str, User]) -> Places:
+    """Of an evaluation that Rita and Adam rate differently; of one that compares two legacy files."""
+    rita, adam = cast["rita"], cast["adam"]
+    evaluation = make_evaluation(project, [rita, adam], rows=2, overlap=2)
+    first, second = assignments.claim(evaluation=evaluation, user=rita, count=2)
+    give(first, "A>B")
+    (other,) = assignments.claim(evaluation=evaluation, user=adam, count=1)
+    give(other, "B>A")
+    here, there = (legacy(project, False, name) for name in ("one", "two"))
+    files = make_evaluation(
+        project, version=here, scheme="versions", choice={"candidates": (), "other_version": there}
+    )
+    imported = RatingsImport.objects.create(
+        evaluation=evaluation, file_name="x", stored_as="x", size=1, created_by=cast["alice"]
+    )
+    return {
         "people:rename_sides": {"pk": files.run_id},
         "people:reassign": {"number": second.item.number, "fields": {"assignment": second.pk}},
         "people:imported": {"number": imported.pk},
         "people:stop_import": {"number": imported.pk},
         "people": {"pk": evaluation.run_id, "number": 1, "rater": first.rater_id, "form": "jsonl"},
         "desk": {"pk": evaluation.run_id, "assignment_pk": second.pk},
-        "reports:shared": {"secret": report_secret},
+    }
+
+
+def run_places(project: Project, cast: dict[str, User], version: Version) -> Places:
+    run, bob = a_judged_run(project), cast["bob"]
+    judgement = run.judgements.order_by("position")[0]
+    results = ResultsImport.objects.create(
+        project=project, version=version, name="x", file_name="x", stored_as="x", size=1
+    )
+    view = SavedView.objects.create(project=project, owner=bob, name="x", query="state=error")
+    link, secret = report_link_create(run=run, note="", days=7, by=cast["alice"])
+    comment = comment_add(judgement=first_of(run), text="x", by=bob)
+    tagged = change_one(judgement=first_of(run), change=Change("tag", "x"), by=bob)
+    of_import = ("results_import", "import_confirm", "import_discard")
+    return {
+        "reports:shared": {"secret": secret},
         "runs:report_revoke_link": {"link_pk": link.pk},
         "runs:export": {"form": "jsonl"},
-        **{
-            f"runs:{name}": {"pk": results.pk}
-            for name in ("results_import", "import_confirm", "import_discard")
-        },
+        **{f"runs:{name}": {"pk": results.pk} for name in of_import},
         "runs:report_pair": {"fields": {"metric": "quality", "a": "alpha", "b": "beta"}},
         "runs": {
             "pk": run.pk,
             "metric": run.metrics.get().pk,
-            "judgement_pk": run.judgements.order_by("position")[0].pk,
+            "judgement_pk": judgement.pk,
             "name": "report.json",
-            "response": run.judgements.order_by("position")[0].response_id,
+            "response": judgement.response_id,
             "comment_pk": comment.pk,
             "action_pk": tagged.pk,
             "kind": "tag",
             "view_pk": view.pk,
-            "response_pk": run.judgements.order_by("position")[0].response_id,
+            "response_pk": judgement.response_id,
             "other": run.pk,
-            "first": run.judgements.order_by("position")[0].pk,
-            "second": run.judgements.order_by("position")[0].pk,
+            "first": judgement.pk,
+            "second": judgement.pk,
         },
     }
 
 
-def address(name: str, route: str, places: dict[str, dict[str, Any]]) -> str:
+def address(name: str, route: str, places: Places) -> str:
     known = {"slug": "physics", **places.get(name.partition(":")[0], {}), **places.get(name, {})}
     return "/" + re.sub(r"<\w+:(\w+)>", lambda found: str(known[found[1]]), route)
 
@@ -294,7 +337,7 @@ def asked(client: Client, method: str, address: str, fields: dict[str, Any]) -> 
 
 
 def outcome(response: HttpResponseBase) -> str:
-    """What an answer means to who asked: `in`, or how it was refused."""
+    """`in` for an answer, otherwise how it was refused."""
     if response.status_code == 302 and response.headers["Location"].startswith("/sign-in/?next="):
         return "sign in"
     status = response.status_code
@@ -320,9 +363,9 @@ def expected(rule: Rule, name: str) -> str:
 
 
 def test_every_address_lets_in_who_may_and_nobody_else(
-    cast: dict[str, User], client_of: ClientOf, places: dict[str, dict[str, Any]]
+    cast: dict[str, User], client_of: ClientOf, places: Places
 ) -> None:
-    """The tables of spec and code, held together: one request for each address and role."""
+    """The table against the code: one request for each address and role."""
     people = {**cast, "nobody": person("nobody")}
     cookies = {name: client_of(people[name]).cookies for name in EVERYBODY if name in people}
     wrong = []
