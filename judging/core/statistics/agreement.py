@@ -51,7 +51,7 @@ def coincidences(ratings: Floats) -> tuple[Floats, Floats] | None:
     if ratings.size == 0:
         return None
     values = np.unique(ratings[~np.isnan(ratings)])
-    counts = np.stack([(ratings == value).sum(axis=1) for value in values], axis=1).astype(float)
+    counts = _counts(ratings)
     weights = 1.0 / (counts.sum(axis=1) - 1.0)
     met = (counts * weights[:, None]).T @ counts
     return values, met - np.diag((counts * weights[:, None]).sum(axis=0))
@@ -67,8 +67,7 @@ def percent_agreement(ratings: Floats) -> float | None:
     pairs = float((many * (many - 1)).sum())
     if not pairs:
         return None
-    values = np.unique(ratings[there])
-    counts = np.stack([(ratings == value).sum(axis=1) for value in values], axis=1).astype(float)
+    counts = _counts(ratings)
     return float((counts * (counts - 1)).sum()) / pairs
 
 
