@@ -70,7 +70,10 @@ class RowFindings:
 
     def missing(self, code: str, key: str, at: str, holder: dict[str, Any], known: Sequence[str]) -> None:
         """A key that an object lacks; named with it is the key that seems to be meant for it."""
-        self.add(code, f"{at}.{key}" if at else key, **near_miss(holder, key, known))
+        near = (
+            {} if code in self._full else near_miss(holder, key, known)
+        )  # which costs more than the row's rules
+        self.add(code, f"{at}.{key}" if at else key, **near)
 
     @property
     def valid(self) -> bool:
