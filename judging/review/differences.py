@@ -70,7 +70,7 @@ def _name(
     name = judgement.source.name if judgement.source else metric.judges[judge].name if known else ""
     parts = [
         *([] if own else [judgement.run.name, judgement.run_metric.name]),
-        name + (f" × {repeat + 1}" if repeat else ""),
+        name + (f" #{repeat + 1}" if repeat else ""),
         _("sides swapped") if swapped else "",
     ]
     return " · ".join(filter(None, parts))

@@ -139,9 +139,15 @@ def test_a_caret_is_under_the_place_in_a_bad_row(upload: Upload, as_alice: Clien
 
 
 def test_a_place_far_in_a_long_row_is_shown_too(upload: Upload, as_alice: Client) -> None:
+    version = upload(jsonl(question("a")) + b'{"a": "' + b"x" * 9000 + b'", "b": nothing}\n', read=True)
+    page = as_alice.get(address(version)).content.decode()
+    assert "<mark>n</mark>othing}" in page
+
+
+def test_a_repair_far_in_a_long_row_is_shown_in_its_finding(upload: Upload, as_alice: Client) -> None:
     version = upload(jsonl(question("a")) + b'{"a": "' + b"x" * 9000 + b'", "b": True}\n', read=True)
     page = as_alice.get(address(version)).content.decode()
-    assert "<mark>T</mark>rue}" in page
+    assert "<del>T</del><ins>t</ins>rue}" in page
 
 
 def test_a_printed_object_that_ends_early_shows_the_place_in_the_file(

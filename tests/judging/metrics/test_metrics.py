@@ -421,7 +421,7 @@ def test_every_repeat_and_order_is_tried(client_of: ClientOf, alice: User, judge
     judge(run, lambda _: twice_in_both_orders())
     typed = form_of(judged, read="0", **{"judge-0-parse": "comparison"})
     page = client_of(alice).post(page_of(judged, "past-replies/"), typed).text
-    assert [page.count(part) for part in (">1</strong>", ">2</strong>", "sides swapped", "× 2")] == [
+    assert [page.count(part) for part in (">1</strong>", ">2</strong>", "sides swapped", "#2")] == [
         6,
         6,
         6,

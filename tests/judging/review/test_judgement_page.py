@@ -11,7 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evalsite.accounts.models import Project, User
-from judging.core.results import Failure, ScriptResult
+from judging.core.results import Failure, JudgeCall, JudgementResult, ScriptResult, Verdict
+from judging.core.values import Outcome
 from judging.people import assignments
 from judging.runs import services
 from judging.runs.filters import ANYTHING
@@ -57,6 +58,20 @@ def test_the_answer_the_reference_and_the_judges_words_are_on_the_first_tab(
     page = text(client_of(bob).get(address(one)))
     for shown in ("How <strong>much</strong>?", "42", "alpha says 1.1", "Because. Score: [[7]]"):
         assert shown in page
+
+
+@pytest.mark.parametrize(("replies", "folded"), [(2, 0), (3, 3)])
+def test_more_than_two_replies_are_folded_below_their_values(
+    project: Project, bob: User, client_of: ClientOf, replies: int, folded: int
+) -> None:
+    asked = tuple(JudgeCall(0, n, {}, {"content": f"I say {n + 1}."}, None, []) for n in range(replies))
+    verdicts = tuple(Verdict(0, n, n + 1) for n in range(replies))
+    result = JudgementResult(Outcome("scored", 2), asked, verdicts)
+    metric = a_metric(JUDGE_URL, repeats=replies)
+    page = text(client_of(bob).get(address(first_of(a_judged_run(project, lambda _: result, metric=metric)))))
+    verdict = page[page.index('class="card verdict"') : page.index("</section>")]
+    assert (verdict.count("<details"), verdict.count("I say ")) == (folded, replies)
+    assert "#2" in verdict
 
 
 def test_the_raw_tab_shows_the_text_exactly(project: Project, bob: User, client_of: ClientOf) -> None:
