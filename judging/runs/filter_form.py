@@ -205,6 +205,8 @@ class FilterForm(forms.Form):
         """Why another filter, as it stands in an address, does not fit this run; '' if it does."""
         asked = QueryDict(query)
         for name, value in {} if self._unknown(asked) else asked.items():
+            if name == "field" and value in EVERY_ROW:
+                continue
             try:
                 self.fields[name].clean(value)
             except ValidationError as error:

@@ -9,6 +9,7 @@ from django.test import Client
 from evalsite.accounts.models import Project, User
 from judging.review.models import SavedView
 from judging.runs.models import Run
+from judging.runs.row_fields import TURNS
 from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run
 from tests.judging.review.pages import address, text
@@ -66,6 +67,11 @@ def test_a_name_is_not_taken_twice(run: Run, bob: User, client_of: ClientOf) -> 
     save(client_of(bob), run, "?state=error", "Mine")
     assert "already have a view “Mine”" in text(save(client_of(bob), run, "?state=scored", "Mine"))
     assert SavedView.objects.get().query == "state=error"
+
+
+def test_a_view_by_a_field_of_every_row_fits_every_run(run: Run, bob: User, client_of: ClientOf) -> None:
+    save(client_of(bob), run, f"?field={TURNS}&field_from=1", "Turns")
+    assert shown(client_of(bob), run) == [("Turns", "")]
 
 
 def test_a_view_that_does_not_fit_the_run_says_why(
