@@ -29,7 +29,7 @@ def served(folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("name", "value", "found"),
     [
-        ("PORT", "eighty", "write a whole number from 1 to 65535"),
+        ("PORT", "eighty", "use a whole number from 1 to 65535"),
         ("TIME_ZONE", "Mars/Base", "is not a time zone"),
         ("DATA_DIR", __file__, "use a folder"),
         ("HOST", "192.0.2.1", "HOST must be an address of this machine"),

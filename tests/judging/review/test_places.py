@@ -274,11 +274,12 @@ def test_a_text_is_searched_where_the_judgements_are_read(run: Run, asked: Filte
     [(Filters(candidate="alpha"), "judgement_figures"), (Filters(spread=1.0), "judgement_spread")],
 )
 def test_choices_are_counted_in_an_index(run: Run, filters: Filters, index: str) -> None:
-    if index == "judgement_figures" and connection.vendor == "postgresql":
-        pytest.skip("PostgreSQL reads so small a run by another index")
     with CaptureQueriesContext(connection) as queries:
         counts_of_choices(run, filters, {"metric": ["quality"]})
-    assert index in plan_of(queries.captured_queries[-1]["sql"])
+    plan = plan_of(queries.captured_queries[-1]["sql"])
+    assert index in plan or (
+        connection.vendor == "postgresql" and "Seq Scan" not in plan
+    )  # so few rows: any index
 
 
 def test_what_judges_disagree_on_is_counted_by_state(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
