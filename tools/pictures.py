@@ -18,13 +18,13 @@ from typing import Literal
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
-from judging.overview.selectors import SAMPLE_SLUGS
 from tests.browser.serving import served
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images"
 SIZE = {"width": 1280, "height": 800}
 COLOURS = 128
 LOCALES = {"en": "en-GB", "zh": "zh-CN"}
+SAMPLES = {"en": "sample", "zh": "sample-zh"}  # slugs of the sample projects
 Theme = Literal["light", "dark"]
 THEMES: tuple[Theme, ...] = ("light", "dark")
 PATIENCE = 60_000  # milliseconds
@@ -44,7 +44,7 @@ class Visit:
     language: str
 
     def open(self, path: str) -> None:
-        self.page.goto(f"{self.site}/p/{SAMPLE_SLUGS[self.language]}/{path}")
+        self.page.goto(f"{self.site}/p/{SAMPLES[self.language]}/{path}")
 
     def follow(self, link: str | re.Pattern[str]) -> None:
         """The first link to an address that ends so."""
