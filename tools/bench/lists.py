@@ -91,18 +91,24 @@ def filled(judgements: int) -> Any:
     from evalsite.storage import data_dir
 
     data_dir.prepare()
+    from datasets.versions import search
+    from evalsite.tasks import workers
     from judging.runs.models import Run
 
     name = f"lists of {judgements}"
-    return Run.objects.filter(name=name).first() or _fill(name, judgements)
+    run = Run.objects.filter(name=name).first() or _fill(name, judgements)
+    index = search.open_index(run.version)
+    if index is None:  # a file in DATA_DIR, which may be another one than when the database was filled
+        search.build(run.version_id, workers.owner())
+    else:
+        index.close()
+    return run
 
 
 def _fill(name: str, judgements: int) -> Any:
     from django.db import connection, transaction
 
-    from datasets.versions import search
     from evalsite.accounts.models import Project
-    from evalsite.tasks import workers
 
     project, _ = Project.objects.get_or_create(slug="bench", defaults={"name": "bench"})
     with transaction.atomic():
@@ -111,7 +117,6 @@ def _fill(name: str, judgements: int) -> Any:
     with connection.cursor() as cursor:
         # As PostgreSQL does by itself before long.
         cursor.execute("VACUUM (ANALYZE)" if connection.vendor == "postgresql" else "ANALYZE")
-    search.build(version.pk, workers.owner())
     return run
 
 
