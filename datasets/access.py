@@ -8,7 +8,7 @@ from datasets.models import Attachment, Dataset, FileImport, Version, VersionSta
 from evalsite import access
 from evalsite.access import May
 
-# Not May.SEE: a rater of a blind evaluation must not find out here which model wrote which answer.
+# Not May.SEE: raters of a blind evaluation must not see here which model wrote which answer.
 LOOK = May.READ_JUDGEMENTS
 
 
@@ -37,7 +37,7 @@ def get_version(request: HttpRequest, slug: str, dataset_id: int, number: int, m
 def get_ready_version(
     request: HttpRequest, slug: str, dataset_id: int, number: int, may: May = LOOK
 ) -> Version:
-    """The same, with its rows; a version that is not wholly read has none to show. Raises as above."""
+    """Like `get_version`, but raises Http404 unless the version has been read completely."""
     version = get_version(request, slug, dataset_id, number, may)
     if version.state != VersionState.READY:
         raise Http404
@@ -47,7 +47,7 @@ def get_ready_version(
 def get_attachment(
     request: HttpRequest, slug: str, dataset_id: int, number: int, attachment_id: int
 ) -> Attachment:
-    """Answers that were uploaded to be attached to a version; for those who may upload. Raises as above."""
+    """Uploaded answers to be attached to a version. Requires May.UPLOAD; raises Http404 or PermissionDenied."""
     version = get_ready_version(request, slug, dataset_id, number, May.UPLOAD)
     found = Attachment.objects.filter(version=version).select_related("made", "created_by")
     attachment = found.filter(pk=attachment_id).first()
@@ -58,7 +58,7 @@ def get_attachment(
 
 
 def get_file_import(request: HttpRequest, slug: str, draft_id: int) -> FileImport:
-    """Files of another tool that are, or were, to become a version; for those who may upload. Raises as above."""
+    """An import of another tool's files. Requires May.UPLOAD; raises Http404 or PermissionDenied."""
     project = access.get_project(request, slug, May.UPLOAD)
     found = FileImport.objects.filter(project=project, pk=draft_id).select_related("made", "version")
     draft = found.first()

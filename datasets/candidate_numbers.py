@@ -1,4 +1,4 @@
-"""Which colour and mark a candidate has: by a number that stays its own as more candidates come."""
+"""Colour and marker of each candidate, chosen by a number that stays the same when candidates are added."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 COLOURS = 6
-"""Numbers that differ by a multiple of it have the same colour, though another mark."""
+"""Numbers that differ by a multiple of COLOURS share a colour but not a marker."""
 
 
 class Named(NamedTuple):
-    """A candidate's name in a version; `uploaded` ones came with the version, others were added later."""
+    """A candidate's name in a version; `uploaded` is false for candidates added after the upload."""
 
     version: int
     name: str
@@ -18,8 +18,11 @@ class Named(NamedTuple):
 
 
 def candidate_numbers(candidates: Sequence[Named]) -> dict[str, int]:
-    """{name: its number from 1}, of candidates in the order in which they came. A new name gets the least number whose
-    colour none of the others in its version has, as long as there is one: they are on the same pages."""
+    """Return {name: number from 1} for candidates in order of appearance.
+
+    Candidates of a version appear on the same pages, so a new name gets the lowest number whose colour is still free in
+    its version, if there is one.
+    """
     together: dict[int, dict[str, None]] = {}
     for one in candidates:
         if one.uploaded:

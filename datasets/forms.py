@@ -1,4 +1,4 @@
-"""Forms about data sets."""
+"""Forms for data sets."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from datasets.models import Candidate, Version
 from datasets.versions import parts
 from datasets.versions.joined_parts import natural_key
 
-LONGEST_PASTE = 1_000_000  # characters; what a form may hold in memory is a little more than their bytes
+LONGEST_PASTE = 1_000_000  # characters; a form's memory limit is slightly above their size in bytes
 Choices = list[tuple[str, Any]]
 
 
 def format_choices(detect: Any) -> Choices:
-    """The four formats after a first choice that lets the content decide."""
+    """The four formats, preceded by a choice to detect the format."""
     return [("", detect), *((name, FORMAT_NAMES[name]) for name in FORMATS)]
 
 
@@ -42,10 +42,10 @@ class SeveralFiles(forms.FileField):
 
 
 class UploadForm(forms.Form):
-    """Files or a pasted text, and optionally a name and a format.
+    """Files or pasted text, and optionally a name and a format.
 
-    Cleaned, `files` are in the order in which they are to be joined or listed, and `name` is '' where each file is a
-    data set.
+    In the cleaned data, `files` keep the order in which they are to be joined or listed, and `name` is '' if each file
+    becomes a separate data set.
     """
 
     file = SeveralFiles(label=_("File"), allow_empty_file=True, required=False)
@@ -107,19 +107,19 @@ class UploadForm(forms.Form):
 
 
 def _pasted(text: str, chosen_format: str) -> ContentFile[bytes]:
-    """A pasted text as a file, with line feeds as it had them before a browser sent it."""
+    """Pasted text as a file, with the line feeds it had before the browser sent it."""
     ending = "csv" if chosen_format == "legacy_csv" else "jsonl"
     content = text.replace("\r\n", "\n").encode("utf-8", "surrogatepass")
     return ContentFile(content, name=f"pasted.{ending}")
 
 
 def _name_of_pasted() -> str:
-    """Each pasted text is a data set of its own, unless a name is given."""
+    """Default name: each pasted text becomes a separate data set unless a name is given."""
     return gettext("Pasted text, %(when)s") % {"when": f"{timezone.localtime():%Y-%m-%d %H:%M:%S}"}
 
 
 class FormatForm(forms.Form):
-    """Which format a version's file is to be read as."""
+    """The format in which to read a version's file."""
 
     chosen_format = forms.ChoiceField(
         label=_("Read as"), choices=format_choices(_("detect from content")), required=False
@@ -127,13 +127,13 @@ class FormatForm(forms.Form):
 
 
 class ModelNameForm(forms.Form):
-    """Whose answers a legacy file holds."""
+    """The model whose answers a legacy file contains."""
 
     model_name = forms.CharField(label=_("Name of the model"), max_length=1000)
 
 
 class AnswersForm(forms.Form):
-    """A file of answers to attach, and how its lines name their rows."""
+    """A file of answers to attach, and how its lines identify their rows."""
 
     file = forms.FileField(label=_("File"), allow_empty_file=True, max_length=1000)
     match_by = forms.ChoiceField(
@@ -156,7 +156,7 @@ class AnswersForm(forms.Form):
 
 
 class RowFilterForm(forms.Form):
-    """What the row browser shows; every field is in the address."""
+    """Filter of the row browser; every field is a query parameter."""
 
     q = forms.CharField(label=_("Search in the text"), max_length=200, required=False)
     model = forms.ChoiceField(label=_("Answered by"), required=False)

@@ -1,4 +1,4 @@
-"""What to say about files of other tools: which tool, what becomes of their parts, what is left out and why."""
+"""Labels and messages for imports from other tools: the tool, what its parts become, what is left out and why."""
 
 from __future__ import annotations
 
@@ -100,27 +100,27 @@ _LONGEST = 500
 
 
 def source_name(name: str) -> str:
-    """The name of a source for people."""
+    """The display name of a source."""
     return str(SOURCES.get(name, name))
 
 
 def becomes_label(becomes: str) -> str:
-    """What a column or a part of a record becomes."""
+    """The label of what a column or a part of a record becomes."""
     return str(BECOMES.get(becomes, becomes))
 
 
 def left_out_reason(code: str) -> str:
-    """Why something is left out; of a code that no one knows the code."""
+    """The reason why something is left out; unknown codes are returned unchanged."""
     return str(LEFT_OUT.get(code, code))
 
 
 def not_usable(error: NotUsable) -> str:
-    """Why files cannot be read, in the reader's language."""
+    """The reason why files cannot be read, in the user's language."""
     return not_usable_sentence(error.code, error.params)
 
 
 def not_usable_sentence(code: str, params: dict[str, str]) -> str:
-    """The same of a code that was kept."""
+    """The same for a stored code."""
     text = str(_NOT_USABLE.get(code, "")) or _("The files cannot be read.")
     known = {
         "file": _("The file"),

@@ -1,4 +1,4 @@
-"""Codes of formats, encodings, repairs and attached answers, in the reader's language."""
+"""Labels for formats, encodings, repairs and attached answers, in the user's language."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ _UNFIT: dict[str, StrPromise] = {
         "“%(name)s” is not a string, is missing from some rows, or has a name that cannot be a column."
     ),
 }
-"""Why a row cannot be in a legacy CSV."""
+"""Reasons why a row cannot be in a legacy CSV."""
 
 
 def unfit_for_csv(line: int, why: str, name: str) -> str:
-    """Why a version cannot be downloaded as a legacy CSV, and what to download instead."""
+    """Why a version cannot be downloaded as a legacy CSV, and the alternatives."""
     reason = str(_UNFIT[why]) % {"name": name[:80]}
     sentence = _(
         "Row at line %(line)s cannot be exported as legacy CSV without loss: %(why)s Download a table or "
@@ -105,12 +105,12 @@ def unfit_for_csv(line: int, why: str, name: str) -> str:
 
 
 def format_name(code: str) -> str:
-    """The name of a format, or the text for an unknown one."""
+    """The name of a format, or a text for an unknown one."""
     return str(FORMAT_NAMES[code]) if code in FORMAT_NAMES else _("not recognised")
 
 
 def format_why(version: Version) -> str:
-    """One sentence on how the version's format was found."""
+    """A sentence on how the version's format was determined."""
     name = str(version.format_why.get("why", ""))
     made_by = {"attach": "attached", "import": "imported"}.get(version.origin, name)
     why = _WHY.get(made_by if name == "forced" else name)
@@ -129,14 +129,14 @@ def repairs_in_words(names: Sequence[str]) -> list[str]:
 
 
 def repairs_made(version: Version) -> list[str]:
-    """The repairs that made a version's file; for model names, also which names."""
+    """The repairs applied to a version's file."""
     return repairs_in_words(
         list(dict.fromkeys(step["name"] for step in version.repairs if step["name"] in REPAIRS))
     )
 
 
 def problem(version: Version) -> str:
-    """Why the reading failed; kept in English, one of the texts in importing.py."""
+    """Why the import failed; stored in English, one of the texts in importing/worker.py."""
     return _(version.problem) if version.problem else ""
 
 
@@ -177,7 +177,7 @@ def attach_problem(problem: dict[str, Any]) -> str:
 
 
 def unmatched_reason(entry: dict[str, Any]) -> str:
-    """Why one line of the list of unmatched answers is there."""
+    """Why a line is in the list of unmatched answers."""
     text = str(UNMATCHED[entry["reason"]])
     if entry.get("finding"):
         return _("%(reason)s The first one: %(code)s.") % {"reason": text, "code": entry["finding"]}

@@ -1,4 +1,4 @@
-"""The sentence for each finding, in the reader's language: what was found, and what is expected."""
+"""The message for each finding, in the user's language."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ HEADER_PROBLEMS: dict[str, StrPromise] = {
 
 _NAMELESS = gettext_lazy("Column %(number)s has no name: kept as a custom field with an empty name.")
 UNKEPT = {"unkept": 1}
-"""Params of a finding beyond the number that is kept, of which only its line and its code are known."""
+"""Params of a finding beyond the number stored, of which only line and code are known."""
 _QUOTE_TAKES = ngettext_lazy(
     "Unclosed quote: the following %(more)s line is read as part of this field and excluded with it. "
     "Add a closing quote.",
@@ -250,7 +250,7 @@ _MEANT: dict[str, StrPromise] = {
     ),
     "field.misspelt": SENTENCES["field.misspelt"],
 }
-"""The alternative sentence for a role or key that seems to be misspelt."""
+"""Alternative messages for a role or key that seems to be misspelt."""
 _ONE_OF_MANY = gettext_lazy("One of many findings of this kind. Details were not stored.")
 _UNKEPT_SENTENCES: dict[str, StrPromise] = {
     **{code: SENTENCES[code] for code in ("content.blank", "messages.system_not_first", "response.blank")},
@@ -260,19 +260,19 @@ _UNKEPT_SENTENCES: dict[str, StrPromise] = {
 
 
 class _Count(int):
-    """A number that is written with its thousands; a sentence's plural is chosen by it all the same."""
+    """A number that is formatted with thousands separators but still selects a plural form."""
 
     def __str__(self) -> str:
         return number(int(self))
 
 
 def with_thousands(params: Mapping[str, object]) -> dict[str, object]:
-    """The params of a sentence, counts as they are read."""
+    """The params of a message, with counts formatted."""
     return {name: _Count(value) if type(value) is int else value for name, value in params.items()}
 
 
 def message(finding: Finding) -> str:
-    """One sentence in the active language."""
+    """The message for a finding, in the active language."""
     params: dict[str, object] = {"path": finding.path or "", **with_thousands(finding.params)}
     if finding.code == "file.encoding" and "reason" in params:
         return str(UNDECODED[str(params["reason"])])
@@ -292,11 +292,11 @@ def message(finding: Finding) -> str:
 
 
 _PLAIN = frozenset(("csv.columns", "file.encoding", "file.unknown_format"))
-"""What was found, unchanged."""
+"""Codes whose `met` is shown unchanged."""
 
 
 def _in_words(code: str, params: dict[str, object]) -> dict[str, object]:
-    """Names that represent words, as words of the reader's language."""
+    """Replace codes in the params with words in the user's language."""
     words: dict[str, object] = {"encoding": "UTF-8", "met": "", **params}
     if code == "file.other_kind":
         words["kind"], words["advice"] = KINDS[str(params["kind"])]
@@ -317,7 +317,7 @@ def _in_words(code: str, params: dict[str, object]) -> dict[str, object]:
 
 
 def json_problem(reason: object, met: object, wanted: object, begun: object = None) -> str:
-    """Why a text is not valid JSON: what the parser found and expected; `begun`: the line of an object's start."""
+    """Why a text is not valid JSON: what was found and expected; `begun` is the line where the object starts."""
     words = {"met": met, "wanted": WANTED.get(str(wanted), wanted), "begun": begun or ""}
     if reason == "spread" and not met:
         words["met"] = _("the end of the file")

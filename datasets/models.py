@@ -1,6 +1,6 @@
 """Data sets, their immutable versions, and their contents.
 
-The importer fills rows, responses and findings by plain SQL (see storing.py); nothing changes them afterwards.
+The importer writes rows, responses and findings with plain SQL (see importing/tables.py); they never change afterwards.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class VersionState(models.TextChoices):
 class Version(models.Model):
     """One uploaded or repaired file and what was found in it. Never changes once it has been read.
 
-    Number 0, shown nowhere, holds the references of the others as answers (references.py).
+    Version 0, which is never shown, holds the references of the others as answers (references.py).
     """
 
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="versions")
@@ -90,7 +90,7 @@ class Version(models.Model):
 
     @property
     def path(self) -> Path:
-        """Where the original bytes can be read on this machine; brought here first where they are kept elsewhere."""
+        """Path of the original bytes on this machine; fetched first if they are stored elsewhere."""
         return files.local(self.stored_as)
 
     @property
@@ -99,7 +99,7 @@ class Version(models.Model):
 
     @property
     def to_be_repaired(self) -> bool:
-        """Its file is not written yet: a worker makes it from the parent's, then reads it."""
+        """Whether its file is not written yet: a worker makes it from the parent's, then reads it."""
         return bool(self.repairs) and not self.sha256
 
     @property
@@ -108,12 +108,12 @@ class Version(models.Model):
 
     @property
     def is_spread(self) -> bool:
-        """Is it JSON over several lines? Its objects are counted, and none of them is a row yet."""
+        """Whether the file is JSON over several lines; its objects are counted but are not rows yet."""
         return bool(self.format_why.get("why") == "spread")
 
     @property
     def usable(self) -> bool:
-        """Can a run use it? Someone must have agreed to exclude invalid rows and parts that were not read."""
+        """Whether a run can use it. Excluding invalid rows and unread parts requires a person's agreement."""
         whole = not self.bad_rows and not self.stopped_by
         return (
             self.state == VersionState.READY
@@ -125,7 +125,7 @@ class Version(models.Model):
 class Row(models.Model):
     """One line of the upload. `raw` is its JSON text without `model_outputs`; for an invalid row, the original text."""
 
-    # No database constraint: it would be checked for every row, and the importer holds the version's lease.
+    # No database constraint: it would be checked for every row, while the importer holds the version's lease.
     version = models.ForeignKey(
         Version, on_delete=models.CASCADE, db_index=False, db_constraint=False, related_name="data_rows"
     )
@@ -139,8 +139,7 @@ class Row(models.Model):
 
 
 UPLOADED = "uploaded"
-"""The source of candidates whose answers came with a version's file. Those of other sources were made later, by a run
-or for people; a version is what was uploaded."""
+"""The source of candidates whose answers came with a version's file; other sources add answers later."""
 
 
 class UploadedCandidates(models.Manager["Candidate"]):
@@ -170,8 +169,10 @@ class UploadedResponses(models.Manager["Response"]):
 
 
 class Response(models.Model):
-    """One answer of one candidate to one row. `raw` is the JSON text of the response object; '' of one that a run has
-    not got yet."""
+    """One answer of one candidate to one row.
+
+    `raw` is the JSON text of the response object, or '' while a run has not received it yet.
+    """
 
     row = models.ForeignKey(
         Row, on_delete=models.CASCADE, db_index=False, db_constraint=False, related_name="responses"
@@ -190,7 +191,7 @@ class Response(models.Model):
 
 
 class Finding(models.Model):
-    """A problem found in a version; messages.py has its sentence in the reader's language."""
+    """A problem found in a version; messages.py has its message in the user's language."""
 
     version = models.ForeignKey(Version, on_delete=models.CASCADE, db_index=False, related_name="findings")
     code = models.CharField(max_length=40)
@@ -206,7 +207,7 @@ class Finding(models.Model):
 
 
 class FindingLines(models.Model):
-    """All lines with findings of one code; `packed` is a block of core/linesets.py."""
+    """All lines with findings of one code; `packed` is a block of core/line_set.py."""
 
     version = models.ForeignKey(
         Version, on_delete=models.CASCADE, db_index=False, related_name="finding_lines"
@@ -235,7 +236,7 @@ class DifferenceState(models.TextChoices):
 
 
 class Difference(models.Model):
-    """What changed between two versions: computed once in the background, as neither changes any more."""
+    """The differences between two versions, computed once in the background, as versions never change."""
 
     old = models.ForeignKey(Version, on_delete=models.CASCADE, related_name="+")
     new = models.ForeignKey(Version, on_delete=models.CASCADE, related_name="+")
@@ -256,7 +257,7 @@ class Difference(models.Model):
 
 
 class DifferenceRow(models.Model):
-    """One row that is not the same in both versions; of a row that is in one only, the other line is null."""
+    """A row that differs between two versions; if it exists in only one, the other line is null."""
 
     difference = models.ForeignKey(Difference, on_delete=models.CASCADE, db_index=False, related_name="found")
     position = models.PositiveIntegerField()
@@ -270,7 +271,7 @@ class DifferenceRow(models.Model):
 
 
 class SearchIndex(models.Model):
-    """How far the search index of a version is; the index itself is a file (see searching.py), made from the rows."""
+    """State of a version's search index; the index itself is a file built from the rows (see versions/search.py)."""
 
     class State(models.TextChoices):
         BUILDING = "building", _("being built")
@@ -289,7 +290,7 @@ class SearchIndex(models.Model):
 
 
 class Attachment(models.Model):
-    """A file of answers that is matched to a version; when someone agrees, it becomes a new version."""
+    """A file of answers matched to a version; it becomes a new version when someone confirms it."""
 
     class State(models.TextChoices):
         WAITING = "waiting", _("waiting to be matched")
@@ -320,9 +321,9 @@ class Attachment(models.Model):
 
 
 class RowEdit(models.Model):
-    """A row as edited by someone, for the next version; nothing is overwritten, a later edit has a higher number.
+    """A person's edit of a row for the next version; nothing is overwritten, later edits have higher numbers.
 
-    The last edit of a line counts, unless it was discarded or is part of a version already.
+    The last edit of a line counts, unless it was discarded or is already part of a version.
     """
 
     version = models.ForeignKey(Version, on_delete=models.CASCADE, db_index=False, related_name="row_edits")
@@ -343,19 +344,19 @@ class RowEdit(models.Model):
 
     @property
     def is_open(self) -> bool:
-        """Does it await a version, if it is the last one of its line?"""
+        """Whether the edit, if it is the last one of its line, is not part of a version yet."""
         return not self.discarded and self.made_id is None
 
     @property
     def state(self) -> str:
-        """The state on which a form is based; another state means that someone else changed it meanwhile."""
+        """The state on which a form is based; if it differs on submit, someone else made a change meanwhile."""
         return f"{self.number}-{self.made_id or ''}"
 
 
 class FileImport(models.Model):
-    """Files of another tool that become a version: a draft until `made` is set, afterwards the result.
+    """Another tool's files to become a version: a draft until `made` is set, then the result.
 
-    `version` is the upload that the one file came with; several files that came together are kept here alone.
+    `version` is the upload of a single file; several files uploaded together are stored only here.
     """
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="file_imports")
@@ -382,7 +383,7 @@ class FileImport(models.Model):
 
 
 class SavedColumns(models.Model):
-    """The column mapping of a table, remembered for the next one with the same header."""
+    """The column mapping of a table, remembered for tables with the same header."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="saved_columns")
     header = models.CharField(max_length=64, help_text="SHA-256 of the names of the columns")

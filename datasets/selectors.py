@@ -1,4 +1,4 @@
-"""Reading data sets: what can be used, and one row with everything that a page or a judge needs of it."""
+"""Read access to data sets: usable versions, and rows with everything that pages and judges need."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from evalsite.accounts.models import Project
 
 DATASETS_PER_PAGE = 50
 KEEPS_ROWS = ("attach", "run", "repair", "edit")
-"""Origins of versions that hold the rows of their parents: with more answers, repaired, or some of them edited."""
+"""Origins of versions that contain the rows of their parent: with more answers, repaired, or edited."""
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetLine:
-    """A data set as the list shows it: with its newest version and how many it has."""
+    """A data set in the list, with its newest version and number of versions."""
 
     dataset: Dataset
     version: Version
@@ -40,7 +40,7 @@ class DatasetLine:
 
 
 def usable_versions(project: Project) -> QuerySet[Version]:
-    """Versions that a run may use (see Version.usable), of data sets that are not archived, newest first."""
+    """Versions that a run may use (see Version.usable) in data sets that are not archived, newest first."""
     ready = Version.objects.filter(state=VersionState.READY, valid_rows__gt=0, dataset__archived_at=None)
     return ready.filter(WHOLE_OR_AGREED, dataset__project=project).select_related("dataset").order_by("-pk")
 
@@ -48,7 +48,7 @@ def usable_versions(project: Project) -> QuerySet[Version]:
 def datasets_page(
     project: Project, *, archived: bool = False, before: int | None = None
 ) -> tuple[list[DatasetLine], int | None]:
-    """Data sets by their newest version, newest first, and where the next page begins (None: nowhere)."""
+    """Data sets ordered by newest version, and where the next page starts (None: no further page)."""
     newest = Version.objects.filter(dataset=OuterRef("pk")).order_by("-number").values("pk")[:1]
     found = Dataset.objects.filter(project=project, archived_at__isnull=not archived)
     counted = Count("versions", filter=Q(versions__number__gt=0))
@@ -64,7 +64,7 @@ def datasets_page(
 
 
 def numbers_of_candidates(projects: Iterable[int]) -> dict[int, dict[str, int]]:
-    """{project: {candidate's name: the number of its colour and mark}}, one on all pages of a project."""
+    """{project: {candidate's name: number of its colour and mark}}, the same on all pages of a project."""
     named: dict[int, list[Named]] = {project: [] for project in projects}
     found = Candidate.objects.filter(version__dataset__project__in=list(named)).order_by("pk")
     parts = found.values_list("version__dataset__project", "version", "name", "source")
@@ -79,7 +79,7 @@ def versions_of(dataset: Dataset) -> QuerySet[Version]:
 
 
 def first_upload(version: Version) -> Version:
-    """The version that was uploaded, of which this one was made; often itself."""
+    """The original upload that this version was made from; often itself."""
     others = Version.objects.filter(dataset=version.dataset_id).in_bulk() if version.parent_id else {}
     while version.parent_id in others:
         version = others[version.parent_id]
@@ -87,28 +87,28 @@ def first_upload(version: Version) -> Version:
 
 
 def began_as_legacy(version: Version) -> bool:
-    """Was it, or a version that its rows come from, uploaded in a legacy format?"""
+    """Whether this version, or one that its rows come from, was uploaded in a legacy format."""
     return version.pk in legacy_versions(version.dataset.project)
 
 
 def legacy_versions(project: Project) -> dict[int, int]:
-    """{version: the legacy version that its rows come from, often itself} of all that began as legacy."""
+    """{version: the legacy version that its rows come from, often itself} for all with a legacy origin."""
     known = Version.objects.filter(dataset__project=project)
     found = {pk: pk for pk in known.filter(format__in=LEGACY).values_list("pk", flat=True)}
     made = known.filter(origin__in=KEEPS_ROWS, parent__isnull=False).order_by("pk")
-    for pk, parent in made.values_list("pk", "parent"):  # a parent is older than what is made of it
+    for pk, parent in made.values_list("pk", "parent"):  # a parent is older than the versions made from it
         if parent in found:
             found[pk] = found[parent]
     return found
 
 
 def candidates_of(version: Version) -> list[Candidate]:
-    """The models whose answers the version holds, by name."""
+    """The models with answers in the version, by name."""
     return list(Candidate.uploaded.filter(version=version, responses__gt=0).order_by("name"))
 
 
 def sample_rows(version: Version, count: int = 5) -> list[Row]:
-    """The first valid rows."""
+    """The first `count` valid rows."""
     return [_of(version, row) for row in _valid(version).order_by("line")[:count]]
 
 
@@ -131,13 +131,13 @@ def previous_row(version: Version, line: int) -> Row | None:
 
 
 def line_after(version: Version, line: int, **only: bool) -> int | None:
-    """Where the next row stands; with a field only one that has it so."""
+    """The line of the next row, optionally only of rows with these field values."""
     rows = Row.objects.filter(version=version, line__gt=line, **only).order_by("line")
     return rows.values_list("line", flat=True).first()
 
 
 def random_row(version: Version) -> Row | None:
-    """A valid row; lines are drawn, so that a row after a gap is a little likelier."""
+    """A random valid row; lines are drawn, so a row after a gap is slightly more likely."""
     lines = Row.objects.filter(version=version).order_by("line").values_list("line", flat=True)
     first, last = lines.first(), lines.last()  # both by one aggregate would read every line on SQLite
     if first is None or last is None:
@@ -147,12 +147,12 @@ def random_row(version: Version) -> Row | None:
 
 
 def row_values(row: Row) -> dict[str, Any]:
-    """A valid row as templates see it (`data`): its fields with the computed question, gt and history."""
+    """`data` of a valid row, as templates see it: its fields with the computed question, gt and history."""
     return row_data(row.raw, format_of(row.version))
 
 
 def exact_reference(row: Row, decode: Callable[[str], Any]) -> dict[str, Any]:
-    """A valid row's `ref_answer` or `gt`, its numbers as `decode` reads them."""
+    """A valid row's `ref_answer` or `gt`, parsed with `decode`, which determines the type of numbers."""
     return reference_data(row.raw, format_of(row.version), decode)
 
 
@@ -162,7 +162,7 @@ def format_of(version: Version) -> Format:
 
 
 def encoding_of(version: Version) -> Encoding:
-    """The encoding of a version's file as it was found when the file was read."""
+    """The encoding that was detected when the version's file was read."""
     known: tuple[Encoding, ...] = get_args(Encoding)
     return next((name for name in known if name == version.encoding), "utf-8")
 
@@ -174,7 +174,7 @@ def responses_of(row: Row) -> list[Response]:
 
 
 def _of(version: Version, row: Row) -> Row:
-    row.version = version  # its format is needed to read the row; this saves asking for it
+    row.version = version  # saves a query: the format is needed to read the row
     return row
 
 

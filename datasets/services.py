@@ -1,6 +1,6 @@
-"""Everything that changes data sets, from storing an upload on.
+"""Everything that changes data sets, starting with storing an upload.
 
-A version that was read changes in one thing only: bad rows are left out.
+After it has been read, a version changes only by recording that invalid rows are excluded.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OPEN_STATES = (VersionState.WAITING, VersionState.READING)
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The name under which the bytes are kept, how many they are, and their SHA-256 in hexadecimal."""
+    """The name, size in bytes and hexadecimal SHA-256 of a stored file."""
 
     stored_as: str
     size: int
@@ -53,9 +53,9 @@ def dataset_upload(
     user: User | None,
     chosen_format: str = "",
 ) -> Version:
-    """Keep a file's bytes and have them read: a new data set, or a further version of the one called `name`.
+    """Store a file and have it read: as a new data set, or a new version of the one called `name`.
 
-    Raises ValidationError with a sentence if the file cannot be kept; nothing of it is left then.
+    Raises ValidationError with a message if the file cannot be stored; nothing is left of it then.
     """
     stored, file_name = store(file), uploads.shown_name(file_name)
     try:
@@ -71,9 +71,9 @@ def dataset_upload(
 
 
 def store(file: uploads.Incoming, most: int | None = None) -> Stored:
-    """Copy a stream of up to `most` bytes (default: the limit of uploads) to its own new file; whole or not at all.
+    """Copy a stream of up to `most` bytes (default: the upload limit) to a new file, all or nothing.
 
-    Raises ValidationError with a sentence if it cannot be kept.
+    Raises ValidationError with a message if it cannot be stored.
     """
     most = uploads.limit_bytes() if most is None else most
     stored_as = uploads.new_name()
@@ -90,7 +90,7 @@ def store(file: uploads.Incoming, most: int | None = None) -> Stored:
                     digest.update(chunk)
                     out.write(chunk)
                 out.flush()
-                os.fsync(out.fileno())  # the table must not promise bytes that a power cut could take
+                os.fsync(out.fileno())  # a power cut must not lose committed uploads
             files.put(part, stored_as)
     finally:
         part.unlink(missing_ok=True)
@@ -99,7 +99,7 @@ def store(file: uploads.Incoming, most: int | None = None) -> Stored:
 
 @contextmanager
 def _storage_problems_in_sentences() -> Iterator[None]:
-    """Raises ValidationError where the storage is away or full."""
+    """Raise ValidationError with a message if the storage is unreachable or full."""
     try:
         yield
     except StorageUnreachable:
@@ -126,7 +126,7 @@ def _private(path: str, flags: int) -> int:
 
 
 def discard(stored: Stored) -> None:
-    """Remove a stored file that no version came to point at."""
+    """Remove a stored file that no version refers to."""
     files.delete(stored.stored_as)
 
 
@@ -137,9 +137,9 @@ def datasets_upload(
     user: User | None,
     chosen_format: str = "",
 ) -> tuple[list[Version], list[tuple[str, str]]]:
-    """Each file with its name as a data set of its own: those that were kept, and (name, why not) of the others.
+    """Store each file as a separate data set; return the versions, and (name, reason) of the rejected files.
 
-    Two files that suggest one name get data sets of their own: the second is named by its whole file name.
+    If two files suggest the same name, the second is named by its complete file name.
     """
     taken: list[Version] = []
     refused: list[tuple[str, str]] = []
@@ -167,7 +167,7 @@ def datasets_upload(
 
 @transaction.atomic
 def version_add(version: Version, action: Action, user: User | None, **detail: Any) -> Version:
-    """Number and save a new version and have a worker read it; the audit log has the action with its detail."""
+    """Number and save a new version, log the action with its detail, and have a worker read the version."""
     version.number = next_number(version.dataset)
     version.created_by = user
     version.save(force_insert=True)
@@ -177,7 +177,7 @@ def version_add(version: Version, action: Action, user: User | None, **detail: A
 
 
 def dataset_named(project: Project, name: str, user: User | None) -> Dataset:
-    """The project's data set of this name, made if there is none, and back in the lists if it was archived."""
+    """The project's data set with this name, created if missing and restored if archived."""
     dataset, _made = Dataset.objects.get_or_create(project=project, name=name, defaults={"created_by": user})
     if dataset.archived_at:
         Dataset.objects.filter(pk=dataset.pk).update(archived_at=None)
@@ -185,20 +185,20 @@ def dataset_named(project: Project, name: str, user: User | None) -> Dataset:
 
 
 def record_version(action: Action, version: Version, *, by: User | None = None, **detail: Any) -> None:
-    """Write down what happened to a data set, with the version's number."""
+    """Record an action on a data set in the audit log, with the version's number."""
     dataset = version.dataset
     record(action, project=dataset.project, thing=dataset, by=by, version=version.number, **detail)
 
 
 def next_number(dataset: Dataset) -> int:
-    """The number of a data set's next version. Two uploads at once are let through one after the other."""
+    """The number of a data set's next version; locks the data set, so that concurrent uploads wait."""
     Dataset.objects.select_for_update().get(pk=dataset.pk)
     return (Version.objects.filter(dataset=dataset).aggregate(last=Max("number"))["last"] or 0) + 1
 
 
 @transaction.atomic
 def version_read_as(*, version: Version, chosen_format: str, user: User | None) -> Version:
-    """A further version from the same bytes, read as `chosen_format` ("" detects it again)."""
+    """Create a new version from the same bytes, read as `chosen_format` ("" detects it again)."""
     made = Version(
         dataset=version.dataset,
         origin="format",
@@ -215,7 +215,7 @@ def version_read_as(*, version: Version, chosen_format: str, user: User | None) 
 
 @transaction.atomic
 def version_try_again(*, version: Version) -> bool:
-    """Have a version that failed or was cancelled read again. False if it is neither."""
+    """Have a failed or cancelled version read again. False if it is neither."""
     ended = Version.objects.filter(pk=version.pk, state__in=(VersionState.FAILED, VersionState.CANCELLED))
     if not ended.update(
         state=VersionState.WAITING, problem="", cancel_wanted=False, finished_at=None, bytes_read=0, rows=0
@@ -226,9 +226,9 @@ def version_try_again(*, version: Version) -> bool:
 
 
 def version_cancel(*, version: Version) -> bool:
-    """Stop the reading. False if it has ended. What waits ends at once; what is being read within a moment.
+    """Cancel the import; False if it has ended. A waiting version ends immediately, others within a moment.
 
-    A version that waits again after its reader died still has rows of it; a worker takes them away and ends it.
+    A version that waits again after its worker died still has rows; a worker deletes them and ends it.
     """
     untouched = Version.objects.filter(pk=version.pk, state=VersionState.WAITING)
     untouched = untouched.filter(~Exists(Row.objects.filter(version=version.pk)))
@@ -240,9 +240,9 @@ def version_cancel(*, version: Version) -> bool:
 
 @transaction.atomic
 def version_leave_bad_rows_out(*, version: Version, user: User | None) -> bool:
-    """Record that the bad rows, and what was not read of the file, are left out on purpose.
+    """Record the agreement to exclude invalid rows and unread parts of the file.
 
-    False if there is nothing such, or it was recorded before.
+    Returns False if there are none, or it was recorded before.
     """
     ready = Version.objects.filter(pk=version.pk, state=VersionState.READY, valid_rows__gt=0)
     if not ready.exclude(WHOLE_OR_AGREED).update(left_out_at=timezone.now(), left_out_by=user):
@@ -254,7 +254,7 @@ def version_leave_bad_rows_out(*, version: Version, user: User | None) -> bool:
 
 @transaction.atomic
 def dataset_archive(*, dataset: Dataset) -> bool:
-    """Take a data set out of the lists; nothing is deleted. False if it was archived before."""
+    """Archive a data set; nothing is deleted. False if it was archived before."""
     if not Dataset.objects.filter(pk=dataset.pk, archived_at=None).update(archived_at=timezone.now()):
         return False
     record(Action.DATASET_ARCHIVED, project=dataset.project, thing=dataset)
@@ -263,7 +263,7 @@ def dataset_archive(*, dataset: Dataset) -> bool:
 
 @transaction.atomic
 def dataset_restore(*, dataset: Dataset) -> bool:
-    """Undo archiving. False if it was not archived."""
+    """Restore an archived data set. False if it was not archived."""
     archived = Dataset.objects.filter(pk=dataset.pk, archived_at__isnull=False)
     if not archived.update(archived_at=None):
         return False

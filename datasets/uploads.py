@@ -1,4 +1,4 @@
-"""Uploaded files: their limits, the names they are kept and shown under, and the samples to start from."""
+"""Uploaded files: limits, stored and displayed names, and the sample files."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udff
 
 
 def limit_bytes() -> int:
-    """How many bytes an upload may have."""
+    """The maximum size of an upload in bytes."""
     return int(settings.CONFIG.upload_max_mb) * 1024 * 1024
 
 
 def limits() -> Limits:
-    """How much of a file is read, from the settings."""
+    """Limits for reading a file, from the settings."""
     config = settings.CONFIG
     return Limits(
         file_bytes=config.upload_max_mb * 1024 * 1024,
@@ -47,18 +47,18 @@ def limits() -> Limits:
 
 
 def limits_of_kept() -> Limits:
-    """The same for files that are kept here: what was uploaded packed is larger once it was repaired."""
+    """Limits for stored files: a gzipped upload is larger once it has been repaired."""
     given = limits()
     return replace(given, file_bytes=max(given.file_bytes, given.unpacked_bytes))
 
 
 def new_name() -> str:
-    """A name that no stored file has."""
+    """A new unique storage name."""
     return f"{FOLDER}/{uuid.uuid4().hex}"
 
 
 def too_large_sentence() -> str:
-    """What to say about a file beyond the limit."""
+    """The message for a file beyond the limit."""
     return _(
         "Not saved: larger than %(limit)s, the limit for one file and for all files of an upload together. Compress "
         "with gzip, or upload fewer files at a time; an administrator can raise UPLOAD_MAX_MB."
@@ -66,7 +66,7 @@ def too_large_sentence() -> str:
 
 
 def is_intact(stored_as: str, sha256: str) -> bool:
-    """Are the kept bytes those that were stored? FileNotFoundError where there are none."""
+    """Whether the stored bytes are unchanged. Raises FileNotFoundError if the file is missing."""
     digest = hashlib.sha256()
     file, _size = files.stream(stored_as)
     with file:
@@ -76,7 +76,7 @@ def is_intact(stored_as: str, sha256: str) -> bool:
 
 
 def shown_name(name: str) -> str:
-    """A file's name without folders and without characters that could mislead a reader; at most 255 characters."""
+    """A file's name without folders and misleading characters, at most 255 characters."""
     last = re.split(r"[/\\]", _UNPRINTABLE.sub("", name))[-1].strip().strip(".")
     stem, dot, ending = last.rpartition(".")
     if len(last) > 255 and dot and len(ending) <= 10:
@@ -85,7 +85,7 @@ def shown_name(name: str) -> str:
 
 
 def name_from(file_name: str) -> str:
-    """The data set's name that a file name suggests: without .jsonl, .csv, .gz and endings of other kinds of file."""
+    """The data set name suggested by a file name: without .jsonl, .csv, .gz and other file extensions."""
     stem = _ENDING.sub("", shown_name(file_name))
     return stem.strip()[:200] or "upload"
 

@@ -1,4 +1,4 @@
-"""The addresses of data sets, below /p/<project>/datasets/."""
+"""URLs of data sets, below /p/<project>/datasets/."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A file of answers that are to be attached to rows: read line by line into answers and findings.
+"""Reads a file of answers to attach to existing rows, line by line, into answers and findings.
 
-A line is `{id | line | messages, model_name, responses}`, or has `model_outputs` in place of the last two. In a
-legacy file the last response of each row is the answer of one named model, found by its prompt.
+A line is `{id | line | messages, model_name, responses}`, or has `model_outputs` in place of the last two. In a legacy
+file, the last response of each row is the answer of one named model, and the row is found by its prompt.
 """
 
 import hashlib
@@ -26,14 +26,14 @@ from datasets.core.variables import before_question, has_earlier_answers, messag
 
 MatchBy = Literal["", "id", "line", "prompt"]
 MATCH_BY: tuple[MatchBy, ...] = ("", "id", "line", "prompt")
-"""The first leaves it to each line: its `id` if it has one, else its `line`, else its messages."""
+""""" decides per line: by `id` if present, else by `line`, else by `messages`."""
 Kind = Literal["id", "line", "prompt"]
 
 _BEFORE = {"messages": [{"role": "user", "content": "?"}]}
 
 
 class ModelNameWanted(Exception):
-    """The file is a legacy one, and no one said whose answers it has."""
+    """The file has a legacy format and no model name was given for its answers."""
 
 
 class NoAnswers(Exception):
@@ -46,7 +46,7 @@ class NoAnswers(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Which row is meant: a physical line, or a 64-bit hash of its id or of its prompt."""
+    """Identifies a row: a physical line number, or a 64-bit hash of its id or prompt."""
 
     kind: Kind
     value: int
@@ -54,10 +54,11 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One line of the file: whose answers to which row; `responses` are JSON lists. No answers of a bad line.
+    """One line of the file: its answers and the row they belong to. An invalid line has no answers.
 
-    Of a line that is matched by its prompt, `asked` is the asked_hash, for rows whose earlier answers differ.
-    `earlier`: JSON of the messages before the last question, if the line has earlier answers.
+    `answers` holds (model name, JSON list of responses). For a line matched by prompt, `asked` is its `asked_hash`,
+    used for rows whose earlier answers differ. `earlier` is JSON of the messages before the last question, if the line
+    contains earlier answers.
     """
 
     line: int
@@ -99,25 +100,25 @@ def hashed(text: str | bytes) -> int:
 
 
 def id_hash(raw: bytes) -> int | None:
-    """Of the JSON text of an `id`; None for null. A text never equals a number."""
+    """Hash the JSON text of an `id`; None for null. A string never equals a number."""
     if raw.strip() == b"null":
         return None
     return hashed(b"s" + msgspec.json.decode(raw, type=str).encode() if raw[:1] == b'"' else b"j" + raw)
 
 
 def prompt_hash(messages: list[dict[str, Any]]) -> int:
-    """Of a conversation without its last message if that is the assistant's; blanks at its texts' ends do not count."""
+    """Hash a conversation, ignoring a final assistant message and white space around texts."""
     return conversation_hash(messages[:-1] if messages and messages[-1]["role"] == "assistant" else messages)
 
 
 def conversation_hash(messages: list[dict[str, Any]]) -> int:
-    """Of messages; white space around their texts does not count."""
+    """Hash messages, ignoring white space around their texts."""
     texts = [(message["role"], message["content"].replace("\r\n", "\n").strip()) for message in messages]
     return hashed(msgspec.json.encode(texts))
 
 
 def asked_hash(messages: list[dict[str, Any]]) -> int:
-    """Of what all but the assistant say: in legacy files each model's turns differ, and what it is asked does not."""
+    """Hash all messages except the assistant's: in legacy files these differ by model, the questions do not."""
     return prompt_hash([message for message in messages if message["role"] != "assistant"])
 
 
@@ -129,9 +130,9 @@ def given_lines(
     limits: Limits,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[Given]:
-    """The lines of an answers file, without blank ones. Raises OSError, NoAnswers, ModelNameWanted.
+    """Yield the non-blank lines of an answer file. Raises OSError, NoAnswers, ModelNameWanted.
 
-    `progress` gets the number of bytes read so far; of a legacy file, which is read twice, as of one pass.
+    `progress` receives the number of bytes read so far; a legacy file is read twice but reported as one pass.
     """
     with Upload(path, limits) as upload:
         seen = detect(upload)
@@ -184,7 +185,7 @@ def _legacy(
 
 
 def _with_turns(given: Given, messages: list[dict[str, Any]]) -> Given:
-    """With the hash of what is asked, and the earlier turns."""
+    """Add the hash of the questions and the earlier turns."""
     asked = asked_hash(messages) if given.key and given.key.kind == "prompt" else None
     known = has_earlier_answers(messages)
     earlier = msgspec.json.encode(before_question(messages)).decode() if known else None
@@ -192,7 +193,7 @@ def _with_turns(given: Given, messages: list[dict[str, Any]]) -> Given:
 
 
 def _given(number: int, line: bytes, row: dict[str, Any] | None, match_by: MatchBy) -> Given:
-    """`row`: the line's values if it is an object without a flaw."""
+    """`row` holds the line's values if it is a valid JSON object, else None."""
     text = line.decode().rstrip("\r")
     given = Given(number, text, findings=_findings(number, text, row))
     if given.error:
@@ -203,7 +204,7 @@ def _given(number: int, line: bytes, row: dict[str, Any] | None, match_by: Match
 
 
 def _findings(number: int, text: str, row: dict[str, Any] | None) -> tuple[Finding, ...]:
-    """Everything wrong with a line; its answers are looked at as those of a row that holds just these."""
+    """All findings of a line. Its answers are checked as if they were those of a `judge_only` row."""
     found = RowFindings()
     if row is None:
         found, row = explain(text, None)
@@ -220,13 +221,13 @@ def _findings(number: int, text: str, row: dict[str, Any] | None) -> tuple[Findi
 def _outputs(top: _AnswerLine) -> list[_Output]:
     if top.model_outputs is not UNSET:
         return [_decode_output(output) for output in top.model_outputs]
-    assert isinstance(top.model_name, Raw)  # the rules found both
+    assert isinstance(top.model_name, Raw)  # check_row has reported lines that lack either
     assert isinstance(top.responses, Raw)
     return [_Output(msgspec.json.decode(top.model_name, type=str), top.responses)]
 
 
 def _key(top: _AnswerLine, match_by: MatchBy) -> Key | None:
-    """How the line names its row; None if it does not, or not in the way that was asked for."""
+    """The key that identifies the row; None if the line has none of the requested kind."""
     wanted: tuple[Kind, ...] = (match_by,) if match_by else ("id", "line", "prompt")
     for kind in wanted:
         value = None
@@ -243,7 +244,7 @@ def _key(top: _AnswerLine, match_by: MatchBy) -> Key | None:
 
 
 def _messages(top: _AnswerLine) -> list[dict[str, Any]]:
-    """The line's messages with their parts joined; none if it has none, or they are not messages."""
+    """The line's messages with their parts joined; an empty list if they are missing or invalid."""
     if top.messages is UNSET:
         return []
     try:

@@ -1,7 +1,7 @@
-"""Answers that came later: matched to the rows of a version, and written with them into a new file.
+"""Matches answers generated later to the rows of a version and writes both to a new file.
 
-Everything is streamed; what must be held to match is in a database file next to the target, which goes away
-with the work. Memory does not grow with either file.
+Everything is streamed: the matching data is in a temporary database next to the target, so memory does not grow with
+either file.
 """
 
 import sqlite3
@@ -58,7 +58,7 @@ SELECT line, problem, finding, model, found, text FROM entry JOIN given USING (l
 WHERE problem IS NOT NULL AND problem != 'row_not_carried' ORDER BY line, number
 """
 _KINDS = "SELECT kind FROM entry UNION SELECT 'asked' FROM entry WHERE asked IS NOT NULL"
-# How many rows have the key, and the first of them.
+# Count the rows with the key and find the first one.
 _FIND = """
 UPDATE entry SET (found, target) = (SELECT COUNT(*), MIN(line) FROM base WHERE base.{kind} = entry.key)
 WHERE kind = '{kind}' AND problem IS NULL
@@ -92,12 +92,12 @@ PROBLEMS = (
     "bad_line",
     "row_not_carried",
 )
-"""Why an answer, or with the last one a row of the version, is not in the new file. `bad_line`: see the findings."""
+"""Why an answer was not attached, or for `row_not_carried` why a row was dropped. `bad_line`: see the findings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An answer next to the question that it was matched to."""
+    """An answer with the question it was matched to."""
 
     line: int
     question: str
@@ -107,13 +107,13 @@ class Example:
 
 @dataclass(slots=True)
 class AttachReport:
-    """What was matched and what was not; complete counts.
+    """Complete counts of what was matched and what was not.
 
-    `lines` of the file (blank ones left out), `matched` of its answers, where all responses of one model to one
-    row are one answer; `problems` {reason: how many}; `models` {name: rows answered}; `rows` of the version,
-    `good_rows` of them, `unanswered` good rows that have no answer of any model; `counts` and `findings` of the file.
-    Of the matched answers, `own_turns` bring earlier turns that differ from their row's, and `last_only` say nothing
-    of earlier turns where the row has some.
+    `lines`: non-blank lines of the file; `matched`: its matched answers, where all responses of one model to one row
+    count as one answer; `problems`: {reason: number}; `models`: {name: rows answered}; `rows`: rows of the version;
+    `good_rows`: the valid ones; `unanswered`: valid rows without an answer of any model; `counts` and `findings`: of
+    the file. Of the matched answers, `own_turns` have earlier turns that differ from their row's, and `last_only` have
+    none although the row has some.
     """
 
     lines: int = 0
@@ -136,7 +136,7 @@ class AttachReport:
 
 @dataclass(frozen=True, slots=True)
 class AttachWork:
-    """What is attached to what. `target` and `unmatched` are written; a legacy file needs a `model_name`."""
+    """Input and output files. `target` and `unmatched` are written; a legacy file needs `model_name`."""
 
     base: Path
     format: Format
@@ -149,10 +149,10 @@ class AttachWork:
 
 
 def attach(work: AttachWork, progress: Callable[[int, int], None] | None = None) -> AttachReport:
-    """Match, and write the merged rows and the list of what did not match (JSONL each).
+    """Match the answers; write the merged rows and the unmatched entries, both as JSONL.
 
-    `progress(done, all)` counts bytes over the passes. Raises OSError, NoAnswers, ModelNameWanted; both files are
-    then unfinished.
+    `progress(done, all)` counts bytes over all passes. Raises OSError, NoAnswers, ModelNameWanted, and then leaves both
+    files incomplete.
     """
     with tempfile.TemporaryDirectory(dir=work.target.parent, prefix=".attach-") as folder:
         database = sqlite3.connect(Path(folder) / "work.sqlite3", isolation_level=None)
@@ -163,7 +163,7 @@ def attach(work: AttachWork, progress: Callable[[int, int], None] | None = None)
 
 
 class _Passes:
-    """How far three passes have come: one over the answers, two over the version."""
+    """Progress over three passes: one over the answers, two over the version."""
 
     def __init__(self, work: AttachWork, progress: Callable[[int, int], None] | None) -> None:
         self.all = work.answers.stat().st_size + 2 * work.base.stat().st_size
@@ -172,7 +172,7 @@ class _Passes:
         self.before = 0
 
     def at(self, done: int, _all: int = 0) -> None:
-        """How many bytes of this pass's file were read."""
+        """Report that `done` bytes of this pass's file have been read."""
         self.done = done
         if self.progress:
             self.progress(min(self.before + done, self.all), self.all)
@@ -251,7 +251,7 @@ class _Attaching:
             self.database.executemany("INSERT INTO has VALUES (?, ?)", has)
 
     def _keys(self, row: RawRow, kinds: set[str]) -> tuple[int | None, int | None, int | None]:
-        """The row's id, prompt and what is asked in it as hashes, as far as the answers ask for them."""
+        """Hashes of the row's id, prompt and questions, each only if some answer needs it."""
         if not row.valid:
             return None, None, None
         identity = _decode_id(row.json).id if "id" in kinds else UNSET
@@ -273,7 +273,7 @@ class _Attaching:
             self.database.execute(statement)
 
     def _write_rows(self) -> None:
-        """The version's rows in their order, each with the answers that were matched to it."""
+        """Write the version's rows in order, each with the answers matched to it."""
         waiting = self.database.execute(
             "SELECT target, model, responses, earlier FROM entry WHERE problem IS NULL ORDER BY target, number"
         )
@@ -293,7 +293,7 @@ class _Attaching:
                 self._note(row, added)
 
     def _with_own_turns(self, row: RawRow, given: list[tuple[str, str, str | None]]) -> list[tuple[str, str]]:
-        """The answers to a row, each with its own earlier turns where they differ from the row's."""
+        """The answers to a row, each with its earlier turns if they differ from the row's."""
         messages = _messages(row, self.work.format)
         of_row, added = conversation_hash(before_question(messages)), []
         for name, responses, earlier in given:
@@ -319,7 +319,7 @@ class _Attaching:
             )
 
     def _unmatched(self) -> Iterator[dict[str, Any]]:
-        """The file's own lines that did not match, then rows that could not be carried over."""
+        """Yield the unmatched lines of the file, then the rows that could not be carried over."""
         for line, problem, code, model, found, text in self.database.execute(_UNMATCHED):
             yield {
                 "line": line,
@@ -355,10 +355,10 @@ def _messages(row: RawRow, fmt: Format) -> list[dict[str, Any]]:
 
 
 def merged(row: RawRow, fmt: Format, added: list[tuple[str, str]]) -> bytes | None:
-    """The row as a line of a `judge_only` file, with (model, JSON list of responses) added to its answers.
+    """Return the row as a `judge_only` line with (model, JSON list of responses) pairs added to its answers.
 
-    What the row holds stays as it was spelt. A bad row stays as it was met; None for one of a CSV, which no line of
-    JSONL can hold.
+    Existing values keep their spelling. An invalid row is returned unchanged, or as None if it is CSV, which JSONL
+    cannot hold.
     """
     if not row.valid:
         return None if fmt == "legacy_csv" else row.source.rstrip(b"\r\n")
@@ -377,7 +377,7 @@ def merged(row: RawRow, fmt: Format, added: list[tuple[str, str]]) -> bytes | No
 
 
 def with_earlier(responses: str, earlier: str) -> str:
-    """A JSON list of responses, each with the messages before the last question, unless it says them itself."""
+    """Add the messages before the last question to each response in a JSON list that does not have them yet."""
     found = []
     for one in _decode_list(responses):
         text = bytes(one).decode().strip()

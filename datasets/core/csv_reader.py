@@ -1,6 +1,7 @@
-"""CSV as RFC 4180 has it, and as spreadsheets write it: records that may span lines, and the legacy format in it.
+"""Reads CSV as defined by RFC 4180 and as written by spreadsheets, including the legacy CSV format.
 
-The legacy CSV has a header that names `prompt`, `response` and optionally `system`, and one turn a record.
+Records may span lines. A legacy CSV has a header with `prompt`, `response` and optionally `system`, and one turn per
+record.
 """
 
 import csv
@@ -22,11 +23,10 @@ from datasets.core.stats import ReadState
 
 @dataclass(frozen=True, slots=True)
 class CsvRecord:
-    """One record: where it starts, its text and its fields; `quote` is the column of a quote that never ends.
+    """One record: its first line number, text and fields; `quote` is the column of an unclosed quote.
 
-    `more` lines belong to it in addition to the first.
-
-    One that is `oversized` has no text, one that is `crowded` with fields has none of them.
+    `more` is the number of lines after the first. An `oversized` record has no text; a `crowded` one has too many
+    fields and lists none of them. `broken` is the column and value of the first byte that is not UTF-8.
     """
 
     line: int
@@ -40,12 +40,12 @@ class CsvRecord:
 
 
 def header_of(text: str) -> list[str]:
-    """The names of a header line."""
+    """The column names in a header line."""
     return split_fields(text.rstrip("\r\n"))
 
 
 def split_fields(text: str) -> list[str]:
-    """The fields of one whole record, its line end taken off. A quote counts only where a field starts."""
+    """Split one record without its line end. A quote is special only at the start of a field."""
     return list(_fields(text))
 
 
@@ -62,14 +62,14 @@ def _fields(text: str) -> Iterator[str]:
 
 
 def _quoted(text: str, start: int) -> tuple[str, int]:
-    """The text of a quoted field from its opening quote, and the place after the closing one."""
+    """The text of the quoted field that starts at `start`, and the position after its closing quote."""
     end = _closing(text, start + 1)
     inner = text[start + 1 : end] if end >= 0 else text[start + 1 :]
     return inner.replace('""', '"'), end + 1 if end >= 0 else len(text)
 
 
 def _closing(text: str, position: int) -> int:
-    """The place of the quote that ends a field, -1 if there is none; two quotes are one in the text."""
+    """The position of the closing quote, or -1; a doubled quote is an escaped one."""
     while True:
         at = text.find('"', position)
         if at < 0 or text[at + 1 : at + 2] != '"':
@@ -78,7 +78,7 @@ def _closing(text: str, position: int) -> int:
 
 
 def open_quote(line: str, inside: bool) -> int | None:
-    """Where (from 0) the quote is that is still open at the end of `line`; -1 if it was open before."""
+    """Index of the quote still open at the end of `line`: -1 if opened on an earlier line, None if there is none."""
     if '"' not in line:
         return -1 if inside else None
     position, opened = 0, -1
@@ -98,9 +98,9 @@ def open_quote(line: str, inside: bool) -> int | None:
 
 
 def records(blocks: Iterable[Block], limits: Limits) -> Iterator[CsvRecord]:
-    """The records of some blocks of lines. Blank lines between records are skipped.
+    """Parse records from blocks of lines, skipping blank lines between records.
 
-    A record longer than a row may be is read to its end but not kept; of one with too many fields the text is.
+    An oversized record is read to its end but its text is discarded; for one with too many fields, only the fields are.
     """
     building: _Building | None = None
     for block in blocks:
@@ -117,7 +117,7 @@ def records(blocks: Iterable[Block], limits: Limits) -> Iterator[CsvRecord]:
 
 
 def records_in(text: str, line: int = 1) -> list[CsvRecord]:
-    """The records in a text that starts at `line`."""
+    """The records in a text whose first line has number `line`."""
     source = text.encode("utf-8", "replace")
     return list(records([Block(line, source.split(b"\n"), source)], Limits()))
 
@@ -125,7 +125,7 @@ def records_in(text: str, line: int = 1) -> list[CsvRecord]:
 def csv_record(fields: Iterable[str]) -> str:
     """The text of one record, without a line end."""
     written = io.StringIO()
-    csv.writer(written).writerow(fields)  # with another line end it would not quote fields that hold this one
+    csv.writer(written).writerow(fields)  # another lineterminator would leave fields with \r\n unquoted
     return written.getvalue().removesuffix("\r\n")
 
 
@@ -140,7 +140,7 @@ class _Building:
         self.more = -1
 
     def add(self, number: int, raw: bytes, oversized: bool) -> bool:
-        """Takes a physical line; True if the record ends with it."""
+        """Add a physical line; return True if the record ends with it."""
         self.more += 1
         text = raw.decode("utf-8", "replace")
         if self.broken is None and not oversized and "\ufffd" in text:
@@ -167,7 +167,7 @@ class _Building:
 
 @dataclass(frozen=True, slots=True)
 class CsvTable:
-    """A header. `keys` are the columns as keys of a row, `names` as the file spells them."""
+    """A CSV header: `names` as spelled in the file, `keys` as used in a row."""
 
     names: tuple[str, ...]
     keys: tuple[str, ...]
@@ -185,7 +185,7 @@ class CsvTable:
         return named and not any("\0" in name for name in self.names)
 
     def findings(self) -> Iterator[Finding]:
-        """What is wrong or remarkable about the header; all at its line."""
+        """Problems of the header, all reported at its line."""
         met = ", ".join(self.names)
         for key in ("prompt", "response"):
             if key not in self.keys:
@@ -204,7 +204,7 @@ class CsvTable:
             seen.add(key)
 
     def check(self, record: CsvRecord) -> list[Finding]:
-        """Everything found in one record; all of it with its line."""
+        """All findings of one record, each with its line."""
         found = list(text_findings(record))
         if record.quote is not None or not self.keys:
             return found
@@ -217,7 +217,7 @@ class CsvTable:
         return found
 
     def row(self, record: CsvRecord) -> dict[str, str]:
-        """The record as an object, of a column that is there twice the first."""
+        """The record as an object; the first of several columns with the same name wins."""
         pairs = list(zip(self.keys, record.fields, strict=False))
         return dict(reversed(pairs)) if len(set(self.keys)) < len(self.keys) else dict(pairs)
 
@@ -233,7 +233,7 @@ class CsvTable:
 
 
 def refusal(record: CsvRecord, limits: Limits) -> Finding | None:
-    """Why a record, or the header, is not looked at, if it is not."""
+    """The finding if a record or the header exceeds a limit and is not checked."""
     if record.crowded:
         return too_many_values(record.line, limits)
     if record.oversized and record.quote is None:
@@ -242,7 +242,7 @@ def refusal(record: CsvRecord, limits: Limits) -> Finding | None:
 
 
 def text_findings(record: CsvRecord) -> Iterator[Finding]:
-    """What is wrong with the text of a record, or of the header, whatever its fields are."""
+    """Encoding and quote errors in a record or the header."""
     if record.broken is not None:
         yield not_utf8(record.line, record.broken)
     if record.quote is not None:
@@ -250,7 +250,7 @@ def text_findings(record: CsvRecord) -> Iterator[Finding]:
 
 
 def examined(blocks: Iterable[Block], state: ReadState, *, keep: bool) -> Iterator[Part]:
-    """Examines the records of a file; only where it is to `keep` rows are they handed out."""
+    """Check the records of a file; yield them only if `keep` is set."""
     found = records(blocks, state.limits)
     if header := next(found, None):
         table = CsvTable.of(header)
@@ -265,7 +265,7 @@ def examined(blocks: Iterable[Block], state: ReadState, *, keep: bool) -> Iterat
 
 
 def rows(blocks: Iterable[Block], state: ReadState) -> Iterator[RawRow]:
-    """The rows of a file that was examined."""
+    """The rows of a file that was already checked."""
     found = records(blocks, state.limits)
     if header := next(found, None):
         table = CsvTable.of(header)
@@ -289,7 +289,7 @@ def _examined(record: CsvRecord, table: CsvTable, state: ReadState) -> bool:
 
 
 def _of_header(header: CsvRecord, table: CsvTable, limits: Limits) -> Iterator[Finding]:
-    """Of one that is not read to its end nothing is said of its names."""
+    """Findings of the header; column names are not checked if it was not read to its end."""
     if refused := refusal(header, limits):
         yield refused
     else:

@@ -1,4 +1,4 @@
-"""Bytes of an upload → blocks of physical lines in UTF-8, streamed: memory does not grow with the file."""
+"""Decodes an upload into blocks of physical UTF-8 lines, streamed in constant memory."""
 
 import codecs
 import hashlib
@@ -17,7 +17,7 @@ from datasets.core.limits import MEBIBYTE, Limits
 
 Encoding = Literal["utf-8", "utf-8-sig", "utf-16", "gb18030"]
 Progress = Callable[[int], None]
-"""Called with the number of bytes of the file that were read so far."""
+"""Called with the number of bytes of the file read so far."""
 
 CHUNK = 128 * 1024
 SLICE = 16 * 1024
@@ -40,7 +40,7 @@ class Unreadable(Exception):
 class Block:
     """Some whole lines: `text` is their bytes with line ends, `lines` are without the final \\n.
 
-    Lines beyond the limit are cut to a stub and their numbers are in `oversized`.
+    `first` is the number of the first line. Lines over the limit are truncated and their numbers are in `oversized`.
     """
 
     first: int
@@ -50,7 +50,7 @@ class Block:
 
 
 class Upload:
-    """One uploaded file, gzipped or not, that can be read from the start any number of times."""
+    """An uploaded file, gzipped or not, that can be read repeatedly from the start."""
 
     def __init__(self, source: Path | str | BinaryIO, limits: Limits) -> None:
         self._path = Path(source) if isinstance(source, Path | str) else None
@@ -69,26 +69,26 @@ class Upload:
 
     @property
     def _file(self) -> BinaryIO:
-        """The open file; one that was given by its path is opened again where it was closed."""
+        """The open file; one given by its path is reopened after `close`."""
         if self._opened is None:
-            assert self._path is not None  # only those are closed so that they can be opened again
+            assert self._path is not None  # only files given by path are closed and reopened
             self._opened = self._path.open("rb")
         return self._opened
 
     def close(self) -> None:
-        """Closes what was opened here; reading again opens a path anew."""
+        """Close files opened by this object; a file given by path is reopened on the next read."""
         if self._opened and (self._path or self._spooled):
             self._opened.close()
         if self._path:
             self._opened = None
 
     def sha256(self) -> str:
-        """Of the original bytes."""
+        """Hash of the original bytes."""
         self._file.seek(0)
         return hashlib.file_digest(self._file, "sha256").hexdigest()  # type: ignore[arg-type]
 
     def chunks(self, progress: Progress | None = None) -> Iterator[bytes]:
-        """The decompressed bytes; raises Unreadable at a cut gzip or beyond the limit, after what could be read."""
+        """Yield decompressed bytes. Raises Unreadable for a truncated gzip or at the limit, after the readable part."""
         left, beyond = self._byte_limit()
         self._file.seek(0)
         given = iter(partial(self._file.read, CHUNK), b"")
@@ -102,9 +102,10 @@ class Upload:
                 progress(self._file.tell())
 
     def _byte_limit(self) -> tuple[int, Finding]:
-        """How many bytes are read, and what is said of one more.
+        """The maximum number of bytes to read, and the finding if there are more.
 
-        A small archive that unfolds far beyond what text does is a bomb: it is given up early.
+        A small archive whose unpacked size exceeds any plausible text compression ratio is a zip bomb and is rejected
+        early.
         """
         limits = self.limits
         if not self.gzipped:
@@ -123,25 +124,25 @@ class Upload:
                 if len(start) >= SNIFFED_BYTES:
                     break
         except Unreadable:
-            pass  # what is unreadable is reported by the reading proper
+            pass  # reported when the file is read
         return start[:SNIFFED_BYTES]
 
     def other_kind(self) -> str | None:
-        """What this file is if it is no text: see file_kinds.py."""
+        """The kind of file if it is not text (see file_kinds.py)."""
         head = self.head()
         self._file.seek(max(0, self.bytes - 8 * SNIFFED_BYTES))
         return other_kind(head, b"" if self.gzipped else self._file.read(8 * SNIFFED_BYTES))
 
 
 def _unzipped(packed: Iterator[bytes]) -> Iterator[bytes]:
-    """Members one after the other, each step bounded, so that a bomb cannot unfold in memory."""
+    """Decompress gzip members in sequence, each step bounded so that a zip bomb cannot fill memory."""
     member = zlib.decompressobj(wbits=31)
     ended = False
     for compressed in packed:
         while compressed:
             if ended:
                 if not compressed.strip(b"\0"):
-                    break  # padding after the last member is usual
+                    break  # padding after the last member is common
                 member, ended = zlib.decompressobj(wbits=31), False
             try:
                 chunk = member.decompress(compressed, CHUNK)
@@ -168,14 +169,14 @@ def _seekable(source: BinaryIO) -> BinaryIO:
 
 
 def marked_encoding(head: bytes) -> Encoding:
-    """What the first bytes say of the encoding: its mark, and UTF-8 where there is none."""
+    """The encoding indicated by the byte order mark; UTF-8 without one."""
     if head.startswith(_UTF16):
         return "utf-16"
     return "utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8"
 
 
 def encoding_of(upload: Upload) -> Encoding:
-    """The upload's encoding; some lines of it may not decode."""
+    """The upload's encoding; some of its lines may still not decode."""
     marked = marked_encoding(upload.head())
     if marked == "utf-8" and not _decodes(upload, "utf-8") and _decodes(upload, "gb18030"):
         return "gb18030"
@@ -186,7 +187,7 @@ def _decodes(upload: Upload, encoding: str) -> bool:
     decoder = codecs.getincrementaldecoder(encoding)("strict")
     try:
         for chunk in upload.chunks():
-            # Small pieces: one rare character would make the text of a whole chunk four times as large.
+            # Decode small slices: a single rare character would make a whole chunk's text take four times the memory.
             for start in range(0, len(chunk), SLICE):
                 piece = chunk[start : start + SLICE]
                 if decoder.getstate()[0] or not piece.isascii():
@@ -195,17 +196,17 @@ def _decodes(upload: Upload, encoding: str) -> bool:
     except UnicodeDecodeError:
         return False
     except Unreadable:
-        return True  # the part that was read is fine; the rest is another finding
+        return True  # what was read is fine; the rest is reported separately
     return True
 
 
 def utf8_chunks(
     upload: Upload, encoding: Encoding | None, progress: Progress | None = None
 ) -> Iterator[bytes]:
-    """The upload in UTF-8 without byte order mark. Bytes that are no UTF-8 in a UTF-8 file pass unchanged.
+    """Yield the upload as UTF-8 without byte order mark; invalid bytes in a UTF-8 file pass unchanged.
 
-    An encoding that is not known is UTF-8. Of another one half characters and a cut last character become bytes that
-    are no UTF-8: their lines are reported.
+    An unknown encoding is treated as UTF-8. In other encodings, lone surrogates and a truncated last character become
+    bytes that are not UTF-8, so that their lines are reported.
     """
     if encoding not in ("utf-16", "gb18030"):
         first = True
@@ -223,11 +224,11 @@ def utf8_chunks(
 
 
 def blocks(upload: Upload, encoding: Encoding | None, progress: Progress | None = None) -> Iterator[Block]:
-    """Whole lines in UTF-8, some hundred kilobytes at a time; only \\n ends a line."""
+    """Yield whole lines as UTF-8, some hundred kilobytes at a time; only \\n ends a line."""
     _keep_freed_memory()
     most = upload.limits.row_bytes
     stopped: Unreadable | None = None
-    first, begun, is_cut = 1, b"", False  # a line that has begun; one that grows too long is cut to a stub
+    first, begun, is_cut = 1, b"", False  # a line over the limit is cut to a stub
     try:
         for chunk in utf8_chunks(upload, encoding, progress):
             end = chunk.rfind(b"\n") + 1
@@ -250,15 +251,15 @@ def blocks(upload: Upload, encoding: Encoding | None, progress: Progress | None 
 
 
 def _keep_freed_memory() -> None:
-    """Frees one piece larger than a block's arrays: glibc then no longer returns each of them to the system.
+    """Free one piece larger than a block's arrays, so that glibc stops returning those to the system.
 
-    It would ask for them anew at every block, which costs a quarter of the whole time. (mallopt(3), M_MMAP_THRESHOLD.)
+    Requesting them again for every block would take a quarter of the total time. (mallopt(3), M_MMAP_THRESHOLD.)
     """
     bytearray(LARGER)
 
 
 def _block(first: int, text: bytes, most: int, is_cut: bool) -> Block:
-    # Three times as fast as splitting, which looks at every single byte.
+    # Three times as fast as split(), which checks every byte.
     lines = [line[:-1] for line in BytesIO(text if text.endswith(b"\n") else text + b"\n")]
     oversized = {first} if is_cut else set()
     if len(text) > most:

@@ -27,7 +27,7 @@ from datasets.core.spelling import near_miss
 from datasets.core.stats import Detection, Shape
 
 MET_BYTES, MET_CHARACTERS = 200, 80
-"""So much of a file's first line is shown where it is of no format."""
+"""How much of the first line is shown if the file has no known format."""
 
 _JSON_START = re.compile(rb"\s*(?:[{\[#]|//|/\*)")
 
@@ -36,7 +36,7 @@ _QUOTED_KEYS = tuple((f'"{key}"'.encode(), f"'{key}'".encode()) for key in FORMA
 
 
 class _Keys(Struct):
-    """Of a row only which of the format keys it has."""
+    """Decodes only whether a row has each of the format keys."""
 
     messages: Raw | UnsetType = UNSET
     model_outputs: Raw | UnsetType = UNSET
@@ -52,11 +52,11 @@ _decode_names = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
 class Votes(Counter[FormatKeys]):
-    """How many rows have which of the format keys."""
+    """Number of rows for each combination of format keys."""
 
     @property
     def figures(self) -> dict[str, Param]:
-        """Rows in all and with each key; those with `model_outputs` only if they have messages too."""
+        """Number of rows in total and with each key; `model_outputs` counts only together with messages."""
         found = dict.fromkeys(("rows", "messages", "model_outputs", "conversation"), 0)
         for (messages, outputs, conversation), rows in self.items():
             found["rows"] += rows
@@ -66,7 +66,7 @@ class Votes(Counter[FormatKeys]):
         return {**found}
 
     def format(self) -> Format | None:
-        """The more frequent family; within `messages`, judge_only if at least half have answers."""
+        """The most frequent format family; within `messages`, judge_only if at least half have answers."""
         _, messages, with_outputs, conversation = map(int, self.figures.values())
         if not (messages or conversation):
             return "judge_only" if self[False, True, False] else None
@@ -77,9 +77,10 @@ class Votes(Counter[FormatKeys]):
 
 @dataclass(slots=True)
 class Detector:
-    """What one pass over the lines has seen so far.
+    """State of one detection pass over the lines.
 
-    `failed`: some line neither continues nor begins a value; `begun`: at the first of those one was open over lines.
+    `failed`: some line neither continues nor starts a value; `begun`: a value over several lines was open at the first
+    such line.
     """
 
     splitter: Splitter = field(default_factory=lambda: Splitter(keep=False))
@@ -95,17 +96,17 @@ class Detector:
     stopped: tuple[Finding, ...] = ()
 
     def vote(self, keys: FormatKeys) -> None:
-        """One more row that is an object, with these format keys."""
+        """Count one more row that is an object, with these format keys."""
         self.rows += 1
         self.votes[keys] += 1
 
     def fresh(self) -> Splitter:
-        """One that has seen nothing yet."""
+        """A splitter in its initial state."""
         return Splitter(keep=False, unended_comment=self.splitter.unended_comment)
 
 
 def guess_from_beginning(upload: Upload, forced: Format | None = None) -> Detection | None:
-    """What the beginning of the upload promises, if that is JSONL of a known format."""
+    """Detect from the first block, if it is JSONL of a known format; else None."""
     if upload.other_kind():
         return None
     encoding = marked_encoding(upload.head())
@@ -125,14 +126,14 @@ def guess_from_beginning(upload: Upload, forced: Format | None = None) -> Detect
 
 
 def confirmed(detector: Detector, guess: Detection, forced: Format | None) -> Detection | None:
-    """The detection that the whole file gives, if it is of the guessed shape and format."""
+    """The detection for the whole file if it confirms the guessed shape and format, else None."""
     concluded = _concluded(detector, forced, guess.encoding, guess.findings)
     same = (concluded.shape, concluded.format) == (guess.shape, guess.format)
     return concluded if same else None
 
 
 def detect(upload: Upload, forced: Format | None = None) -> Detection:
-    """Looks through the whole upload once (twice where it is no UTF-8); never raises on content."""
+    """Detect in one pass over the upload (two if it is not UTF-8); never raises on content."""
     kind = upload.other_kind()
     if kind:
         return Detection("none", None, "other_kind", {}, None, (finding("file.other_kind", kind=kind),))
@@ -150,7 +151,7 @@ def detect(upload: Upload, forced: Format | None = None) -> Detection:
 def _looked(
     upload: Upload, encoding: Encoding, forced: Format | None, unended_comment: int | None = None
 ) -> tuple[Detector, bool]:
-    """What a pass over the lines sees until it is sure; whether it is CSV. `unended_comment`: see Splitter."""
+    """Scan the lines until the result is certain; also return whether it is CSV. `unended_comment`: see Splitter."""
     detector, is_csv = Detector(Splitter(keep=False, unended_comment=unended_comment)), forced == "legacy_csv"
     try:
         for block in blocks(upload, encoding):
@@ -160,11 +161,11 @@ def _looked(
                 detector.rows += 1
                 break
             if block.text.isspace() and not block.oversized:
-                continue  # a small archive may hold hundreds of millions of blank lines
+                continue  # a small archive may contain hundreds of millions of blank lines
             for number, line in enumerate(block.lines, block.first):
                 observe(number, line, detector)
     except Unreadable as trouble:
-        detector.stopped = (trouble.found,)  # of a file with rows the reading proper says it, after those
+        detector.stopped = (trouble.found,)  # if the file has rows, the reader reports this after them
     return detector, is_csv
 
 
@@ -175,7 +176,7 @@ def _file_findings(encoding: Encoding) -> tuple[Finding, ...]:
 
 
 def _csv_header(block: Block) -> bool:
-    """Whether the first line that is not blank is a CSV header of ours. Only the first block is asked."""
+    """Whether the first non-blank line is a CSV header in our format. Checks only the first block."""
     first = next((line for line in block.lines if line.strip()), b"")
     if not first or _JSON_START.match(first):
         return False
@@ -184,7 +185,7 @@ def _csv_header(block: Block) -> bool:
 
 
 def observe(number: int, line: bytes, detector: Detector) -> None:
-    """Takes one line into account: a row's vote, or a part of something that is spread over several lines."""
+    """Process one line: a row's vote, or a part of a value spread over several lines."""
     if detector.spread:
         return
     if not detector.first and line.strip():
@@ -211,7 +212,7 @@ def _observe_other(number: int, line: bytes, detector: Detector) -> None:
 
 
 def _feed(number: int, line: bytes, detector: Detector) -> None:
-    """Tries whether this line continues, or else begins, a value that is spread over several lines."""
+    """Feed the line as the continuation, or else the start, of a value spread over several lines."""
     text = line.decode("utf-8", "replace")
     for splitter in (detector.splitter, detector.fresh()):
         detector.splitter = splitter
@@ -220,7 +221,7 @@ def _feed(number: int, line: bytes, detector: Detector) -> None:
         except NotSpread:
             if (
                 not detector.failed
-            ):  # what fails first decides if the file began with a value over several lines
+            ):  # the first failure decides whether the file starts with a multi-line value
                 detector.failed, detector.begun = True, _goes_on(splitter)
             continue
         ended_below = any(piece.lines > 1 for piece in pieces) or (splitter.spans_lines and not splitter.open)
@@ -236,7 +237,7 @@ def _goes_on(splitter: Splitter) -> bool:
 
 
 def _begins_spread(detector: Detector) -> bool:
-    """Whether the file is a value over several lines that is broken before anything of it has ended."""
+    """Whether the file is a value over several lines that breaks before any part of it ends."""
     began = detector.begun if detector.failed else _goes_on(detector.splitter)
     return began and detector.votes.format() is None
 
@@ -265,7 +266,7 @@ def _concluded(
 
 
 def _key_meant(line: bytes) -> dict[str, Any]:
-    """The key or column of a first line that is one of a format's misspelt, and which."""
+    """The format's key or column that the first line seems to misspell, if any."""
     try:
         names: Iterable[str] = _decode_names(line)
         wanted: tuple[str, ...] = ("messages", "conversation")
@@ -275,13 +276,13 @@ def _key_meant(line: bytes) -> dict[str, Any]:
 
 
 def _beginning(line: bytes) -> str:
-    """What a reader recognises the first line by; bytes that are no text are shown as such."""
+    """The start of the first line for display; undecodable bytes are escaped."""
     text = line[:MET_BYTES].decode("utf-8", "backslashreplace").strip()
     return "".join(sign if sign.isprintable() else f"\\x{ord(sign):02x}" for sign in text)[:MET_CHARACTERS]
 
 
 def _is_one_array(detector: Detector) -> bool:
-    """A single line that is an array, possibly with comments or extra commas."""
+    """Whether the file's single line is an array, possibly with comments or extra commas."""
     splitter = Splitter(keep=False)
     try:
         splitter.feed(detector.first_number, detector.first.decode("utf-8", "replace"))

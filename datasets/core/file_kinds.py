@@ -49,13 +49,13 @@ _HTML = re.compile(
 _XML = re.compile(_COMMENTS + rb"<[?!A-Za-z]", re.DOTALL)
 _CONTROL = bytes(code for code in range(0x20) if code not in b"\t\n\r\f\x1b")
 _MOST_CONTROL = 0.03
-"""Of the first bytes of a text so many are control characters; of other bytes it is about a ninth."""
+"""Highest share of control characters in text; in random bytes it is about a ninth."""
 
 SNIFFED_BYTES = 8192
 
 
 def other_kind(head: bytes, tail: bytes) -> str | None:
-    """A short name of what a file is if it cannot be an upload, from its first and last kilobytes; else None."""
+    """The kind of a file that cannot be an upload, from its first and last kilobytes; None if it may be one."""
     if head.startswith(_ZIP):
         return next((name for mark, name in _ZIP_MEMBERS if mark in head or mark in tail), "archive")
     for magic, name in _MAGIC:
@@ -78,7 +78,7 @@ def other_kind(head: bytes, tail: bytes) -> str | None:
 
 
 def _is_binary(head: bytes) -> bool:
-    """Whether this is text in no encoding: not UTF-8, no UTF-16 with its mark, and many control characters."""
+    """Whether the bytes are neither UTF-8 nor marked UTF-16 and contain many control characters."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or _is_utf8(head):
         return False
     control = len(head) - len(head.translate(None, _CONTROL))
@@ -94,6 +94,6 @@ def _is_utf8(head: bytes) -> bool:
 
 
 def _is_unmarked_utf16(head: bytes) -> bool:
-    """Every other byte NUL wherever a sign of JSON or CSV is, and no NUL between: half a character each."""
+    """Whether NULs occur only at even or only at odd positions, as in UTF-16 text with ASCII characters."""
     first, second = head[::2].count(0), head[1::2].count(0)
     return min(first, second) == 0 and max(first, second) >= max(8, len(head) // 16)

@@ -1,4 +1,4 @@
-"""Validation findings: the codes, one finding, and the log that counts all and keeps some."""
+"""Validation findings: the table of codes, the Finding class, and the log that counts all and stores some."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -14,7 +14,10 @@ Param = str | int
 
 @dataclass(frozen=True, slots=True)
 class FindingKind:
-    """One line of the table of findings; `repair` repairs all of its findings, each of `some` a part of them."""
+    """Severity and repairs of a finding code.
+
+    `repair` fixes all findings of the code; each of `some` fixes only part of them.
+    """
 
     severity: Severity
     repair: str | None = None
@@ -100,16 +103,16 @@ CODES: dict[str, FindingKind] = {
 
 ERRORS = frozenset(code for code, kind in CODES.items() if kind.severity == "error")
 HEADER_CODES = frozenset(("csv.header", "csv.extra_column"))
-"""What is found in the header of a CSV, which is no row."""
+"""Codes found in a CSV header, which is not a row."""
 LONGEST_PATH = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing found.
+    """One validation finding.
 
-    `line` counts physical lines from 1 (None: the whole version), `column` characters from 1, `path` is
-    like `messages[2].role`; `params` fill the sentence that the shell writes for `code`.
+    `line` counts physical lines from 1 (None: the whole version), `column` counts characters from 1, `path` is like
+    `messages[2].role`; `params` fill the message that the user interface shows for `code`.
     """
 
     line: int | None
@@ -130,7 +133,7 @@ def finding(
     repair: str | None = None,
     **params: Param,
 ) -> Finding:
-    """A finding with its severity, and unless one is given its repair, from the table; texts made printable."""
+    """Create a finding with severity and default repair from the table; strings are made printable."""
     kind = CODES[code]
     clean = {name: printable(value) if isinstance(value, str) else value for name, value in params.items()}
     shown = path if path is None else printable(path, LONGEST_PATH)
@@ -138,7 +141,7 @@ def finding(
 
 
 def broken_byte(raw: bytes) -> tuple[int, str] | None:
-    """The column of the first byte that is no UTF-8, and the byte as `0xFF`; None if all are."""
+    """The column of the first byte that is not UTF-8, and the byte as `0xFF`; None if all are valid."""
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -147,23 +150,23 @@ def broken_byte(raw: bytes) -> tuple[int, str] | None:
 
 
 def not_utf8(line: int, broken: tuple[int, str]) -> Finding:
-    """Of a text whose first broken byte is known: its column, and the byte as `0xFF`."""
+    """The finding for a text whose first invalid byte is known: its column, and the byte as `0xFF`."""
     column, met = broken
     return finding("file.encoding", line=line, column=column, met=met)
 
 
 def too_large(line: int, limits: Limits) -> Finding:
-    """Of a row that is too long to be looked at."""
+    """The finding for a row that is too long to be checked."""
     return finding("row.too_large", line=line, limit=limits.row_bytes)
 
 
 def too_many_values(line: int, limits: Limits) -> Finding:
-    """Of a row that is not looked at, as its values would take many times its bytes."""
+    """The finding for a row with too many values, which would need many times its size in memory."""
     return finding("row.too_large", line=line, limit=limits.row_values, of="values")
 
 
 def printable(text: str, limit: int = 1000) -> str:
-    """`text` as strict UTF-8 without NUL, at most `limit` characters: findings are stored and sent as JSON."""
+    """Return `text` as strict UTF-8 without NUL, truncated to `limit` characters, safe to store and send as JSON."""
     if len(text) <= limit and text.isprintable():
         return text
     shown = text if len(text) <= limit else text[: limit - 1] + "…"
@@ -171,9 +174,9 @@ def printable(text: str, limit: int = 1000) -> str:
 
 
 class FindingLog:
-    """Counts every finding, notes its line, keeps the first `kept_per_code` of each code: flat memory on any file.
+    """Counts every finding and its line; stores the first `kept_per_code` of each code to bound memory.
 
-    The first finding with each repair is kept in any case, so that every repair is known.
+    The first finding with each repair is always stored, so that every repair is known.
     """
 
     def __init__(self, kept_per_code: int) -> None:
@@ -181,7 +184,7 @@ class FindingLog:
         self.kept: list[Finding] = []
         self.lines: dict[str, Lines] = {}
         self.full: set[str] = set() if kept_per_code else set(CODES)
-        """The codes of which no more are kept."""
+        """Codes of which no more findings are stored."""
         self._limit = kept_per_code
         self._kept = Counter[str]()
         self._repairs: set[tuple[str, str]] = set()
@@ -195,7 +198,7 @@ class FindingLog:
             self.add(one)
 
     def count(self, code: str, number: int, line: int | None) -> None:
-        """Counts findings of a code, all of one line."""
+        """Count findings of one code on one line."""
         self.counts[code] = self.counts.get(code, 0) + number
         if line is not None:
             if code not in self.lines:
@@ -203,7 +206,7 @@ class FindingLog:
             self.lines[code].add(line)
 
     def keep(self, found: Finding) -> None:
-        """Keeps a finding that was counted, if it is one of those to be kept."""
+        """Store a counted finding if `is_kept` allows it."""
         if not self.is_kept(found):
             return
         self.kept.append(found)
@@ -214,10 +217,10 @@ class FindingLog:
             self._repairs.add((found.code, found.repair))
 
     def is_kept(self, found: Finding) -> bool:
-        """Whether a finding like this is one to be kept."""
+        """Whether this finding should be stored."""
         is_new_repair = found.repair is not None and (found.code, found.repair) not in self._repairs
         return found.code not in self.full or is_new_repair
 
     def in_order(self) -> tuple[Finding, ...]:
-        """The kept findings: those on the whole version first, then by line and column."""
+        """The stored findings: those on the whole version first, then by line and column."""
         return tuple(sorted(self.kept, key=lambda found: (found.line or 0, found.column or 0)))

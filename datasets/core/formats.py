@@ -7,7 +7,7 @@ from typing import Literal
 Format = Literal["infer_and_judge", "judge_only", "legacy_jsonl", "legacy_csv"]
 
 FormatKeys = tuple[bool, bool, bool]
-"""Which of the keys that distinguish formats a row has: messages, model_outputs, conversation."""
+"""Whether a row has each of the keys that distinguish formats: messages, model_outputs, conversation."""
 
 FORMAT_KEYS = ("messages", "model_outputs", "conversation")
 FORMATS: tuple[Format, ...] = ("infer_and_judge", "judge_only", "legacy_jsonl", "legacy_csv")
@@ -18,18 +18,18 @@ LEGACY_COLUMNS = ("prompt", "response", "system")
 
 
 def format_keys(row: Container[str]) -> FormatKeys:
-    """Which of the format keys a row has."""
+    """Whether a row has each of the format keys."""
     return "messages" in row, "model_outputs" in row, "conversation" in row
 
 
 def structural_keys(fmt: Format | None) -> frozenset[str]:
-    """The top-level keys that are no fields of the row."""
+    """Top-level keys that are part of the format, not custom fields."""
     legacy: dict[Format | None, Iterable[str]] = {"legacy_jsonl": ("system",), "legacy_csv": LEGACY_COLUMNS}
     return frozenset({*FORMAT_KEYS}.union(legacy.get(fmt, ())))
 
 
 def format_called(name: str) -> Format | None:
-    """The format of this name; None if that is none."""
+    """The format with this name, or None."""
     return next((fmt for fmt in FORMATS if fmt == name), None)
 
 
@@ -37,5 +37,5 @@ _SEPARATORS = re.compile(r"[\s\-_.]+")
 
 
 def model_key(name: str) -> str:
-    """Names with the same key are equal but for case, blanks, `-`, `_` and `.`."""
+    """Return a key that is equal for names differing only in case, white space, `-`, `_` and `.`."""
     return _SEPARATORS.sub("", name).casefold()

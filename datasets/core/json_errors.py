@@ -1,6 +1,6 @@
-"""Reading one JSON text by hand: whether it is JSON, what exactly is wrong with it if not, and what is unusable.
+"""A hand-written JSON parser that reports exactly what is invalid or unusable in a text.
 
-Slow compared with a library's decoder, so only rows with something to report come here.
+It is slow compared with a library's decoder, so it is used only for rows with something to report.
 """
 
 import json
@@ -28,8 +28,8 @@ _OTHER_LITERALS = {
     **dict.fromkeys(("False", "FALSE"), "false"),
     **dict.fromkeys(("None", "Null", "NULL", "nil", "undefined"), "null"),
 }
-"""As other languages write them."""
-# Members of long lists that need no look one by one: not the last before a bracket, and no number near the limits.
+"""Spellings of other languages."""
+# Items of long lists that can be skipped together: not the last before a bracket, no numbers near the limits.
 _RUN = re.compile(
     r"""(?:[ \t\r\n]*+
         (?:-?(?:0|[1-9][0-9]{0,15}+)(?:\.[0-9]{1,20}+)?|true|false|null|"[^"\\\x00-\x1f]*+"|\{\}|\[\])
@@ -42,7 +42,7 @@ _LONE = re.compile(r"[\ud800-\udfff]")
 
 
 class JsonProblem(ValueError):
-    """The first thing in a text that is not JSON: a reason's name, its place (from 0), what was met and wanted."""
+    """The first syntax error: reason, position (from 0), what was found there and what was expected."""
 
     def __init__(self, reason: str, position: int, met: str = "", wanted: str = "") -> None:
         super().__init__(reason)
@@ -50,7 +50,7 @@ class JsonProblem(ValueError):
 
 
 def parse(text: str) -> Node:
-    """The root of one whole JSON text; raises JsonProblem at the first thing that is not JSON."""
+    """Parse a complete JSON text and return its root; raises JsonProblem at the first error."""
     start = _blank_end(text, 0)
     end = _end_of_value(text, start)
     rest = _blank_end(text, end)
@@ -63,19 +63,19 @@ def parse(text: str) -> Node:
 
 
 def trusted(text: str) -> Node:
-    """The root of a text that is known to be JSON."""
+    """The root of a text that is known to be valid JSON."""
     return Node(text, _blank_end(text, 0), len(text.rstrip(" \t\r\n")))
 
 
 def is_too_deep(text: str) -> bool:
-    """Whether the brackets of a JSON text are nested too deep."""
+    """Whether the brackets of a JSON text are nested too deeply."""
     codes = np.frombuffer(_IN_QUOTES.sub("", text).encode(), np.uint8)
     steps = ((codes | 0x20) == ord("{")).view(np.int8) - ((codes | 0x20) == ord("}")).view(np.int8)
     return int(np.cumsum(steps[steps != 0], dtype=np.int16).max(initial=0)) > MAX_DEPTH
 
 
 def child_path(parent: str, key: str) -> str:
-    """`parent.key`, or `parent["…"]` for a key that is no name."""
+    """`parent.key`, or `parent["…"]` for a key that is not an identifier."""
     if key.isidentifier():
         return f"{parent}.{key}" if parent else key
     quoted = json.dumps(key, ensure_ascii=bool(_LONE.search(key)))
@@ -83,7 +83,7 @@ def child_path(parent: str, key: str) -> str:
 
 
 def flaws(text: str, node: Node, trail: Steps = ()) -> Iterator[Finding]:
-    """What makes JSON unusable: duplicate keys, lone surrogates and NULs in a parsed value, to which `trail` leads."""
+    """Findings for valid but unusable JSON: duplicate keys, lone surrogates and NULs. `trail` leads to `node`."""
     if node.type == "string":
         yield from _text_flaws(text, node, trail)
     elif node.type == "array":
@@ -104,7 +104,7 @@ def flaws(text: str, node: Node, trail: Steps = ()) -> Iterator[Finding]:
 
 
 def path_of(trail: Steps) -> str:
-    """The steps as a reader sees them, like `messages[2].role`."""
+    """Format the steps as a path like `messages[2].role`."""
     path = ""
     for step in trail:
         path = f"{path}[{step}]" if isinstance(step, int) else child_path(path, step)
@@ -129,7 +129,7 @@ _UNIT = re.compile(
 
 
 def _escape_column(text: str, node: Node, index: int) -> int:
-    """The column in the source of character `index` of a string's value."""
+    """The source column of character `index` of a string's value."""
     for count, unit in enumerate(_UNIT.finditer(text, node.start + 1, node.end - 1)):
         if count == index:
             return unit.start() + 1
@@ -142,7 +142,7 @@ def _blank_end(text: str, position: int) -> int:
 
 
 class Nesting:
-    """The brackets that are open in a JSON text, and what is expected next."""
+    """The open brackets of a JSON text and what is expected next."""
 
     def __init__(self) -> None:
         self.open: list[str] = []
@@ -150,7 +150,7 @@ class Nesting:
 
     @property
     def wanted(self) -> str:
-        """What would have to come next, in the words of a JsonProblem."""
+        """What is expected next, as named in a JsonProblem."""
         if self.expects == "separator":
             return "comma_or_brace" if self.open[-1] == "{" else "comma_or_bracket"
         return self.expects.removesuffix("_or_end")
@@ -160,17 +160,17 @@ class Nesting:
         self.expects = "key_or_end" if sign == "{" else "value_or_end"
 
     def closes(self, sign: str) -> bool:
-        """Whether a bracket ends what was opened last."""
+        """Whether the bracket closes the innermost open one."""
         fits = bool(self.open) and sign == CLOSING[self.open[-1]]
         return fits and self.expects in ("separator", "key_or_end", "value_or_end")
 
     def ended(self) -> None:
-        """A value has ended."""
+        """Update what is expected after a value has ended."""
         self.expects = "separator" if self.open else "value"
 
 
 def _end_of_value(text: str, at: int) -> int:
-    """Where the value that starts here ends; raises JsonProblem."""
+    """The end position of the value that starts at `at`; raises JsonProblem."""
     nesting = Nesting()
     while True:
         sign = text[at : at + 1]
@@ -246,7 +246,7 @@ def _end_of_scalar(text: str, at: int) -> int:
 
 
 def _problem(text: str, at: int, wanted: str) -> JsonProblem:
-    """Names what is found where `wanted` should be."""
+    """The error for what is found where `wanted` is expected."""
     met = text[at : at + 1]
     if not met:
         return JsonProblem("end", at, "", wanted)
@@ -263,12 +263,12 @@ _FULL_WIDTH_REASONS = {'"': "full_width_quote", ",": "full_width_comma"}
 
 
 def word_at(text: str, position: int) -> str:
-    """The word or the sign at a place, as a sentence may name it; '' at the end."""
+    """The word or character at a position, for use in a message; '' at the end."""
     word = _WORD.match(text, position)
     met = text[position : position + 1]
     return word.group()[:40] if word else met and character_name(met)
 
 
 def character_name(character: str) -> str:
-    """The character itself, or `U+0009` where one would not see it."""
+    """The character itself, or a code point like `U+0009` if it is not visible."""
     return character if character.isprintable() and character != " " else f"U+{ord(character):04X}"

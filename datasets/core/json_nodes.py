@@ -1,7 +1,7 @@
-"""A JSON text as a tree that is not built: a node knows its place and reads its parts when they are needed.
+"""Lazy tree over a JSON text: a node stores its position and parses its parts on demand.
 
-A row of millions of values costs no memory beyond its text; the parts of a short value are remembered. Only for texts
-that are known to be JSON.
+A row of millions of values needs no memory beyond its text; the parts of short values are cached. The text must be
+valid JSON.
 """
 
 import json
@@ -29,11 +29,11 @@ _TYPES: dict[str, JsonType] = {
     "n": "null",
 }
 REMEMBERED = 50_000
-"""Characters of a value up to which its parts are kept once they were read."""
+"""Maximum length in characters of a value whose parts are cached."""
 
 
 class Node:
-    """A value with its place: `text[start:end]`; where it ends is looked up when it is needed."""
+    """A value at `text[start:end]`; the end is determined only when needed."""
 
     __slots__ = ("_end", "_known", "start", "text", "type")
 
@@ -55,11 +55,11 @@ class Node:
         return self.start + 1
 
     def items(self) -> "Iterable[Node]":
-        """The items of an array, one after the other; nothing for anything else."""
+        """The items of an array in order; empty for any other type."""
         return (value for _key, value in self._parts()) if self.type == "array" else ()
 
     def members(self) -> "Iterable[tuple[Node, Node]]":
-        """Keys and values of an object, in their order; nothing for anything else."""
+        """Keys and values of an object in order; empty for any other type."""
         return self._parts() if self.type == "object" else ()
 
     def _parts(self) -> "Iterable[tuple[Node, Node]]":
@@ -70,7 +70,7 @@ class Node:
         return self._known
 
     def _read_parts(self) -> "Iterator[tuple[Node, Node]]":
-        """Keys and values of an object; of an array each item as its own key."""
+        """Keys and values of an object; for an array, each item as its own key."""
         text, at = self.text, _after(BLANK, self.text, self.start + 1)
         while text[at] not in "]}":
             key = _KEY.match(text, at) if self.type == "object" else None
@@ -79,7 +79,7 @@ class Node:
             at = _after(_SEPARATOR, text, value.end)
 
     def member(self, name: str) -> "Node | None":
-        """The value under `name`, the last one if it is there twice; None if this is no object or has none."""
+        """The last value under `name`; None if there is none or this is not an object."""
         found = None
         for key, value in self.members():
             if key.value == name:
@@ -87,31 +87,31 @@ class Node:
         return found
 
     def first_member(self, name: str) -> "Node":
-        """The value under a `name` that is there once; what is behind it is not read."""
+        """The first value under `name`, which must exist; the rest is not read."""
         return next(value for key, value in self._read_parts() if key.value == name)
 
     @property
     def value(self) -> Any:
-        """Of an object its (key, value) nodes, of an array its nodes, else what Python's json would give."""
+        """An object's (key, value) nodes, an array's nodes, or else the plain Python value."""
         if self.type == "object":
             return list(self.members())
         return list(self.items()) if self.type == "array" else self.plain()
 
     def plain(self) -> Any:
-        """The value as Python's json would give it."""
+        """The value as Python's json module returns it."""
         if self.type == "string":
             return scanstring(self.text, self.start + 1, True)[0]
         return json.loads(self.text[self.start : self.end])
 
 
 def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Where the match of a pattern ends that always matches."""
+    """The end of the match of a pattern that always matches."""
     found = pattern.match(text, at)
     return found.end() if found else at
 
 
 def _end(text: str, start: int) -> int:
-    """Where the value that starts at `start` ends."""
+    """The end of the value that starts at `start`."""
     flat = _FLAT.match(text, start)
     if flat:
         return flat.end()
@@ -124,9 +124,9 @@ def _end(text: str, start: int) -> int:
 
 
 class Places:
-    """Finds nodes by the steps that lead to them; fast as long as they are looked up in the order of the text.
+    """Finds nodes by their steps; fast if they are looked up in the order of the text.
 
-    `sound`: no key is there twice.
+    `sound`: the text has no duplicate keys.
     """
 
     def __init__(self, root: Node, *, sound: bool = False) -> None:
@@ -135,7 +135,7 @@ class Places:
         self._reading: dict[Steps, tuple[Iterator[Node], int, Node]] = {}
 
     def node(self, steps: Steps) -> Node:
-        """The node at the end of steps that exist."""
+        """The node at the end of existing steps."""
         if not steps:
             return self._root
         *_, last = steps

@@ -1,6 +1,6 @@
-"""How much of a file is read at all, and how many values a row may hold.
+"""Limits on the size of files and rows, and on the number of values in a row.
 
-A row of very many values would take many times its bytes of memory.
+A row with very many values would take many times its size in memory.
 """
 
 import re
@@ -10,12 +10,12 @@ from itertools import islice
 MEBIBYTE = 1024 * 1024
 
 _BESIDE = rb'(?:[^",\[{]++|"(?:[^"\\]++|\\.)*+"|[\[{]\s*+[\]}])*+'
-_MARK = re.compile(_BESIDE + rb"[,\[{]", re.DOTALL)  # one for each value but the outermost
+_MARK = re.compile(_BESIDE + rb"[,\[{]", re.DOTALL)  # one match for each value except the outermost
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Beyond these a file or a row is refused with a finding; bytes are those of a packed file twice."""
+    """Files and rows beyond these limits are rejected; for gzipped files, `unpacked_bytes` replaces `file_bytes`."""
 
     file_bytes: int = 4096 * MEBIBYTE
     unpacked_bytes: int = 4096 * MEBIBYTE
@@ -25,10 +25,10 @@ class Limits:
 
 
 def holds_more_values(text: bytes, most: int) -> bool:
-    """Whether a JSON text holds more than `most` values; lists, objects and what is in them all count.
+    """Whether a JSON text contains more than `most` values, counting lists, objects and everything in them.
 
-    Of a text that is no JSON the part before that shows is counted. Nothing is kept, and nearly all texts are too short
-    to be looked at.
+    In invalid JSON, only the part before the error counts. Nothing is stored, and most texts are too short to need a
+    scan.
     """
     if len(text) < 2 * most - 1 or text.count(b",") + text.count(b"[") + text.count(b"{") < most:
         return False

@@ -1,4 +1,4 @@
-"""At which lines something was found, all of them: 8 KB at most for 65,536 lines, however many those are."""
+"""A complete set of line numbers in at most 8 KB per 65,536 lines."""
 
 from collections.abc import Iterator
 
@@ -6,15 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLOCK = 1 << 16
-_BITMAP = BLOCK // 8  # bytes; a block with fewer lines than would fill as many is a list of two-byte numbers
-MOST_RECENT = 1_000  # lines that wait to be sorted in, a code
+_BITMAP = BLOCK // 8  # bytes; a block whose two-byte offsets would take less space is stored as a list
+MOST_RECENT = 1_000  # lines buffered per code before they are merged
 
 Offsets = NDArray[np.uint16]
 _NONE: Offsets = np.empty(0, np.uint16)
 
 
 class Lines:
-    """A set of line numbers, made for numbers that come roughly in order."""
+    """A set of line numbers, optimised for numbers that arrive roughly in order."""
 
     def __init__(self) -> None:
         self._recent: list[int] = []
@@ -27,14 +27,14 @@ class Lines:
             self._settle()
 
     def blocks(self) -> Iterator[tuple[int, bytes]]:
-        """(number of the block, its lines packed), in order."""
+        """(block number, its packed lines), in order."""
         self._settle()
         for number in sorted({*self._lists, *self._bitmaps}):
             listed = self._lists.get(number)
             yield number, bytes(self._bitmaps[number] if listed is None else listed.tobytes())
 
     def _settle(self) -> None:
-        """One by one they would cost several times as much."""
+        """Merge the buffered lines; adding them one by one would cost several times as much."""
         lines = np.unique(np.array(self._recent, np.int64))
         self._recent.clear()
         numbers = lines // BLOCK
@@ -56,7 +56,7 @@ class Lines:
 
 
 def lines_in(number: int, packed: bytes) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-    """The lines of one packed block, ascending, each once."""
+    """The distinct lines of one packed block, in ascending order."""
     if len(packed) == _BITMAP:
         offsets = np.flatnonzero(np.unpackbits(np.frombuffer(packed, np.uint8)))
     else:

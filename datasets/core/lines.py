@@ -1,4 +1,4 @@
-"""Some lines of an upload as they are in it."""
+"""Reads selected lines of an upload."""
 
 import codecs
 import threading
@@ -17,15 +17,15 @@ _marking = threading.Lock()
 
 
 def lines_at(path: Path, encoding: Encoding, first: int, until: int, limits: Limits) -> str:
-    """The text from line `first` up to line `until`, which is not in it; at most a row's limit of it. Raises OSError.
+    """The text of lines `first` to `until` (exclusive), at most a row's byte limit. Raises OSError.
 
-    The file is read up to there, without looking at what is before; a plain one from the nearest landmark on.
+    The file is read from its start without parsing; a plain file from the nearest landmark.
     """
     return bytes_at(path, encoding, first, until, limits).decode("utf-8", "replace").rstrip("\r\n")
 
 
 def bytes_at(path: Path, encoding: Encoding, first: int, until: int, limits: Limits) -> bytes:
-    """The same lines in UTF-8 with bytes that are no text; of an archive that is cut what could be read of them."""
+    """The same lines as UTF-8, keeping invalid bytes; from a truncated archive, whatever can be read."""
     found = b""
     with Upload(path, limits) as upload, suppress(Unreadable):
         plain = not upload.gzipped and encoding in ("utf-8", "utf-8-sig")
@@ -41,9 +41,9 @@ def bytes_at(path: Path, encoding: Encoding, first: int, until: int, limits: Lim
 def pieces_at(
     path: Path, encoding: Encoding, places: Iterable[tuple[int, int]], length: int, limits: Limits
 ) -> dict[tuple[int, int], str]:
-    """At each (line, column) so many characters of that line, in one pass over the file. Raises OSError.
+    """`length` characters at each (line, column), in one pass over the file. Raises OSError.
 
-    Of a file that cannot be read to its end those that could be read.
+    If the file cannot be read to its end, returns what could be read.
     """
     wanted: dict[int, list[int]] = {}
     for line, column in places:
@@ -62,7 +62,7 @@ def pieces_at(
 
 
 def _all(upload: Upload, encoding: Encoding) -> Iterator[tuple[int, bytes]]:
-    """(the line within which it starts, a chunk) of the whole upload."""
+    """Yield (line in which the chunk starts, chunk) for the whole upload."""
     number = 1
     for chunk in utf8_chunks(upload, encoding):
         yield number, chunk
@@ -70,7 +70,7 @@ def _all(upload: Upload, encoding: Encoding) -> Iterator[tuple[int, bytes]]:
 
 
 def _from_landmark(path: Path, first: int) -> Iterator[tuple[int, bytes]]:
-    """The same of a plain file, from shortly before line `first` on; landmarks are noted on the way."""
+    """Like `_all`, for a plain file from shortly before line `first`; records landmarks on the way."""
     state = path.stat()
     marks = _landmarks(path, state.st_size, state.st_mtime_ns)
     number, place = marks[max(0, bisect_left(marks, (first, 0)) - 1)]
@@ -86,12 +86,12 @@ def _from_landmark(path: Path, first: int) -> Iterator[tuple[int, bytes]]:
 
 @lru_cache(FILES_KNOWN)
 def _landmarks(_path: Path, _size: int, _modified: int) -> list[tuple[int, int]]:
-    """[(line, place in bytes)] of a file, growing: at that place it is within that line, or at its beginning."""
+    """A growing list of (line, byte offset) landmarks of a file; each offset is within or at the start of its line."""
     return [(1, 0)]
 
 
 def _between(chunk: bytes, number: int, first: int, until: int) -> bytes:
-    """Of a chunk that starts within line `number`, the part that belongs to the lines wanted."""
+    """The part of a chunk, which starts within line `number`, that belongs to the requested lines."""
     start = 0
     for _ in range(first - number):
         start = chunk.index(b"\n", start) + 1

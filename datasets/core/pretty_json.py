@@ -1,8 +1,8 @@
-"""JSON that is spread over several lines: one array, or objects printed with indentation.
+"""Splits JSON that is spread over several lines: one array, or indented objects.
 
-A small push-down reader, fed line by line, that allows what the repairs take away: comments with `//`, `#` or
-between `/*` and `*/`, and trailing commas. It checks brackets and separators, not the inside of scalars. After an
-object that is broken it continues at the next one that starts at the same indentation.
+A small push-down parser, fed line by line, that tolerates what the repairs remove: comments (`//`, `#`, `/* */`) and
+trailing commas. It checks brackets and separators, but not the inside of scalars. After an invalid object it continues
+at the next one that starts at the same indentation.
 """
 
 import re
@@ -30,12 +30,12 @@ _MOST_PARTS = 10_000
 _CLOSING_SHOWN = 20
 _INDENT = re.compile(r"[ \t]*+(?=\S)")
 _BEGINS = re.compile(r"[ \t]*+(?:[}\],][ \t]*+)*+(?=\{)")
-"""A line on which an object starts, possibly after the end of the previous one."""
+"""Matches a line on which an object starts, possibly after the end of the previous one."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrintedValue:
-    """One value of the stream, printed on one line: where it starts, how many lines it covers, where it ends."""
+    """One value of the stream, printed on one line, with its position and number of lines in the source."""
 
     line: int
     column: int
@@ -45,7 +45,7 @@ class PrintedValue:
 
 
 class NotSpread(ValueError):
-    """Here the text is no JSON, however generously read; `column` counts from 1."""
+    """The text is not JSON here, even when read leniently; `column` counts from 1."""
 
     def __init__(self, column: int) -> None:
         super().__init__(column)
@@ -53,10 +53,10 @@ class NotSpread(ValueError):
 
 
 class Splitter(Nesting):
-    """Lines in, whole values out. Elements of an array at the top level come out one by one.
+    """Takes lines and returns complete values; elements of a top-level array are returned one by one.
 
-    Without `keep` the pieces have no text: nothing is remembered of a value, however long it continues. From the line
-    `unended_comment` on none continues over several lines, as the one that starts there never ends.
+    Without `keep`, values have no text, so that nothing is buffered for long ones. From line `unended_comment` on,
+    comments cannot span lines, as the one that starts there never ends.
     """
 
     def __init__(self, keep: bool = True, unended_comment: int | None = None) -> None:
@@ -76,7 +76,7 @@ class Splitter(Nesting):
 
     @classmethod
     def within(cls, array: bool, unended_comment: int | None) -> "Splitter":
-        """One that continues before a value, in the array at the top or outside of it."""
+        """A splitter positioned before a value, inside or outside a top-level array."""
         made = cls(unended_comment=unended_comment)
         made.open = ["["] if array else []
         made._values = 1
@@ -84,13 +84,13 @@ class Splitter(Nesting):
 
     @property
     def closing(self) -> str:
-        """The brackets that would end the value that is open; of very many the first."""
+        """The brackets that would close the open value, truncated if there are very many."""
         marks = [CLOSING[mark] for mark in reversed(self.open[1 if self.open[0] == "[" else 0 :])]
         return "".join(marks[:_CLOSING_SHOWN]) + ("…" if len(marks) > _CLOSING_SHOWN else "")
 
     @property
     def begun(self) -> str:
-        """What was read so far of a value that has not ended."""
+        """The text of the incomplete value so far."""
         return "".join((*self._joined, *self._parts))
 
     @property
@@ -100,7 +100,7 @@ class Splitter(Nesting):
     def feed(
         self, number: int, line: str, pieces: list[PrintedValue] | None = None, at: int = 0
     ) -> list[PrintedValue]:
-        """The values that end on this line, from `at` on; raises NotSpread, and has put those before into `pieces`."""
+        """Return the values that end on this line, from `at`. Raises NotSpread with earlier ones in `pieces`."""
         pieces = [] if pieces is None else pieces
         position = self._comment_end(line) if at == 0 else at
         while position < len(line):
@@ -121,7 +121,7 @@ class Splitter(Nesting):
         self.in_comment, self.comment_line = True, number
 
     def _comment_end(self, line: str) -> int:
-        """Where the line continues after a comment that was open before it."""
+        """The position after a comment that was open before this line."""
         if not self.in_comment:
             return 0
         end = line.find("*/") + 2
@@ -169,7 +169,7 @@ class Splitter(Nesting):
             if self._level():
                 self._write(", ")
         elif text == "," and not self.open and self._values:
-            pass  # objects with commas between them, as cut out of an array
+            pass  # objects separated by commas, as if cut out of an array
         elif self.closes(text):
             self._close(text, number, column, pieces)
         else:
@@ -187,7 +187,7 @@ class Splitter(Nesting):
         self._done(number, column, pieces)
 
     def _done(self, number: int, end: int, pieces: list[PrintedValue]) -> None:
-        """A value has ended; at the top it is a piece."""
+        """Finish a value; at the top level it becomes a piece."""
         self.ended()
         if self._level() == 0:
             line, column = self.start
@@ -196,14 +196,14 @@ class Splitter(Nesting):
             self._forget()
 
     def _level(self) -> int:
-        """How deep inside a piece; an array at the top level does not count."""
+        """The nesting depth inside a piece; a top-level array does not count."""
         return len(self.open) - (1 if self.open and self.open[0] == "[" else 0)
 
     def _write(self, text: str) -> None:
         self.size += len(text)
         if not self.keep:
             return
-        if len(self._parts) >= _MOST_PARTS:  # each costs many times its text; the last may be taken back
+        if len(self._parts) >= _MOST_PARTS:  # saves memory; the last one may be removed
             self._joined.append("".join(self._parts))
             self._parts.clear()
         self._parts.append(text)
@@ -214,9 +214,9 @@ class Splitter(Nesting):
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """Where the text is no JSON, what is there and what is wanted, and what was read of the object until then.
+    """A syntax error: its position, what was found and expected, and the text of the object so far.
 
-    `unended`: the line at which the object starts that is not closed here, though it should be; `wanted` closes it.
+    `unended`: the line of an object that should have been closed here by `wanted`.
     """
 
     line: int
@@ -229,14 +229,14 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """Text of one line that was skipped after a broken object; `ended`: the next object starts behind it."""
+    """Text of one line that was skipped after a broken object; `ended`: the next object starts after it."""
 
     text: str
     ended: bool
 
 
 class UnendedComment(Exception):
-    """What was read as a comment never ends."""
+    """A multi-line comment never ends."""
 
     def __init__(self, line: int) -> None:
         super().__init__(line)
@@ -244,7 +244,7 @@ class UnendedComment(Exception):
 
 
 def with_unended_comment(attempt: Callable[[int | None], None]) -> None:
-    """Reads a file, and once more if a comment never ends: from the line where that starts on, none may be open."""
+    """Read a file; if a comment in it never ends, repeat without multi-line comments from that line on."""
     try:
         attempt(None)
     except UnendedComment as known:
@@ -254,34 +254,34 @@ def with_unended_comment(attempt: Callable[[int | None], None]) -> None:
 def objects_in(
     lines: Iterable[tuple[int, str]], limits: Limits, unended_comment: int | None
 ) -> Iterator[tuple[str, "PrintedValue | Broken | Passed"]]:
-    """What numbered lines hold: each with the line on which it ends. Raises Unreadable and UnendedComment."""
+    """Yield (line text, piece) for everything found. Raises Unreadable and UnendedComment."""
     objects = Objects(unended_comment)
-    last = (0, "")  # line with anything on it
+    last = (0, "")  # last non-blank line
     for number, line in lines:
         last = (number, line) if line.strip() else last
         for found in objects.feed(number, line):
             yield line, found
-        if objects.splitter.size > limits.row_bytes:  # so much is remembered of a value that has not ended
+        if objects.splitter.size > limits.row_bytes:  # text buffered for an incomplete value
             raise Unreadable(too_large(objects.start, limits))
     for broken in objects.end(*last):
         yield last[1], broken
 
 
 class Objects:
-    """Lines in, whole values and broken ones out. Every method may raise UnendedComment.
+    """Takes lines and returns complete and broken values. Every method may raise UnendedComment.
 
-    After a break, and where lines are indented also in the middle of an object, the next object is the one that starts
-    on a line at the same indentation, unless objects hold such lines.
+    After an error, and with indented lines even in the middle of an object, the next object is the one that starts on a
+    line at the same indentation, unless objects contain such lines.
     """
 
     def __init__(self, unended_comment: int | None = None) -> None:
         self.splitter = Splitter(unended_comment=unended_comment)
-        self._indent: str | None = None  # of the line on which the last object started
-        # Where the last object started whose lines are further in than that.
+        self._indent: str | None = None  # indentation of the line on which the last object started
+        # Start of the last object whose lines are indented further than that.
         self._indented: int | None = None
-        self._ended = False  # some object
-        self._nested = False  # whole objects hold lines on which the next one would start
-        self._holds = False  # the open object holds some
+        self._ended = False  # at least one object has ended
+        self._nested = False  # complete objects contain lines that look like the start of the next one
+        self._holds = False  # the open object contains such a line
         self._lost = False
 
     @property
@@ -290,7 +290,7 @@ class Objects:
         return self.splitter.start[0]
 
     def feed(self, number: int, line: str) -> Iterator[PrintedValue | Broken | Passed]:
-        """What ends or breaks off on this line, and what is skipped until the next object."""
+        """Yield what ends or breaks on this line, and what is skipped until the next object."""
         begins = self._next_object(line)
         is_open = self.splitter.size > 0 and not self.splitter.in_comment
         if (
@@ -306,7 +306,7 @@ class Objects:
             yield from self._read(number, line, 0, begins if is_open else None)
 
     def end(self, number: int, line: str) -> Iterator[Broken]:
-        """What is still open behind the last line."""
+        """Yield what is still open after the last line."""
         if self._lost:
             return
         if self.splitter.in_comment:
@@ -316,11 +316,11 @@ class Objects:
 
     @property
     def _known_by_indent(self) -> bool:
-        """Is a line at the indentation of objects the beginning of one?"""
+        """Whether a line at the indentation of objects starts a new object."""
         return not self._nested and (self._indented is not None or self._ended or self._indent is None)
 
     def _next_object(self, line: str) -> int | None:
-        """Where an object starts on this line, if that is at the indentation of the one before."""
+        """Where an object starts on this line, if it is at the indentation of the previous one."""
         found, begins = _INDENT.match(line), _BEGINS.match(line)
         if found and self._indent is not None and self.splitter.size and len(found[0]) > len(self._indent):
             self._indented = self.start
@@ -328,7 +328,7 @@ class Objects:
         return begins.end() if begins and at_indent else None
 
     def _end_before(self, number: int, rest: str) -> Iterator[PrintedValue | Broken | Passed]:
-        """The open object ends, or should, with the rest of it on the line on which the next one starts."""
+        """End the open object with the rest of it on the line on which the next one starts."""
         if not self._lost:
             yield from self._read(number, rest, 0)
             if self.splitter.size and not self._lost:
@@ -341,7 +341,7 @@ class Objects:
     def _read(
         self, number: int, line: str, at: int, begins: int | None = None
     ) -> Iterator[PrintedValue | Broken | Passed]:
-        """`begins`: where the next object seems to start, while one is open."""
+        """Read a line; `begins` is where the next object seems to start while one is open."""
         pieces: list[PrintedValue] = []
         try:
             self.splitter.feed(number, line, pieces, at)

@@ -1,4 +1,4 @@
-"""Reads an upload: the whole file is validated, then its rows are streamed unchanged."""
+"""Reads an upload: validates the whole file, then streams its rows unchanged."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -34,11 +34,11 @@ KEPT_PER_CODE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What is known of an upload after reading it. `counts` are complete, `findings` cut per code.
+    """The result of reading an upload. `counts` are complete, `findings` are limited per code.
 
-    `models` is {name: {"rows", "responses"}}, `fields` {name: rows}; `why` names the reason for `format`,
-    with figures in `why_params`; `stopped_by` is the code of what ended the reading before the file's end;
-    `sha256` and `bytes` are the original file's, `sha256` '' if not asked for.
+    `models` is {name: {"rows", "responses"}}, `fields` {name: rows}; `why` names the reason for `format`, with figures
+    in `why_params`; `stopped_by` is the code that stopped reading before the end of the file; `sha256` and `bytes` are
+    those of the original file, `sha256` is '' if not requested.
     """
 
     format: Format | None
@@ -57,23 +57,23 @@ class Summary:
 
     @property
     def errors(self) -> bool:
-        """Whether anything is an error, so that the version cannot be used as it is."""
+        """Whether any finding is an error, so that the version cannot be used unchanged."""
         return any(CODES[code].severity == "error" for code in self.counts)
 
 
 class Surprise(Exception):
-    """The upload is not what its beginning promised."""
+    """The upload differs from what its beginning suggested."""
 
 
 def examined_lines(
     blocks: Iterator[Block], state: ReadState, watch: Detector | None, *, keep: bool
 ) -> Iterator[Part]:
-    """Examines the lines of all blocks; only where it is to `keep` rows are each block's handed out.
+    """Check the lines of all blocks; yield each block's rows only if `keep` is set.
 
-    With a `watch` it also takes the votes on the upload's format. Raises Unreadable after the rows that could be read,
-    and with a watch Surprise.
+    With `watch`, also collect the votes on the upload's format. Raises Unreadable after the readable rows, and with
+    `watch` also Surprise.
     """
-    # Reused while it is empty: nearly all rows have no findings, and a new one for each would cost a tenth.
+    # Reused while empty: most rows have no findings, and a new object per row would cost a tenth of the time.
     found = RowFindings(state.log.full)
     kept: list[NewRow] = []
     try:
@@ -85,7 +85,7 @@ def examined_lines(
                         check_row(row, state.format, found)
                     valid = state.count(not found.counts or found.valid)
                     state.stats.add(number, row)
-                    if watch and watch.splitter.active:  # a value may be open over lines
+                    if watch and watch.splitter.active:  # a value may span lines
                         _observe(number, line, watch)
                     elif watch:
                         watch.vote(format_keys(row))
@@ -114,11 +114,11 @@ def _observe(number: int, line: bytes, watch: Detector) -> None:
 def _other_line(
     number: int, line: bytes, state: ReadState, watch: Detector | None, *, oversized: bool
 ) -> bool:
-    """A line that is no row, or one with a flaw."""
+    """Process a line that is not a row, or not a flawless one."""
     refused = refusal(number, line, state.limits, oversized=oversized)
     is_text = refused is None or refused.params.get("of") == "values"
     if watch and not is_text and state.detection.encoding != "utf-16":
-        raise Surprise  # it may not be UTF-8; a cut row does not say
+        raise Surprise  # it may not be UTF-8; a truncated row cannot tell
     if watch:
         _observe(number, line, watch)
     found, row = RowFindings(), None
@@ -134,7 +134,7 @@ def _other_line(
 
 
 def describe_pretty(blocks: Iterator[Block], state: ReadState, unended_comment: int | None) -> None:
-    """Counts and describes objects that are spread over lines; none of them is a row yet.
+    """Count and report objects that are spread over lines; they are not rows yet.
 
     Raises Unreadable and UnendedComment.
     """
@@ -150,7 +150,7 @@ def describe_pretty(blocks: Iterator[Block], state: ReadState, unended_comment: 
 
 
 def _lines(blocks: Iterator[Block], state: ReadState) -> Iterator[tuple[int, str]]:
-    """All lines; where the file cannot be read to its end, the last one may be cut and is left out."""
+    """Yield all lines, without a last line that may be cut because the file cannot be read to its end."""
     held: tuple[int, str] | None = None
     for block in blocks:
         for number, raw in enumerate(block.lines, block.first):
@@ -166,7 +166,7 @@ def _lines(blocks: Iterator[Block], state: ReadState) -> Iterator[tuple[int, str
 
 
 def _describe_broken(broken: Broken, votes: Votes, state: ReadState) -> None:
-    """The object that breaks off is one more; what was read of it decides the format where no whole object does."""
+    """Count the broken object; its text decides the format if no complete object does."""
     params: dict[str, Any] = {"reason": "spread", "met": broken.met, "wanted": broken.wanted}
     if broken.met == "/*":
         params |= {"reason": "unended_comment", "wanted": "*/"}
@@ -193,9 +193,9 @@ def _describe_whole(piece: PrintedValue, votes: Votes, state: ReadState) -> None
 
 @dataclass(slots=True)
 class UploadReading:
-    """A file, examined once whole; then `summary` is there, and the rows may be iterated over, also again.
+    """A file checked in one complete pass; then `summary` is available and the rows can be iterated repeatedly.
 
-    Or the rows are taken in the same pass, by `kept`.
+    Alternatively, `kept` yields the rows during that pass.
     """
 
     _upload: Upload
@@ -214,7 +214,7 @@ class UploadReading:
         self._upload.close()
 
     def __iter__(self) -> Iterator[RawRow]:
-        """The rows, as many as were counted; `progress` then counts both passes as one."""
+        """Yield the counted rows; `progress` then treats both passes as one."""
         self._iterated = True
         state = self._examined()
         if state.detection.shape == "csv":
@@ -224,13 +224,12 @@ class UploadReading:
         self._upload.close()
 
     def kept(self, forget: Callable[[], None] | None) -> Kept:
-        """All rows as they are stored, some hundred at a time, in the pass that validates them.
+        """Yield all rows in the form they are stored, some hundred at a time, while validating them.
 
-        With each part: how many bytes it was made of.
-        `forget` is called where the file is not what its beginning promised: drop the rows that came before. Without
-        it the file is examined only, and no rows are given.
+        Each part comes with the number of bytes it was made from. `forget` is called if the file turns out to differ
+        from its beginning: discard the rows so far. Without it, the file is only checked and no rows are yielded.
         """
-        assert self._state is None  # what was examined already is iterated over
+        assert self._state is None  # a checked file is iterated over instead
         upload, keep = self._upload, forget is not None
         for watch in (Detector(), None):
             seen = guess_from_beginning(upload, self._forced) if watch else detect(upload, self._forced)
@@ -256,19 +255,19 @@ class UploadReading:
                 break
             if forget:
                 forget()
-        self._report(upload.bytes)  # the end of the first pass, which is half of two
+        self._report(upload.bytes)  # end of the first pass, which is half of two
         self._state = state
         if forget:
             upload.close()
 
     @property
     def detection(self) -> Detection:
-        """What the file was detected to be."""
+        """The detected encoding, shape and format."""
         return self._examined().detection
 
     @property
     def summary(self) -> Summary:
-        """What is known of the file; examines it first if that has not happened yet."""
+        """The result of reading the file; checks it first if necessary."""
         summary = self._summarise(self._examined())
         if not self._iterated:
             self._upload.close()
@@ -276,14 +275,14 @@ class UploadReading:
 
     @property
     def lines(self) -> dict[str, Lines]:
-        """At which lines each code was found, all of them."""
+        """All lines of each finding code."""
         return self._examined().log.lines
 
     def _examined(self) -> ReadState:
         if self._state is None:
             for _ in self.kept(None):
                 pass
-        assert self._state is not None  # that is how examining ends
+        assert self._state is not None  # checking always sets it
         return self._state
 
     def _describe(self, state: ReadState) -> None:
@@ -299,7 +298,7 @@ class UploadReading:
         return blocks(self._upload, state.detection.encoding, self._report)
 
     def _report(self, done: int) -> None:
-        """Bytes of the two passes as bytes of one file; never less than reported before."""
+        """Report bytes over two passes as bytes of one file; never less than before."""
         if self._iterated:
             done = (done + (self._upload.bytes if self._state else 0)) // 2
         self._reported_bytes = max(self._reported_bytes, done)
@@ -341,8 +340,8 @@ class UploadReading:
 
 
 def _readable(given: Iterator[Block]) -> Iterator[Block]:
-    """The blocks up to where the file can be read."""
-    with suppress(Unreadable):  # reported when the file was examined
+    """Yield the blocks up to where the file becomes unreadable."""
+    with suppress(Unreadable):  # reported when the file was checked
         yield from given
 
 
@@ -355,9 +354,9 @@ def read(
     progress: Progress | None = None,
     digest: bool = True,
 ) -> UploadReading:
-    """Opens an upload; raises OSError only. `format` overrules the detection.
+    """Open an upload; raises only OSError. `format` overrides the detection.
 
-    `progress(done, all)` counts bytes of the file; `digest=False` leaves out the SHA-256.
+    `progress(done, all)` counts bytes of the file; `digest=False` skips the SHA-256.
     """
     upload = Upload(source, limits or Limits())
     return UploadReading(upload, format, kept_per_code, progress, upload.sha256() if digest else "")

@@ -1,7 +1,8 @@
-"""One row of an upload: its plain values, proven to be sound or explained, and the pieces in which it is kept.
+"""Decodes and validates single rows of an upload, and splits them into the parts that are stored.
 
-msgspec drops the first of two equal keys, and accepts NULs, very deep nesting and integers beyond a double. A row that
-has as many colons as its values rewritten lost no key: the same texts hold the same colons, and every key one more.
+msgspec drops the first of two equal keys, and accepts NULs, very deep nesting and integers beyond a double. Lost keys
+are detected by counting colons in the row and in its re-encoded values: strings keep their colons, and each key adds
+one.
 """
 
 import re
@@ -22,19 +23,19 @@ from datasets.core.rules import RowFindings, check_row, placed
 UNDECODED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _decode = msgspec.json.Decoder().decode
 _encode_into = msgspec.json.Encoder().encode_into
-_ODD_ESCAPE = re.compile(rb"\\u00(?:00|3[aA])")  # a NUL; a colon that is not counted
+_ODD_ESCAPE = re.compile(rb"\\u00(?:00|3[aA])")  # a NUL, or an escaped colon that would not be counted
 _LONG_NUMBER = re.compile(rb"[0-9]{300}")
-_STRIDE = 100  # three hundred digits cover three of these places in a row
+_STRIDE = 100  # three hundred digits cover three of these positions in a row
 _DIGITS = re.compile(rb"[0-9]{3}")
 _REPAIRS = {"comment": "strip_comments", "trailing_comma": "strip_trailing_commas"}
 
 
 def decoded(block: Block, most: int) -> Iterator[tuple[int, bytes, dict[str, Any] | None]]:
-    """(number, line, row) of a block's lines; the row is None unless the line is an object without a flaw.
+    """Yield (number, line, row) for a block's lines; row is None unless the line is a valid object without flaws.
 
-    A line that is cut, or holds more than `most` values, is not looked at.
+    Lines that are truncated or contain more than `most` values are not decoded.
     """
-    # Used for every row, as a new one each costs time.
+    # Reused for all rows, as allocating one per row costs time.
     written = bytearray(len(block.text) // max(1, len(block.lines)))
     odd = b"\\u00" in block.text or _DIGITS.search(block.text[::_STRIDE]) is not None
     for number, line in enumerate(block.lines, block.first):
@@ -54,7 +55,7 @@ def decoded(block: Block, most: int) -> Iterator[tuple[int, bytes, dict[str, Any
 
 
 def refusal(number: int, line: bytes, limits: Limits, *, oversized: bool) -> Finding | None:
-    """Why a line is not looked at, if it is not."""
+    """The finding if a line is rejected without being parsed, else None."""
     if oversized:
         return too_large(number, limits)
     if holds_more_values(line, limits.row_values):
@@ -64,7 +65,7 @@ def refusal(number: int, line: bytes, limits: Limits, *, oversized: bool) -> Fin
 
 
 def is_json(line: bytes) -> bool:
-    """Whether a decoder takes a line, whatever its values are."""
+    """Whether the line is syntactically valid JSON."""
     try:
         msgspec.json.decode(line, type=msgspec.Raw)
     except UNDECODED:
@@ -73,7 +74,7 @@ def is_json(line: bytes) -> bool:
 
 
 def object_in(text: bytes | str) -> dict[str, Any] | None:
-    """The values of an object, without a look at its flaws; None of anything else."""
+    """Decode an object without checking it for flaws; None for anything else."""
     try:
         row = msgspec.json.decode(text)
     except UNDECODED:
@@ -82,7 +83,7 @@ def object_in(text: bytes | str) -> dict[str, Any] | None:
 
 
 def explain(text: str, fmt: Format | None) -> tuple[RowFindings, dict[str, Any] | None]:
-    """What is wrong with a line, and its values if it is an object; `fmt` None: only JSON is looked at."""
+    """The findings of a line, and its values if it is an object; without `fmt`, only JSON is checked."""
     found = RowFindings()
     try:
         root = parse(text)
@@ -101,7 +102,7 @@ def explain(text: str, fmt: Format | None) -> tuple[RowFindings, dict[str, Any] 
 
 
 def invalid_json(line: int | None, problem: JsonProblem, text: str = "") -> Finding:
-    """`text` is the whole line, if it is one that can be repaired."""
+    """The finding for a JSON error. `text` is the whole line, if it is one that can be repaired."""
     repair = _REPAIRS.get(problem.reason) or ("python_literal" if as_json(text) else None)
     return finding(
         "json.invalid",
@@ -115,7 +116,7 @@ def invalid_json(line: int | None, problem: JsonProblem, text: str = "") -> Find
 
 
 def findings_of(number: int, text: str, fmt: Format | None) -> list[Finding]:
-    """Everything found in one line of a JSONL upload, in its place."""
+    """All findings of one line of a JSONL upload, with line and column."""
     return list(placed(explain(text, fmt)[0].found, number, text))
 
 
@@ -132,14 +133,14 @@ Answers = tuple[tuple[str, int, str], ...]
 Pieces = tuple[bytes, list[tuple[str, int, bytes]]]
 
 _KEY = b'"model_outputs"'
-_ESCAPED_LETTER = re.compile(rb"\\u00[567]")  # of the key, maybe; none that is no ASCII
+_ESCAPED_LETTER = re.compile(rb"\\u00[567]")  # may be an escaped letter of the key
 _decode_top = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_key = msgspec.json.Decoder(_Outputs).decode
 _decode_outputs = msgspec.json.Decoder(list[_ModelAnswers]).decode
 
 
 class NewRow(Struct, frozen=True, gc=False):
-    """A row as it is kept: of a valid one JSON without its answers, of a bad one the text that was met, all in UTF-8.
+    """A row as stored, in UTF-8: JSON without the answers if it is valid, else its original text.
 
     `answers` are (model name, number from 1 within row and model, JSON).
     """
@@ -151,11 +152,11 @@ class NewRow(Struct, frozen=True, gc=False):
 
 
 Part = tuple[list[NewRow], int]
-"""Some rows, and how many bytes of the upload they were made of."""
+"""Some rows and the number of upload bytes they were made from."""
 
 
 class RawRow(Struct, frozen=True, gc=False):
-    """One row as it is in the upload: `source` is its bytes in UTF-8, `json` the same unless it was CSV."""
+    """A row as uploaded: `source` is its UTF-8 bytes; `json` is the same object unless the upload is CSV."""
 
     line: int
     valid: bool
@@ -164,44 +165,44 @@ class RawRow(Struct, frozen=True, gc=False):
 
     @property
     def raw(self) -> str:
-        """The upload's own text of the row (of an oversized one only the beginning)."""
+        """The row's original text (only the beginning of an oversized row)."""
         return self.source.decode("utf-8", "replace")
 
     @property
     def data(self) -> str:
-        """JSON of the row without `model_outputs`, custom fields byte for byte; '' of a row with errors."""
+        """JSON of the row without `model_outputs`, custom fields byte for byte; '' if the row has errors."""
         return self.kept.raw.decode() if self.valid else ""
 
     @property
     def responses(self) -> Answers:
-        """(model name, index from 1, JSON of the response) of every uploaded answer; () of a row with errors."""
+        """(model name, index from 1, JSON of the response) of every uploaded answer; () if the row has errors."""
         return tuple((model, index, raw.decode()) for model, index, raw in self.kept.answers)
 
     @property
     def kept(self) -> NewRow:
-        """The row as it is kept. A CSV's `model_outputs` holds no answers."""
+        """The row as stored. The `model_outputs` column of a CSV contains no answers."""
         if not self.valid:
             return bad_row(self.line, self.source)
         return NewRow(self.line, True, *(cut(self.json) if self.json is self.source else (self.json, ())))
 
 
 def bad_row(line: int, source: bytes) -> NewRow:
-    """A row with errors as it is kept: a text that is stored holds no NUL."""
+    """The stored form of a row with errors; NULs are replaced, as the database cannot store them."""
     text = source.decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
     return NewRow(line, False, text.encode())
 
 
 def cut(line: bytes) -> Pieces:
-    """A valid row's JSON without its answers, and these, wherever they are in it.
+    """Split a valid row's JSON into the row without answers and the answers.
 
-    Its top is rewritten where the key's place is not beyond doubt; every value stays as it was spelt.
+    The top level is re-encoded if the position of the key is ambiguous; all values keep their spelling.
     """
     line = line.strip()
     if _KEY not in line and not _ESCAPED_LETTER.search(line):
         return line, []
     before, _, after = line.partition(_KEY)
     if after.endswith(b"]}") and after.startswith(b":"):
-        # The last brace ends the row's own object: a list that fills all from the key to it is the row's last value.
+        # The last brace ends the row's object: a list that extends from the key to it is the row's last value.
         try:
             return _without_comma(before.rstrip(), b"}"), _answers(after[1:-1])
         except msgspec.DecodeError:

@@ -1,6 +1,6 @@
-"""Every rule about a row, asked of its plain values: what is wrong with it, and where.
+"""Validation rules for the plain values of a row.
 
-A finding's path leads to its value; its column is looked up (`placed`) only for findings that someone will read.
+A finding's path leads to its value; `placed` adds the column only to findings that are stored.
 """
 
 import re
@@ -18,7 +18,7 @@ from datasets.core.spelling import near_miss, role_meant
 from datasets.core.variables import joined
 
 MOST_IN_A_ROW = 1_000
-"""Findings of one code in one row that are kept."""
+"""How many findings of one code are stored per row."""
 JSON_TYPES: dict[type, JsonType] = {
     dict: "object",
     list: "array",
@@ -38,9 +38,9 @@ _STEP = re.compile(r"\[(\d+)\]|\w+")
 
 
 class RowFindings:
-    """What was found in one row. Of very many findings of a code the later ones are only counted.
+    """The findings of one row. Beyond a limit per code, findings are only counted.
 
-    So are those of the codes that are `full`, unless they have a repair.
+    So are those of codes in `full`, unless they have a repair.
     """
 
     __slots__ = ("_full", "counts", "found")
@@ -69,7 +69,7 @@ class RowFindings:
             self.found.append(one)
 
     def missing(self, code: str, key: str, at: str, holder: dict[str, Any], known: Sequence[str]) -> None:
-        """A key that an object lacks; named with it is the key that seems to be meant for it."""
+        """Report a missing key, together with a key that may be a misspelling of it."""
         near = (
             {} if code in self._full else near_miss(holder, key, known)
         )  # which costs more than the row's rules
@@ -81,9 +81,9 @@ class RowFindings:
 
 
 def placed(found: Iterable[Finding], line: int, text: str, *, sound: bool = False) -> Iterable[Finding]:
-    """Findings of a row with their line and column; the row, whose text is `text`, is JSON unless they are placed.
+    """Add line and column to the findings of a row with the text `text`, valid JSON unless they have columns.
 
-    `sound`: it has no key twice.
+    `sound`: the row has no duplicate keys.
     """
     places: Places | None = None
     for one in found:
@@ -97,12 +97,12 @@ def placed(found: Iterable[Finding], line: int, text: str, *, sound: bool = Fals
 
 
 def _steps(path: str) -> tuple[str | int, ...]:
-    """The steps of a path that rules made: all of its keys are names."""
+    """Parse a path created by the rules, in which all keys are identifiers."""
     return tuple(int(step[1]) if step[1] else step[0] for step in _STEP.finditer(path))
 
 
 def check_row(row: dict[str, Any], fmt: Format, found: RowFindings) -> None:
-    """Adds everything that the rules of a format say of a row."""
+    """Add all findings of a row under the rules of a format."""
     legacy = fmt in LEGACY
     own, other = ("conversation", "messages") if legacy else ("messages", "conversation")
     if own not in row and other in row:
@@ -123,7 +123,7 @@ def check_row(row: dict[str, Any], fmt: Format, found: RowFindings) -> None:
 def _items(
     found: RowFindings, holder: dict[str, Any], key: str, known: Sequence[str], at: str = ""
 ) -> list[Any]:
-    """The items of a list that must be there under a key and hold something; else a finding and nothing."""
+    """The items of a required, non-empty list; otherwise adds a finding."""
     items = holder.get(key, UNSET)
     if type(items) is list:
         if not items:
@@ -154,7 +154,7 @@ def _check_messages(found: RowFindings, row: dict[str, Any]) -> None:
 
 
 def _check_message(found: RowFindings, message: Any, index: int) -> str | None:
-    """The message's role, None if it has no known one."""
+    """Check a message and return its role, or None if it is unknown."""
     if type(message) is not dict:
         found.add("message.not_object", f"messages[{index}]", met=JSON_TYPES[type(message)])
         return None
@@ -218,7 +218,7 @@ def _check_outputs(found: RowFindings, row: dict[str, Any]) -> None:
 
 
 def _check_model_name(found: RowFindings, name: Any, output: dict[str, Any], index: int) -> None:
-    """Of a name that is not the first of its model in the row."""
+    """Check a model name that is invalid or already used in the row."""
     path = f"model_outputs[{index}].model_name"
     if name is UNSET:
         found.missing("model_name.missing", "model_name", f"model_outputs[{index}]", output, _OUTPUT_KEYS)

@@ -1,7 +1,7 @@
 """The search index of one version: a file with the trigrams of its rows' texts and the values of their fields.
 
-An SQLite file of its own, whatever database holds the rows: building it locks no one out, and it can be thrown away
-and made again. It holds no texts; what it names is looked at once more in the row itself.
+It is a separate SQLite file, whatever database holds the rows: building it blocks nobody, and it can be deleted and
+rebuilt. It stores no texts; every match must be verified against the row itself.
 """
 
 import json
@@ -18,13 +18,13 @@ import msgspec
 from datasets.core.formats import Format, structural_keys
 
 GRAM = 3
-MOST_GRAMS = 12  # of a long text only so many are asked for
+MOST_GRAMS = 12  # trigrams looked up for a long text
 MOST_ENDINGS = (
-    1_000  # trigrams by which a text of one or two characters is looked up; one with more is frequent anyway
+    1_000  # trigrams looked up for a text of one or two characters; texts with more are frequent anyway
 )
-_END = "\n\n"  # after each text, so that its last characters start a trigram too
-LONGEST_VALUE = 200  # characters of a field's value that can be asked for
-FACETS = 50  # a field with more different values is asked for by typing
+_END = "\n\n"  # appended to each text, so that its last characters start a trigram too
+LONGEST_VALUE = 200  # characters of a field's value that can be searched for
+FACETS = 50  # maximum number of distinct values of a field that are offered as choices
 _CREATE = """
 CREATE TABLE IF NOT EXISTS place (id INTEGER PRIMARY KEY CHECK (id = 1), line INTEGER, rows INTEGER);
 INSERT OR IGNORE INTO place VALUES (1, 0, 0);
@@ -34,7 +34,7 @@ CREATE VIRTUAL TABLE IF NOT EXISTS grams
     USING fts5(text, content='', columnsize=0, detail=none, tokenize='trigram case_sensitive 1');
 """
 _MODEL = "\0model"  # no field of an upload has a name with a NUL
-_OPEN = "\0"  # in a facet: this field has too many values
+_OPEN = "\0"  # marks a field with too many values for a facet
 
 
 class Unsupported(Exception):
@@ -43,7 +43,7 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True, slots=True)
 class IndexRow:
-    """What the index keeps of a row: its text, its fields' (name, value) and the models that need an entry."""
+    """The indexed data of a row: its text, (name, value) of its fields, and the models to be indexed."""
 
     line: int
     text: str
@@ -52,12 +52,12 @@ class IndexRow:
 
 
 def fold(text: str) -> str:
-    """As texts are compared: without regard to upper and lower case."""
+    """Normalise text for comparison without regard to case."""
     return text.casefold()
 
 
 def decoded(raw: str, valid: bool) -> Any:
-    """A row's JSON; None if it is none. Numbers beyond a double are no reason to fail here."""
+    """Decode a row's JSON; None if it is invalid. Accepts numbers beyond a double."""
     for decode in (msgspec.json.decode, json.loads):
         try:
             return decode(raw)
@@ -68,9 +68,9 @@ def decoded(raw: str, valid: bool) -> Any:
 
 
 def readable(row: Any, raw: str, answers: Iterable[str] = ()) -> list[str]:
-    """Every text in a row and its answers (JSON each), decoded; of a broken row the row as is.
+    """All decoded texts in a row and its answers (each JSON); for an invalid row, the row as it is.
 
-    Names of fields and roles are left out.
+    Field names and roles are left out.
     """
     found: list[str] = []
     if isinstance(row, dict):
@@ -95,7 +95,7 @@ def _without_roles(messages: Any) -> Any:
 
 
 def _parts(content: Any) -> Any:
-    """The texts of a list of parts in one piece, as they are read."""
+    """Join the texts of a list of parts."""
     if isinstance(content, list) and all(isinstance(part, dict) and "text" in part for part in content):
         return "".join(str(part["text"]) for part in content)
     return content
@@ -116,7 +116,7 @@ def _collect(value: Any, found: list[str]) -> None:
 
 
 def field_values(row: Any, fmt: Format | None) -> tuple[tuple[str, str], ...]:
-    """(name, value as text) of a row's fields; of a list each of its values, of an object none."""
+    """(name, value as text) of a row's fields; one per item of a list, none for objects."""
     if not isinstance(row, dict):
         return ()
     hidden = structural_keys(fmt)
@@ -130,7 +130,7 @@ def field_values(row: Any, fmt: Format | None) -> tuple[tuple[str, str], ...]:
 
 
 def value_text(value: Any) -> str:
-    """A text as it is; a number, true, false and null as JSON spells them."""
+    """A string without surrounding white space; other values as JSON."""
     return value.strip() if isinstance(value, str) else json.dumps(value)
 
 
@@ -140,14 +140,14 @@ def _hash(name: str, value: str) -> int:
 
 
 def grams(text: str) -> list[str]:
-    """The trigrams by which a folded text is looked up: all, or some spread over it; none of a short one."""
+    """The trigrams used to look up a folded text: all, or a spread-out selection; none for a short text."""
     found = list(dict.fromkeys(text[at : at + GRAM] for at in range(len(text) - GRAM + 1)))
     step = max(1, -(-len(found) // MOST_GRAMS))
     return found[::step]
 
 
 class Builder:
-    """Writes an index, a batch of rows in one transaction; restarted, it continues after its last batch."""
+    """Writes an index in batches, one transaction each; continues after the last batch when restarted."""
 
     def __init__(self, part: Path) -> None:
         self.part = part
@@ -166,7 +166,7 @@ class Builder:
             self.facets.setdefault(name, {})[value] = rows
 
     def add(self, rows: Sequence[IndexRow]) -> None:
-        """Rows in ascending lines, after those that are there."""
+        """Add rows in ascending order of lines, after those already added."""
         self.database.execute("BEGIN")
         self.database.executemany(
             "INSERT INTO grams (rowid, text) VALUES (?, ?)", [(row.line, row.text + _END) for row in rows]
@@ -183,7 +183,7 @@ class Builder:
         self.database.execute("COMMIT")
 
     def _count(self, rows: Sequence[IndexRow]) -> set[str]:
-        """Counts the values of fields with few of them; the names whose counts have changed."""
+        """Count the values of fields that have few; return the names of fields with changed counts."""
         changed = set()
         for row in rows:
             for name, value in row.values:
@@ -197,7 +197,7 @@ class Builder:
         return changed
 
     def finish(self, target: Path) -> None:
-        """The index takes its place; from then on it does not change."""
+        """Move the finished index into place; it never changes afterwards."""
         self.close()
         self.part.replace(target)
 
@@ -210,13 +210,13 @@ def _quoted(gram: str) -> str:
 
 
 class Index:
-    """A finished index. Lines come in order from a place on, at most `limit`: each look costs the same."""
+    """A finished index. Queries return at most `limit` lines in order from a given line, at constant cost."""
 
     def __init__(self, path: Path) -> None:
         self.database = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)
 
     def question(self, text: str) -> str | None:
-        """How a folded text is looked up; None for a short one that so many trigrams start with that it is frequent."""
+        """The FTS query for a folded text; None for a short one that occurs in too many trigrams to be useful."""
         if len(text) >= GRAM:
             return " AND ".join(_quoted(gram) for gram in grams(text))
         self.database.execute(
@@ -229,15 +229,15 @@ class Index:
         return " OR ".join(_quoted(term) for (term,) in begun) if len(begun) <= MOST_ENDINGS else None
 
     def with_text(self, question: str, place: "SearchFrom", limit: int) -> list[int]:
-        """Lines that may hold the text of a question; those that do are among them."""
+        """Candidate lines for a query from `question`; includes every line that contains the text."""
         return self._lines("grams", "rowid", "grams MATCH ?", question, place, limit) if question else []
 
     def with_value(self, name: str, value: str, place: "SearchFrom", limit: int) -> list[int]:
-        """Lines whose field has this value."""
+        """Lines where the field has this value."""
         return self._lines("value", "line", "hash = ?", _hash(name, value), place, limit)
 
     def with_model(self, name: str, place: "SearchFrom", limit: int) -> list[int]:
-        """Lines that a model answered, if it is one of those that have entries."""
+        """Lines with an answer of the model, if the model is indexed."""
         return self._lines("value", "line", "hash = ?", _hash(_MODEL, name), place, limit)
 
     def _lines(
@@ -252,7 +252,7 @@ class Index:
         return [number for (number,) in found]
 
     def facets(self) -> dict[str, list[tuple[str, int]]]:
-        """{field: [(value, rows)], most frequent first} of the fields with few values."""
+        """{field: [(value, rows)], most frequent first} for the fields with few values."""
         found: dict[str, list[tuple[str, int]]] = {}
         for name, value, rows in self.database.execute(
             "SELECT name, value, rows FROM facet ORDER BY name, rows DESC, value"
@@ -267,7 +267,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class SearchFrom:
-    """Where to look on from: after a line, or with `forwards=False` before it."""
+    """Where a search continues: after `line`, or before it with `forwards=False`."""
 
     line: int = 0
     forwards: bool = True
@@ -276,7 +276,7 @@ class SearchFrom:
 def texts_of(
     rows: Iterable[tuple[int, str, bool, Sequence[str]]], fmt: Format | None, *, fields: bool = True
 ) -> Iterator[IndexRow]:
-    """(line, JSON, valid, JSON of the answers) as the index keeps them, without models; also without `fields`."""
+    """Convert (line, JSON, valid, JSON of the answers) to index rows, without models, optionally without fields."""
     for line, raw, valid, answers in rows:
         row = decoded(raw, valid)
         text = fold("\n".join(readable(row, raw, answers)))

@@ -1,4 +1,4 @@
-"""Misspelt roles and keys: what was meant."""
+"""Recognises misspelt roles and keys."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -7,14 +7,14 @@ from typing import Any
 from datasets.core.formats import ROLES
 
 MOST_LETTERS = 2
-"""A misspelling differs from what was meant in at most so many letters."""
+"""The maximum edit distance of a misspelling."""
 _LONGEST = 20
 _SHORT = 5
-"""Names up to this length have neighbours two letters away that mean something else."""
+"""Names up to this length have neighbours two letters away with a different meaning."""
 
 
 def role_meant(role: str) -> str | None:
-    """The role that this is a misspelling of, case aside; None if it is like none."""
+    """The role that `role` seems to misspell, ignoring case; None if there is none."""
     return _role_meant(role) if len(role) <= _LONGEST else None
 
 
@@ -25,7 +25,7 @@ def _role_meant(role: str) -> str | None:
 
 
 def is_misspelling(name: str, known: str) -> bool:
-    """Whether `name` is written like the key `known`, but not quite."""
+    """Whether `name` is similar but not equal to the key `known`."""
     apart = letters_apart(name.casefold(), known)
     if apart == MOST_LETTERS and len(known) <= _SHORT:
         return sorted(name.casefold()) == sorted(known)  # two letters swapped
@@ -33,13 +33,13 @@ def is_misspelling(name: str, known: str) -> bool:
 
 
 def near_miss(names: Iterable[str], known: str, others: Iterable[str] = ()) -> dict[str, Any]:
-    """What a finding on a missing key says of a name that is this key misspelt and none of the `others`, if one is."""
+    """The finding params for the first name that misspells `known` and is not in `others`; {} if there is none."""
     near = (name for name in names if name not in others and is_misspelling(name, known))
     return next(({"near": name, "meant": known} for name in near), {})
 
 
 def letters_apart(first: str, second: str) -> int:
-    """How many letters must be changed, added or left out; of more than MOST_LETTERS only that it is more."""
+    """The edit distance, capped at MOST_LETTERS + 1."""
     if abs(len(first) - len(second)) > MOST_LETTERS:
         return MOST_LETTERS + 1
     above = list(range(len(second) + 1))

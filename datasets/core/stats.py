@@ -1,4 +1,4 @@
-"""What is known of an upload while it is read: counted row by row, in memory that hardly grows with the rows."""
+"""Statistics collected row by row while an upload is read, using little memory per row."""
 
 import json
 from array import array
@@ -23,13 +23,13 @@ from datasets.core.variables import joined, messages_of
 Shape = Literal["jsonl", "spread", "csv", "none"]
 
 DISTINCT_NAMES = 20_000
-"""More different models or fields than this are a broken file; further ones are not counted apart."""
+"""A file with more distinct models or fields is broken; further ones are not counted separately."""
 
 LONGEST_NAME = 1_000
-"""A longer name is cut: a megabyte of it in every row would be kept."""
+"""Longer names are truncated, in case every row has a different one of a megabyte."""
 
 TYPES_NAMED: tuple[JsonType, ...] = ("string", "number", "boolean", "array", "object")
-"""In the order in which a finding names those of a field; null goes with every type."""
+"""The order in which a finding lists the types of a field; null is compatible with every type."""
 
 
 @dataclass(slots=True)
@@ -51,15 +51,15 @@ class ModelCount:
 
 
 TypeCount = Counter[type]
-"""In how many rows a field has a value of each type."""
+"""The number of rows in which a field has a value of each type."""
 
 Count = TypeVar("Count", TypeCount, ModelCount)
 
 
 class RepeatedValues:
-    """Which rows share a value: one 64-bit hash and one line number a row, compared at the end.
+    """Finds rows that share a value by storing a 64-bit hash and a line number per row.
 
-    Twelve bytes a row, and about as much again while they are compared.
+    Takes twelve bytes per row, and about as much again during the comparison.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class RepeatedValues:
         self.lines.append(line)
 
     def repeats(self) -> Iterator[tuple[int, int]]:
-        """(line, first line with the same value), in the order of lines."""
+        """Yield (line, first line with the same value), ordered by line."""
         if not self.hashes:
             return
         hashes, lines = np.frombuffer(self.hashes, np.int64), np.frombuffer(self.lines, np.uint32)
@@ -89,7 +89,7 @@ class RepeatedValues:
 
 
 class Stats:
-    """Every object and CSV record of a version, faulty ones too."""
+    """Statistics of all objects and CSV records of a version, including invalid ones."""
 
     def __init__(self) -> None:
         self.objects = 0
@@ -102,7 +102,7 @@ class Stats:
         self.objects += 1
         identity = row.get("id")
         if identity is not None:
-            # equal for equal values; a text is never equal to a number
+            # equal for equal values; a string never equals a number
             self.ids.add(line, hash(identity if isinstance(identity, str) else ("id", repr(identity))))
         key = _record_key(row) if legacy_csv else messages_key(row)
         if key is not None:
@@ -117,12 +117,12 @@ class Stats:
                 model.add(responses)
 
     def field_rows(self, fmt: Format | None) -> dict[str, int]:
-        """{name: rows} of the fields, without the keys that make the format."""
+        """{name: rows} of the fields, without the format's own keys."""
         hidden = structural_keys(fmt)
         return {name: types.total() for name, types in self.fields.items() if name not in hidden}
 
     def report(self, fmt: Format | None, log: FindingLog) -> None:
-        """Adds the warnings on the whole version."""
+        """Add the warnings about the whole version."""
         log.add_all(self._alike())
         log.add_all(self._coverage())
         log.add_all(self._fields(structural_keys(fmt)))
@@ -174,7 +174,7 @@ class Stats:
                 yield finding("field.type_varies", path=path, name=name, types=named)
 
     def _misspelt(self, fmt: Format | None) -> Iterator[Finding]:
-        """Fields called almost like an optional key that no row has: without it no row is wrong."""
+        """Warn about fields that resemble an optional key which no row has; such rows are valid."""
         optional = ("ref_answer", "system" if fmt in LEGACY else "model_outputs")
         for meant in optional:
             if meant in self.fields or (meant == "model_outputs" and fmt != "infer_and_judge"):
@@ -195,7 +195,7 @@ def _named(counts: dict[str, Count], name: str, new: Callable[[], Count]) -> Cou
 
 
 def models_of(row: dict[str, Any]) -> dict[str, int]:
-    """How many responses a row has of each model."""
+    """{model: number of responses} of a row."""
     outputs = row.get("model_outputs")
     if type(outputs) is not list:
         return {}
@@ -212,7 +212,7 @@ _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 
 
 def messages_key(row: dict[str, Any]) -> Any:
-    """Hashable, and the same for rows whose messages read the same; None if a row has none."""
+    """A hashable key that is equal for rows with equal messages; None if the row has none."""
     if "messages" in row:
         key = _sorted_json(row["messages"])
         return _sorted_json(_with_joined_parts(row["messages"])) if b'"content":[' in key else key
@@ -222,7 +222,7 @@ def messages_key(row: dict[str, Any]) -> Any:
 
 
 def _with_joined_parts(messages: Any) -> Any:
-    """Messages of nothing but a role and a text, each text whole."""
+    """Join text parts in messages that have only a role and a text; other messages stay unchanged."""
     if type(messages) is not list or not all(map(_is_plain, messages)):
         return messages
     return [
@@ -245,7 +245,7 @@ def _record_key(row: dict[str, Any]) -> Any:
 
 
 def conversation_key(conversation: Any, system: Any) -> Any:
-    """The same for the messages that a legacy row becomes."""
+    """The same key for the messages of a legacy row."""
     turns = conversation if type(conversation) is list else [conversation]
     if not all(map(_is_turn, turns)):
         return _sorted_json([system, conversation])
@@ -260,16 +260,16 @@ def _is_turn(turn: Any) -> bool:
 def _sorted_json(value: Any) -> bytes:
     try:
         return _encode_sorted(value)
-    except UnicodeError:  # half characters
+    except UnicodeError:  # lone surrogates
         return json.dumps(value, sort_keys=True).encode()
 
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """What was detected. `why` names the reason and its figures; `findings` are those on the file as a whole.
+    """The result of detection. `why` is a reason code with params; `findings` are those on the file as a whole.
 
-    Of shape "none" no row can be looked at; `rows` is then how many lines there are. `silent`: what is
-    wrong with single rows does not matter, because the file is of no format.
+    With shape "none", rows cannot be read, and `rows` is the number of lines. `silent`: findings of single rows are
+    dropped, because the file has no known format.
     """
 
     shape: Shape
@@ -283,7 +283,7 @@ class Detection:
 
 
 class ReadState:
-    """What is known of an upload while it is read; `valid` holds 1 or 0 for each row, in the order of the file."""
+    """The state of reading an upload; `valid` holds 1 or 0 for each row, in file order."""
 
     def __init__(self, detection: Detection, limits: Limits, kept_per_code: int) -> None:
         self.detection = detection
@@ -292,7 +292,7 @@ class ReadState:
         self.begin()
 
     def begin(self) -> None:
-        """From the first row, also once more."""
+        """Start from the first row; may be called again."""
         self.format = self.detection.format
         self.log = FindingLog(self._kept_per_code)
         self.stats = Stats()
@@ -302,7 +302,7 @@ class ReadState:
         self.log.add_all(self.detection.findings)
 
     def finish(self, detection: Detection) -> None:
-        """All was read, and this is what the whole file was detected to be."""
+        """Finish with the detection for the whole file."""
         self.detection = detection
         if detection.shape in ("jsonl", "csv") and not detection.silent:
             self.stats.report(self.format, self.log)
@@ -312,7 +312,7 @@ class ReadState:
         return len(self.valid) or self.detection.rows
 
     def count(self, valid: bool) -> bool:
-        """One more row, and whether it can be used; raises Unreadable if that is one too many."""
+        """Count a row and return whether it is usable; raises Unreadable beyond the row limit."""
         if len(self.valid) >= self.limits.rows:
             raise Unreadable(finding("file.too_many_rows", limit=self.limits.rows))
         usable = valid and self.format is not None
@@ -321,7 +321,7 @@ class ReadState:
         return usable
 
     def note(self, line: int, source: bytes, found: RowFindings, *, sound: bool) -> None:
-        """Counts what was found in a row; what is kept is placed in its text."""
+        """Count a row's findings and store some, with their position in its text."""
         if self.detection.silent:
             return
         for code, number in found.counts.items():

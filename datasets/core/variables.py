@@ -1,4 +1,4 @@
-"""A row and a response as templates and scripts see them: `data` and `response`."""
+"""Builds `data` and `response`, the variables of templates and scripts, from a row and a response."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -7,17 +7,17 @@ from typing import Any
 from datasets.core.formats import LEGACY, LEGACY_COLUMNS, Format, structural_keys
 
 EARLIER = "earlier_messages"
-"""The key of a response for the messages that came before the last question in its own conversation."""
+"""The key in a response for the messages before the last question of its own conversation."""
 
 _LABELS = {"system": "[SYSTEM]", "user": "[USER]", "assistant": "[BOT]", "tool": "[TOOL]"}
 
 
 def row_data(text: str, fmt: Format) -> dict[str, Any]:
-    """What `data` is for a valid row.
+    """Build `data` for a valid row.
 
-    `text` is the row's JSON (RawRow.data). First `messages` ({role, content, …}, parts joined), then the custom
-    fields in their order and as uploaded, then `ref_answer` (None if absent), and `question`, `gt`, `history`
-    (each a text or None), which win over fields of these names.
+    `text` is the row's JSON (RawRow.data). The result has `messages` ({role, content, …}, parts joined), then the
+    custom fields in their order and as uploaded, then `ref_answer` (None if absent), and `question`, `gt`, `history`
+    (string or None), which override fields of the same names.
     """
     row: dict[str, Any] = json.loads(text)
     messages = messages_of(row, fmt)
@@ -29,25 +29,27 @@ def row_data(text: str, fmt: Format) -> dict[str, Any]:
 
 
 def reference_data(text: str, fmt: Format, decode: Callable[[str], Any]) -> dict[str, Any]:
-    """Of what `data` is `ref_answer` or, where that is no reference, `gt`: all that a rule program compares with.
-    `decode` reads JSON."""
+    """The part of `data` that rules compare with: `ref_answer` or, if that is not a reference, `gt`.
+
+    `decode` parses JSON.
+    """
     row: dict[str, Any] = decode(text)
     given = row.get("ref_answer")
     return {"ref_answer": given} if is_reference(given) else {"gt": computed(messages_of(row, fmt))["gt"]}
 
 
 def is_reference(value: Any) -> bool:
-    """None and a blank text are no reference; 0 and False are."""
+    """Whether the value can be a reference: None and blank strings cannot; 0 and False can."""
     return value is not None and not (isinstance(value, str) and not value.strip())
 
 
 def reference_in(data: Mapping[str, Any]) -> Any:
-    """What an answer is compared with: `ref_answer`, or else `gt`; None if neither is a reference."""
+    """The reference for an answer: `ref_answer`, or else `gt`; None if neither is a reference."""
     return next((data[name] for name in ("ref_answer", "gt") if is_reference(data.get(name))), None)
 
 
 def messages_of(row: dict[str, Any], fmt: Format) -> list[dict[str, Any]]:
-    """The messages of a decoded valid row; a legacy row's are made from its system text and its turns."""
+    """The messages of a decoded valid row; for a legacy row, built from its system text and turns."""
     if "messages" in row and fmt not in LEGACY:
         return [message | {"content": joined(message.get("content"))} for message in row["messages"]]
     system = row.get("system") or ""
@@ -59,14 +61,14 @@ def messages_of(row: dict[str, Any], fmt: Format) -> list[dict[str, Any]]:
 
 
 def joined(content: Any) -> str:
-    """A message's content as one text: parts joined with nothing between, '' for null or none."""
+    """A message's content as one string: parts are concatenated, '' for null or missing."""
     if content is None:
         return ""
     return content if isinstance(content, str) else "".join(part["text"] for part in content)
 
 
 def computed(messages: list[dict[str, Any]]) -> dict[str, str | None]:
-    """`question` (last user message), `gt` (last message if the assistant's), `history` (all but those two)."""
+    """`question` (last user message), `gt` (last message if from the assistant), `history` (all others)."""
     left = list(messages)
     gt = left.pop()["content"] if left and left[-1]["role"] == "assistant" else None
     asked = _last_question(left)
@@ -81,12 +83,12 @@ def before_question(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def has_earlier_answers(messages: list[dict[str, Any]]) -> bool:
-    """Whether the assistant spoke before the last question."""
+    """Whether the assistant answered before the last question."""
     return any(message["role"] == "assistant" for message in before_question(messages))
 
 
 def earlier_of(response: dict[str, Any]) -> list[dict[str, Any]] | None:
-    """The response's own messages before the last question; None if it has none, and the row's apply."""
+    """The response's own messages before the last question; None if it has none and the row's apply."""
     given = response.get(EARLIER)
     if not isinstance(given, list) or not all(map(_is_message, given)):
         return None
@@ -102,13 +104,13 @@ def _is_message(given: Any) -> bool:
 
 
 def conversation_for(messages: list[dict[str, Any]], response: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row's messages as one response knew them: its own earlier turns, then the row's last question and the rest."""
+    """A row's messages for one response: its own earlier turns, then the rest of the row from the last question."""
     earlier = earlier_of(response)
     return messages if earlier is None else earlier + messages[_last_question(messages) :]
 
 
 def data_for(data: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]:
-    """`data` of a row as it is for one response: `messages` and `history` hold the response's own conversation."""
+    """`data` of a row for one response: `messages` and `history` contain the response's own conversation."""
     if earlier_of(response) is None:
         return data
     messages = conversation_for(data["messages"], response)
@@ -116,21 +118,21 @@ def data_for(data: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]:
 
 
 def row_and_response(data: dict[str, Any], text: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What `data` and `response` are together, from a row's data and the JSON of one answer to it."""
+    """Build `data` and `response` from a row's data and the JSON of one answer to it."""
     response = response_data(text)
     return data_for(data, response), response
 
 
 def _last_question(messages: list[dict[str, Any]]) -> int:
-    """Where the last user message is; at the end if there is none."""
+    """The index of the last user message; the length of the list if there is none."""
     asked = [index for index, message in enumerate(messages) if message["role"] == "user"]
     return asked[-1] if asked else len(messages)
 
 
 def response_data(text: str) -> dict[str, Any]:
-    """What `response` is, from the JSON of an uploaded or returned answer; '' of one that is not there yet.
+    """Build `response` from the JSON of an answer; '' stands for an answer not generated yet.
 
-    `content` is '' if null or absent, `reasoning_content` and `tool_calls` None if absent, more fields as they are.
+    `content` is '' if null or absent, `reasoning_content` and `tool_calls` None if absent; other fields are unchanged.
     """
     response: dict[str, Any] = json.loads(text) if text else {}
     given = {"content": "", "reasoning_content": None, "tool_calls": None} | response

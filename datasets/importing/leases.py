@@ -1,4 +1,4 @@
-"""Work that is in the rows of a table: one worker claims a row, renews its lease, and ends it or gives it back."""
+"""Leases for work stored as table rows: a worker claims a row, renews its lease, and ends or releases it."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ from evalsite.tasks import workers
 
 log = logging.getLogger("datasets.importing.leases")
 
-LEASE = timedelta(minutes=10)  # for a worker that hangs; a dead one is noticed by its process
+LEASE = timedelta(minutes=10)  # for a worker that hangs; a dead one is detected by its process
 RENEW_SECONDS = 0.5
 
 
 class WorkStopped(Exception):
-    """The worker was asked to stop, or no longer holds the row."""
+    """The worker was asked to stop, or no longer owns the row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leases:
-    """Rows of `model` are in the state `waiting` until a worker claims them, then in `busy`.
+    """Leases on rows of `model`, which are in the state `waiting` until a worker claims them, then in `busy`.
 
-    Where both are one state, the owner tells. A row that is given back has 0 again in the fields `begun`.
+    If both are the same state, the owner tells them apart. When a row is released, the fields in `begun` are reset to
+    0.
     """
 
     model: type[Model]
@@ -44,15 +45,15 @@ class Leases:
         return bool(free.update(state=self.busy, owner=owner, lease_until=timezone.now() + LEASE))
 
     def held(self, pk: int, owner: str) -> QuerySet[Any]:
-        """The row, if this owner still holds it."""
+        """The row, if it is still owned by `owner`."""
         return self._rows(pk=pk, state=self.busy, owner=owner)
 
     def end(self, pk: int, owner: str, state: str, **changes: object) -> bool:
-        """Let a row go in another state. False if it was not this owner's any more."""
+        """Release a row into another state. False if it is no longer owned by `owner`."""
         return bool(self.held(pk, owner).update(state=state, owner="", lease_until=None, **changes))
 
     def give_back(self, pk: int, owner: str) -> bool:
-        """Release a row, which waits again for any worker. False if this owner no longer held it."""
+        """Release a row for any worker. False if it is no longer owned by `owner`."""
         return self.end(pk, owner, self.waiting, **dict.fromkeys(self.begun, 0))
 
     def free_lost(self, now: datetime | None = None) -> None:
@@ -64,11 +65,11 @@ class Leases:
                 self.give_back(pk, owner)
 
     def ids_waiting(self) -> QuerySet[Any]:
-        """The rows that no worker has."""
+        """IDs of the rows that no worker owns."""
         return self._rows(state=self.waiting, owner="").values_list("pk", flat=True)
 
     def ids_busy(self) -> set[int]:
-        """The rows that workers have."""
+        """IDs of the rows owned by workers."""
         return set(self._rows(state=self.busy).values_list("pk", flat=True))
 
     def work(
@@ -79,9 +80,10 @@ class Leases:
         work: Callable[[Hold], None],
         failed: Callable[[Exception], dict[str, Any]],
     ) -> bool:
-        """Claim a row and do its work, which ends it. False if another worker holds it, or it is done.
+        """Claim a row and call `work`, which ends it. False if it is owned by another worker or already done.
 
-        If the work stops, or the database is unavailable, the row waits again; `failed`: the fields for other errors.
+        If the work stops, or the database is unavailable, the row waits again; `failed` returns the fields for other
+        errors.
         """
         if not self.claim(pk, owner):
             return False
@@ -89,7 +91,7 @@ class Leases:
             work(Hold(self, pk, owner, stop or threading.Event()))
         except WorkStopped:
             self.give_back(pk, owner)
-        except Exception as error:  # whatever it was, it must not stay half done
+        except Exception as error:  # no error may leave the row half done
             if database_unavailable(error):
                 log.warning("%s %s is taken up when the database answers: %s", self.model.__name__, pk, error)
                 self.give_back(pk, owner)
@@ -102,27 +104,27 @@ class Leases:
 
 
 class Hold:
-    """A row that was claimed."""
+    """A claimed row."""
 
     def __init__(self, leases: Leases, pk: int, owner: str, stop: threading.Event) -> None:
         self.leases, self.pk, self.owner, self.stop = leases, pk, owner, stop
         self._renewed_at = time.monotonic()
 
     def renew(self, **changes: object) -> None:
-        """Note how far the work is. Raises WorkStopped."""
+        """Store progress and renew the lease. Raises WorkStopped."""
         self._renewed_at = time.monotonic()
         held = self.leases.held(self.pk, self.owner)
         if not held.update(lease_until=timezone.now() + LEASE, **changes) or self.stop.is_set():
             raise WorkStopped
 
     def renew_at_times(self, **changes: object) -> bool:
-        """The same, but not more often than twice a second: whether it was done. Raises WorkStopped."""
+        """Like `renew`, at most twice a second; returns whether it was renewed. Raises WorkStopped."""
         if not self.stop.is_set() and time.monotonic() - self._renewed_at < RENEW_SECONDS:
             return False
         self.renew(**changes)
         return True
 
     def end(self, state: str, **changes: object) -> None:
-        """The work is done. Raises WorkStopped if the row is not this worker's any more."""
+        """End the work. Raises WorkStopped if this worker no longer owns the row."""
         if not self.leases.end(self.pk, self.owner, state, **changes):
             raise WorkStopped

@@ -1,4 +1,4 @@
-"""What a file is waiting for: the data worker does one task at a time, and pages show which comes first."""
+"""Messages about what a file is waiting for: the data worker processes one task at a time."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from evalsite.templatetags.show import percent
 
 
 def for_version(version: Version) -> str:
-    """A sentence on what is processed before this version; '' if it will be picked up in a moment."""
+    """What is processed before this version; '' if it will be picked up immediately."""
     reading = Version.objects.filter(state=VersionState.READING).exclude(pk=version.pk)
     first = reading.select_related("dataset").order_by("pk").first()
     if first is None or (version.size < SMALL <= first.size):
-        return ""  # matching and comparing stop for uploads, and a large upload for a small one
+        return ""  # matching and comparing yield to uploads, and a large upload to a small one
     return _being_read(first, version.dataset.project)
 
 
 def for_further_work(project: Project) -> str:
-    """The same for answers to be matched and versions to be compared, which wait for every upload."""
+    """The same for answers to match and versions to compare, which wait for all uploads."""
     reading = (
         Version.objects.filter(state=VersionState.READING).select_related("dataset").order_by("pk").first()
     )
@@ -34,7 +34,7 @@ def for_further_work(project: Project) -> str:
 
 
 def _being_read(version: Version, project: Project) -> str:
-    """Names of other projects' data are not shown."""
+    """Names of data in other projects are not shown."""
     share = percent(version.bytes_read / version.size if version.size else 0, 0)
     if version.dataset.project_id != project.pk:
         return _("Queued behind a file of another project (%(share)s read).") % {"share": share}

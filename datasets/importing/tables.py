@@ -1,7 +1,7 @@
-"""The importer's plain SQL: claiming a version, writing its rows, clearing what a broken reading left behind.
+"""The importer's plain SQL: writing the rows of a version and clearing those of an aborted import.
 
-Rules that keep a version whole: only the holder of its lease writes, and looks at the lease inside every
-transaction that writes; it is ready only in the transaction of its last rows; rows are shown of ready versions only.
+Rules that keep a version consistent: only the holder of its lease writes, and checks the lease in every writing
+transaction; the transaction that writes the last rows makes it ready; only rows of ready versions are shown.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from datasets.models import Candidate, FindingLines, Version, VersionState
 
 READING = Leases(Version, VersionState.WAITING, VersionState.READING, begun=("bytes_read", "rows"))
 IDS_AT_ONCE = 10_000
-CLEAR_ROWS = 2000  # deleted in one transaction, so that others can write in between
+CLEAR_ROWS = 2000  # deleted per transaction, so that others can write in between
 
-ROWS_AT_ONCE = (250, 25, 1)  # in a statement, as many as there are; SQLite takes 32,766 values in one
+ROWS_AT_ONCE = (250, 25, 1)  # rows per statement, largest that fits; SQLite allows 32,766 values in one
 _SIGNATURE = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _END = b"\xff\xff"
 _SIZES = {"q": 8, "i": 4, "h": 2, "?": 1}
 
 Flat = list[Any]
-"""The values of all rows one after the other."""
+"""The values of all rows, concatenated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A table and those of its columns that are given: all numbers but the last, a text in UTF-8.
+    """A table and its columns to be written: all numbers except the last, a UTF-8 text.
 
-    `kinds` are struct's letters for the numbers.
+    `kinds` are struct format characters of the numbers.
     """
 
     table: str
@@ -56,7 +56,7 @@ _FINDING = """
 INSERT INTO datasets_finding (version_id, code, severity, line, "column", path, repair, params)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
 """
-# The sequence is looked up once, not for each id.
+# Looks up the sequence once instead of once per id.
 _TAKE_IDS = """
 WITH sequence AS MATERIALIZED (SELECT pg_get_serial_sequence('datasets_row', 'id')::regclass AS name)
 SELECT MIN(taken), MAX(taken)
@@ -73,9 +73,9 @@ DELETE FROM datasets_row WHERE id IN (
 
 
 def advance(version_id: int, owner: str, **changes: object) -> None:
-    """Note how far the reading has come and renew the lease.
+    """Store the progress of the import and renew the lease.
 
-    Raises WorkStopped, which undoes the transaction: somebody cancelled it, or another worker reads it.
+    Raises WorkStopped, which rolls back the transaction, if the import was cancelled or another worker took over.
     """
     ours = READING.held(version_id, owner).filter(cancel_wanted=False)
     if not ours.update(lease_until=timezone.now() + LEASE, **changes):
@@ -83,7 +83,7 @@ def advance(version_id: int, owner: str, **changes: object) -> None:
 
 
 def finish(version_id: int, owner: str, state: VersionState, **figures: Any) -> None:
-    """End the reading; `figures` are the version's fields. Raises WorkStopped, which undoes the transaction."""
+    """End the import; `figures` are the version's fields. Raises WorkStopped, which rolls back the transaction."""
     ours = READING.held(version_id, owner)
     if state == VersionState.READY:
         ours = ours.filter(cancel_wanted=False)
@@ -93,9 +93,9 @@ def finish(version_id: int, owner: str, state: VersionState, **figures: Any) -> 
 
 
 def let_commits_wait_for_no_disk() -> None:
-    """In this transaction: what a crash of the server undoes with it belongs to a version that is still read.
+    """Commit without waiting for the disk: a server crash can only lose part of an unfinished import.
 
-    The commit that makes the version ready waits, for this one too. (SQLite never waits at a commit: see settings.)
+    The commit that makes the version ready does wait, and covers this one. (SQLite never waits: see settings.)
     """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
@@ -103,25 +103,26 @@ def let_commits_wait_for_no_disk() -> None:
 
 
 class Writer:
-    """Writes the rows of one version, in ascending lines. Every call stands inside the caller's transaction, but
-    `sending` on PostgreSQL, which needs none; before it uses the connection there it calls `settle`.
+    """Writes the rows of one version, in ascending order of lines.
+
+    Every method must be called in the caller's transaction, except `sending` on PostgreSQL, which calls `settle` before
+    it uses the connection.
     """
 
     def __init__(self, version_id: int, settle: Callable[[], None] = lambda: None) -> None:
         self.version_id = version_id
         self.settle = settle
-        self.ids = range(0)  # taken, and not given to rows so far
-        # An earlier reading of the same file may have left its candidates; they are taken over.
+        self.ids = range(0)  # reserved, but not used for rows yet
+        # An earlier import of the same file may have left its candidates; reuse them.
         found = Candidate.uploaded.filter(version=version_id)
         self.candidates: dict[str, int] = dict(found.values_list("name", "pk"))
         self.written: Counter[tuple[int, int]] = Counter()  # by candidate and number
 
     def sending(self, rows: Sequence[NewRow]) -> list[Callable[[], object]]:
-        """What sends the rows, one after the other, within the transaction that the caller has begun; it may be called
-        in another thread.
+        """Return calls that send the rows, to be made in order within the caller's transaction, in any thread.
 
-        The rows count as written. Nothing checks that what they refer to exists. Until they are sent nobody else may
-        use the connection.
+        The rows count as written. Foreign keys are not checked. Until all calls are made, nothing else may use the
+        connection.
         """
         version, known = self.version_id, self.candidates
         values: Flat = []
@@ -131,7 +132,7 @@ class Writer:
             for model, number, text in row.answers:
                 answers += (row_id, known.get(model) or self._new_candidate(model), number, text)
         self.written.update(zip(answers[1::4], answers[2::4], strict=True))
-        driver = connection.connection  # Django's own cursor rewrites each statement and looks at each row
+        driver = connection.connection  # Django's cursor would rewrite each statement and inspect each row
         given = ((_ROWS, values), (_RESPONSES, answers))
         if connection.vendor == "sqlite":
             statements = chain.from_iterable(starmap(_statements, given))
@@ -143,7 +144,7 @@ class Writer:
         ]
 
     def _row_ids(self, count: int) -> Sequence[int]:
-        """Ids for so many new rows, so that their responses can be written without reading the rows back."""
+        """Reserve ids for new rows, so that their responses can be written without reading the rows back."""
         if connection.vendor == "sqlite":
             return _next_ids(count)
         if len(self.ids) < count:
@@ -185,7 +186,7 @@ class Writer:
 
 
 def _next_ids(count: int) -> range:
-    """SQLite: the transaction is IMMEDIATE, nobody else writes before it ends: what follows the largest id is free."""
+    """SQLite: in an IMMEDIATE transaction there are no other writers, so ids after the largest one are free."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT COALESCE(MAX(id), 0) + 1 FROM datasets_row")
         first = cursor.fetchone()[0]
@@ -193,9 +194,9 @@ def _next_ids(count: int) -> range:
 
 
 def _taken_ids(count: int) -> range:
-    """PostgreSQL: from the column's own sequence, which never gives a number twice.
+    """PostgreSQL: take ids from the column's sequence, which never returns a number twice.
 
-    Where somebody else took some in between, those taken here are left unused.
+    Repeats if other sessions took some in between, leaving those ids unused.
     """
     taken = range(0)
     with connection.cursor() as cursor:
@@ -207,10 +208,10 @@ def _taken_ids(count: int) -> range:
 
 
 def _statements(target: Target, flat: Flat) -> Iterator[tuple[str, Iterator[tuple[Any, ...]]]]:
-    """(statement, values of each of its executions): as many rows at once as go.
+    """Yield (statement, values of each execution), with as many rows per statement as possible.
 
-    Beginning and ending a statement costs as much as a row. The text goes in as bytes and is only called text there:
-    decoded for Python and encoded for SQLite it would be copied twice.
+    Starting and ending a statement costs as much as a row. Texts are passed as bytes and cast in SQL: decoding them for
+    Python and encoding them for SQLite would copy them twice.
     """
     start = 0
     one = f"({'?, ' * len(target.kinds)}CAST(? AS TEXT))"
@@ -237,10 +238,10 @@ def _copy_statement(target: Target) -> str:
 
 
 def _copy_data(target: Target, flat: Flat) -> bytes:
-    """In COPY's binary format (see its documentation), where no character needs an escape.
+    """Encode in COPY's binary format (see its documentation), which needs no escaping.
 
-    Of each row the number of its fields, then each one's length in bytes and its value. All that comes before the
-    texts is made column by column.
+    Each row is its number of fields, then each field's length in bytes and value. Everything before the texts is built
+    column by column.
     """
     width = len(target.columns)
     texts = flat[width - 1 :: width]
@@ -265,9 +266,9 @@ def _head_type(kinds: str) -> np.dtype[np.void]:
 
 
 def clear(version_id: int) -> None:
-    """Delete the rows, responses and findings that a broken reading left, in slices.
+    """Delete the rows, responses and findings left by an aborted import, in slices.
 
-    Its candidates stay, without figures: finding out that no response names one would read the whole table.
+    Its candidates stay, without counts: checking that no response refers to one would read the whole table.
     """
     with connection.constraint_checks_disabled():
         while _clear_slice(version_id):

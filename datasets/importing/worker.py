@@ -1,4 +1,4 @@
-"""Reading an uploaded file into the tables: claimed by one worker, in small transactions, whole or not at all."""
+"""Imports an uploaded file into the tables: claimed by one worker, in small transactions, all or nothing."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from evalsite.tasks import workers
 
 log = logging.getLogger("datasets.importing.worker")
 
-BATCH_ROWS = 2000  # some 20 ms of writing: nobody else can write to SQLite meanwhile
+BATCH_ROWS = 2000  # about 20 ms of writing, during which nobody else can write to SQLite
 BATCH_BYTES = 3 * 1024 * 1024
-SMALL = 32 * 1024 * 1024  # bytes; a smaller upload is read in a few seconds, in the middle of a larger one
-LOOK_UP_SECONDS = 0.5  # how often the lease is renewed and cancelling is noticed where no rows come
+SMALL = 32 * 1024 * 1024  # bytes; smaller uploads take seconds and interrupt larger ones
+LOOK_UP_SECONDS = 0.5  # for renewing the lease and noticing cancellation between batches
 
-# Kept in `Version.problem` in English and translated when shown.
+# Stored in `Version.problem` in English and translated when shown.
 GONE = gettext_noop("The uploaded file is missing. Upload it again.")
 AWAY = gettext_noop(
     "The file storage did not respond. The file is not lost: read it again when the storage is back. "
@@ -61,27 +61,27 @@ NOT_IMPORTED = gettext_noop("The files could not be imported.")
 
 Progress = Callable[[float], None]
 file_makers: dict[str, Callable[[Version, str, Progress], None]] = {}
-"""By a version's origin: what makes its file before it is read. See DatasetsConfig.ready."""
+"""{origin: function that makes a version's file before it is read}. See DatasetsConfig.ready."""
 follow_ups: list[Callable[[int], None]] = []
-"""Called with the id of a version in the transaction that makes it ready."""
+"""Called with a version's id in the transaction that makes it ready."""
 
 
 class NotImported(Exception):
-    """A version's file cannot be made of the files of another tool; its FileImport says why."""
+    """A version's file cannot be made from another tool's files; its FileImport has the reason."""
 
 
 @task(queue_name=workers.DATA)
 def read_version(version_id: int) -> None:
-    """Read an upload into the tables, unless another worker does."""
+    """Import an upload, unless another worker does."""
     import_version(version_id, workers.owner(), stop=workers.stopping)
 
 
 @workers.works_on(Version)
 def import_version(version_id: int, owner: str, stop: threading.Event | None = None) -> bool:
-    """Read a waiting version's file into the tables; it is then ready, failed or cancelled.
+    """Import a waiting version's file; it is then ready, failed or cancelled.
 
-    False if somebody else reads it or has read it. When `stop` is set, and when the database is locked or away, the
-    version is given back.
+    Returns False if it is imported by another worker or already done. If `stop` is set, or the database is locked or
+    unavailable, the version is released.
     """
     if not READING.claim(version_id, owner):
         return False
@@ -103,27 +103,27 @@ def import_version(version_id: int, owner: str, stop: threading.Event | None = N
 
 @contextmanager
 def _ended_where_broken_off(version_id: int, owner: str) -> Iterator[None]:
-    """Where the reading of a version breaks off, it is cancelled, failed, or given back."""
+    """Cancel, fail or release a version if its import is aborted."""
     try:
         try:
             yield
         except WorkStopped:
             _end(version_id, owner, VersionState.CANCELLED, only=Q(cancel_wanted=True))
             READING.give_back(version_id, owner)
-        except Exception as error:  # whatever it was, the version must not stay half read
+        except Exception as error:  # no error may leave the version half imported
             if database_unavailable(error):
                 log.warning("Version %s is read again when the database answers: %s", version_id, error)
                 READING.give_back(version_id, owner)
             else:
                 _end(version_id, owner, VersionState.FAILED, problem=_problem(version_id, error))
-    except DatabaseError as error:  # `reconcile` gives it back
+    except DatabaseError as error:  # `reconcile` releases it
         if storage_problem(error) is None:
             raise
         log.warning("How the reading of version %s ended could not be stored: %s", version_id, error)
 
 
 def _problem(version_id: int, error: Exception) -> str:
-    """What to say of an error; one that nobody expects goes to the log too."""
+    """The message for an error; unexpected ones are also logged."""
     if isinstance(error, FileNotFoundError):
         return GONE
     if problem := storage_problem(error):
@@ -138,7 +138,7 @@ def _problem(version_id: int, error: Exception) -> str:
 
 
 def import_or_wait(version_id: int, owner: str, stop: threading.Event | None = None) -> Version:
-    """Read the version here, or wait for the worker that does. The version as it is afterwards."""
+    """Import the version here, or wait for another worker to do so; return its new state."""
     while not (stop and stop.is_set()):
         import_version(version_id, owner, stop)
         version = Version.objects.get(pk=version_id)
@@ -149,8 +149,7 @@ def import_or_wait(version_id: int, owner: str, stop: threading.Event | None = N
 
 
 def give_way(owner: str, stop: threading.Event, smaller_than: int | None = None) -> None:
-    """Read the uploads that wait, and do short work, in the middle of longer work of this worker: nobody waits for a
-    file or a page behind that."""
+    """Import waiting uploads and do short work in the middle of longer work, so that nobody waits for that."""
     waiting = Version.objects.filter(state=VersionState.WAITING)
     if smaller_than is not None:
         waiting = waiting.filter(size__lt=smaller_than)
@@ -161,7 +160,7 @@ def give_way(owner: str, stop: threading.Event, smaller_than: int | None = None)
 
 
 def do_short_work(stop: threading.Event) -> None:
-    """Run the tasks in SHORT_WORK in the middle of longer work: see settings. If it fails, that work goes on."""
+    """Run the tasks in SHORT_WORK (see settings) in the middle of longer work; failures are logged and ignored."""
     for name in settings.SHORT_WORK:
         if stop.is_set():
             return
@@ -172,7 +171,7 @@ def do_short_work(stop: threading.Event) -> None:
 
 
 def reconcile(now: datetime | None = None) -> None:
-    """Have versions read again whose reader is gone, and wake a worker for all that wait."""
+    """Release versions whose worker is gone, and wake a worker for all waiting ones."""
     READING.free_lost(now)
     for version_id in READING.ids_waiting():
         workers.wake(read_version, version_id=version_id)
@@ -189,10 +188,10 @@ def _end(
 
 
 class _Importer:
-    """Gathers rows into batches; each batch is one transaction that also renews the lease.
+    """Collects rows into batches; each batch is one transaction that also renews the lease.
 
-    PostgreSQL takes a batch in while the next one is read: a thread sends it, and nobody else uses the connection
-    before it is settled. To SQLite it is written at once, as meanwhile nobody else can write.
+    On PostgreSQL a thread sends a batch while the next one is read; nothing else uses the connection until `_settle`.
+    SQLite batches are written immediately, as nobody else can write in the meantime.
     """
 
     def __init__(self, version: Version, owner: str, stop: threading.Event) -> None:
@@ -208,30 +207,30 @@ class _Importer:
         self.looked_up = 0.0
         self.gave_way = time.monotonic()
         self.sender = ThreadPoolExecutor(1, "import")
-        self.unchecked = ExitStack()  # while it holds something, no row is asked whether its version is there
+        self.unchecked = ExitStack()  # while active, foreign keys are not checked
         self.checked = True
-        self.under_way = ExitStack()  # the transaction of a batch that is being sent
+        self.under_way = ExitStack()  # transaction of the batch being sent
         self.sent: list[Future[object]] = []
 
     def __enter__(self) -> _Importer:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        """Whatever is under way is undone; nothing is where all went well."""
+        """Roll back a batch in progress; there is none after success."""
         self.sender.shutdown()
         try:
             self.under_way.__exit__(*error)
-        finally:  # the connection is used on, also where the transaction could not be undone in order
+        finally:  # the connection stays in use, even if the rollback failed
             self._check()
 
     def make_file(self, version: Version) -> None:
-        """Writes the file of a version that is made from another one or from other tools' files."""
+        """Write the file of a version that is made from another version or other tools' files."""
         make = file_makers[version.origin]
         make(version, self.owner, lambda share: self.progress(int(share * version.size), 0))
         self.bytes_read = 0
 
     def progress(self, done: int, _all: int) -> None:
-        """Called by the reader between rows; the lease is also renewed while no batch is written."""
+        """Called by the reader between rows; renews the lease even while no batch is written."""
         self.bytes_read = done
         if time.monotonic() - self.looked_up >= LOOK_UP_SECONDS:
             self._settle()
@@ -243,7 +242,7 @@ class _Importer:
             self.gave_way = time.monotonic()
 
     def add(self, rows: list[NewRow], size: int) -> None:
-        """Some more rows, which take `size` bytes of the file; written where they make a batch."""
+        """Add rows that take `size` bytes of the file; writes a full batch."""
         self.batch += rows
         self.batch_bytes += size
         self.rows += len(rows)
@@ -256,14 +255,14 @@ class _Importer:
             self._advance()
             self.under_way.close()
         else:
-            sending = self.writer.sending(self.batch)  # made while the server takes in the batch before
+            sending = self.writer.sending(self.batch)  # while the server processes the last one
             self._settle()
             self._begin()
             self.sent = [self.sender.submit(send) for send in sending]
         self.batch, self.batch_bytes = [], 0
 
     def forget(self) -> None:
-        """Nothing that came so far counts: the file is read another way."""
+        """Discard all rows so far: the file is read again in another way."""
         self._settle()
         self._check()
         tables.clear(self.version_id)
@@ -271,7 +270,7 @@ class _Importer:
         self.batch, self.batch_bytes, self.rows = [], 0, 0
 
     def finish(self, summary: Summary, lines: Mapping[str, Lines]) -> None:
-        """The last rows and everything known of the version become visible at once."""
+        """Write the last rows and make everything about the version visible at once."""
         self._settle()
         self._check()
         with transaction.atomic():
@@ -285,10 +284,10 @@ class _Importer:
                 follow_up(self.version_id)
 
     def _begin(self) -> None:
-        """Begins the transaction of a batch.
+        """Begin the transaction of a batch.
 
-        Its rows refer to the version, whose lease is looked at, and to each other, so nothing is checked until others
-        write: SQLite prepares every statement anew when this is switched.
+        Its rows refer only to the leased version and to each other, so constraint checks stay disabled until others
+        write: SQLite re-prepares every statement when they are toggled.
         """
         if self.checked:
             self.unchecked.enter_context(connection.constraint_checks_disabled())
@@ -301,7 +300,7 @@ class _Importer:
         self.checked = True
 
     def _settle(self) -> None:
-        """Waits for what is under way; from here on the connection may be used."""
+        """Wait for the batch in progress; afterwards the connection may be used."""
         if self.sent:
             for sent in self.sent:
                 sent.result()
@@ -317,7 +316,7 @@ class _Importer:
 
 
 def figures(summary: Summary) -> dict[str, object]:
-    """What a version's own fields say of it."""
+    """The version's fields from the summary."""
     found: dict[str, object] = {
         "format": summary.format or "",
         "format_why": {"why": summary.why, **summary.why_params},
@@ -330,6 +329,6 @@ def figures(summary: Summary) -> dict[str, object]:
         "fields_found": summary.fields,
         "problem": "",
     }
-    if summary.stopped_by:  # else it stays that of what the version is made from
+    if summary.stopped_by:  # otherwise keep the value from the version's source
         found["stopped_by"] = summary.stopped_by
     return found

@@ -1,4 +1,4 @@
-"""Attaching answers: a file is kept, matched in the background, shown, and on agreement made into a new version."""
+"""Attaching answers: a file is stored, matched in the background, reviewed, and on confirmation made a new version."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from evalsite.tasks import workers
 
 log = logging.getLogger("datasets.versions.attach")
 
-KEPT_FOR = timedelta(days=14)  # a matched file waits so long for a decision
+KEPT_FOR = timedelta(days=14)  # how long a matched file waits for a decision
 MODEL_NAME_WANTED, UNEXPECTED, GONE, AWAY = "model_name_wanted", "unexpected", "gone", "away"
 WORK = "answers"
 State = Attachment.State
@@ -48,7 +48,7 @@ def answers_upload(
     match_by: str,
     user: User | None,
 ) -> Attachment:
-    """Keep a file of answers and have it matched to a version. Raises ValidationError if it cannot be kept."""
+    """Store a file of answers and have it matched to a version. Raises ValidationError if it cannot be stored."""
     stored = services.store(file)
     with transaction.atomic():
         made = Attachment.objects.create(
@@ -66,7 +66,7 @@ def answers_upload(
 
 @transaction.atomic
 def attachment_name(*, attachment: Attachment, model_name: str) -> bool:
-    """Say whose answers a legacy file holds, and have it matched. False if that was not what it waited for."""
+    """Set the model of a legacy file and have it matched. False if the file was not waiting for a model name."""
     nameless = Attachment.objects.filter(
         pk=attachment.pk, state=State.FAILED, problem__code=MODEL_NAME_WANTED
     )
@@ -84,7 +84,7 @@ def match_answers(attachment_id: int) -> None:
 
 @workers.works_on(Attachment)
 def match(attachment_id: int, owner: str, stop: threading.Event | None = None) -> bool:
-    """Match a waiting file; it is then matched or failed. False if somebody else does it or has done it."""
+    """Match a waiting file; it is then matched or failed. False if done by another worker."""
     return MATCHING.work(attachment_id, owner, stop, _match, partial(_failed, attachment_id))
 
 
@@ -105,7 +105,7 @@ def _failed(attachment_id: int, error: Exception) -> dict[str, Any]:
 
 
 def _match(hold: Hold) -> None:
-    """What comes out is kept under names of this attempt, and noted in the transaction in which it takes its place."""
+    """Match the file and store the results under names of this attempt, placed in the transaction that records them."""
     attachment = Attachment.objects.select_related("version").get(pk=hold.pk)
     with temp_files.work_folder(WORK, hold.pk) as folder:
         work = _work(attachment, folder, hold)
@@ -149,7 +149,7 @@ def _as_json(report: AttachReport) -> dict[str, object]:
 
 
 def attachment_use(*, attachment: Attachment, user: User | None) -> Version | None:
-    """Make the merged rows a new version, which is then read like any upload. None if somebody decided before."""
+    """Make the merged rows a new version, which is read like an upload. None if a decision was made before."""
     version = attachment.version
     with transaction.atomic():
         ours = Attachment.objects.filter(pk=attachment.pk, state=State.MATCHED)
@@ -172,7 +172,7 @@ def attachment_use(*, attachment: Attachment, user: User | None) -> Version | No
 
 
 def attachment_discard(*, attachment: Attachment) -> bool:
-    """Throw a matched or waiting file away; the version stays as it is. False if it was decided before."""
+    """Delete an undecided file and its results; the version stays unchanged. False if a decision was made before."""
     undecided = Attachment.objects.filter(pk=attachment.pk).exclude(state__in=(State.USED, State.DISCARDED))
     if not undecided.update(state=State.DISCARDED, owner="", lease_until=None):
         return False
@@ -183,7 +183,7 @@ def attachment_discard(*, attachment: Attachment) -> bool:
 
 
 def reconcile() -> None:
-    """Have answers matched again whose worker is gone, wake for all that wait, and forget what nobody decided on."""
+    """Restart matching whose worker is gone, wake a worker for waiting files, and delete old undecided ones."""
     MATCHING.free_lost()
     for attachment_id in MATCHING.ids_waiting():
         workers.wake(match_answers, attachment_id=attachment_id)

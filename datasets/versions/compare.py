@@ -1,7 +1,7 @@
 """Differences between two versions: computed by a worker and stored, because versions never change.
 
-Only the holder of the lease writes; the result is ready in the transaction that notes its figures, and a comparison
-that was interrupted starts over.
+Only the holder of the lease writes; the transaction that stores the counts makes the result ready, and an interrupted
+comparison starts over.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ DELETE FROM datasets_differencerow WHERE id IN (
 
 @dataclass(frozen=True, slots=True)
 class ChangesPage:
-    """Some of the changes, in the order of lines, and the positions to continue from (None: no more)."""
+    """A page of changes ordered by line, with the positions of the adjacent pages (None: no further page)."""
 
     rows: list[DifferenceRow]
     before: int | None
@@ -52,7 +52,7 @@ class ChangesPage:
 
 
 def difference_ask(*, old: Version, new: Version) -> Difference:
-    """The comparison of two versions of a data set; a worker makes it if it is not there, or failed."""
+    """The comparison of two versions of a data set; has a worker compute it if it is missing or failed."""
     with transaction.atomic():
         difference, _made = Difference.objects.get_or_create(old=old, new=new)
         failed = Difference.objects.filter(pk=difference.pk, state=DifferenceState.FAILED)
@@ -71,7 +71,7 @@ def compare_versions(difference_id: int) -> None:
 
 @workers.works_on(Difference)
 def run_comparison(difference_id: int, owner: str, stop: threading.Event | None = None) -> bool:
-    """Compare, if it waits; it is then ready or failed. False if someone else does, or it was done."""
+    """Compute a waiting comparison; it is then ready or failed. False if done by another worker."""
     return COMPARING.work(difference_id, owner, stop, lambda hold: _Comparison(hold).run(), _failed)
 
 
@@ -90,7 +90,7 @@ def reconcile(now: datetime | None = None) -> None:
 
 
 class _Comparison:
-    """One worker's way through both versions."""
+    """One worker's pass through both versions."""
 
     def __init__(self, hold: Hold) -> None:
         self.hold = hold
@@ -152,7 +152,7 @@ def clear(difference_id: int) -> None:
 def page(
     difference: Difference, *, kind: str = "", after: int | None = None, before: int | None = None
 ) -> ChangesPage:
-    """Some of what changed, from a position on or up to one; only of a kind if one is named."""
+    """A page of changes after or before a position, optionally of one kind."""
     found = DifferenceRow.objects.filter(difference=difference)
     if kind:
         found = found.filter(kind=kind)

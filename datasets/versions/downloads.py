@@ -1,4 +1,4 @@
-"""A version's valid rows as a legacy CSV that can be uploaded again, or as a table: CSV, Excel, Parquet."""
+"""Downloads of a version's valid rows: a legacy CSV that can be uploaded again, or a CSV, Excel or Parquet table."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from evalsite.cells import MARK, cell, clean_text
 from evalsite.table_files import parquet_of, xlsx_of
 
 FIELDS = 100
-"""The most frequent custom fields have a column each, up to this many; the others share one."""
-LOOKED_AT = 100  # lines from the beginning, for a row by which a page decides what it offers
+"""How many of the most frequent custom fields have their own column; the others share one."""
+LOOKED_AT = 100  # first lines searched for a row, from which a page decides what to offer
 _PART = 2**16
 
 
 class Unfit(ValueError):
-    """A row that a legacy CSV cannot hold without loss: `why` is "answers", "turns" or "field"."""
+    """A row that a legacy CSV cannot contain without loss; `why` is "answers", "turns" or "field"."""
 
     def __init__(self, line: int, why: str, name: str = "") -> None:
         super().__init__(f"{line}: {why} {name}")
@@ -39,7 +39,7 @@ class Unfit(ValueError):
 
 
 def legacy_csv(version: Version) -> Iterator[bytes]:
-    """The valid rows as prompts and responses, with texts unchanged; raises Unfit if `unfit` is not None."""
+    """The valid rows as prompts and responses, texts unchanged; raises Unfit if `unfit` is not None."""
     return _csv(_with_header(_records(version)))
 
 
@@ -53,7 +53,7 @@ def _with_header(records: Iterator[dict[str, str]]) -> Iterator[Sequence[str]]:
 
 
 def unfit(version: Version) -> Unfit | None:
-    """The first row that keeps the version from being a legacy CSV; reads all rows of any other format."""
+    """The first row that prevents a legacy CSV; reads all rows unless the version is one already."""
     if version.format == "legacy_csv":
         return None
     try:
@@ -65,7 +65,7 @@ def unfit(version: Version) -> Unfit | None:
 
 
 def seems_fit(version: Version) -> bool:
-    """Whether its first valid row fits a legacy CSV."""
+    """Whether the first valid row fits a legacy CSV."""
     if version.models_found:
         return False
     rows = Row.objects.filter(version=version, valid=True, line__lte=LOOKED_AT).order_by("line")
@@ -86,7 +86,7 @@ def _records(version: Version) -> Iterator[dict[str, str]]:
 
 
 def _record(row: WholeRow, form: Format) -> dict[str, str]:
-    """A row as a record that reads back as the same messages and fields; raises Unfit."""
+    """The row as a record that reads back as the same messages and fields; raises Unfit."""
     values: dict[str, Any] = json.loads(row.raw)
     if form == "legacy_csv":
         return values
@@ -105,7 +105,7 @@ def _record(row: WholeRow, form: Format) -> dict[str, str]:
 
 
 def _one_turn(messages: list[dict[str, Any]]) -> dict[str, str]:
-    """The conversation as a legacy CSV would hold it: an optional system text, a question, an answer."""
+    """The conversation as a legacy CSV record: an optional system text, a question, an answer."""
     texts = [message["content"] for message in messages[:3]]
     system = texts.pop(0) if messages[0]["role"] == "system" else ""
     return {"system": system, "prompt": texts[0] if texts else "", "response": texts[1] if texts[1:] else ""}
@@ -116,7 +116,7 @@ def _names_a_column(name: str) -> bool:
 
 
 def table_csv(version: Version) -> Iterator[bytes]:
-    """A record for each answer, or for a row that has none, with the row's values in each; safe in a spreadsheet."""
+    """One record per answer (or row without answers), each with the row's values; safe to open in a spreadsheet."""
     columns, rows = _table(version)
     return _csv([cell(value) for value in row] for row in chain([columns], rows))
 
@@ -127,7 +127,7 @@ def table_xlsx(version: Version) -> Iterator[bytes]:
 
 
 def table_parquet(version: Version) -> Iterator[bytes]:
-    """The same as a Parquet file, with whole texts. What is no text is JSON, as a field's values may be of any type."""
+    """The same as a Parquet file with untruncated texts; other values are JSON, as a field's type may vary."""
     columns, rows = _table(version)
     whole = {name: int for name in ("line", "number", _BAD) if name in columns}
     at = {columns.index(name) for name in whole}
@@ -142,7 +142,7 @@ def _as_text(value: Any) -> str | None:
 
 
 def _table(version: Version) -> tuple[list[str], Iterator[Sequence[Any]]]:
-    """The columns and the rows, as they are."""
+    """The columns and the unformatted rows."""
     fields, all_of_them = _fields(version)
     answered = Candidate.uploaded.filter(version=version).exists()
     columns = [*_ROW, *fields, *([] if all_of_them else [_REST]), *(_ANSWER if answered else ()), _BAD]
@@ -161,19 +161,19 @@ _ROW = ("line", "question", "gt", "ref_answer", "history", "messages")
 _REST = "other_fields"
 _PARTS = ("content", "reasoning_content", "tool_calls")
 _ANSWER = ("model", "number", *_PARTS, "other_keys")
-_BAD = "bad_rows"  # number of excluded rows, the same in each line, so that readers of this file alone know about them
+_BAD = "bad_rows"  # number of excluded rows, repeated in each line for readers who have only this file
 
 
 def _fields(version: Version) -> tuple[list[str], bool]:
-    """The custom fields that have a column, `id` before all, and whether there are no others."""
+    """The custom fields that get a column, `id` first, and whether these are all."""
     found = [(name, rows) for name, rows in version.fields_found.items() if name != "ref_answer"]
     names = [name for name, _ in sorted(found, key=lambda one: (one[0] != "id", -one[1], one[0]))]
-    whole = [name for name in names if len(name) < LONGEST_NAME and "\\" not in name]  # kept as it is spelled
+    whole = [name for name in names if len(name) < LONGEST_NAME and "\\" not in name]  # not truncated
     return whole[:FIELDS], len(whole) == len(names) <= FIELDS
 
 
 def _told_apart(names: Iterable[str]) -> list[str]:
-    """The names, a later one that is there already as `name_2`, …"""
+    """Make the names unique by appending `_2`, …"""
     taken: dict[str, None] = {}
     for name in names:
         free, number = name, 1
@@ -185,7 +185,7 @@ def _told_apart(names: Iterable[str]) -> list[str]:
 
 
 def _row(row: WholeRow, form: Format, fields: list[str], response: dict[str, Any]) -> Iterator[Any]:
-    """The cells of `_ROW`, of the fields, and of what has no column; the conversation is the response's own."""
+    """The cells for `_ROW`, the fields and the remaining fields, using the response's own conversation."""
     values: dict[str, Any] = json.loads(row.raw)
     messages = conversation_for(messages_of(values, form), response)
     variables = computed(messages)
@@ -209,15 +209,14 @@ def _row(row: WholeRow, form: Format, fields: list[str], response: dict[str, Any
 
 
 def _answers(row: WholeRow) -> Iterator[tuple[dict[str, Any], list[Any]]]:
-    """Each answer with its cells of `_ANSWER`; once empty ones if there is none."""
+    """Yield each answer with its cells for `_ANSWER`; one set of empty cells if there is none."""
     numbers: dict[str, int] = {}
     for model, raw in row.answers:
         number = numbers[model] = numbers.get(model, 0) + 1
         response = response_data(raw)
         given = [response[name] for name in _PARTS]
-        hidden = (
-            _PARTS if earlier_of(response) is None else (*_PARTS, EARLIER)
-        )  # these are in the conversation
+        # Earlier messages are shown in the conversation.
+        hidden = _PARTS if earlier_of(response) is None else (*_PARTS, EARLIER)
         others = {name: value for name, value in response.items() if name not in hidden}
         yield response, [model, number, *given, others or None]
     if not row.answers:
@@ -225,7 +224,7 @@ def _answers(row: WholeRow) -> Iterator[tuple[dict[str, Any], list[Any]]]:
 
 
 def _csv(rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
-    """The rows as UTF-8 with a mark at its beginning, in parts of some size."""
+    """Encode the rows as CSV in UTF-8 with a byte order mark, in chunks."""
     buffer = StringIO()
     buffer.write(MARK)
     writer = csv.writer(buffer)

@@ -1,7 +1,7 @@
-"""Files of other tools become a version: kept as they came, looked at before anybody agrees, then made by a worker.
+"""Imports another tool's files: stored unchanged, previewed, and on confirmation made a version by a worker.
 
-What the files become stands in a FileImport: a draft first, which waits for whoever left the page; later also the
-record of what was left out. The version's file is made from the originals, then read like any upload.
+A FileImport holds the state: first as a draft, which survives if the user leaves the page, later as the record of what
+was left out. The version's file is made from the originals, then read like an upload.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ ORIGIN = STEP = "import"
 TABLE = "table"
 LOOKED_AT = 200
 SAMPLE_BYTES = 4 * 1024 * 1024
-"""So many first records, of so many bytes together, are looked at before anybody agrees."""
+"""Limits of a preview: number of first records and their total size in bytes."""
 READ_WHOLE = 8 * 1024 * 1024
-"""Files of other tools of so many bytes together are read whole before anybody agrees."""
+"""Other tools' files up to this total size in bytes are previewed completely."""
 
 take_verdicts: list[Callable[[FileImport, User | None], None]] = []
-"""Called in the transaction that makes a version ready whose files held verdicts: see JudgingConfig.ready."""
+"""Called in the transaction that makes a version with imported verdicts ready. See JudgingConfig.ready."""
 verdict_pages: list[Callable[[Version], str]] = []
-"""Gives the address of the page about the verdicts that came with a version, '' if none did: see there, too."""
+"""Returns the URL of the page about a version's imported verdicts, or ''. See JudgingConfig.ready."""
 
 
 def source_files(draft: FileImport) -> list[SourceFile]:
-    """The files as they were kept; raises NotUsable where one of them is gone."""
+    """The stored files; raises NotUsable if one is missing."""
     return [_source_file(one["stored_as"], one["name"]) for one in draft.files]
 
 
@@ -64,21 +64,21 @@ def _source_file(stored_as: str, name: str) -> SourceFile:
 
 
 def recognised(given: Sequence[SourceFile], native: bool) -> Source | None:
-    """The source of the files; where `native`, only of a file that none of the four formats fits."""
+    """The source that recognises the files; with `native`, not if a single file is in one of our own formats."""
     if native and len(given) == 1 and _promises_answers(given[0]):
         return None
     return registry.recognise(given)
 
 
 def _promises_answers(file: SourceFile) -> bool:
-    """Whether it begins as a whole row of ours; messages alone are what other tools write too."""
+    """Whether the file starts with complete rows in our format; other tools also write plain messages."""
     with closing(file.upload()) as upload:
         guess = guess_from_beginning(upload)
     return guess is not None and guess.format != "infer_and_judge"
 
 
 def draft_of_version(version: Version, user: User | None, source: str = "") -> FileImport | None:
-    """The draft about an upload's file, made if there is none; None where no source knows the file."""
+    """The draft for an upload's file, created if missing; None if no source recognises the file."""
     found = FileImport.objects.filter(version=version).first()
     if found is not None:
         return found
@@ -102,7 +102,7 @@ def draft_of_version(version: Version, user: User | None, source: str = "") -> F
 def draft_of_files(
     *, project: Project, name: str, given: Sequence[tuple[BinaryIO, str]], source: Source, user: User | None
 ) -> FileImport:
-    """Keeps files that came together. Raises ValidationError with a sentence; nothing is left of them then."""
+    """Store files uploaded together as a draft. Raises ValidationError with a message; nothing is stored then."""
     kept: list[dict[str, Any]] = []
     with ExitStack() as undo:
         for file, file_name in given:
@@ -120,13 +120,13 @@ def draft_of_files(
 
 
 def _name_of(kept: Sequence[dict[str, Any]], source: Source) -> str:
-    """What the names of the files have in common; the tool's name where that is nothing."""
+    """The common part of the file names, or the tool's name if there is none."""
     stems = [uploads.name_from(one["name"]) for one in kept]
     return stems[0] if len(stems) == 1 else common_name(stems) or source.name
 
 
 def import_discard(draft: FileImport) -> bool:
-    """Forget a draft, and the files that belong to nothing else. False if it was made into a version already."""
+    """Delete a draft, and its files unless they belong to an upload. False if it is already a version."""
     with transaction.atomic():
         if not FileImport.objects.filter(pk=draft.pk, made=None).delete()[0]:
             return False
@@ -136,7 +136,7 @@ def import_discard(draft: FileImport) -> bool:
 
 
 def reconcile() -> None:
-    """Forget files that came together and that nobody decided on; a draft about an upload stays with its version."""
+    """Delete old undecided drafts of files uploaded together; a draft of an upload stays with its version."""
     old = FileImport.objects.filter(created_at__lt=timezone.now() - KEPT_FOR, made=None, version=None)
     for draft in old.order_by("pk")[:10]:
         import_discard(draft)
@@ -144,7 +144,7 @@ def reconcile() -> None:
 
 @transaction.atomic
 def import_commit(*, draft: FileImport, user: User | None) -> Version:
-    """Has the files made into a version; of two at once both get the same. What was chosen for columns is kept."""
+    """Create a version from the draft and save its column mapping; concurrent calls return the same version."""
     draft = FileImport.objects.select_for_update().get(pk=draft.pk)
     if draft.made is not None:
         return draft.made
@@ -171,7 +171,7 @@ def import_commit(*, draft: FileImport, user: User | None) -> Version:
 
 
 def write_file(version: Version, owner: str, progress: Progress) -> None:
-    """Make the version's file; raises NotImported, and WorkStopped if the version is not `owner`'s any more."""
+    """Make the version's file; raises NotImported, or WorkStopped if `owner` lost the version."""
     draft = FileImport.objects.select_related("project").get(made=version)
     source = registry.source_named(draft.source)
     try:
@@ -195,12 +195,12 @@ def write_file(version: Version, owner: str, progress: Progress) -> None:
 
 
 def options_of(draft: FileImport) -> Options:
-    """What was chosen, and how much of a file is read."""
+    """The draft's options and the file limits."""
     return Options(columns=draft.columns, sheet=draft.sheet, limits=uploads.limits_of_kept())
 
 
 def _write_rows(imported: Imported, path: Path, names: str, places: Places, progress: Progress) -> bool:
-    """Whether any row has an answer. Raises NotUsable where there is no row, or more than is kept."""
+    """Write the rows; return whether any has an answer. Raises NotUsable if there are no rows or too many."""
     limits, answered, rows, room = uploads.limits_of_kept(), False, 0, uploads.limits_of_kept().file_bytes
     with path.open("wb") as file:
         for row in imported.rows:
@@ -218,14 +218,14 @@ def _write_rows(imported: Imported, path: Path, names: str, places: Places, prog
 
 
 def _no_rows(imported: Imported, names: str) -> NotUsable:
-    """With the first reason where everything was left out."""
+    """The error if nothing was imported, with the first reason if everything was left out."""
     if imported.left_out:
         return NotUsable("all_left_out", file=names, why=imported.left_out[0].code)
     return NotUsable("no_rows", file=names)
 
 
 def _kept_verdicts(draft: FileImport, imported: Imported, path: Path, progress: Progress) -> tuple[int, str]:
-    """How many there are, and under which name they are kept as a results file; '' where there is none."""
+    """Store the verdicts as a results file; return their number and its name, '' if there are none."""
     count = 0
     with path.open("wb") as file:
         for count, verdict in enumerate(imported.verdicts, 1):
@@ -233,7 +233,7 @@ def _kept_verdicts(draft: FileImport, imported: Imported, path: Path, progress: 
             if count % 1000 == 0:
                 progress(0.5)
     if draft.verdicts_as:
-        files.delete(draft.verdicts_as)  # of an attempt that was broken off
+        files.delete(draft.verdicts_as)  # left by an aborted attempt
     if not count:
         return 0, ""
     name = uploads.new_name()
@@ -257,7 +257,7 @@ def _note(draft: FileImport, imported: Imported, places: Places, verdicts: tuple
 
 
 def hand_over_verdicts(version_id: int) -> None:
-    """Gives the verdicts of a version's files to those who store them."""
+    """Pass the verdicts of a version's files to the registered receivers."""
     done = (
         FileImport.objects.filter(made=version_id)
         .exclude(verdicts_as="")
@@ -269,16 +269,16 @@ def hand_over_verdicts(version_id: int) -> None:
             take(done, done.made.created_by if done.made else None)
 
 
-# What is looked at before anybody agrees
+# Preview
 
 
 def sample_of(draft: FileImport) -> Table:
-    """The first records of a table, of several those of the first; raises NotUsable."""
+    """The first records of the first table; raises NotUsable."""
     return _samples_of(draft)[0][1]
 
 
 def _samples_of(draft: FileImport) -> list[tuple[str, Table]]:
-    """By files. They are kept in memory, as each change of a mapping asks for them."""
+    """Samples of all files, cached because every change of the mapping needs them."""
     return _samples(tuple((one["stored_as"], one["name"]) for one in draft.files), draft.sheet)
 
 
@@ -290,7 +290,7 @@ def _samples(given: tuple[tuple[str, str], ...], sheet: str) -> list[tuple[str, 
 
 
 def _first_of(table: Table, tables: int) -> Table:
-    """A table's first records, its share of those that are looked at of so many tables."""
+    """The table reduced to its share of the sample if `tables` tables are previewed."""
     room, kept = SAMPLE_BYTES // tables, []
     for record in islice(table.records(), max(1, LOOKED_AT // tables)):
         room -= len(repr(record))
@@ -301,7 +301,7 @@ def _first_of(table: Table, tables: int) -> Table:
 
 
 def sheets_of(draft: FileImport) -> list[SheetLook]:
-    """The sheets of a workbook, of several those of the first, as far as they are looked at; [] of what is none."""
+    """The sheets of the first file if it is a workbook, up to the limit; else []."""
     try:
         return _sheets(draft.files[0]["stored_as"], draft.files[0]["name"])
     except NotUsable:
@@ -319,20 +319,20 @@ def header_of(columns: Sequence[str]) -> str:
 
 
 def saved_columns(draft: FileImport, columns: Sequence[str]) -> str:
-    """What was chosen for another table with this header; '' if nothing was."""
+    """The mapping saved for a table with this header, or ''."""
     saved = SavedColumns.objects.filter(project=draft.project, header=header_of(columns)).first()
     return saved.columns if saved else ""
 
 
 def columns_save(draft: FileImport, columns: Sequence[str]) -> None:
-    """Keeps what was chosen for the next table with this header."""
+    """Save the mapping for the next table with this header."""
     SavedColumns.objects.update_or_create(
         project=draft.project, header=header_of(columns), defaults={"columns": draft.columns}
     )
 
 
 def draft_change(draft: FileImport, *, columns: str, sheet: str) -> None:
-    """Keeps what was chosen so far; raises NotUsable where it cannot be understood."""
+    """Save the draft's mapping and sheet; raises NotUsable if the mapping cannot be parsed."""
     parse(columns) if columns else None
     draft.columns, draft.sheet = columns, sheet
     FileImport.objects.filter(pk=draft.pk, made=None).update(columns=columns, sheet=sheet)
@@ -340,7 +340,7 @@ def draft_change(draft: FileImport, *, columns: str, sheet: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What files would become: the first rows, and of `whole` ones everything that is left out, and all verdicts."""
+    """A preview: the first rows and, if `whole`, everything left out and all verdicts."""
 
     imported: Imported
     rows: list[Row]
@@ -349,7 +349,7 @@ class Look:
 
 
 def looked_at(draft: FileImport) -> Look:
-    """What the first records would become, and of small files all; raises NotUsable."""
+    """Preview the first records, or small files completely; raises NotUsable."""
     source = registry.source_named(draft.source)
     if draft.source == TABLE:
         samples = _samples_of(draft)
@@ -366,6 +366,6 @@ def looked_at(draft: FileImport) -> Look:
     first = list(islice(rows, LOOKED_AT))
     if not whole:
         return Look(imported, first, [], whole=False)
-    for _row in rows:  # verdicts come after all rows
+    for _row in rows:  # verdicts are available only after all rows
         pass
     return Look(imported, first, list(imported.verdicts), whole=True)

@@ -1,4 +1,4 @@
-"""All invalid rows as a file, each as uploaded and with its findings; streamed."""
+"""Streams all invalid rows as a file, each as uploaded and with its findings."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ KEY = "findings"
 
 
 def any_kept(version: Version) -> bool:
-    """Are there bad rows? A file that could not be divided into rows has none."""
+    """Whether there are invalid rows; a file that could not be split into rows has none."""
     return _bad(version).exists()
 
 
 def as_jsonl(version: Version, language: str) -> Iterator[bytes]:
-    """Each bad row as a line, findings described in `language`; one that is no object as {"findings", "line", "raw"}.
+    """Yield each invalid row with findings in `language`; non-objects as {"findings", "line", "raw"}.
 
-    Where the version was joined from several files, each finding also has `file` and `line_in_file`.
+    If the version was joined from several files, each finding also has `file` and `line_in_file`.
     """
     place = places(version)
     for part in _with_findings(version, None):
-        with translation.override(language):  # what is streamed is made after the request's language was left
+        with translation.override(language):  # streaming happens after the request's language was deactivated
             lines = [_json_line(row, found, place(row.line)) for row, found in part]
         yield "".join(lines).encode("utf-8", "replace")
 
 
 def as_csv(version: Version, language: str) -> Iterator[bytes]:
-    """The header and each bad record as uploaded, after a first column with the findings; formulas are guarded.
+    """The header and each invalid record as uploaded, preceded by a column with findings; formulas are escaped.
 
-    First, because a bad record may have any number of fields.
+    The column comes first because an invalid record may have any number of fields.
     """
     header = _header(version)
     table, place = CsvTable.of(header), places(version)
@@ -56,7 +56,7 @@ def as_csv(version: Version, language: str) -> Iterator[bytes]:
 
 
 def csv_table(version: Version) -> CsvTable | None:
-    """The header of a CSV; None if its file is gone."""
+    """The header of a CSV; None if its file is missing."""
     return CsvTable.of(_header(version)) if version.file_is_kept else None
 
 
@@ -94,7 +94,7 @@ def _object(raw: str) -> dict[str, Any] | None:
 
 
 def _free_name(taken: set[str]) -> str:
-    """`findings`, or the first of `findings_2`, … that the row does not use itself."""
+    """`findings`, or the first of `findings_2`, … that is not used by the row."""
     name, number = KEY, 1
     while name in taken:
         number += 1
@@ -108,8 +108,7 @@ def _csv_line(row: Row, found: list[Found], place: PartLine | None) -> str:
 
 
 def _harmless(record: str) -> str:
-    """A record as is; rewritten where a field would be a formula, or a quote never ends and takes in what
-    follows."""
+    """The record unchanged, or rewritten if a field could be a formula or has an unclosed quote."""
     fields = split_fields(record)
     guarded = [no_formula(field) for field in fields]
     if guarded == fields and open_quote(record, False) is None:

@@ -1,6 +1,6 @@
-"""Several files that are the parts of one data set → one stream of UTF-8, and of each line the file it came from.
+"""Joins several files that are parts of one data set into a UTF-8 stream, and maps its lines to the files.
 
-Streamed: memory does not grow with the files.
+Memory does not grow with the files.
 """
 
 import json
@@ -17,7 +17,7 @@ from datasets.core.findings import Finding, Param, finding
 from datasets.core.formats import Format
 
 Family = Literal["messages", "conversation", "json", "csv", "empty"]
-"""JSONL by its format key, `json` where the first lines have none of them."""
+"""JSONL by its format key, or `json` if the first lines have none."""
 
 Reason = Literal["format", "family", "columns", "quote", "unreadable", "too_large"]
 
@@ -26,7 +26,7 @@ _SHARD_WORD = re.compile(r"(?<=.)[-_. (]+(part|shard|chunk|split)$", re.IGNORECA
 
 
 class Misfit(Exception):
-    """A file that cannot be joined to those before it. `found` is the finding that keeps it from being read."""
+    """A file that cannot be joined to those before it. `found` is set if it cannot be read."""
 
     def __init__(
         self, name: str, reason: Reason, found: Finding | None = None, params: dict[str, Param] | None = None
@@ -37,7 +37,7 @@ class Misfit(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PartSource:
-    """One part, and the name that people know it by."""
+    """A part with its display name."""
 
     name: str
     upload: Upload
@@ -45,7 +45,7 @@ class PartSource:
 
 @dataclass(frozen=True, slots=True)
 class PartHead:
-    """What the beginning of a part says of it; `header` is the number of lines up to the end of a CSV's header."""
+    """Properties of a part from its beginning; `header` is the number of lines up to the end of a CSV header."""
 
     family: Family
     encoding: Encoding
@@ -55,7 +55,7 @@ class PartHead:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where a part is: its first line in the whole, and how many lines of the part come before that."""
+    """A part's first line in the joined file, and the number of the part's own lines skipped before it."""
 
     first_line: int
     skipped: int
@@ -64,7 +64,7 @@ class Placed:
 
 @dataclass(slots=True)
 class Joining:
-    """Parts that fit together. Iterating yields their bytes; `placed` is complete afterwards."""
+    """Compatible parts. Iterate to get the joined bytes; `placed` is complete afterwards."""
 
     sources: Sequence[PartSource]
     heads: Sequence[PartHead]
@@ -76,7 +76,7 @@ class Joining:
         return any(head.family == "csv" for head in self.heads)
 
     def __iter__(self) -> Iterator[bytes]:
-        """Each part ends with a line end. Raises Misfit."""
+        """Yield the bytes; every part ends with a line end. Raises Misfit."""
         self.placed.clear()
         line, left, header_seen = 1, self.most, False
         for source, head in zip(self.sources, self.heads, strict=True):
@@ -92,7 +92,7 @@ class Joining:
 
 
 def fit_together(sources: Sequence[PartSource], most: int, forced: Format | None = None) -> Joining:
-    """The parts, ready to be joined into at most `most` bytes. Raises Misfit and names the first that does not fit."""
+    """The parts, ready to be joined into at most `most` bytes. Raises Misfit for the first incompatible part."""
     heads: list[PartHead] = []
     first: tuple[PartSource, PartHead] | None = None
     for source in sources:
@@ -113,7 +113,7 @@ def fit_together(sources: Sequence[PartSource], most: int, forced: Format | None
 def _checked(
     source: PartSource, head: PartHead, first: tuple[PartSource, PartHead] | None
 ) -> tuple[PartSource, PartHead]:
-    """The part with its head, if it fits the first."""
+    """Return the part if it is compatible with the first; else raise Misfit."""
     if first is None:
         return source, head
     other, expected = first
@@ -159,7 +159,7 @@ def _look(source: PartSource, encoding: Encoding, forced: Format | None) -> Part
 
 
 def _family(lines: Sequence[bytes]) -> Family:
-    """By the first line that has a format key."""
+    """The family by the first line that has a format key."""
     for line in lines:
         try:
             row = json.loads(line)
@@ -174,7 +174,7 @@ def _family(lines: Sequence[bytes]) -> Family:
 
 
 def _check_quotes(source: PartSource, head: PartHead) -> None:
-    """A quote that is open at the end of a part would take in the rows of the next one."""
+    """Raise Misfit for an unclosed quote, which would swallow the rows of the next part."""
     opened = 0
     try:
         for block in blocks(source.upload, head.encoding):
@@ -197,7 +197,7 @@ def _chunks(source: PartSource, head: PartHead) -> Iterator[bytes]:
 
 
 def _without_lines(chunks: Iterator[bytes], skip: int) -> Iterator[bytes]:
-    """What follows the first `skip` lines."""
+    """Skip the first `skip` lines."""
     for chunk in chunks:
         start = 0
         while skip and start < len(chunk):
@@ -209,7 +209,7 @@ def _without_lines(chunks: Iterator[bytes], skip: int) -> Iterator[bytes]:
 
 
 def _ended(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The same with a line end after the last line."""
+    """Add a line end after the last line if it is missing."""
     last = b"\n"
     for chunk in chunks:
         if chunk:
@@ -220,24 +220,24 @@ def _ended(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def place_of(line: int, placed: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """A line of the whole as (index of its part, line in the part); `placed`: (first_line, skipped) of each part."""
+    """Map a line to (index of its part, line in the part); `placed`: (first_line, skipped) of each part."""
     index = max(bisect_right([first for first, _skipped in placed], line) - 1, 0)
     first, skipped = placed[index]
     return index, line - first + 1 + skipped
 
 
 def natural_key(name: str) -> list[tuple[int, int, str]]:
-    """Sorts names as people count: part-2 before part-10."""
+    """Sort key for natural order: part-2 before part-10."""
     pieces = re.findall(r"[0-9]+|[^0-9]+", name.casefold())
     return [(0, int(piece), "") if piece[0] in "0123456789" else (1, 0, piece) for piece in pieces]
 
 
 def common_name(stems: Sequence[str]) -> str:
-    """What the names of parts (without endings) have in common at their beginning; '' if that is nothing."""
-    pairs = zip(min(stems), max(stems), strict=False)  # what those two share, all share
+    """The common prefix of the parts' names (without file extensions), or ''."""
+    pairs = zip(min(stems), max(stems), strict=False)  # the prefix of these two is common to all
     common = "".join(one for one, _other in takewhile(lambda pair: pair[0] == pair[1], pairs))
     if any(stem[len(common) : len(common) + 1].isdigit() for stem in stems):
-        common = common.rstrip("0123456789")  # the beginning of a number is no name
+        common = common.rstrip("0123456789")  # part of a number is not a name
     if len(common) == len(stems[0]) and all(stem == stems[0] for stem in stems):
         return common
     common = common.rstrip("-_. (#")

@@ -1,4 +1,4 @@
-"""Versions that were uploaded as several files: joined into one at once, with the original bytes of each kept."""
+"""Versions uploaded as several files: joined into one file, with the original bytes of each part stored."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from evalsite.accounts.models import Project, User
 from evalsite.audit import Action
 from evalsite.templatetags.show import filesize
 
-LONGEST_HEADER = 200  # characters of a header that a sentence quotes
+LONGEST_HEADER = 200  # characters of a header to quote in a message
 
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """One of the files, as `Version.parts` holds it.
+    """One of the files, as stored in `Version.parts`.
 
-    `first_line` is where it begins in the version's file, and `skipped` how many of its own lines come before that.
+    `first_line` is where it starts in the version's file, `skipped` how many of its own lines precede that.
     """
 
     name: str
@@ -53,21 +53,21 @@ class FilePart:
 
 @dataclass(frozen=True, slots=True)
 class PartLine:
-    """A line of one of the files."""
+    """A line in one of the files."""
 
     file: str
     line: int
 
 
 def parts_of(version: Version) -> list[FilePart]:
-    """The files that the version was joined from; none if it was uploaded as one."""
+    """The files that the version was joined from; empty if it was uploaded as one."""
     return [FilePart(**part) for part in version.parts]
 
 
 def places(version: Version) -> Callable[[int | None], PartLine | None]:
-    """What finds the file and line of a line of the version; it finds nothing if the version is one file.
+    """A function that maps a line of the version to its file and line; returns None for a single file.
 
-    Of files of other tools it finds them as far as they are known.
+    For imported files, it returns what is known.
     """
     if version.origin == "import":
         return _imported_places(version)
@@ -95,7 +95,7 @@ def _imported_places(version: Version) -> Callable[[int | None], PartLine | None
 
 
 def name_of_parts(names: Sequence[str]) -> str:
-    """The data set's name that the names of its files suggest."""
+    """The data set name suggested by the names of its files."""
     stems = [uploads.name_from(name) for name in names]
     return (common_name(stems) if len(stems) > 1 else "") or stems[0]
 
@@ -108,10 +108,10 @@ def dataset_upload_parts(
     user: User | None,
     chosen_format: str = "",
 ) -> Version:
-    """Keep the files and have their rows read as one data set, or as a further version of the one called `name`.
+    """Store the files and have their rows read as one data set, or as a new version of the one called `name`.
 
-    `given`: each file with its name, in order. Raises ValidationError with a sentence that names the file that cannot
-    be joined or kept; nothing is left then.
+    `given`: each file with its name, in order. Raises ValidationError with a message naming the file that cannot be
+    joined or stored; nothing is left then.
     """
     sources = [PartSource(uploads.shown_name(name), Upload(file, limits())) for file, name in given]
     forced = format_called(chosen_format)
@@ -160,7 +160,7 @@ def _named(name: str, sentence: str) -> str:
 
 
 def _told(misfit: Misfit) -> str:
-    """Why a file does not fit, and what to do."""
+    """The message on why a file does not fit, and what to do."""
     if misfit.found:
         return _named(misfit.name, message(misfit.found))
     params = {key: str(value)[:LONGEST_HEADER] for key, value in misfit.params.items()}
@@ -204,7 +204,7 @@ def _stream(joining: Joining) -> BinaryIO:
 
 
 class _Chunks(io.RawIOBase):
-    """Chunks of bytes as a file to read."""
+    """Presents chunks of bytes as a file."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         super().__init__()

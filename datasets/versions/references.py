@@ -1,6 +1,6 @@
-"""References as answers: where people score them, or see them next to a model's, they need a row of their own.
+"""Stores references as answers, for raters to score or to see next to a model's answer.
 
-They are stored in the data set's hidden version 0, because versions never change and theirs would.
+They are stored in the data set's hidden version 0, because they may change and versions never do.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _BATCH = 500
 
 
 def reference_of(row: Row, fmt: str) -> str | None:
-    """A valid row's expected answer: its last message if it is the assistant's, else its `ref_answer` as text."""
+    """A valid row's expected answer: its final assistant message, else its `ref_answer` as text."""
     data = row_data(row.raw, next(one for one in FORMATS if one == fmt))
     found = (one if isinstance(one, str) else as_text(one) for one in (data["gt"], data["ref_answer"]))
     return next((text for text in found if text.strip()), None)
 
 
 def reference_response(row: Row, fmt: str) -> dict[str, Any] | None:
-    """The same as a response; it keeps its row's earlier turns, since it is also shown at another version's row."""
+    """The reference as a response; includes the row's earlier turns, as it may be shown with another version's row."""
     text = reference_of(row, fmt)
     if text is None:
         return None
@@ -47,7 +47,7 @@ def references_made(
 ) -> tuple[Candidate, dict[int, int]]:
     """The candidate "reference" of a version, and {row: response} for those of `rows` that have one.
 
-    Made again, they are the same. With a `name` they belong to a candidate of their own that is called so.
+    Repeated calls return the same objects; with `name`, a new candidate of that name is created.
     """
     hidden, _ = Version.objects.get_or_create(
         dataset=version.dataset,
@@ -65,7 +65,7 @@ def references_made(
 
 
 def _stored(hidden: Version, candidate: Candidate, answers: Mapping[int, dict[str, Any]]) -> dict[int, int]:
-    """Each hidden row has the number of the row whose reference it holds as its line."""
+    """Store the answers; the `line` of a hidden row is the id of the row whose reference it holds."""
     Row.objects.bulk_create(
         [Row(version=hidden, line=pk, valid=True, raw="{}") for pk in answers],
         ignore_conflicts=True,

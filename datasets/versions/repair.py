@@ -1,7 +1,7 @@
-"""Applying repairs: a new version, whose file a worker makes from its parent's before it is read.
+"""Applies repairs by creating a version, whose file a worker makes from its parent's before it is read.
 
-What keeps it whole: the file is made in a folder of the attempt's own and moved to its place in the transaction that
-notes its SHA-256; without one the next worker starts again. The parent and its file are only read.
+The file is made in a folder of the attempt and moved into place in the transaction that stores its SHA-256; without
+one, the next worker starts over. The parent and its file are only read.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ WORK = "repairs"
 
 
 def version_repair(*, version: Version, repairs: Sequence[Repair], user: User | None) -> tuple[Version, bool]:
-    """Another version, made by these repairs in the background; False next to it if there was one already.
+    """Create a version with these repairs, applied in the background; return it with False if it already exists.
 
-    Raises ValidationError with a sentence if there is nothing to repair.
+    Raises ValidationError with a message if there is nothing to repair.
     """
     steps = _checked(version, repairs)
     with transaction.atomic():
-        Dataset.objects.select_for_update().get(pk=version.dataset_id)  # the second of two finds the first's
+        Dataset.objects.select_for_update().get(pk=version.dataset_id)  # serialises concurrent calls
         same = _made_before(version, steps)
         if same:
             return same, False
@@ -59,7 +59,7 @@ def version_repair(*, version: Version, repairs: Sequence[Repair], user: User | 
 
 
 def _checked(version: Version, repairs: Sequence[Repair]) -> list[Repair]:
-    """The repairs in their order, each once, and merging after names were made one."""
+    """The distinct repairs in order, with merging added after renaming."""
     if version.state != VersionState.READY or not version.file_is_kept:
         raise ValidationError(_("Only a version whose file was read and stored can be repaired."))
     names = repair_offers.names_offered(version)
@@ -108,7 +108,7 @@ def _made_before(version: Version, steps: list[Repair]) -> Version | None:
 
 
 def file_name(name: str, repairs: Sequence[str]) -> str:
-    """The repaired file's name: the file is unpacked, and a .jsonl if it has one object per line."""
+    """The repaired file's name: without .gz, and with .jsonl if it has one object per line."""
     name = re.sub(r"(?<=.)\.gz$", "", name, flags=re.IGNORECASE)
     if "to_jsonl" in repairs and not name.lower().endswith((".jsonl", ".ndjson")):
         name = re.sub(r"(?<=.)\.(json|txt)$", "", name, flags=re.IGNORECASE)[:249] + ".jsonl"
@@ -116,9 +116,9 @@ def file_name(name: str, repairs: Sequence[str]) -> str:
 
 
 def write_file(version: Version, owner: str, progress: Progress) -> None:
-    """Make the version's file from its parent's; `progress` gets the share that is done and may stop it by raising.
+    """Make the version's file from its parent's; `progress` gets the share done and may raise to stop it.
 
-    Raises OSError and Unreadable besides, WorkStopped if the version is not `owner`'s any more.
+    Also raises OSError, Unreadable, and WorkStopped if `owner` lost the version.
     """
     assert version.parent is not None  # only versions with a parent have repairs
     with work_folder(version) as made:
@@ -137,7 +137,7 @@ def work_folder(version: Version) -> Iterator[Path]:
 
 
 def take_file(version: Version, owner: str, made: Path, progress: Progress) -> None:
-    """The file is the version's from now on. Raises WorkStopped if the version is not `owner`'s any more."""
+    """Make the file the version's. Raises WorkStopped if `owner` lost the version."""
     size, sha256 = temp_files.written_out(made, lambda share: progress(0.9 + share * 0.1))
     files.send(made, version.stored_as, lambda: progress(1.0))
     with transaction.atomic():

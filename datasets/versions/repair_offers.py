@@ -24,23 +24,23 @@ from evalsite.text_diff import Passage, excerpts, pieces
 
 SAMPLES = 2
 ROWS_TRIED = 200
-AROUND = 60  # characters of a sample beside what changes
-LONGEST_SAMPLE = 50_000  # a longer row is not shown; it is repaired all the same
+AROUND = 60  # characters of context around a change
+LONGEST_SAMPLE = 50_000  # longer rows are repaired but not shown
 HEAD_BYTES = 64 * 1024
 HEAD_LINES = 14
 LONGEST_LINE = 400
 GROUPS_SHOWN = 50
 HINDRANCES = ("file.too_large", "row.too_large")
-"""What is not read whole cannot be written anew."""
+"""Files that were not read completely cannot be repaired."""
 TOGETHER = {"to_jsonl": ("strip_comments", "strip_trailing_commas", "to_jsonl")}
-"""Repairs that are offered as one step with others: in a file spread over lines it is not known which it needs."""
+"""Repairs offered together: for JSON over several lines it is unknown which of them it needs."""
 OF_LINES = ("strip_comments", "strip_trailing_commas", "python_literal")
-"""Repairs of a line's first fault, which may hide another."""
+"""Repairs of a line's first error, which may hide another."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepairSample:
-    """A real row before and after, as one text with what is taken out and put in; `dropped`: nothing remains."""
+    """A real row before and after as one text with marked changes; `dropped`: the row is removed."""
 
     line: int
     pieces: list[Passage]
@@ -49,7 +49,7 @@ class RepairSample:
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The first lines of a file before and after; None where the first value is too long to be shown."""
+    """The first lines of a file before and after; `after` is None if the first value is too long to show."""
 
     before: str
     after: str | None
@@ -57,7 +57,7 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """One spelling of a model's name; `candidate` leads to its good rows, None if it has none."""
+    """One spelling of a model name; `candidate` links to its valid rows, None if it has none."""
 
     name: str
     rows: int
@@ -67,7 +67,7 @@ class Spelling:
 
 @dataclass(frozen=True, slots=True)
 class AlikeGroup:
-    """Names that are alike, most frequent first."""
+    """Similar names, most frequent first."""
 
     key: str
     spellings: list[Spelling]
@@ -75,7 +75,7 @@ class AlikeGroup:
 
 @dataclass(frozen=True, slots=True)
 class RepairOffer:
-    """The repairs of the findings of one code; they fix `fixes` of the kept ones, None: all."""
+    """The repairs for findings of one code; they fix `fixes` of the stored ones, None: all."""
 
     code: str
     names: tuple[str, ...]
@@ -95,7 +95,7 @@ class RepairOffer:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """The offers by code; `together` are the repairs of all that need no choice, if those are several offers."""
+    """The offers by code; `together` lists all repairs that need no choice, if there are several offers."""
 
     offers: dict[str, RepairOffer] = field(default_factory=dict)
     together: tuple[str, ...] = ()
@@ -103,12 +103,12 @@ class Desk:
 
     @property
     def fixes_errors(self) -> bool:
-        """Is there something for the rows that cannot be used, and not only for warnings?"""
+        """Whether any offer repairs errors, not only warnings."""
         return any(CODES[code].severity == "error" for code in self.offers)
 
 
 def desk(version: Version) -> Desk:
-    """Everything that the page offers. Reads the beginning of the file and a few rows."""
+    """Everything the page offers. Reads the beginning of the file and a few rows."""
     found = _repairs_found(version)
     if not found or any(code in version.counts for code in HINDRANCES) or not version.file_is_kept:
         return Desk(hindered=bool(found))
@@ -119,14 +119,14 @@ def desk(version: Version) -> Desk:
 
 
 def names_offered(version: Version) -> frozenset[str]:
-    """Every repair that applies to this version; none where the file could not be read to its end."""
+    """Every repair that applies to this version; none if the file could not be read to its end."""
     if any(code in version.counts for code in HINDRANCES):
         return frozenset()
     return frozenset(name for names in _repairs_found(version).values() for name in names)
 
 
 def _repairs_found(version: Version) -> dict[str, tuple[str, ...]]:
-    """{code: the repairs that its findings name}. The first finding with each repair is always kept."""
+    """{code: repairs named by its findings}. The first finding with each repair is always stored."""
     rows = Finding.objects.filter(version=version).exclude(repair="").values_list("code", "repair").distinct()
     found: dict[str, set[str]] = {}
     for code, name in rows.order_by("code", "repair"):
@@ -137,7 +137,7 @@ def _repairs_found(version: Version) -> dict[str, tuple[str, ...]]:
 
 
 def _hidden_repairs(version: Version) -> set[str]:
-    """The repairs that the first broken lines need beside the one that their finding names."""
+    """Further repairs needed by the first invalid lines, beyond those named by their findings."""
     found = set()
     for row in _rows_to_repair(version, "json.invalid", ROWS_TRIED):
         text: str | None = row.raw
@@ -160,7 +160,7 @@ def _offer(version: Version, code: str, names: tuple[str, ...]) -> RepairOffer:
 
 
 def _fixes(version: Version, code: str) -> int | None:
-    """How many of a code's findings the repair takes away; None if all, or more than are kept."""
+    """How many of a code's findings the repair fixes; None if all, or more than are stored."""
     if version.counts[code] > KEPT_PER_CODE:
         return None
     number = Finding.objects.filter(version=version, code=code).exclude(repair="").count()
@@ -168,7 +168,7 @@ def _fixes(version: Version, code: str) -> int | None:
 
 
 def alike_groups(version: Version) -> list[AlikeGroup]:
-    """The models whose names are equal but for case, blanks and signs, in groups; the largest group first."""
+    """Groups of models whose names differ only in case, blanks and punctuation; the largest group first."""
     by_key: dict[str, list[str]] = {}
     for name in version.models_found:
         by_key.setdefault(model_key(name), []).append(name)
@@ -193,7 +193,7 @@ def _frequent_first(spelling: Spelling) -> tuple[int, str]:
 
 
 def _samples(version: Version, code: str, names: Sequence[str]) -> Iterator[RepairSample]:
-    """The first rows concerned that the repairs change."""
+    """The first affected rows that the repairs change."""
     shown = 0
     for row in _rows_to_repair(version, code, SAMPLES * 4):
         after = repaired_line(row.raw, names)
@@ -203,7 +203,7 @@ def _samples(version: Version, code: str, names: Sequence[str]) -> Iterator[Repa
 
 
 def _rows_to_repair(version: Version, code: str, most: int) -> Iterator[Row]:
-    """The first rows with a finding of the code that a repair takes away, without very long ones."""
+    """The first rows with a repairable finding of the code, excluding very long ones."""
     lines = Finding.objects.filter(version=version, code=code, line__isnull=False).exclude(repair="")
     wanted = [line or 0 for line in lines.order_by("line").values_list("line", flat=True)[:most]]
     rows = Row.objects.filter(version=version, line__in=wanted).annotate(length=Length("raw"))
@@ -211,7 +211,7 @@ def _rows_to_repair(version: Version, code: str, most: int) -> Iterator[Row]:
 
 
 def repaired_line(text: str, names: Sequence[str]) -> str | None:
-    """One bad row of a JSONL file as the repairs leave it; None if they leave nothing of it."""
+    """An invalid JSONL row after the repairs; None if they remove it."""
     kept: str | None = text
     for name in _ordered(set(names)):
         kept = None if kept is None else _repaired(kept, name)
@@ -232,7 +232,7 @@ def _beginning(version: Version, names: Sequence[str]) -> Beginning:
 
 
 def _head(version: Version, encoding: Encoding) -> bytes:
-    """The first kilobytes in UTF-8, whole lines if there are any."""
+    """The first kilobytes in UTF-8, cut at a line end if there is one."""
     head = b""
     with Upload(version.path, Limits()) as upload, suppress(Unreadable):  # what was read is the sample
         for chunk in utf8_chunks(upload, encoding):
@@ -249,7 +249,7 @@ def _first_lines(text: bytes, number: int) -> str:
 
 
 def _first_objects(text: bytes, names: Sequence[str]) -> str | None:
-    """The first lines that come out of the beginning of a file, up to the last that is JSON: the next may be cut."""
+    """The first lines of the repaired beginning of a file, up to the last valid object, as the next may be cut."""
     with tempfile.TemporaryDirectory() as folder:
         before, after = Path(folder) / "before", Path(folder) / "after"
         before.write_bytes(text)
@@ -271,5 +271,5 @@ def _is_object(line: bytes) -> bool:
 
 
 def plain_repairs(names: Sequence[str]) -> list[Repair]:
-    """The repairs called so, of those that need no choice."""
+    """The repairs with these names that need no choice."""
     return [Repair(name) for name in names if name in WITHOUT_CHOICE]

@@ -1,4 +1,4 @@
-"""A row of one version beside the same row of another: what differs, part by part."""
+"""Compares a row of one version with the same row of another, part by part."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from datasets.models import DifferenceRow, Row, Version
 from datasets.versions.row_writer import WholeRow, as_json, with_answers
 from evalsite.text_diff import Passage, excerpts, pieces
 
-LONGEST_TEXT = 20_000  # of a longer part the beginning is compared
-LONGEST_ROW = 200_000  # a longer row is compared as it stands in the file
+LONGEST_TEXT = 20_000  # longer parts are truncated for comparison
+LONGEST_ROW = 200_000  # longer rows are compared as raw text
 AROUND = 120
 EXCERPT = 300
 
@@ -23,7 +23,7 @@ Parts = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class RowPart:
-    """One part of a row that differs: its name as a path, and each side's text; None where there is no such part."""
+    """A part of a row that differs: its path, and each side's text or None if the part is missing there."""
 
     name: str
     before: list[Passage] | None
@@ -32,20 +32,20 @@ class RowPart:
 
 @dataclass(frozen=True, slots=True)
 class RowSide:
-    """A row of one of the versions, and that version's format."""
+    """A row of one version, with that version's format."""
 
     row: WholeRow
     fmt: str
 
     @property
     def readable(self) -> bool:
-        """Can it be taken apart, and is it short enough for that?"""
+        """Whether the row is valid and short enough to be split into parts."""
         return self.row.valid and len(self.row.raw) <= LONGEST_ROW
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A changed row with the parts that differ; an added or removed one with the beginning of what it says."""
+    """A changed row with the parts that differ, or an added or removed row with the beginning of its text."""
 
     kind: str
     old_line: int | None
@@ -55,7 +55,7 @@ class Contrast:
 
 
 def contrasts(found: list[DifferenceRow], old: Version, new: Version) -> list[Contrast]:
-    """What a page shows of these rows."""
+    """The differences to show for these rows."""
     olds = _rows(old, [row.old_line for row in found if row.old_line is not None])
     news = _rows(new, [row.new_line for row in found if row.new_line is not None])
     return [
@@ -87,7 +87,7 @@ def _differing(before: RowSide | None, after: RowSide | None) -> Iterator[RowPar
 
 
 def _as_text(side: RowSide, other: RowSide) -> str:
-    """A row as one text; a good one printed with the other's blanks and order of keys, so that these do not show."""
+    """A row as one text; a valid one is formatted with the other's spacing and key order to hide such differences."""
     if not side.row.valid:
         return side.row.raw
     text = other.row.raw
@@ -99,7 +99,7 @@ def _as_text(side: RowSide, other: RowSide) -> str:
 
 
 def parts_of(side: RowSide) -> Parts:
-    """{path: text} of a row: its messages, its reference, its fields, its answers; of a bad row its text."""
+    """{path: text} of a row's messages, reference, fields and answers; for an invalid row, its text."""
     if not side.readable:
         return {"": side.row.raw}
     data = row_data(side.row.raw, next(name for name in FORMATS if name == side.fmt))

@@ -1,4 +1,4 @@
-"""Rows edited by hand: collected beside a version, which stays as it is, until a further version is made with them."""
+"""Manual row edits: collected as drafts for a version, which stays unchanged, until a new version is made from them."""
 
 from __future__ import annotations
 
@@ -38,20 +38,18 @@ from evalsite.web.numbers import LARGEST
 
 ORIGIN = "edit"
 NEW = 0
-"""The line of a row that is not saved yet. Once it is, it counts as one behind all lines of the file."""
-LONGEST = (
-    300_000  # characters of a row that can be edited here; a form takes 4 MB, and a sign up to 9 bytes of it
-)
+"""The line of a row that is not saved yet; saving assigns it a line after all lines of the file."""
+LONGEST = 300_000  # characters of an editable row; a form takes 4 MB, and a character up to 9 bytes of it
 LINES_RECORDED = 50
 
 
 class Overtaken(Exception):
-    """Somebody else edited the row, or made a version with its edit, since the form was opened."""
+    """Someone else edited the row, or made a version with its edit, since the form was opened."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A row as it stands in its version's file, over so many lines, none of a new one; `table`: the header of a CSV."""
+    """A row in its version's file and its number of lines, 0 for a new row; `table`: the header of a CSV."""
 
     version: Version
     line: int
@@ -60,13 +58,13 @@ class Standing:
     table: CsvTable | None
 
     def findings(self, text: str) -> list[Finding]:
-        """What the ordinary rules find in a text that were to stand in its place."""
+        """The findings that `text` would have in place of the row."""
         fmt = format_called(self.version.format)
         return findings_in(text, self.line, fmt, uploads.limits(), self.table)
 
 
 def can_edit(version: Version) -> bool:
-    """Are there rows to edit, and the file that a further version is made from?"""
+    """Whether the version has rows to edit and its file still exists."""
     return (
         version.state == VersionState.READY
         and version.rows > 0
@@ -76,10 +74,11 @@ def can_edit(version: Version) -> bool:
 
 
 def standing(version: Version, line: int) -> Standing:
-    """The row at a line. The file is read as for the row's page: from a landmark at most 4 MB before it, once the file
-    was read up to there; an archive from its beginning.
+    """The row at a line, read from the file.
 
-    Raises ValidationError with a sentence where the row cannot be edited, Row.DoesNotExist where there is none.
+    Reading starts at a landmark at most 4 MB before the line, once the file was read up to there; an archive is read
+    from its beginning. Raises ValidationError with a message if the row cannot be edited, Row.DoesNotExist if there is
+    none.
     """
     rows = Row.objects.filter(version=version)
     if line == NEW or RowEdit.objects.filter(version=version, line=line, lines=0).exists():
@@ -112,7 +111,7 @@ def _table(version: Version) -> CsvTable | None:
 
 
 def blank_row(row: Standing) -> str:
-    """What a new row begins as: the parts of the first valid one, empty."""
+    """The template for a new row: the parts of the first valid row, empty."""
     first = (
         Row.objects.filter(version=row.version, valid=True)
         .order_by("line")
@@ -123,7 +122,7 @@ def blank_row(row: Standing) -> str:
 
 
 def last_edit(version: Version, line: int) -> RowEdit | None:
-    """The edit of a line that came last, whatever became of it."""
+    """The latest edit of a line, whatever its state."""
     edits = RowEdit.objects.filter(version=version, line=line).select_related("author", "made")
     return edits.order_by("-number").first()
 
@@ -136,26 +135,26 @@ def _last_of_lines(version: Version) -> QuerySet[RowEdit]:
 
 
 def open_edits(version: Version) -> QuerySet[RowEdit]:
-    """The edits that the next version will hold, by line."""
+    """The edits that go into the next version, by line."""
     return _last_of_lines(version).filter(discarded=False).select_related("author")
 
 
 def newest(version: Version) -> int:
-    """The id of the last edit, discarding included; 0 if there was none. It grows with every change of the draft."""
+    """The id of the latest edit, including discards; 0 if there is none. It grows with every change of the drafts."""
     return RowEdit.objects.filter(version=version).aggregate(last=Max("pk"))["last"] or 0
 
 
 def discarded_edits(version: Version) -> QuerySet[RowEdit]:
-    """Edits that were thrown away and can be taken back, the latest first."""
+    """Discarded edits that can be restored, latest first."""
     discarded = _last_of_lines(version).filter(discarded=True).exclude(text=F("before"))
     return discarded.select_related("author").order_by("-edited_at", "-pk")
 
 
 def row_edit_save(*, row: Standing, text: str, state: str, user: User | None) -> RowEdit | None:
-    """Keep a row as it was written anew; None if it stands like that in the file, and no edit of it is open.
+    """Save an edited row; None if it equals the row in the file and no edit of it is open.
 
-    `state` is that of the edit over which the form was filled in ("" of none). Raises Overtaken where another came
-    since, ValidationError with a sentence where the text cannot be a row.
+    `state` is the state of the edit that the form was based on ("" for none). Raises Overtaken if another edit was
+    saved since, ValidationError with a message if the text cannot be a row.
     """
     text = _as_row(row, text)
     if row.line == NEW:
@@ -170,7 +169,7 @@ def row_edit_save(*, row: Standing, text: str, state: str, user: User | None) ->
 
 
 def row_delete(*, row: Standing, state: str, user: User | None) -> RowEdit:
-    """Leave a row out of the next version. Raises Overtaken as above."""
+    """Remove a row from the next version. Raises Overtaken as above."""
     last = last_edit(row.version, row.line)
     if (last.state if last else "") != state:
         raise Overtaken
@@ -180,7 +179,7 @@ def row_delete(*, row: Standing, state: str, user: User | None) -> RowEdit:
 
 
 def _add_row(version: Version, text: str, user: User | None) -> RowEdit:
-    """Raises Overtaken where several others add rows at the same moment."""
+    """Add a row at the end. Raises Overtaken if several users add rows at the same moment."""
     for _attempt in range(4):
         known = [Row.objects.filter(version=version), RowEdit.objects.filter(version=version)]
         line = max(rows.aggregate(last=Max("line"))["last"] or 0 for rows in known) + 1
@@ -190,7 +189,7 @@ def _add_row(version: Version, text: str, user: User | None) -> RowEdit:
 
 
 def _as_row(row: Standing, text: str) -> str:
-    """What was typed as it can stand in the file. Raises ValidationError."""
+    """Normalise typed text for the file. Raises ValidationError."""
     if "\0" in text:
         raise ValidationError(_("A row cannot hold the character NUL."))
     if not text.strip():
@@ -211,7 +210,7 @@ def _as_row(row: Standing, text: str) -> str:
 
 
 def _as_record(row: Standing, text: str) -> str:
-    """Several records may stand where a quote that never ended had taken in those that follow."""
+    """Check that a record is one; several are allowed if an unclosed quote had swallowed those that follow."""
     records, before = records_in(text), records_in(row.text)[:1] if row.text else []
     if records[-1].quote is not None and text != row.text:
         raise ValidationError(_("Unclosed quote: the rows that follow would become part of this field."))
@@ -233,9 +232,9 @@ def add_edit(
     *,
     discarded: bool,
 ) -> RowEdit:
-    """The edit of a line that comes after `last`. Raises Overtaken where there is one already."""
+    """Add the edit of a line after `last`. Raises Overtaken if there already is one."""
     try:
-        with transaction.atomic():  # of two at once the second finds its number taken
+        with transaction.atomic():  # the second of two concurrent edits violates the unique number
             return RowEdit.objects.create(
                 version=version,
                 line=line,
@@ -253,7 +252,7 @@ def add_edit(
 def row_edit_decide(
     *, version: Version, line: int, state: str, discarded: bool, user: User | None
 ) -> RowEdit:
-    """Discard the last edit of a line, or take it back. Raises Overtaken where it is not in that `state` any more."""
+    """Discard or restore the last edit of a line. Raises Overtaken if it is no longer in that `state`."""
     last = last_edit(version, line)
     if last is None or last.state != state or last.made_id or last.discarded == discarded:
         raise Overtaken
@@ -262,9 +261,9 @@ def row_edit_decide(
 
 @transaction.atomic
 def version_edit(*, version: Version, user: User | None, until: int = LARGEST) -> Version | None:
-    """A further version with the open edits (up to the id `until`), made in the background; None if there are none.
+    """Create a version from the open edits (up to the id `until`) in the background; None if there are none.
 
-    Two at once are let through one after the other, so that an edit goes into one version.
+    Concurrent calls wait for each other, so that an edit goes into only one version.
     """
     Dataset.objects.select_for_update().get(pk=version.dataset_id)
     edits = list(open_edits(version).filter(pk__lte=until).values_list("pk", "line"))
@@ -290,7 +289,7 @@ def version_edit(*, version: Version, user: User | None, until: int = LARGEST) -
 
 
 def write_file(version: Version, owner: str, progress: Progress) -> None:
-    """Make the version's file from its parent's and the edits; `progress` and what is raised are as for repairs."""
+    """Make the version's file from its parent's and the edits; `progress` and exceptions are as for repairs."""
     assert version.parent is not None  # only versions with a parent have edits
     parent = files.local(version.parent.stored_as, lambda: progress(0.0))
     with repair.work_folder(version) as made:

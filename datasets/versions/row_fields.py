@@ -1,4 +1,4 @@
-"""One row changed by hand: its parts as fields of a form, what is found in it, and a file with such rows replaced."""
+"""Manual editing of one row: its parts as form fields, its findings, and writing a file with rows replaced."""
 
 import codecs
 import io
@@ -21,17 +21,17 @@ from datasets.core.rows import findings_of
 
 MOST_FIELDS = 200
 _OPENED = frozenset({"messages", "conversation", "model_outputs", "responses", "content"})
-"""Lists of objects whose members are fields of their own."""
+"""Lists of objects whose members are separate fields."""
 _NOT_TYPED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
-"""Characters that a browser's text field does not give back as they were."""
+"""Characters that a browser's text field does not return unchanged."""
 _NAMES = re.compile(r"(^|\.)(role|model_name)$")
-"""Parts that a new row has like the others."""
+"""Parts whose values a new row copies from existing rows."""
 _LINE_END = re.compile(r"[ \t]*\r?\n[ \t]*")
 
 
 @dataclass(frozen=True, slots=True)
 class RowField:
-    """One part of a row: `text` as people read it, or `json` as it is in the row."""
+    """One part of a row; `value` is plain text, or JSON as in the row if `kind` is "json"."""
 
     path: str
     kind: Literal["text", "json"]
@@ -40,9 +40,9 @@ class RowField:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """The text that replaces the `lines` physical lines from `line` (from 1) on; its own lines end with \\n.
+    """Text that replaces `lines` physical lines starting at `line` (from 1); its own lines end with \\n.
 
-    An empty text deletes them. A row of no lines is added at the end; such ones come last.
+    An empty text deletes them. With 0 lines, the row is added at the end; such replacements come last.
     """
 
     line: int
@@ -51,7 +51,7 @@ class Replacement:
 
 
 def fields_of(text: str, table: CsvTable | None = None) -> list[RowField] | None:
-    """The row as a form, in its own order; None if it can only be edited as text. `table`: of a CSV its header."""
+    """The fields of a row in its own order; None if it can only be edited as text. `table`: the header of a CSV."""
     try:
         found = _columns(text, table) if table else [_field(path, node) for path, node in _parts(text)]
     except JsonProblem:
@@ -61,7 +61,7 @@ def fields_of(text: str, table: CsvTable | None = None) -> list[RowField] | None
 
 
 def _columns(text: str, table: CsvTable) -> list[RowField]:
-    """A record's fields by the names of their columns; none if they do not fit together."""
+    """A record's fields by column name; empty if their numbers do not match."""
     record = record_of(text)
     if record is None or len(record.fields) != len(table.names):
         return []
@@ -69,7 +69,7 @@ def _columns(text: str, table: CsvTable) -> list[RowField]:
 
 
 def _parts(text: str) -> Iterator[tuple[str, Node]]:
-    """The values that are fields, with their paths. Raises JsonProblem."""
+    """Yield the values that become fields, with their paths. Raises JsonProblem."""
     root = parse(text)
     for key, node in root.members():
         yield from _within(child_path("", key.value), key.value, node)
@@ -94,7 +94,7 @@ def _field(path: str, node: Node) -> RowField:
 
 
 def with_fields(text: str, values: Mapping[str, str], table: CsvTable | None = None) -> str:
-    """The row with those fields that were changed; all else stays byte for byte (but a CSV record is quoted again)."""
+    """Replace the changed fields; everything else stays byte for byte (but a CSV record is quoted again)."""
     changed: dict[str, RowField] = {}
     fields = fields_of(text, table) or []
     for field in fields:
@@ -109,7 +109,7 @@ def with_fields(text: str, values: Mapping[str, str], table: CsvTable | None = N
 
 
 def blank_like(text: str, table: CsvTable | None = None) -> str:
-    """A row with the same parts as this one, but with nothing in them; "" of one that is no form."""
+    """A row with the same parts but empty values; "" if the row cannot be shown as fields."""
     fields = fields_of(text, table) or []
     values = {one.path: "" if one.kind == "text" else "null" for one in fields if not _NAMES.search(one.path)}
     return with_fields(text, values, table) if fields else ""
@@ -123,7 +123,7 @@ def _edits(text: str, changed: Mapping[str, RowField]) -> Iterator[Edit]:
 
 
 def as_typed(old: str, new: str) -> str:
-    """What was typed, with the original line ends: a browser sends \\r\\n whatever it was given."""
+    """The typed text with the original line ends, as a browser always sends \\r\\n."""
     plain = _plain_ends(new)
     if plain == _plain_ends(old):
         return old
@@ -135,18 +135,18 @@ def _plain_ends(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """JSON that was typed over several lines as the one line that it must be; what is no JSON stays as it is."""
+    """Put multi-line JSON on one line; invalid JSON stays unchanged."""
     text = text.strip()
     if "\n" in text:
         try:
             parse(text)
         except JsonProblem:
             return text
-    return _LINE_END.sub(" ", text)  # in JSON no string holds a line end as such
+    return _LINE_END.sub(" ", text)  # JSON strings cannot contain raw line ends
 
 
 def record_of(text: str) -> CsvRecord | None:
-    """The record of a CSV that a text is; None if it is none, more than one, or a quote in it never ends."""
+    """Parse a text as one CSV record; None if it is not exactly one, or has an unclosed quote."""
     found = records_in(text)
     return found[0] if len(found) == 1 and found[0].quote is None else None
 
@@ -154,7 +154,7 @@ def record_of(text: str) -> CsvRecord | None:
 def findings_in(
     text: str, line: int, fmt: Format | None, limits: Limits, table: CsvTable | None = None
 ) -> list[Finding]:
-    """What the ordinary rules find in a row by itself, errors first; what concerns several rows is not among it."""
+    """Findings of a single row, errors first; rules that concern several rows are not applied."""
     source = text.encode("utf-8", "replace")
     if len(source) > limits.row_bytes:
         return [too_large(line, limits)]
@@ -173,15 +173,15 @@ def replaced(
     replacements: Iterable[Replacement],
     progress: Callable[[float], None] | None = None,
 ) -> Iterator[bytes]:
-    """The upload in UTF-8 with some of its lines replaced, which come in ascending order; every other byte of a UTF-8
-    file as it is. Neither the file nor the replacements are held in memory. `progress` gets the share that is read.
+    """Yield the upload in UTF-8 with lines replaced; `replacements` are in ascending order.
 
-    Raises OSError; of an archive that is cut, what can be read of it comes.
+    Other bytes of a UTF-8 file stay unchanged. Neither the file nor the replacements are held in memory. `progress`
+    gets the share read. Raises OSError; a truncated archive yields what can be read.
     """
     if encoding == "utf-8-sig":
         yield codecs.BOM_UTF8
     writer, done, end, windows = _Writer(replacements), 0, b"\n", False
-    with suppress(Unreadable):  # its finding is added when the file is validated
+    with suppress(Unreadable):  # validation of the new file reports it
         for chunk in utf8_chunks(upload, encoding):
             windows = windows or (not done and b"\r\n" in chunk)
             for piece in io.BytesIO(chunk):
@@ -198,15 +198,15 @@ def replaced(
 
 
 class _Writer:
-    """Lines in, or the parts of long ones; out comes each as it is, a replacement where one starts, or nothing."""
+    """Takes lines, or parts of long ones; returns each unchanged, a replacement where one starts, or nothing."""
 
     def __init__(self, replacements: Iterable[Replacement]) -> None:
         self._coming = iter(replacements)
         self._next = next(self._coming, None)
-        self._line = 1  # of the byte that comes next
-        self._skip_to = 0  # the line with which copying continues
+        self._line = 1  # line of the next byte
+        self._skip_to = 0  # line from which copying continues
         self._deleting = False
-        self._before_end = b""  # the last byte that was left out, but for line ends
+        self._before_end = b""  # last removed byte other than a line feed
 
     def take(self, piece: bytes) -> bytes:
         line = self._line
@@ -220,12 +220,12 @@ class _Writer:
             self._next = next(self._coming, None)
             written = found.text.encode("utf-8", "replace")
         self._before_end = piece.removesuffix(b"\n")[-1:] or self._before_end
-        if self._line == self._skip_to and not self._deleting:  # a last line without a line end stays without
+        if self._line == self._skip_to and not self._deleting:  # keep a missing final line end
             written += b"\r\n" if self._before_end == b"\r" else b"\n"
         return written
 
     def added(self) -> Iterator[bytes]:
-        """The rows that come behind the last line."""
+        """The rows to add after the last line."""
         while self._next is not None:
             yield self._next.text.encode("utf-8", "replace")
             self._next = next(self._coming, None)

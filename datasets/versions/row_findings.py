@@ -1,4 +1,4 @@
-"""All findings of some rows: the stored ones, and those found by checking the rows again."""
+"""All findings of selected rows: stored ones, and others found by validating the rows again."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from datasets.uploads import limits_of_kept
 from datasets.versions.row_writer import as_json, with_answers
 
 NOT_AS_MET = frozenset({"file.encoding", "row.too_large"})
-"""Rows with these findings are not stored exactly, so checking them again would give other findings."""
+"""Rows with these findings are not stored exactly, so validating them again would give other findings."""
 _NOT_AS_MET_IN_CSV = NOT_AS_MET | {"json.nul"}
 
 Check = Callable[[Row], list[Found]]
 
 
 def found_on(version: Version, rows: list[Row], table: CsvTable | None = None) -> dict[int, list[Found]]:
-    """{line: findings, errors first} of some rows in ascending lines; `table` is the header of a CSV.
+    """{line: findings, errors first} of rows in ascending order of lines; `table` is the header of a CSV.
 
-    Codes are complete. Those that are not kept are found by validating the row again; of a valid row without the
-    column, as it is not stored as it was.
+    All codes are included. Findings that are not stored are found by validating the row again; for a valid row without
+    the column, as its original text is not stored.
     """
     if not rows:
         return {}
@@ -55,7 +55,7 @@ def found_on(version: Version, rows: list[Row], table: CsvTable | None = None) -
 
 
 def _of_code(line: int, code: str, cut: bool, again: list[Found], kept: list[Found]) -> list[Found]:
-    """The findings of one code at a line: all that are kept, else those of another look, else that there is one."""
+    """The findings of one code on a line: from validating again, else the stored ones, else a placeholder."""
     of_kept = [one for one in kept if one.code == code]
     of_again = [one for one in again if one.code == code] if cut else []
     kind = CODES[code]
@@ -74,7 +74,7 @@ def _kept(version: Version, first: int, last: int) -> dict[int, list[Found]]:
 
 
 def found_on_one(version: Version, row: Row, table: CsvTable | None = None) -> list[Found]:
-    """The same of one row, for which the file itself is looked at where the table does not hold what was met."""
+    """The same for one row; reads the file itself if the stored row does not contain the cause of a finding."""
     found = found_on(version, [row], table).get(row.line, [])
     return [_from_the_file(version, row, one) if one.params == UNKEPT else one for one in found]
 
@@ -94,7 +94,7 @@ def _line_of_file(version: Version, line: int) -> bytes:
 
 
 def _beyond(row: Row) -> dict[str, Param]:
-    """Which limit was exceeded: a row that is too long is stored only in part."""
+    """The exceeded limit; a row that is too long is stored only in part."""
     limits = limits_of_kept()
     if len(row.raw) > STUB:
         return {"limit": limits.row_values, "of": "values"}
@@ -102,7 +102,7 @@ def _beyond(row: Row) -> dict[str, Param]:
 
 
 def _check_of(version: Version, table: CsvTable | None, codes: dict[int, set[str]]) -> Check:
-    """Check a row again; nothing if the table does not have it unchanged."""
+    """A function that validates a row again; it returns nothing for rows that are not stored exactly."""
     fmt = format_called(version.format)
     not_as_met = _NOT_AS_MET_IN_CSV if fmt == "legacy_csv" else NOT_AS_MET
 
@@ -128,7 +128,7 @@ def _check_valid(row: Row, fmt: Format | None) -> list[Found]:
 
 
 def stored_finding(finding: Finding) -> Found:
-    """A stored finding as the core made it."""
+    """Convert a stored finding to a core Finding."""
     return Found(
         finding.line,
         finding.column,
@@ -141,9 +141,9 @@ def stored_finding(finding: Finding) -> Found:
 
 
 def line_blocks(version: Version, line: int, code: str = "", forwards: bool = True) -> Iterator[list[int]]:
-    """Lines with a finding of one code, or with any, block by block from the one that holds `line`.
+    """Yield lines with findings of one code (or any), block by block starting with the block of `line`.
 
-    Going back, blocks and their lines come in descending order.
+    Backwards, blocks and their lines are in descending order.
     """
     found = FindingLines.objects.filter(version=version, **({"code": code} if code else {}))
     if forwards:
@@ -157,7 +157,7 @@ def line_blocks(version: Version, line: int, code: str = "", forwards: bool = Tr
 
 
 def codes_at(version: Version, lines: Sequence[int]) -> dict[int, set[str]]:
-    """{line: the codes of everything found there}, of those lines that have findings."""
+    """{line: codes of its findings} for those of `lines` that have findings."""
     found: dict[int, set[str]] = {}
     wanted = FindingLines.objects.filter(version=version, block__in={line // BLOCK for line in lines})
     for number, code, packed in wanted.values_list("block", "code", "packed"):

@@ -1,7 +1,7 @@
-"""Which rows of one version are which of another: digests of rows, matched in a scratch database on disk.
+"""Matches the rows of two versions by digests, in a temporary database on disk.
 
-Memory stays flat: a row is three digests of 16 bytes and a line, kept in SQLite with its small page cache; what it
-sorts and joins spills into files of its own.
+Memory use is constant: each row is three digests of 16 bytes and a line number, stored in SQLite with a small page
+cache; it sorts and joins in temporary files.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ Kind = Literal["changed", "added", "removed"]
 
 @dataclass(frozen=True, slots=True)
 class Digests:
-    """What a row is known by: its `id` (None without one), everything in it, and what it asks."""
+    """Digests that identify a row: of its `id` (None without one), its content, and its messages."""
 
     identity: bytes | None
     content: bytes
@@ -32,7 +32,7 @@ class Digests:
 
 @dataclass(frozen=True, slots=True)
 class ChangedRow:
-    """A row that is not the same in both; the line is None on the side where it is missing."""
+    """A row that differs; the line is None on the side where it is missing."""
 
     kind: Kind
     old_line: int | None
@@ -40,7 +40,10 @@ class ChangedRow:
 
 
 def digests(text: str, fmt: Format | None, answers: Sequence[tuple[str, str]] = ()) -> Digests:
-    """Of a stored row and its (model, JSON of the response). Blanks, the order of keys and of models do not count."""
+    """Digests of a stored row and its answers (model, JSON of the response).
+
+    White space, key order and the order of models are ignored.
+    """
     row = object_in(text)
     if row is None:
         return _of_bad(text, fmt)
@@ -51,7 +54,7 @@ def digests(text: str, fmt: Format | None, answers: Sequence[tuple[str, str]] = 
 
 
 def _of_bad(text: str, fmt: Format | None) -> Digests:
-    """Of a row that is no object: known again once its comment or its commas are gone."""
+    """Digests of a row that is not an object, such that it matches after comments and extra commas are removed."""
     content = _digest(text.strip())
     row = object_in(CommaStripper(rows=True).feed(without_comment(text) or ""))
     return (
@@ -66,13 +69,13 @@ def _identity(row: dict[str, Any]) -> bytes | None:
 
 
 def _asked(row: dict[str, Any], fmt: Format | None) -> bytes | None:
-    """Of roles and texts alone, so that a row is known again in another format; None if it has no such messages."""
+    """Digest of roles and texts, so that a row matches in another format; None if it has no valid messages."""
     if fmt is None:
         return None
     try:
         return _digest([[message["role"], message["content"]] for message in messages_of(row, fmt)])
     except (KeyError, TypeError, AttributeError, ValueError):
-        return None  # a bad row
+        return None  # an invalid row
 
 
 def _digest(value: Any) -> bytes:
@@ -97,8 +100,10 @@ ORDER BY 4, 1 DESC
 
 
 class Matcher:
-    """Feed both sides with `add`, then ask. By `id` where all ids of both are unique, else by content, then by
-    what is asked: of equal rows the first goes with the first."""
+    """Matches rows added with `add`: by `id` if all ids on both sides are unique, else by content, then by messages.
+
+    Equal rows are paired in order.
+    """
 
     def __init__(self, file: Path) -> None:
         self._db = sqlite3.connect(file, isolation_level=None)
@@ -115,14 +120,14 @@ class Matcher:
         self._db.close()
 
     def add(self, side: Literal["old", "new"], rows: Iterable[tuple[int, Digests]]) -> None:
-        """Rows of one side by their lines."""
+        """Add rows of one side with their lines."""
         values = ((line, d.identity, d.content, d.asked) for line, d in rows)
         self._db.execute("BEGIN")
         self._db.executemany(f"INSERT INTO {side} VALUES (?, ?, ?, ?)", values)  # noqa: S608 - one of two names
         self._db.execute("COMMIT")
 
     def match(self) -> None:
-        """Find the pairs."""
+        """Pair the rows."""
         self.by_id = self._unique("old") and self._unique("new")
         if self.by_id:
             self._pair("identity", "")
@@ -141,10 +146,10 @@ class Matcher:
 
     @property
     def same(self) -> int:
-        """How many rows are the same in both."""
+        """The number of rows that are equal on both sides."""
         return int(self._db.execute("SELECT count(*) FROM pair WHERE same").fetchone()[0])
 
     def changes(self) -> Iterator[ChangedRow]:
-        """The rest, in the order of lines."""
+        """Yield all other rows, ordered by line."""
         for kind, old_line, new_line, _place in self._db.execute(_CHANGES):
             yield ChangedRow(kind, old_line, new_line)

@@ -1,4 +1,4 @@
-"""Rows put together again with their answers, streamed in slices by line: memory does not grow with the version."""
+"""Reassembles rows with their answers, streamed in slices by line in constant memory."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ class WholeRow:
 
 
 def whole_rows(version: Version, *, only_valid: bool) -> Iterator[WholeRow]:
-    """The version's rows by line."""
+    """The version's rows, ordered by line."""
     rows = Row.objects.filter(version=version)
     for part in slices(rows.filter(valid=True) if only_valid else rows):
         yield from with_answers(part)
 
 
 def with_answers(rows: list[Row]) -> Iterator[WholeRow]:
-    """Some rows of one version, with their answers."""
+    """Rows of one version with their answers."""
     answers = _answers(rows)
     for row in rows:
         yield WholeRow(row.line, row.valid, row.raw, answers.get(row.pk, []))
 
 
 def slices(rows: QuerySet[Row]) -> Iterator[list[Row]]:
-    """Rows of one version by line, some hundred at a time, each slice a query of its own; few come first and soon."""
+    """Rows of one version in slices ordered by line, one query each; the first slice is small to start quickly."""
     after, size = 0, FIRST_SLICE
     while part := list(rows.filter(line__gt=after).order_by("line")[:size]):
         yield part
@@ -59,7 +59,7 @@ def _answers(rows: list[Row]) -> dict[int, list[tuple[str, str]]]:
 
 
 def as_json(row: WholeRow, fmt: str) -> str:
-    """A valid row as a line of JSONL that reads back equal; what was CSV becomes a conversation."""
+    """A valid row as a line of JSONL that reads back equal; CSV records become conversations."""
     text = _conversation(row.raw) if fmt == "legacy_csv" else row.raw.strip()
     if not row.answers:
         return text
@@ -68,7 +68,7 @@ def as_json(row: WholeRow, fmt: str) -> str:
 
 
 def with_key(text: str, pair: str, *, first: bool) -> str:
-    """The text of an object with another `"key":value` at its beginning or its end."""
+    """Add a `"key":value` pair at the start or end of an object's text."""
     inner = text.strip()[1:-1]
     if not inner.strip():
         return "{" + pair + "}"
@@ -100,15 +100,15 @@ def jsonl(version: Version) -> Iterator[bytes]:
 
 
 def _lines_of_file(version: Version) -> Iterator[bytes]:
-    """The tables hold a row in parts; only the file has all of it, keys next to a model's name and answers too."""
+    """Yield the file's own lines, as the tables lack extra keys next to model names and answers."""
     wanted = _valid_lines(version)
     line = next(wanted, None)
-    # It was within the limits when it was read.
+    # The file was within the limits when it was read.
     limits = replace(limits_of_kept(), file_bytes=1 << 60, unpacked_bytes=1 << 60)
     with (
         Upload(version.path, limits) as upload,
         suppress(Unreadable),
-    ):  # of a cut archive the rows before the cut
+    ):  # yields the rows before the damage
         for block in blocks(upload, encoding_of(version)):
             last, found = block.first + len(block.lines) - 1, []
             while line is not None and line <= last:

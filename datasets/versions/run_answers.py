@@ -27,11 +27,11 @@ STEP = "answers_of_run"
 
 @transaction.atomic
 def version_of_answers(*, version: Version, source: str, name: str, user: User | None) -> Version:
-    """Another version with the answers of `source` (Candidate.source); one that is made of them already is given.
+    """Create a version with the answers of `source` (Candidate.source), or return the existing one.
 
-    `name`: of the run, for people.
+    `name`: display name of the run.
     """
-    Dataset.objects.select_for_update().get(pk=version.dataset_id)  # the second of two finds the first's
+    Dataset.objects.select_for_update().get(pk=version.dataset_id)  # serialises concurrent calls
     step = [{"name": STEP, "value": source}]
     same = Version.objects.filter(
         parent=version, origin=ORIGIN, state__in=(*services.OPEN_STATES, "ready"), repairs=step
@@ -52,7 +52,7 @@ def version_of_answers(*, version: Version, source: str, name: str, user: User |
 
 
 def write_file(version: Version, owner: str, progress: Progress) -> None:
-    """Make the version's file; raises WorkStopped if the version is not `owner`'s any more."""
+    """Make the version's file; raises WorkStopped if `owner` lost the version."""
     assert version.parent is not None
     source = version.repairs[0]["value"]
     total = max(1, version.parent.rows)
@@ -66,9 +66,9 @@ def write_file(version: Version, owner: str, progress: Progress) -> None:
 
 
 def answered_lines(version: Version, source: str) -> Iterator[tuple[int, str]]:
-    """(line, JSON) of each row that has an answer of `source`, with those and the uploaded ones."""
+    """(line, JSON) of each row with an answer of `source`, including the uploaded answers."""
     valid = Row.objects.filter(version=version, valid=True)
-    # An uploaded model of the same name would be confused with the one that was called.
+    # An uploaded model of the same name could be confused with the run's model.
     names = list(Candidate.objects.filter(version=version, source=source).values_list("name", flat=True))
     kept = Q(candidate__source=source) | Q(candidate__source=UPLOADED) & ~Q(candidate__name__in=names)
     for part in row_writer.slices(valid):
@@ -87,7 +87,7 @@ def answered_lines(version: Version, source: str) -> Iterator[tuple[int, str]]:
 
 
 def as_messages(raw: str, form: Format) -> str:
-    """The row as is, or a legacy one with its conversation as messages."""
+    """The row unchanged, or a legacy row with its conversation as messages."""
     if not form.startswith("legacy"):
         return raw
     row: dict[str, Any] = json.loads(raw)

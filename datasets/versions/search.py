@@ -1,8 +1,7 @@
-"""The search index of a version: built in the background once its rows are there, and opened by the row browser.
+"""The search index of a version: built in the background after import, and used by the row browser.
 
-It is a file (see core/search_index.py), built below DATA_DIR on one machine and kept where all find it; a row of
-SearchIndex says how far it is. Nothing depends on it: without it the browser looks through the rows themselves, so many
-at a time.
+It is a file (see core/search_index.py), built below DATA_DIR on one machine and stored where all can read it;
+SearchIndex tracks its state. It is optional: without it, the browser scans a limited number of rows at a time.
 """
 
 from __future__ import annotations
@@ -55,14 +54,14 @@ log = logging.getLogger("datasets.versions.search")
 FOLDER = "search"
 BUILDING = Leases(SearchIndex, SearchIndex.State.BUILDING, SearchIndex.State.BUILDING)
 BATCH_ROWS = 500
-AROUND = 60  # characters shown beside a text that was found
-BATCH_CHARACTERS = 2_000_000  # so much text is held at once
-SPARSE = 4  # a model that answered fewer than every fourth row gets entries of its own
+AROUND = 60  # characters shown around a match
+BATCH_CHARACTERS = 2_000_000  # maximum text held in memory at once
+SPARSE = 4  # models that answered fewer than every fourth row are indexed
 
 
 @dataclass(frozen=True, slots=True)
 class SearchState:
-    """How searching goes now: by the index, or without it, and why. `share` of the rows are in the index."""
+    """Whether searches use the index, and if not, why. `share` is the share of rows in the index."""
 
     indexed: bool
     failed: bool = False
@@ -70,12 +69,12 @@ class SearchState:
 
 
 def index_name(version_id: int) -> str:
-    """The name under which the finished index of a version is kept."""
+    """The storage name of a version's finished index."""
     return f"{FOLDER}/{version_id}.sqlite3"
 
 
 def state_of(version: Version) -> SearchState:
-    """What a page shows of a version's index."""
+    """The state of a version's index, for display."""
     index = SearchIndex.objects.filter(pk=version.pk).first()
     if index is None:
         return SearchState(indexed=False)
@@ -86,20 +85,20 @@ def state_of(version: Version) -> SearchState:
 
 
 def open_index(version: Version) -> Index | None:
-    """The version's index; None if there is none yet. The caller closes it."""
+    """The version's index, or None if there is none yet. The caller closes it."""
     if not SearchIndex.objects.filter(pk=version.pk, state=SearchIndex.State.READY).exists():
         return None
     try:
         return Index(files.local(index_name(version.pk)))
     except StorageUnreachable:
         return None
-    except (FileNotFoundError, sqlite3.OperationalError):  # someone took the file away
+    except (FileNotFoundError, sqlite3.OperationalError):  # the file was deleted
         build_again(version)
         return None
 
 
 def build_again(version: Version) -> None:
-    """The finished index is gone or damaged: until the reconciler has built another, the rows are looked through."""
+    """Have a missing or damaged index rebuilt by the reconciler; until then, rows are scanned."""
     again = SearchIndex.objects.filter(pk=version.pk, state=SearchIndex.State.READY)
     if again.update(state=SearchIndex.State.BUILDING, line=0, rows=0, owner=""):
         log.warning("The search index of version %s is missing or damaged and will be rebuilt.", version.pk)
@@ -107,7 +106,7 @@ def build_again(version: Version) -> None:
 
 
 def facets(version: Version) -> dict[str, list[tuple[str, int]]]:
-    """{field: [(value, rows)], most frequent first} of the fields with few values; empty without an index."""
+    """{field: [(value, rows)], most frequent first} for fields with few values; empty without an index."""
     index = open_index(version)
     if index is None:
         return {}
@@ -133,9 +132,9 @@ def index_soon(version_id: int) -> None:
 
 @workers.works_on(SearchIndex)
 def build(version_id: int, owner: str, stop: threading.Event | None = None) -> bool:
-    """Build a ready version's index, or continue building it. False if someone else does, or there is nothing to do.
+    """Build or continue the index of a ready version. False if done by another worker or not needed.
 
-    It ends early when `stop` is set and when something else waits for this worker; what is done is kept.
+    Stops early, keeping its progress, if `stop` is set or something else waits for this worker.
     """
     version = Version.objects.filter(pk=version_id, state=VersionState.READY).first()
     if version is None:
@@ -145,7 +144,7 @@ def build(version_id: int, owner: str, stop: threading.Event | None = None) -> b
 
 
 def _failed(version: Version, error: Exception) -> dict[str, Any]:
-    if isinstance(error, StorageUnreachable):  # tried again by the reconciler
+    if isinstance(error, StorageUnreachable):  # retried by the reconciler
         log.warning("The search index of version %s was built but could not be stored: %s", version.pk, error)
         return {"state": SearchIndex.State.BUILDING}
     if isinstance(error, Unsupported):
@@ -172,7 +171,7 @@ def _build(version: Version, hold: Hold) -> None:
             for rows in _index_rows(version, lines):
                 builder.add(rows)
             hold.renew(line=builder.line, rows=builder.rows)
-            if _something_waits():  # it goes first, and the index on after it
+            if _something_waits():  # the other work goes first, then the index continues
                 BUILDING.give_back(hold.pk, hold.owner)
                 workers.wake(index_version, version_id=version.pk)
                 return
@@ -184,13 +183,13 @@ def _build(version: Version, hold: Hold) -> None:
     try:
         files.put(_done(version), index_name(version.pk), hold.renew_at_times)
     except (StorageUnreachable, WorkStopped):
-        _done(version).replace(_part(version))  # what is built is not built again
+        _done(version).replace(_part(version))  # keeps the finished file for the next attempt
         raise
     hold.end(SearchIndex.State.READY, size=size, line=builder.line, rows=builder.rows)
 
 
 def _builder(version: Version) -> Builder:
-    """The one that was started; if a power cut spoilt its file, a new one."""
+    """Continue the started index file, or start over if it was damaged by a power cut."""
     try:
         return Builder(_part(version))
     except sqlite3.DatabaseError:
@@ -217,7 +216,7 @@ def _line_batches(version: Version, after: int) -> Iterator[list[int]]:
 
 
 def _index_rows(version: Version, lines: Sequence[int]) -> Iterator[list[IndexRow]]:
-    """The rows as the index keeps them, not too much text at once."""
+    """Yield index rows in groups of limited text size."""
     sparse = dict(
         Candidate.uploaded.filter(version=version, rows__lt=version.valid_rows / SPARSE).values_list(
             "pk", "name"
@@ -235,7 +234,7 @@ def _format(version: Version) -> Format | None:
 
 @dataclass(frozen=True, slots=True)
 class SearchedRow:
-    """A row with the JSON of its answers and the candidates that gave them."""
+    """A row with the JSON of its answers and the ids of their candidates."""
 
     line: int
     raw: str
@@ -245,7 +244,7 @@ class SearchedRow:
 
 
 def row_groups(version: Version, lines: Sequence[int]) -> Iterator[list[SearchedRow]]:
-    """The rows at some lines with their answers, in order; a group holds BATCH_CHARACTERS of text, or one row."""
+    """Rows at `lines` with answers, in order; a group holds at most BATCH_CHARACTERS of text, or one row."""
     found = Row.objects.filter(version=version, line__in=lines).values_list("line", "pk", Length("raw"))
     sizes = [(pk, size) for _, pk, size in sorted(found)]
     answers = (
@@ -278,7 +277,7 @@ def _whole(pks: list[int]) -> list[SearchedRow]:
 
 
 def texts(version: Version, lines: Sequence[int], *, fields: bool = True) -> Iterator[IndexRow]:
-    """The decoded texts of the rows at some lines, with their fields where those are wanted."""
+    """The decoded texts of the rows at `lines`, optionally with their fields."""
     for group in row_groups(version, lines):
         rows = ((row.line, row.raw, row.valid, row.answers) for row in group)
         yield from texts_of(rows, _format(version), fields=fields)
@@ -286,7 +285,7 @@ def texts(version: Version, lines: Sequence[int], *, fields: bool = True) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class TextHit:
-    """Where a text was found: some characters before it, itself as it is spelt there, and some after it."""
+    """A match in its original spelling, with some characters before and after it."""
 
     before: str
     met: str
@@ -294,7 +293,7 @@ class TextHit:
 
 
 def hits(version: Version, lines: Sequence[int], wanted: str) -> dict[int, TextHit]:
-    """Where in the rows at some lines a text is."""
+    """{line: first match of a text} for the rows at `lines`."""
     found = {}
     for group in row_groups(version, lines):
         for row in group:
@@ -306,7 +305,7 @@ def hits(version: Version, lines: Sequence[int], wanted: str) -> dict[int, TextH
 
 
 def text_hit(texts: Iterable[str], wanted: str) -> TextHit | None:
-    """The first place of `wanted` in some texts, without regard to case; None where only folding makes it equal."""
+    """The first case-insensitive match of `wanted`; None if it matches only after case folding."""
     pattern = re.compile(re.escape(wanted), re.IGNORECASE)
     for text in texts:
         found = pattern.search(text)
@@ -320,7 +319,7 @@ def text_hit(texts: Iterable[str], wanted: str) -> TextHit | None:
 
 
 def reconcile() -> None:
-    """Free what dead workers held, and wake for every version that has rows but no index."""
+    """Release work of dead workers, and wake a worker for every version without an index."""
     BUILDING.free_lost()
     wanting = Version.objects.filter(state=VersionState.READY, search_index__isnull=True)
     for version_id in (*wanting.values_list("pk", flat=True)[:100], *BUILDING.ids_waiting()[:100]):

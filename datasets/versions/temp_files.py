@@ -1,4 +1,4 @@
-"""Temporary folders: each attempt has its own, and those of killed workers are deleted."""
+"""Temporary folders: one per attempt; those of killed workers are deleted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from datasets import uploads
 
 @contextmanager
 def work_folder(kind: str, number: int) -> Iterator[Path]:
-    """An empty folder for one attempt at a piece of work, gone afterwards; earlier attempts' are gone before."""
+    """An empty folder for one attempt, deleted afterwards; folders of earlier attempts are deleted first."""
     for left in _place(kind).glob(f"{number}-*"):
         shutil.rmtree(left, ignore_errors=True)
     folder = _place(kind) / f"{number}-{uuid.uuid4().hex}"
@@ -29,7 +29,7 @@ def work_folder(kind: str, number: int) -> Iterator[Path]:
 
 
 def folders(kind: str) -> dict[Path, int]:
-    """Existing folders and their owners."""
+    """{folder: number of its owner} of all existing folders."""
     return {path: int(path.name.partition("-")[0]) for path in _place(kind).glob("*-*")}
 
 
@@ -41,7 +41,7 @@ def sweep(kind: str, busy: Collection[int]) -> None:
 
 
 def written_out(path: Path, progress: Callable[[float], None] = lambda share: None) -> tuple[int, str]:
-    """The size and SHA-256 of a file that was made, once its bytes are on the disk."""
+    """Flush a finished file to disk; return its size and SHA-256."""
     digest, size = hashlib.sha256(), 0
     whole = path.stat().st_size
     with path.open("rb") as file:
@@ -55,5 +55,5 @@ def written_out(path: Path, progress: Callable[[float], None] = lambda share: No
 
 
 def _place(kind: str) -> Path:
-    """Below the uploads, so that a finished file can be moved there without being copied."""
+    """Below the uploads, so that a finished file can be moved there without copying."""
     return Path(settings.DATA_DIR) / uploads.FOLDER / ".work" / kind

@@ -11,12 +11,12 @@ from django.shortcuts import redirect, render
 
 
 def part_wanted(request: HttpRequest) -> bool:
-    """Did htmx ask, for a part of the page?"""
+    """Whether htmx requests only a part of the page."""
     return request.headers.get("HX-Request") == "true"
 
 
 def json_wanted(request: HttpRequest) -> bool:
-    """Was it sent by static/js/upload.js, which shows the progress? The plain form works too."""
+    """Whether the request was sent by static/js/upload.js, which shows progress; the plain form works too."""
     return request.headers.get("Accept") == "application/json"
 
 
@@ -36,6 +36,6 @@ def upload_refused(
 
 
 def number_asked(request: HttpRequest, name: str) -> int | None:
-    """A number in the address, as large as a line's may be; None if there is none."""
+    """A query parameter as an integer, at most the largest line number; None if it is missing or invalid."""
     text = request.GET.get(name, "")
     return min(int(text[:12]), 2**31 - 1) if text.isdecimal() else None

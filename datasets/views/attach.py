@@ -38,7 +38,7 @@ from evalsite.web.request_limits import allow, upload_page
 @upload_page
 @login_required
 def answers(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
-    """Permission is checked before the body is read, as for any upload."""
+    """Upload answers; permission is checked before the body is read."""
     version = get_ready_version(request, slug, dataset, number, May.UPLOAD)
     if not version.valid_rows:
         raise Http404
@@ -92,7 +92,7 @@ def _address(attachment: Attachment) -> str:
 
 @login_required
 def attachment(request: HttpRequest, slug: str, dataset: int, number: int, attachment: int) -> HttpResponse:
-    """While it is matched: the progress, which htmx asks for every second. Then what matches and what does not."""
+    """The progress of matching, polled by htmx every second; then what matches and what does not."""
     found = get_attachment(request, slug, dataset, number, attachment)
     context: dict[str, Any] = {"version": found.version, "attachment": found}
     if found.state in attach.OPEN:
@@ -131,7 +131,7 @@ def _most_first(counts: dict[str, int]) -> list[tuple[str, int]]:
 @login_required
 @require_POST
 def use(request: HttpRequest, slug: str, dataset: int, number: int, attachment: int) -> HttpResponse:
-    """Agreed: a new version with the answers that matched."""
+    """Create a new version with the matched answers."""
     found = get_attachment(request, slug, dataset, number, attachment)
     if found.report.get("last_only") and "same_turns" not in request.POST:
         messages.error(request, _("Nothing was changed: confirm which earlier turns these answers follow."))
@@ -150,7 +150,7 @@ def use(request: HttpRequest, slug: str, dataset: int, number: int, attachment: 
 @login_required
 @require_POST
 def name(request: HttpRequest, slug: str, dataset: int, number: int, attachment: int) -> HttpResponse:
-    """Whose answers the legacy file holds; it is then matched without being sent again."""
+    """Set the model of a legacy file, which is then matched without another upload."""
     found = get_attachment(request, slug, dataset, number, attachment)
     form = ModelNameForm(request.POST)
     if not form.is_valid():
@@ -176,7 +176,7 @@ def discard(request: HttpRequest, slug: str, dataset: int, number: int, attachme
 def unmatched(
     request: HttpRequest, slug: str, dataset: int, number: int, attachment: int
 ) -> StreamingHttpResponse:
-    """Everything that did not match, in full, as JSONL with the reason in the reader's language."""
+    """Everything that did not match as JSONL, with the reason in the user's language."""
     found = get_attachment(request, slug, dataset, number, attachment)
     if not found.unmatched_as or not files.exists(found.unmatched_as):
         raise Http404

@@ -1,4 +1,4 @@
-"""The form for the meaning of each column: from a mapping, and back."""
+"""The form for the meaning of each column: created from a mapping and converted back."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from datasets.core.imports.tables import Table
 from datasets.import_messages import becomes_label
 
 SHOWN = 100
-EXAMPLES, EXAMPLE = 2, 60  # values of a column that are shown, and characters of each
+EXAMPLES, EXAMPLE = 2, 60  # example values shown per column, and characters of each
 NAMED = ("answer", "verdict", "field")
 ROLES = ("question", "messages", "system", "reference", "model", "answer", "verdict", "field", "left_out")
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A column: what it becomes, and under which name: a model's, a field's or, of a score, a metric's.
+    """What a column becomes, and its name: of a model, a field or a score's metric.
 
-    `of` is the model whose answer a score is about, '' where there is only one.
+    `of` is the model whose answer a score is about, '' if there is only one.
     """
 
     number: int
@@ -73,20 +73,20 @@ def _role(column: str, columns: Columns, names: Sequence[str]) -> tuple[str, str
 
 
 def as_text(value: Any) -> str:
-    """A value as people read it; a date is no JSON, and represents itself."""
+    """A value for display; dates are not JSON values and use str()."""
     if isinstance(value, dict | list | bool):
         return json.dumps(value, ensure_ascii=False, default=str)
     return str(value)
 
 
 def excerpt(value: Any) -> str:
-    """The beginning of a value."""
+    """The first characters of a value."""
     text = as_text(value)
     return text[: EXAMPLE - 1] + "…" if len(text) > EXAMPLE else text
 
 
 def from_form(sent: Mapping[str, str], table: Table, before: Columns) -> Columns:
-    """The mapping in the form; columns that it does not show keep their previous meaning."""
+    """The submitted mapping; columns not in the form keep their previous meaning."""
     made = [
         (column, *_sent(sent, number, _role(column, before, table.columns)))
         for number, column in enumerate(table.columns)

@@ -22,7 +22,7 @@ from evalsite.tasks import workers
 @login_required
 @require_POST
 def choose(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
-    """Have the version compared with the one that the form names."""
+    """Start a comparison with the version named in the form."""
     new = get_ready_version(request, slug, dataset, number)
     wanted = request.POST.get("since", "")
     old = get_ready_version(request, slug, dataset, int(wanted[:9]) if wanted.isdecimal() else 0)
@@ -34,7 +34,7 @@ def choose(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRe
 
 @login_required
 def changes(request: HttpRequest, slug: str, dataset: int, number: int, old: int) -> HttpResponse:
-    """The progress while it is computed, then the differences, page by page."""
+    """The progress of the comparison, then the differences in pages."""
     new_version = get_ready_version(request, slug, dataset, number)
     old_version = get_ready_version(request, slug, dataset, old)
     if old_version.pk == new_version.pk:

@@ -1,4 +1,4 @@
-"""The list of data sets, and taking one out of it."""
+"""The list of data sets, and archiving."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evalsite.web.numbers import whole
 
 @login_required
 def datasets(request: HttpRequest, slug: str) -> HttpResponse:
-    """The project's data sets, or those that were archived."""
+    """The project's data sets, active or archived."""
     project = access.get_project(request, slug, LOOK)
     archived = request.GET.get("archived") == "1"
     before = request.GET.get("before", "")
@@ -48,7 +48,7 @@ def _just_archived(request: HttpRequest, project: Project) -> Dataset | None:
 
 @login_required
 def dataset(request: HttpRequest, slug: str, dataset: int) -> HttpResponse:
-    """To the newest version."""
+    """Redirect to the newest version."""
     found = get_dataset(request, slug, dataset)
     newest = selectors.versions_of(found).first()
     return (
@@ -61,7 +61,7 @@ def dataset(request: HttpRequest, slug: str, dataset: int) -> HttpResponse:
 @login_required
 @require_POST
 def archive(request: HttpRequest, slug: str, dataset: int) -> HttpResponse:
-    """Archive: hidden from the list; nothing is deleted."""
+    """Archive: hide from the list without deleting anything."""
     found = get_dataset(request, slug, dataset, May.UPLOAD)
     services.dataset_archive(dataset=found)
     return redirect(f"{reverse('datasets:list', args=[slug])}?undo={found.pk}")
@@ -70,7 +70,7 @@ def archive(request: HttpRequest, slug: str, dataset: int) -> HttpResponse:
 @login_required
 @require_POST
 def restore(request: HttpRequest, slug: str, dataset: int) -> HttpResponse:
-    """Back into the list."""
+    """Restore an archived data set."""
     found = get_dataset(request, slug, dataset, May.UPLOAD)
     services.dataset_restore(dataset=found)
     messages.success(request, _("“%(name)s” was restored.") % {"name": found.name})

@@ -1,4 +1,4 @@
-"""Importing files of other tools: preview, column mapping, confirmation."""
+"""Importing other tools' files: preview, column mapping, confirmation."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class SheetChoice:
-    """A sheet of a workbook: its size, '' where it was not looked at, and its first rows as lines."""
+    """A sheet of a workbook: its size ('' if it was not previewed) and its first rows as lines."""
 
     name: str
     size: str
@@ -58,7 +58,7 @@ class SheetChoice:
 @login_required
 @require_POST
 def begin(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
-    """Import the file of an upload; one that no source knows is taken for a table if it is asked for."""
+    """Import the file of an upload; one that no source recognises is read as a table if requested."""
     version = get_version(request, slug, dataset, number, May.UPLOAD)
     draft = file_import.draft_of_version(
         version, access.signed_in(request), request.POST.get("source", "")[:40]
@@ -77,7 +77,7 @@ def address(draft: FileImport) -> str:
 
 @login_required
 def draft(request: HttpRequest, slug: str, draft: int) -> HttpResponse:
-    """Preview of the import; each change of the column mapping is stored and shown at once."""
+    """Preview of the import; changes of the column mapping are stored and shown immediately."""
     found = get_file_import(request, slug, draft)
     if found.made is not None:
         return redirect("datasets:version", slug, found.made.dataset_id, found.made.number)
@@ -98,7 +98,7 @@ def draft(request: HttpRequest, slug: str, draft: int) -> HttpResponse:
 
 
 def _table(request: HttpRequest, draft: FileImport) -> Table:
-    """The table, with what was just chosen kept in the draft; raises NotUsable."""
+    """The table, after storing submitted choices in the draft; raises NotUsable."""
     sent = request.POST
     if "sheet" in sent and sent["sheet"] != _sheet_shown(draft):  # another sheet has other columns
         file_import.draft_change(draft, columns="", sheet=sent["sheet"])
@@ -115,7 +115,7 @@ def _table(request: HttpRequest, draft: FileImport) -> Table:
 
 
 def _sheet_shown(draft: FileImport) -> str:
-    """The sheet that was chosen, else the guess; one that cannot be read is chosen all the same."""
+    """The chosen sheet, even if it cannot be read, else the guess."""
     return draft.sheet or file_import.sample_of(draft).sheet
 
 
@@ -167,7 +167,7 @@ def _context(
 
 
 def _sheets(draft: FileImport, table: Table | None) -> list[SheetChoice]:
-    """Every sheet, so that one can be chosen, also another than one that cannot be read; [] where there is only one."""
+    """All sheets, so that a readable one can be chosen; [] if there is only one."""
     looks = {look.name: look for look in file_import.sheets_of(draft)}
     names = table.sheets if table else list(looks)
     return [_sheet(name, looks.get(name)) for name in names] if len(names) > 1 else []
@@ -187,13 +187,13 @@ def _sheet(name: str, look: SheetLook | None) -> SheetChoice:
 
 
 def _line(cells: list[Any]) -> str:
-    """The first cells of a sheet's row that hold anything."""
+    """The first non-empty cells of a sheet's row."""
     held = [cell for cell in cells if cell not in (None, "")][:CELLS]
     return " · ".join(column_choices.excerpt(cell) for cell in held)
 
 
 def _first_rows(rows: list[Row]) -> list[tuple[int, Row]]:
-    """The first rows with their numbers, some of each file."""
+    """The first rows with their numbers, some from each file."""
     files = Counter[str]()
     most = max(1, ROWS // len({row.place.file for row in rows})) if rows else 0
     found = []
@@ -205,7 +205,7 @@ def _first_rows(rows: list[Row]) -> list[tuple[int, Row]]:
 
 
 def of_version(version: Version) -> dict[str, Any]:
-    """The import shown on a version's page: one waiting for confirmation, or the one that made the version."""
+    """The import shown on a version's page: one waiting for confirmation, or the one that created the version."""
     found = FileImport.objects.filter(Q(made=version) | Q(version=version, made=None)).first()
     if found is None:
         return {}
@@ -234,7 +234,7 @@ def _mapping(table: Table | None, draft: FileImport) -> Columns:
 def left_out(
     listed: list[LeftOut], counts: dict[str, int]
 ) -> list[tuple[str, str, int, list[tuple[str, str]]]]:
-    """(code, reason, how many, some places with a detail) of what is left out, the most frequent first."""
+    """(code, reason, number, some places with detail) of what was left out, most frequent first."""
     found = []
     for code, count in Counter(counts).most_common():
         places = [(place_label(one.place), one.detail) for one in listed if one.code == code][:PLACES]
@@ -243,7 +243,7 @@ def left_out(
 
 
 def place_label(place: Place) -> str:
-    """A source location in words."""
+    """The label of a source location."""
     where = " · ".join(part for part in (place.file, place.sheet) if part)
     return _("%(where)s, row %(line)s") % {"where": where, "line": place.line} if place.line else where
 
@@ -277,7 +277,7 @@ def _scores(verdicts: list[dict[str, Any]], model: str, response: int) -> list[t
 
 
 def _said(verdict: dict[str, Any]) -> str:
-    """A value; of a comparison, in which A is the model it is with, also who B is."""
+    """A value; for a comparison, also the name of B (A is the model of the verdict)."""
     value, other = _value(verdict.get("value")), verdict.get("other_model")
     return f"{value} (B: {other})" if other else value
 

@@ -1,4 +1,4 @@
-"""Findings as pages show them: grouped, with the sentence in the reader's language."""
+"""Findings for display: grouped, with messages in the user's language."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from datasets.versions.row_findings import stored_finding
 
 SHOWN_PER_GROUP = 5
 FINDINGS_PER_PAGE = 100
-BEFORE, AFTER = 40, 60  # characters of a row that are shown around the place of a finding
-NEAR = 4_000  # characters of a row that are fetched with others at once
+BEFORE, AFTER = 40, 60  # characters of a row shown around a finding
+NEAR = 4_000  # characters of each row fetched in one query
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """A piece of a bad row with the character at which something was found."""
+    """An excerpt of an invalid row around the character of a finding."""
 
     before: str
     met: str
@@ -38,10 +38,10 @@ class Around:
 
 @dataclass(frozen=True, slots=True)
 class ShownFinding:
-    """One finding with its sentence. `line` is None where it concerns the whole version.
+    """A finding with its message. `line` is None if it concerns the whole version.
 
-    `place` is the line in the file that it came from, of a version that was joined from several; `sample` is what the
-    repair of its kind would do to its row.
+    `place` is the line in its source file if the version was joined from several; `sample` shows what the repair would
+    do to the row.
     """
 
     line: int | None
@@ -57,13 +57,13 @@ class ShownFinding:
 
     @property
     def in_row(self) -> bool:
-        """Does it stand in a row? The header of a CSV is none."""
+        """Whether the finding is in a row; a CSV header is not one."""
         return self.line is not None and self.code not in HEADER_CODES
 
 
 @dataclass(frozen=True, slots=True)
 class FindingGroup:
-    """The findings of one code: how many there are, and the first of them."""
+    """The number of findings of one code, and the first of them."""
 
     code: str
     severity: str
@@ -72,7 +72,7 @@ class FindingGroup:
 
     @property
     def title(self) -> str:
-        """The sentence that its findings share; invalid JSON has many causes, which the first need not stand for."""
+        """The common message; invalid JSON has many causes, of which the first findings may show only some."""
         sentences = {found.sentence for found in self.first}
         if self.code == "json.invalid" and len(sentences) != 1:
             return _("Invalid JSON")
@@ -80,7 +80,7 @@ class FindingGroup:
 
 
 def with_samples(group: FindingGroup, offer: RepairOffer | None) -> tuple[FindingGroup, RepairOffer | None]:
-    """The group and its offer, each sample moved to the finding of its row if that is among the first."""
+    """The group and its offer, with samples moved to the first findings of the same row."""
     if offer is None:
         return group, None
     samples = {sample.line: sample for sample in offer.samples}
@@ -89,7 +89,7 @@ def with_samples(group: FindingGroup, offer: RepairOffer | None) -> tuple[Findin
 
 
 def as_shown(found: Found, around: Around | None = None, place: PartLine | None = None) -> ShownFinding:
-    """A finding, put into words."""
+    """Convert a finding for display."""
     return ShownFinding(
         found.line,
         found.column,
@@ -104,14 +104,14 @@ def as_shown(found: Found, around: Around | None = None, place: PartLine | None 
 
 
 def told_in(text: str, found: Found) -> ShownFinding:
-    """A finding of a row whose text is at hand, with its place."""
+    """Convert a finding of a row with known text, including the excerpt."""
     start = max((found.column or 1) - BEFORE, 1)
     near = text[start - 1 : start - 1 + BEFORE + AFTER]
     return as_shown(found, _around_in(near, start, found.column) if found.column else None)
 
 
 def shown(version: Version, findings: Sequence[Found]) -> list[ShownFinding]:
-    """Findings put into words; those in bad rows with their place, as of good rows the text is not kept as met."""
+    """Convert findings for display; excerpts only for invalid rows, as valid rows are not stored verbatim."""
     lines = {found.line or 0 for found in findings if found.column}
     bad = Row.objects.filter(version=version, line__in=lines, valid=False)
     begin = {line: (pk, text) for line, pk, text in bad.values_list("line", "pk", Substr("raw", 1, NEAR))}
@@ -128,14 +128,14 @@ def shown(version: Version, findings: Sequence[Found]) -> list[ShownFinding]:
 
 
 def _is_spread(version: Version) -> bool:
-    """Are places looked up in the file itself? None of its lines is a row; few findings name one."""
+    """Whether excerpts come from the file itself, because none of its lines is a row; few findings name one."""
     return version.is_spread and version.file_is_kept
 
 
 def _in_file(
     version: Version, findings: Sequence[Found]
 ) -> dict[tuple[int | None, int | None], Around | None]:
-    """{(line, column): its surroundings}, looked up in the file itself."""
+    """{(line, column): excerpt}, read from the file itself."""
     starts = {
         (found.line, found.column): (found.line, max(found.column - BEFORE, 1))
         for found in findings
@@ -149,7 +149,7 @@ def _in_file(
 
 
 def _around(row: tuple[int, str] | None, column: int | None) -> Around | None:
-    """A place far behind the beginning of its row is asked for by itself, as a row may be as long as it likes."""
+    """The excerpt for a finding; one far into a long row needs a separate query."""
     if row is None or not column:
         return None
     start = max(column - BEFORE, 1)
@@ -161,7 +161,7 @@ def _around(row: tuple[int, str] | None, column: int | None) -> Around | None:
 
 
 def _around_in(text: str, start: int, column: int) -> Around:
-    """The place at `column` of a row, whose piece from column `start` on is `text`."""
+    """The excerpt for `column` of a row, whose text from column `start` on is `text`."""
     text = "".join(sign if sign.isprintable() else " " for sign in text)
     at = column - start
     before = ("…" if start > 1 else "") + text[:at]
@@ -169,7 +169,7 @@ def _around_in(text: str, start: int, column: int) -> Around:
 
 
 def groups(version: Version) -> list[FindingGroup]:
-    """Every code that was found with its complete count and its first findings; errors first, then by number."""
+    """All codes with their complete count and first findings; errors first, then by count."""
     numbered = Finding.objects.filter(version=version).annotate(
         rank=Window(RowNumber(), partition_by=F("code"), order_by=[F("line"), F("pk")])
     )
@@ -185,9 +185,9 @@ def groups(version: Version) -> list[FindingGroup]:
 
 
 def page(version: Version, code: str, *, after: int = 0) -> tuple[list[ShownFinding], int | None]:
-    """Findings of one code in the order of lines, and where the next page begins (None: nowhere).
+    """Findings of one code ordered by line, and where the next page starts (None: no further page).
 
-    They were written in this order, so that ids go with lines.
+    They were inserted in this order, so ids are ordered like lines.
     """
     kept = Finding.objects.filter(version=version, code=code, pk__gt=after).order_by("pk")
     found = list(kept[: FINDINGS_PER_PAGE + 1])

@@ -66,7 +66,7 @@ _KEYS: dict[str, tuple[tuple[StrPromise | str, bool, StrPromise], ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class FormatGuide:
-    """One format; `keys` are (name, required, what it holds), `example` the first lines of the sample."""
+    """One format; `keys` are (name, required, description), `example` the first lines of the sample."""
 
     code: str
     name: str
@@ -78,7 +78,7 @@ class FormatGuide:
 
 @dataclass(frozen=True, slots=True)
 class KindGuide:
-    """One kind of finding, with its sentence and its repair ('' if there is none)."""
+    """One kind of finding, with its message and its repair ('' if there is none)."""
 
     code: str
     severity: str
@@ -102,7 +102,7 @@ def _example(path: Path) -> str:
 
 
 def kinds() -> list[KindGuide]:
-    """Everything that can be found, in the order of the table of findings."""
+    """All kinds of findings, in the order of the table of findings."""
     return [
         KindGuide(code, kind.severity, _sentence(code), " ".join(str(REPAIRS[name]) for name in kind.repairs))
         for code, kind in CODES.items()
@@ -110,7 +110,7 @@ def kinds() -> list[KindGuide]:
 
 
 class _Open(dict[str, object]):
-    """Where a sentence names something of a file, three dots."""
+    """Params that format as an ellipsis."""
 
     def __missing__(self, name: str) -> str:
         return "…"

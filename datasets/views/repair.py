@@ -1,4 +1,4 @@
-"""The repair desk's actions, and downloads of rows: the bad ones with their findings, the good ones again."""
+"""Applying repairs, and downloads of rows: invalid ones with their findings, and valid ones."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from datasets.versions.repair import version_repair
 from evalsite import access
 from evalsite.access import May
 
-OTHER = "other"  # the choice that represents the name written next to it
+OTHER = "other"  # the choice for a name entered as text
 
 
 @login_required
 @require_POST
 def repair(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
-    """Apply the repairs that the form names, in another version."""
+    """Apply the repairs in the form by creating a version."""
     found = get_version(request, slug, dataset, number, May.UPLOAD)
     wanted = [
         *repair_offers.plain_repairs(request.POST.getlist("repair")),
@@ -52,7 +52,7 @@ def repair(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRe
 
 
 def _chosen_names(posted: QueryDict, version: Version) -> Iterator[Repair]:
-    """For each group of names that are alike: the spelling chosen, or the name written; none leaves it as it is."""
+    """The chosen or entered name for each group of similar names; groups without a choice stay unchanged."""
     if "unify" not in posted:
         return
     for number, group in enumerate(repair_offers.alike_groups(version)[: repair_offers.GROUPS_SHOWN]):
@@ -66,7 +66,7 @@ def _chosen_names(posted: QueryDict, version: Version) -> Iterator[Repair]:
 
 @login_required
 def bad(request: HttpRequest, slug: str, dataset: int, number: int) -> StreamingHttpResponse:
-    """Every bad row with its findings, in the kind of file that was uploaded."""
+    """All invalid rows with their findings, in the file type that was uploaded."""
     found = get_ready_version(request, slug, dataset, number)
     if not invalid_rows.any_kept(found):
         raise Http404
@@ -85,7 +85,7 @@ def jsonl(request: HttpRequest, slug: str, dataset: int, number: int) -> Streami
 
 @login_required
 def csv(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponseBase:
-    """The valid rows as a legacy CSV, or why they don't fit."""
+    """The valid rows as a legacy CSV, or an error message if they do not fit."""
     found = get_ready_version(request, slug, dataset, number)
     if misfit := downloads.unfit(found):
         messages.error(request, labels.unfit_for_csv(misfit.line, misfit.why, misfit.name))
@@ -102,13 +102,13 @@ TABLES = {
 
 @login_required
 def table(request: HttpRequest, slug: str, dataset: int, number: int, form: str) -> StreamingHttpResponse:
-    """The valid rows and their answers as a table, in one of the formats of TABLES."""
+    """The valid rows and their answers as a table, in one of the formats in TABLES."""
     found = get_ready_version(request, slug, dataset, number)
     return _streamed(TABLES[form](found), _name(found, f"table-{_good(found)}", form))
 
 
 def _good(version: Version) -> str:
-    """What the file holds; its name goes along where the page that says so does not."""
+    """Name the content and the number of excluded rows, for readers who have only the file."""
     return f"rows-without-{version.bad_rows}-bad" if version.bad_rows else "rows"
 
 

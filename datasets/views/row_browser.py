@@ -1,7 +1,7 @@
-"""The row browser: pages by line, filters, and where one is between the rows that match.
+"""The row browser: pages by line, filters, and neighbouring matches of a row.
 
-Lines come from the most selective source there is (findings, the search index, else all rows in order) and are then
-looked at themselves. A look ends with the page, or after so many rows: every page costs the same, at any place.
+Lines come from the most selective source (findings, the search index, else all rows in order) and are then verified. A
+search ends with a full page or after a limited number of rows, so every page costs the same at any position.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from datasets.versions import row_findings, search
 
 ROWS_PER_PAGE = 50
 EXCERPT = 300
-WHOLE = 100_000  # a row longer than this is not read for a list; its beginning is shown
+WHOLE = 100_000  # longer rows are not parsed for lists; only their beginning is shown
 CHUNK = 500
 SLICE = 250
 
 
 @dataclass(frozen=True, slots=True)
 class SearchBudget:
-    """How much one look may cost."""
+    """The maximum cost of one search."""
 
     rows: int = 1_000
     characters: int = 20_000_000
@@ -44,7 +44,7 @@ Source = Callable[[SearchFrom, int], list[int]]
 
 @dataclass(frozen=True, slots=True)
 class BrowserFilter:
-    """What the browser is narrowed to; nothing by default."""
+    """The filter of the browser; empty by default."""
 
     text: str = ""
     model: int | None = None
@@ -57,11 +57,11 @@ class BrowserFilter:
 
     @property
     def by_content(self) -> bool:
-        """Must the rows themselves be read?"""
+        """Whether the rows themselves must be read."""
         return bool(self.text or self.field)
 
     def passes(self, row: IndexRow) -> bool:
-        """Does the row hold the text, and the value in the field?"""
+        """Whether the row contains the text and has the value in the field."""
         if self.field and (self.field, self.value.strip()) not in row.values:
             return False
         return fold(self.text) in row.text
@@ -69,20 +69,20 @@ class BrowserFilter:
 
 @dataclass(frozen=True, slots=True)
 class RowLine:
-    """A row as the list shows it. `question` is '' where the row is bad or too long to look into."""
+    """A row in the list. `question` is '' if the row is invalid or too long to parse."""
 
     line: int
     valid: bool
     question: str
     beginning: str
     answers: int
-    hit: search.TextHit | None = None  # where the text that was searched for stands
+    hit: search.TextHit | None = None  # match of the search text
     findings: list[tuple[str, str]] = field(default_factory=list)  # (code, severity), errors first
 
 
 @dataclass(frozen=True, slots=True)
 class FoundLines:
-    """Matching lines in the order of looking. `stopped`: the last line looked at, where the look ended early."""
+    """Matching lines in search order. `stopped`: the last line searched if the budget ran out."""
 
     lines: list[int]
     stopped: int | None = None
@@ -90,9 +90,9 @@ class FoundLines:
 
 @dataclass(frozen=True, slots=True)
 class RowPage:
-    """Some rows in the order of lines, and the lines to continue from (None: there is nothing further).
+    """Rows ordered by line, and the lines to continue from (None: no further page).
 
-    `stopped` is the line at which looking ended before the page was full; it continues there too.
+    `stopped` is the line where the search ran out of budget before the page was full; it continues there.
     """
 
     rows: list[RowLine]
@@ -103,7 +103,7 @@ class RowPage:
 
 @dataclass(slots=True)
 class _RowLook:
-    """One look over rows, and what it has cost."""
+    """One search through rows, and its cost so far."""
 
     version: Version
     chosen: BrowserFilter
@@ -116,7 +116,7 @@ class _RowLook:
         return self.rows >= self.budget.rows or self.characters >= self.budget.characters
 
     def passing(self, lines: list[int]) -> Iterator[tuple[int, list[int]]]:
-        """(last line looked at, lines that pass up to it) of some lines in the order of looking."""
+        """Yield (last line searched, matching lines up to it) for lines in search order."""
         if not self.chosen.by_content:
             self.rows += len(lines)
             yield lines[-1], self._there(lines)
@@ -127,7 +127,7 @@ class _RowLook:
             yield part[-1], self._read(self._there(part))
 
     def _there(self, lines: list[int]) -> list[int]:
-        """Those that are rows, and of the chosen model."""
+        """The lines that are rows with an answer of the chosen model."""
         if not self.chosen:
             return lines
         rows = Row.objects.filter(version=self.version, line__in=lines)
@@ -149,10 +149,10 @@ class _RowLook:
 def find(
     version: Version, chosen: BrowserFilter, place: SearchFrom, count: int, budget: SearchBudget = BUDGET
 ) -> FoundLines:
-    """Up to `count` lines that pass the filter, from a place on, by a look of limited cost."""
+    """Up to `count` lines that pass the filter, starting at a position, at limited cost."""
     try:
         return _find(version, chosen, place, count, budget)
-    except sqlite3.DatabaseError:  # of the index, which is a file of its own
+    except sqlite3.DatabaseError:  # of the index file
         search.build_again(version)
         return _find(version, chosen, place, count, budget)
 
@@ -178,7 +178,7 @@ def _find(
 
 @contextmanager
 def _source(version: Version, chosen: BrowserFilter) -> Iterator[Source]:
-    """Where the lines come from that may pass; all that pass are among them."""
+    """A source of candidate lines that includes all matching ones."""
     if chosen.finding:
         yield lambda place, limit: _lines_with(version, chosen.finding, place, limit)
         return
@@ -193,7 +193,7 @@ def _source(version: Version, chosen: BrowserFilter) -> Iterator[Source]:
 
 
 def _indexed(version: Version, chosen: BrowserFilter, index: Index) -> Source | None:
-    """The index, if it knows what is asked for: a text, a field's value, a rare model."""
+    """The index, if it covers the filter: a text, a field's value, or a rare model."""
     question = index.question(fold(chosen.text)) if chosen.text else None
     if question is not None:
         return lambda place, limit: index.with_text(question, place, limit)
@@ -233,7 +233,7 @@ def rows_page(
     size: int = ROWS_PER_PAGE,
     budget: SearchBudget = BUDGET,
 ) -> RowPage:
-    """The rows after a line, or the last ones before a line; from the beginning if neither is given."""
+    """The rows after a line, or the last ones before a line; by default from the start."""
     place = SearchFrom(before, forwards=False) if before is not None else SearchFrom(after or 0)
     found = find(version, chosen, place, size + 1, budget)
     more = len(found.lines) > size
@@ -250,7 +250,7 @@ def rows_page(
 
 
 def _light(rows: QuerySet[Row]) -> QuerySet[Any, Any]:
-    """Rows with their text, of very long ones only the beginning."""
+    """Rows with their text, truncated for very long ones."""
     text = Case(
         When(length__lte=WHOLE, then=F("raw")),
         default=Substr("raw", Value(1), Value(EXCERPT)),
@@ -289,7 +289,7 @@ def _question(version: Version, row: dict[str, Any]) -> str:
 
 
 def random_line(version: Version, chosen: BrowserFilter, budget: SearchBudget = BUDGET) -> int | None:
-    """A line within the filter, the nearest to one that is drawn. None if the look for it ended before."""
+    """A line within the filter close to a random one; None if the budget ran out first."""
     lines = Row.objects.filter(version=version).order_by("line").values_list("line", flat=True)
     first, last = lines.first(), lines.last()
     if first is None or last is None:
@@ -305,6 +305,6 @@ def random_line(version: Version, chosen: BrowserFilter, budget: SearchBudget = 
 def neighbours(
     version: Version, chosen: BrowserFilter, line: int, budget: SearchBudget = BUDGET
 ) -> tuple[FoundLines, FoundLines]:
-    """The previous and the next line within the filter, or how far the look for it came."""
+    """The previous and the next matching line, or how far the search got."""
     previous = find(version, chosen, SearchFrom(line, forwards=False), 1, budget)
     return previous, find(version, chosen, SearchFrom(line), 1, budget)

@@ -1,4 +1,4 @@
-"""Editing one row, as a form or as text, with what is found in it beside it; the edits collected towards a version."""
+"""Editing one row, as a form or as text, with its findings; and the list of edits for the next version."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ from evalsite.web.numbers import whole
 
 EDITS_PER_PAGE = 20
 EARLIER_SHOWN = 20
-LONGEST_FORM = (
-    100_000  # characters of a row that is shown as a form, which is sent twice: as it was, and its fields
-)
+LONGEST_FORM = 100_000  # characters of a row shown as a form, which sends the original row and its fields
 LONGEST_PIECE = 20_000
 AROUND = 120
 FINDINGS_SHOWN = 100
@@ -40,7 +38,7 @@ FINDINGS_SHOWN = 100
 
 @dataclass(frozen=True, slots=True)
 class FieldShown:
-    """A field with its name in the form, its height in lines, and what can be chosen if it is a role."""
+    """A field with its form name, height in lines, and the choices for a role."""
 
     name: str
     field: RowField
@@ -50,7 +48,7 @@ class FieldShown:
 
 @dataclass(frozen=True, slots=True)
 class EditShown:
-    """An edit of the list: the difference it makes, and how many errors its row would have."""
+    """An edit in the list: its difference, and the number of errors its row would have."""
 
     edit: RowEdit
     difference: list[Passage]
@@ -63,7 +61,7 @@ def _version(request: HttpRequest, slug: str, dataset: int, number: int) -> Vers
 
 @login_required
 def edit(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
-    """One row to edit. A POST checks what was typed, shows it the other way, or keeps it."""
+    """Edit one row. A POST checks the input, switches between form and text, or saves it."""
     version = _version(request, slug, dataset, number)
     if not row_edits.can_edit(version):
         raise Http404
@@ -86,7 +84,7 @@ def edit(request: HttpRequest, slug: str, dataset: int, number: int, line: int) 
 
 
 def _opened(request: HttpRequest, row: Standing) -> HttpResponse:
-    """The row as it was edited last or, if the address says so, before that; else as it stands in the file."""
+    """Show the row with its last open edit, or the edit in the query, else as in the file."""
     last = row_edits.last_edit(row.version, row.line)
     asked = number_asked(request, "edit")
     if asked:
@@ -102,7 +100,7 @@ def _opened(request: HttpRequest, row: Standing) -> HttpResponse:
 
 
 def _typed(posted: QueryDict, row: Standing) -> str:
-    """The row as it was typed: its text, or the text it was with the fields as they were typed."""
+    """The submitted row: its text, or the original text with the submitted fields."""
     if "base" not in posted:
         return posted.get("text", row.text)
     try:
@@ -195,7 +193,7 @@ def _shown(number: int, field: RowField) -> FieldShown:
 
 
 def _beside(row: Standing, text: str) -> dict[str, Any]:
-    """What is found in the text, and how it differs from the file."""
+    """The findings of the text, and its difference from the file."""
     found = row.findings(text)
     shown: list[ShownFinding] = [told_in(text, one) for one in found[:FINDINGS_SHOWN]]
     return {"findings": shown, "found": len(found), "difference": _difference(row.text, text)}
@@ -223,7 +221,7 @@ def _is_deleted(row: Standing) -> bool:
 
 @login_required
 def edits(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
-    """The edits that the next version will hold, page by page, with the difference of each."""
+    """The edits for the next version in pages, with their differences."""
     version = _version(request, slug, dataset, number)
     collected = row_edits.open_edits(version)
     found = list(collected.filter(line__gt=number_asked(request, "after") or 0)[: EDITS_PER_PAGE + 1])
@@ -251,7 +249,7 @@ def _in_list(version: Version, one: RowEdit, table: Any) -> EditShown:
 @login_required
 @require_POST
 def decide(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
-    """Discard an edit, or take it back."""
+    """Discard or restore an edit."""
     version, discarded = _version(request, slug, dataset, number), "restore" not in request.POST
     try:
         row_edits.row_edit_decide(
@@ -276,7 +274,7 @@ def decide(request: HttpRequest, slug: str, dataset: int, number: int, line: int
 @login_required
 @require_POST
 def make(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
-    """A further version with the edits."""
+    """Create a version with the edits."""
     version = _version(request, slug, dataset, number)
     seen = whole(request.POST.get("seen", "")) or 0
     if seen != row_edits.newest(version):

@@ -26,7 +26,7 @@ from datasets.views import number_asked, part_wanted, row_browser
 from datasets.views.findings_view import ShownFinding, shown
 from datasets.views.row_browser import BrowserFilter
 
-LONGEST_TEXT = 100_000  # characters of one text that a page shows; the whole row can be downloaded
+LONGEST_TEXT = 100_000  # characters of a text shown on a page; the complete row can be downloaded
 MOST_VALUES = 500
 LONGEST_RECORD = 10_000  # lines of the last record of a CSV
 _CONVERSATION = ("messages", "ref_answer")
@@ -34,7 +34,7 @@ _CONVERSATION = ("messages", "ref_answer")
 
 @dataclass(frozen=True, slots=True)
 class AnswerShown:
-    """One response as a column."""
+    """One response, shown as a column."""
 
     model: str
     number: int
@@ -46,7 +46,7 @@ class AnswerShown:
 
 @login_required
 def rows(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
-    """A page of rows; filters and place are in the address."""
+    """A page of rows; filters and position are query parameters."""
     version = get_ready_version(request, slug, dataset, number)
     candidates = selectors.candidates_of(version)
     form = RowFilterForm(request.GET, version, candidates)
@@ -83,13 +83,13 @@ def _chosen(wanted: dict[str, Any]) -> BrowserFilter:
 
 
 def _values(version: Version) -> list[tuple[str, str, int]]:
-    """(field, value, rows) of fields with few values, to choose from."""
+    """(field, value, rows) of fields with few values, offered as choices."""
     found = search.facets(version).items()
     return [(name, value, rows) for name, values in found for value, rows in values][:MOST_VALUES]
 
 
 def _query(request: HttpRequest) -> str:
-    """The filter as it is in the address, without the place."""
+    """The filter as a query string, without the position."""
     kept = request.GET.copy()
     for name in ("after", "before", "line"):
         kept.pop(name, None)
@@ -97,7 +97,7 @@ def _query(request: HttpRequest) -> str:
 
 
 def _to_line(version: Version, slug: str, line: int) -> HttpResponse:
-    """To the row at a line; between rows, to the next one."""
+    """Redirect to the row at a line, or else to the next one."""
     before = Row.objects.filter(version=version, line__lt=line).order_by("-line")
     found = selectors.line_after(version, line - 1) or before.values_list("line", flat=True).first()
     if found is None:
@@ -107,7 +107,7 @@ def _to_line(version: Version, slug: str, line: int) -> HttpResponse:
 
 @login_required
 def random(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
-    """To some row, within the filter if there is one."""
+    """Redirect to a random row within the filter."""
     version = get_ready_version(request, slug, dataset, number)
     chosen = _chosen_in(request, version)
     if chosen:
@@ -124,14 +124,14 @@ def random(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRe
 
 
 def _chosen_in(request: HttpRequest, version: Version) -> BrowserFilter:
-    """The filter in the address; none if it is wrong."""
+    """The filter in the query string; empty if it is invalid."""
     form = RowFilterForm(request.GET, version, selectors.candidates_of(version))
     return _chosen(form.cleaned_data if form.is_valid() else {})
 
 
 @login_required
 def row(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
-    """One row: the conversation, the answers next to each other, the rest of it; previous and next in the filter."""
+    """One row: conversation, answers side by side, other fields; and its neighbours within the filter."""
     version = get_ready_version(request, slug, dataset, number)
     found = _row(version, line)
     chosen = _chosen_in(request, version)
@@ -199,13 +199,13 @@ def _answer(response: Response) -> AnswerShown:
 
 
 def _further(value: dict[str, Any], *shown_already: str) -> str:
-    """What else an object holds, as JSON; '' if nothing."""
+    """The rest of an object as JSON; '' if there is none."""
     rest = {key: item for key, item in value.items() if key not in shown_already and item is not None}
     return _text(rest) if rest else ""
 
 
 def _text(value: Any) -> str:
-    """A text as it is, anything else as JSON."""
+    """A string unchanged, anything else as JSON."""
     return _cut(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2))
 
 
@@ -215,7 +215,7 @@ def _cut(text: str) -> str:
 
 @login_required
 def raw(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
-    """One row's stored text, whole, as a file."""
+    """The complete stored text of a row, as a download."""
     found = _row(get_ready_version(request, slug, dataset, number), line)
     answer = HttpResponse(found.raw, content_type="application/octet-stream")
     answer["Content-Disposition"] = f'attachment; filename="row-{found.line}.json"'
@@ -224,11 +224,11 @@ def raw(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -
 
 @login_required
 def original(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
-    """The row as it is in the uploaded file, on a page of its own, or for its place in the row's page."""
+    """The row as it is in the uploaded file, as a separate page or as a part of the row's page."""
     version = get_ready_version(request, slug, dataset, number)
     found = _row(version, line)
     text, next_line = None, selectors.line_after(version, line)
-    # In a CSV a record may go over several lines.
+    # A CSV record may span several lines.
     until = line + 1 if version.format != "legacy_csv" else next_line or line + LONGEST_RECORD
     if version.file_is_kept:
         text = _cut(lines_at(version.path, selectors.encoding_of(version), line, until, limits_of_kept()))

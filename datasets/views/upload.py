@@ -1,4 +1,4 @@
-"""Uploading a file, and the sample files to start from."""
+"""Uploading files, and the sample files."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from evalsite.accounts.models import Project, User
 from evalsite.templatetags.show import number
 from evalsite.web.request_limits import RequestTooLarge, allow, upload_page
 
-DRAFTS = 10  # imports that wait to be confirmed, on the upload page
+DRAFTS = 10  # unconfirmed imports listed on the upload page
 
 
 @upload_page
 @login_required
 def upload(request: HttpRequest, slug: str) -> HttpResponse:
-    """The guard stands before the body is read: who may not upload fills no disk, nor does a file beyond the limit."""
+    """Check permission and size before the body is read, so that a rejected upload fills no disk."""
     project = access.get_project(request, slug, May.UPLOAD)
     allow(request, uploads.limit_bytes(), uploads.too_large_sentence())
     try:
@@ -73,7 +73,7 @@ def _upload(request: HttpRequest, project: Project) -> HttpResponse:
 
 
 def _keep_several(request: HttpRequest, wanted: dict[str, Any], common: dict[str, Any]) -> str:
-    """Where to go once several files are kept; ValidationError where none of them could be."""
+    """Store several files and return the URL to redirect to; ValidationError if none could be stored."""
     given, project = wanted["files"], common["project"]
     draft = _of_another_tool(wanted, project, common["user"])
     if draft is not None:
@@ -89,7 +89,7 @@ def _keep_several(request: HttpRequest, wanted: dict[str, Any], common: dict[str
 
 
 def _of_another_tool(wanted: dict[str, Any], project: Project, user: User | None) -> FileImport | None:
-    """Several files that belong together: one tool's, or parts of one table. None where they are not."""
+    """A draft if the files belong together, as one tool's or parts of one table; else None."""
     sent: list[UploadedFile[bytes]] = wanted["files"]
     if wanted["chosen_format"]:
         return None
@@ -105,7 +105,7 @@ def _of_another_tool(wanted: dict[str, Any], project: Project, user: User | None
 
 
 def _again(file: UploadedFile[bytes]) -> Callable[[], BinaryIO]:
-    """What opens a file that was sent anew, however Django holds it meanwhile."""
+    """A function that opens the uploaded file from the start, whether Django holds it on disk or in memory."""
 
     def opened() -> BinaryIO:
         if isinstance(file, TemporaryUploadedFile):
@@ -117,7 +117,7 @@ def _again(file: UploadedFile[bytes]) -> Callable[[], BinaryIO]:
 
 
 def _keep_each(request: HttpRequest, given: list[UploadedFile[bytes]], common: dict[str, Any]) -> None:
-    """Each file for itself: one that is refused takes no other with it."""
+    """Store each file separately; a rejected file does not affect the others."""
     taken, refused = services.datasets_upload(given=[(file, file.name or "") for file in given], **common)
     sentences = [
         _("“%(name)s” was not uploaded: %(problem)s") % {"name": name, "problem": problem}
@@ -170,7 +170,7 @@ def formats(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _further_version_of(request: HttpRequest, project: Project) -> str:
-    """The name of the data set that ?dataset= names, if it is one of the project's."""
+    """The name of the data set in ?dataset=, if it belongs to the project."""
     wanted = request.GET.get("dataset", "")
     found = (
         Dataset.objects.filter(project=project, pk=int(wanted[:18])).first() if wanted.isdecimal() else None

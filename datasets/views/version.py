@@ -1,4 +1,4 @@
-"""A version: how its reading goes, what was found in it, and what may still be done with it."""
+"""A version: its import progress, findings, and available actions."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from evalsite.tasks import workers
 from evalsite.web.exchange import BUFFERED
 from evalsite.web.request_limits import step_aside
 
-STEADY_SECONDS = 3.0  # a rate measured over less says nothing
+STEADY_SECONDS = 3.0  # a rate measured over less time is meaningless
 
 
 @login_required
 def version(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
-    """While it is read: the progress, which htmx asks for every second. Afterwards: what it holds."""
+    """The import progress, polled by htmx every second; afterwards the version's content."""
     found = get_version(request, slug, dataset, number)
     if found.state in services.OPEN_STATES:
         template = "datasets/_progress.html" if part_wanted(request) else "datasets/reading.html"
@@ -54,7 +54,7 @@ def version(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpR
 
 
 def _progress(request: HttpRequest, version: Version) -> dict[str, Any]:
-    """The rate since this page first saw bytes being read, and the time left; the page hands both back each time."""
+    """The rate since this page first saw progress, and the time left; the page sends both back with each poll."""
     now, read = time.time(), version.bytes_read
     began, begun_at = _seen(request.GET.get("began")), _seen(request.GET.get("at"))
     if not began or begun_at > read or began > now:
@@ -72,7 +72,7 @@ def _progress(request: HttpRequest, version: Version) -> dict[str, Any]:
 
 
 def _unattended(version: Version) -> str:
-    """What keeps it from being read, if nobody reads it now."""
+    """Why the version is not being read, if no worker is reading it now."""
     being_read = version.state == VersionState.READING and workers.is_alive(version.owner)
     return "" if being_read else workers.obstacle(workers.DATA)
 
@@ -112,7 +112,7 @@ def _ready(request: HttpRequest, version: Version) -> dict[str, Any]:
 
 
 def _desk(version: Version) -> dict[str, Any]:
-    """The findings with their repairs; of a repaired version also what its parent had."""
+    """The findings with their repairs; for a repaired version also a comparison with its parent."""
     desk = repair_offers.desk(version)
     groups = findings_view.groups(version)
     return {
@@ -131,7 +131,7 @@ def _desk(version: Version) -> dict[str, Any]:
 def _repaired(
     version: Version, groups: list[findings_view.FindingGroup]
 ) -> list[tuple[findings_view.FindingGroup, int, int]]:
-    """[(findings, how many before, how many after)] of a version that repairs or edits made."""
+    """[(findings, number before, number after)] of a version created by repairs or edits."""
     if version.origin not in ("repair", row_edits.ORIGIN) or version.parent is None:
         return []
     before, after = version.parent.counts, version.counts
@@ -140,7 +140,7 @@ def _repaired(
 
 
 def _run_address(request: HttpRequest, version: Version) -> str:
-    """Where a run of this version is begun; '' if it is not usable or this visitor may not."""
+    """The URL to start a run of this version; '' if it is not usable or the user lacks permission."""
     project = version.dataset.project
     if not version.usable or May.RUN not in access.permissions(request, project):
         return ""
@@ -153,7 +153,7 @@ def _run_address(request: HttpRequest, version: Version) -> str:
 @login_required
 @require_POST
 def cancel(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
-    """Stop the reading."""
+    """Cancel the import."""
     found = get_version(request, slug, dataset, number, May.UPLOAD)
     if services.version_cancel(version=found):
         text = (
@@ -170,7 +170,7 @@ def cancel(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRe
 @login_required
 @require_POST
 def again(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
-    """Read a version again that failed or was cancelled."""
+    """Retry a failed or cancelled import."""
     services.version_try_again(version=get_version(request, slug, dataset, number, May.UPLOAD))
     return redirect("datasets:version", slug, dataset, number)
 
@@ -178,7 +178,7 @@ def again(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRes
 @login_required
 @require_POST
 def read_as(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
-    """Read the same file as another format, into a version of its own."""
+    """Read the same file in another format, as a new version."""
     found = get_version(request, slug, dataset, number, May.UPLOAD)
     form = FormatForm(request.POST)
     if not form.is_valid():
@@ -197,7 +197,7 @@ def read_as(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpR
 @login_required
 @require_POST
 def leave_out(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
-    """Leave the bad rows out; the form says how many, and nothing happens if that is not so."""
+    """Exclude the invalid rows; rejected if the number in the form is not current."""
     found = get_version(request, slug, dataset, number, May.UPLOAD)
     if request.POST.get("rows") != str(found.bad_rows):
         messages.error(request, _("Nothing was changed. Confirm how many rows to exclude."))
@@ -208,7 +208,7 @@ def leave_out(request: HttpRequest, slug: str, dataset: int, number: int) -> Htt
 
 @login_required
 def original(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse | FileResponse:
-    """The uploaded file, byte for byte; where its bytes have changed since, a page that says so comes before it."""
+    """The uploaded file, byte for byte; preceded by a warning page if the stored bytes have changed."""
     found = get_version(request, slug, dataset, number)
     return _download(request, found, found.stored_as, found.sha256, found.file_name)
 
@@ -217,7 +217,7 @@ def original(request: HttpRequest, slug: str, dataset: int, number: int) -> Http
 def part(
     request: HttpRequest, slug: str, dataset: int, number: int, part: int
 ) -> HttpResponse | FileResponse:
-    """One of the files that the version was joined from, counted from 1."""
+    """One of the files that the version was joined from, by number from 1."""
     found = get_version(request, slug, dataset, number)
     wanted = dict(enumerate(parts_of(found), 1)).get(part)
     if wanted is None:
@@ -240,15 +240,13 @@ def _download(
         raise Http404 from None
     answer = FileResponse(file, as_attachment=True, filename=name, content_type="application/octet-stream")
     answer["Content-Length"] = str(size)
-    answer["Content-Encoding"] = (
-        "identity"  # compressing a gigabyte on the way out would cost more than it saves
-    )
+    answer["Content-Encoding"] = "identity"  # compressing a gigabyte would cost more than it saves
     return answer
 
 
 @login_required
 def findings(request: HttpRequest, slug: str, dataset: int, number: int, code: str) -> HttpResponse:
-    """All kept findings of one code, page by page."""
+    """All stored findings of one code, in pages."""
     found = get_version(request, slug, dataset, number)
     if found.state != VersionState.READY or code not in found.counts:
         raise Http404

@@ -1,4 +1,4 @@
-"""A look at a version before it is used: its first rows with references and answers, and its fields with examples."""
+"""Preview of a version: its first rows with references and answers, and its fields with examples."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from datasets.views import row_browser
 from datasets.views.row_browser import EXCERPT, WHOLE, BrowserFilter, RowLine
 
 ROWS, MODELS = 3, 4
-LOOKED_AT, EXAMPLES, EXAMPLE = 50, 3, 60  # rows, values and characters by which a field is described
+LOOKED_AT, EXAMPLES, EXAMPLE = 50, 3, 60  # rows read for examples, examples per field, characters per example
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,11 @@ class FirstRow:
     line: RowLine
     reference: str
     answers: list[tuple[str, str]]
-    more: int  # answers of more models
+    more: int  # number of further models with answers
 
 
 def first_rows(version: Version) -> list[FirstRow]:
-    """The first rows, good or bad; of a bad or a very long one only its beginning."""
+    """The first rows, valid or not; invalid and very long ones only with their beginning."""
     lines = row_browser.rows_page(version, BrowserFilter(), size=ROWS).rows
     readable = [line.line for line in lines if line.question]
     rows = {row.line: row for row in _short(version).filter(line__in=readable)}
@@ -42,7 +42,7 @@ def first_rows(version: Version) -> list[FirstRow]:
 
 
 def _short(version: Version) -> QuerySet[Row]:
-    """The version's rows that are shown whole."""
+    """The version's rows that are short enough to be shown completely."""
     rows = Row.objects.filter(version=version).select_related("version")
     return rows.annotate(length=Length("raw")).filter(length__lte=WHOLE)
 
@@ -62,7 +62,7 @@ def _reference(row: Row) -> str:
 
 
 def _answers(rows: list[Row]) -> dict[int, list[tuple[str, str]]]:
-    """By row: whose answers there are, and how each one's first starts."""
+    """{row: [(model, beginning of its first answer)]}."""
     first = Response.uploaded.filter(row__in=rows, number=1).order_by("candidate__name")
     found: dict[int, list[tuple[str, str]]] = {}
     for row, name, raw in first.values_list("row_id", "candidate__name", "raw"):
@@ -72,7 +72,7 @@ def _answers(rows: list[Row]) -> dict[int, list[tuple[str, str]]]:
 
 @dataclass(frozen=True, slots=True)
 class FieldSeen:
-    """A field, in how many rows it is, and which types and values it has in the first of them."""
+    """A field with its number of rows, and the types and values in the first rows."""
 
     name: str
     rows: int

@@ -84,14 +84,17 @@ def _annotation(found: Gathering, place: Place, question: str, record: dict[str,
 
 
 def _is_graded(record: Any) -> bool:
-    """Does a preference lie between those that an annotator without weights gives?"""
+    """Whether the preference is not one of the values used by annotators without weights."""
     preference = record.get("preference") if _is_annotation(record) else None
     return isinstance(preference, float) and preference not in (0, 1, 1.5, 2)
 
 
 def _value(preference: Any, graded: bool) -> str | None:
-    """1 prefers the first output, 2 the second; 0 was a draw once. Weighted annotators give what is between, by how
-    sure they are: `graded` says that the outer quarters are a clear preference."""
+    """Convert a preference: 1 is for the first output, 2 for the second, 1.5 (formerly 0) is a draw.
+
+    Weighted annotators return values in between, by confidence: with `graded`, the outer quarters are a clear
+    preference.
+    """
     if isinstance(preference, bool) or not isinstance(preference, int | float) or not 0 <= preference <= 2:
         return None
     if preference in (0, 1.5):
@@ -101,7 +104,7 @@ def _value(preference: Any, graded: bool) -> str | None:
 
 
 def _words(record: dict[str, Any]) -> str | None:
-    """What the annotator wrote, with the preference as it is in the file."""
+    """The annotator's text, followed by the preference as in the file."""
     given = record.get("raw_completion")
     if isinstance(given, dict):
         message = given.get("message")

@@ -1,4 +1,4 @@
-"""What tools for annotation have in common: a task's data becomes a row and its answers, its annotations verdicts."""
+"""Shared by annotation tool imports: a task's data becomes a row with answers, its annotations become verdicts."""
 
 import re
 from collections import defaultdict
@@ -18,7 +18,7 @@ _ANSWER = re.compile(
 _OF_SIDE = re.compile(r".*[^\W\d_](?:[ _-]([1-9a-h])|([1-9]))", re.IGNORECASE | re.DOTALL)
 UNNAMED = "model"
 LONGEST_LABEL = 80
-"""A longer text is a comment and no label."""
+"""A longer text is a comment, not a label."""
 _COMMENTS = (
     *("comment", "comments", "feedback", "reason", "rationale", "explanation"),
     *("notes", "note", "correction"),
@@ -27,13 +27,13 @@ _COMMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task that is a row now: its key, and {field of an answer: (model, number)}."""
+    """A task imported as a row: its key, and {answer field: (model, number)}."""
 
     key: object
     answers: Mapping[str, tuple[str, int]]
 
     def about(self, *names: str) -> tuple[str, int] | None:
-        """The answer that one of these names names; the only one if there is one. None: it is not known."""
+        """The answer that one of these names refers to, or the only answer. None if it is ambiguous."""
         if len(self.answers) == 1:
             return next(iter(self.answers.values()))
         for name in names:
@@ -46,13 +46,13 @@ class Task:
 
 
 def _side(name: str) -> str:
-    """The number or letter at the end of a name: `rating_a` is about `response_a`; '' if there is none."""
+    """The number or letter at the end of a name, as `rating_a` refers to `response_a`; '' if there is none."""
     found = _OF_SIDE.fullmatch(name)
     return (found[1] or found[2]).lower() if found else ""
 
 
 def columns_of(tasks: Sequence[Mapping[str, Any]]) -> Columns:
-    """What a project's fields are, from the data of its first tasks; answers that are side by side are by side."""
+    """Guess a project's columns from the data of its first tasks; numbered answer fields form pairs."""
     names = list(dict.fromkeys(name for task in tasks for name in task))
     sides = [name for name in names if (found := _SIDE.fullmatch(name)) and _ANSWER.fullmatch(found[1])]
     rest = [name for name in names if len(sides) < 2 or name not in sides]
@@ -69,7 +69,7 @@ def _paired(sides: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 
 def task_notes(prefix: str, tasks: Sequence[Mapping[str, Any]]) -> list[Note]:
-    """What becomes of the data of tasks, whose name in the file is `prefix`; '' where they have none."""
+    """What each data field of the tasks becomes; `prefix` is the name of the task data in the file, or ''."""
     columns, prefix = columns_of(tasks), f"{prefix}." if prefix else ""
     single: tuple[tuple[Becomes, str], ...] = (
         *(("question", name) for name in columns.question),
@@ -85,7 +85,7 @@ def task_notes(prefix: str, tasks: Sequence[Mapping[str, Any]]) -> list[Note]:
 def take_task(
     found: Gathering, place: Place, name: object, data: dict[str, Any], columns: Columns, more: dict[str, Any]
 ) -> Task | None:
-    """The task as a row with its answers; None if it asks nothing."""
+    """Import a task as a row with its answers; None if it has no question."""
     asked = data.get(columns.messages) if columns.messages else None
     messages, dropped = chat(asked or "\n\n".join(said(data.get(one)).text for one in columns.question))
     if not any(one["content"].strip() for one in messages):
@@ -105,7 +105,7 @@ def take_task(
 def _answers(
     found: Gathering, place: Place, key: object, data: Mapping[str, Any], columns: Columns
 ) -> dict[str, tuple[str, int]]:
-    """Tools repeat a task for each of its annotators: an answer that is there already is not another one."""
+    """Import the answers of a task, skipping ones already imported: tools repeat a task for each annotator."""
     alone = ((str(data.get(columns.model) or UNNAMED), columns.answer),) if columns.answer else ()
     answers: dict[str, tuple[str, int]] = {}
     taken: dict[str, set[int]] = defaultdict(set)
@@ -123,13 +123,13 @@ def _answers(
 
 
 def is_comment(name: str, value: Any) -> bool:
-    """Whether a text says something about the verdicts next to it, rather than being one."""
+    """Whether a text is a comment on the verdicts next to it rather than a verdict."""
     named = re.split(r"[\W_]+", name.lower())[-1] in _COMMENTS
     return isinstance(value, str) and (named or len(value) > LONGEST_LABEL)
 
 
 def value_said(value: Any) -> str | float | bool | None:
-    """A label, a number, true or false; labels of several choices together. None for anything else."""
+    """A label, number or boolean; multiple choices are joined. None for anything else."""
     if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
         return ", ".join(value)
     return value if isinstance(value, bool | int | float | str) and value != "" else None

@@ -1,4 +1,4 @@
-"""Zip archives of other tools, read file by file within limits; also those packed with Zstandard (method 93)."""
+"""Reads files from other tools' zip archives within limits, including Zstandard compression (method 93)."""
 
 import lzma
 import struct
@@ -11,19 +11,19 @@ from datasets.core.imports.model import NotUsable, SourceFile
 from datasets.core.limits import MEBIBYTE, Limits
 
 MEMBER_BYTES = 256 * MEBIBYTE
-"""Of one file in an archive, unpacked."""
+"""Limit for one unpacked file in an archive."""
 DIRECTORY_BYTES = 32 * MEBIBYTE
-"""Of an archive's own list of its files, some hundred thousand of them; all of it is held."""
+"""Limit for an archive's central directory (some hundred thousand files), which is held in memory."""
 _ZSTANDARD = 93
 _LOCAL_HEADER = 30
-_TAIL = 2**16 + 128  # holds an archive's end with the longest comment
+_TAIL = 2**16 + 128  # covers the end record with the longest comment
 BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
     lzma.LZMAError,
     struct.error,
-    NotImplementedError,  # a way of packing that zipfile does not know
-    RuntimeError,  # a file that is encrypted
+    NotImplementedError,  # compression method that zipfile does not support
+    RuntimeError,  # encrypted file
     OSError,
     EOFError,
     ValueError,
@@ -31,7 +31,7 @@ BROKEN = (
 
 
 def directory_bytes(stream: IO[bytes]) -> int:
-    """How long an archive says that the list of its files is; 0 if it does not say so."""
+    """The size of the central directory as stated by the archive; 0 if not stated."""
     stream.seek(max(0, stream.seek(0, 2) - _TAIL))
     tail = stream.read()
     stream.seek(0)
@@ -44,7 +44,7 @@ def directory_bytes(stream: IO[bytes]) -> int:
 
 
 def is_archive_with(file: SourceFile, *names: str) -> bool:
-    """Is it a zip archive that holds a file of one of these names?"""
+    """Whether the file is a zip archive that contains a file with one of these names."""
     with closing(file.open_file()) as stream:
         if stream.read(4) != b"PK\x03\x04" or directory_bytes(stream) > DIRECTORY_BYTES:
             return False
@@ -56,7 +56,7 @@ def is_archive_with(file: SourceFile, *names: str) -> bool:
 
 
 class Archive:
-    """A zip archive; what is taken out of it counts towards the limit of unpacked bytes."""
+    """A zip archive; files read from it count towards the limit of unpacked bytes."""
 
     def __init__(self, file: SourceFile, limits: Limits) -> None:
         self._file, self._room = file, limits.unpacked_bytes
@@ -76,7 +76,7 @@ class Archive:
         self._stream.close()
 
     def read(self, name: str) -> bytes:
-        """One of its files. Raises NotUsable."""
+        """Read one of its files. Raises NotUsable."""
         most = min(MEMBER_BYTES, self._room)
         try:
             with self._opened(self._zip.getinfo(name)) as member:
@@ -91,7 +91,7 @@ class Archive:
     def _opened(self, info: zipfile.ZipInfo) -> IO[bytes]:
         if info.compress_type != _ZSTANDARD:
             return self._zip.open(info)
-        import pyarrow as pa  # here: it takes 100 ms, which only such an archive needs
+        import pyarrow as pa  # imported here: takes 100 ms and is rarely needed
 
         self._stream.seek(info.header_offset)
         header = self._stream.read(_LOCAL_HEADER)

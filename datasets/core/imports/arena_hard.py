@@ -1,4 +1,4 @@
-"""Arena-Hard-Auto: questions, answers of models, and judgments of two games each (v0.1 and v2.0), several files."""
+"""Arena-Hard-Auto (v0.1 and v2.0): questions, model answers and judgments of two games each, in several files."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -14,7 +14,7 @@ BASELINE = "gpt-4-0314"
 _OF_QUESTION = ("question_id", "uid", "turns", "prompt")
 _TURNED = {"A>>B": "B>>A", "A>B": "B>A", "A=B": "A=B", "B>A": "A>B", "B>>A": "A>>B"}
 _SPELT = {"A<<B": "B>>A", "A<B": "B>A", "B=A": "A=B", "B<A": "A>B", "B<<A": "A>>B"}
-"""What judges also write, and the benchmark counts."""
+"""Alternative spellings that judges use and the benchmark accepts."""
 _NOTES = (
     Note("messages", "turns, prompt"),
     Note("model", "model_id, model"),
@@ -39,7 +39,7 @@ def _kind(record: Any) -> Kind:
 
 
 def _turns(choices: Any) -> list[Any]:
-    """The turns of the first choice, where they are objects with a content."""
+    """The turns of the first choice if they are objects; else an empty list."""
     first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     turns = first.get("turns")
     return turns if isinstance(turns, list) and turns and isinstance(turns[0], dict) else []
@@ -54,7 +54,7 @@ def read(files: Sequence[SourceFile], options: Options) -> Imported:
 
 
 def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> None:
-    """Questions first, as they say more of a row than the answers that repeat what was asked."""
+    """Read questions first, as they contain more of a row than the answers, which repeat the prompt."""
     take = {"question": _row, "answer": _answer, "judgment": _judgment}
     for file in sorted(files, key=lambda one: _kind(first_record(one)) != "question"):
         for place, record in records(file, options, found, _kind):
@@ -96,7 +96,7 @@ def _answer(found: Gathering, place: Place, record: dict[str, Any]) -> None:
 
 
 def _judgment(found: Gathering, place: Place, record: dict[str, Any]) -> None:
-    """In the first game the baseline is A, in the second the model."""
+    """Import a judgment: the baseline is A in the first game, the model in the second."""
     key, model = _id(record), str(record["model"])
     baseline = str(record.get("baseline") or BASELINE)
     about = {

@@ -1,7 +1,7 @@
-"""Argilla: records as JSON, responses as people's verdicts, suggestions as a judge's.
+"""Argilla: JSON records; responses become human verdicts, suggestions a judge's verdicts.
 
-2.x and 1.x nest a record's parts. Data sets published from either are flat: of 2.x `quality.responses`,
-`quality.responses.users`, … next to the fields, of 1.x `quality`, `quality-suggestion`, `quality-suggestion-metadata`.
+2.x and 1.x exports nest the parts of a record. Data sets published from either are flat: 2.x has `quality.responses`,
+`quality.responses.users`, … next to the fields, 1.x has `quality`, `quality-suggestion`, `quality-suggestion-metadata`.
 """
 
 import json
@@ -30,7 +30,7 @@ _NOTES = (
 _OF_FLAT = ("id", "status", "_server_id", "external_id", "inserted_at", "updated_at")
 _OF_QUESTION = re.compile(r"\.(?:responses|suggestion)\.(?:users|status|score|agent)$")
 Said = tuple[dict[str, Any], str, Any]
-"""Who said it, the question's name, the value."""
+"""(who said it, name of the question, value)"""
 
 
 def _is_record(record: Any) -> bool:
@@ -50,14 +50,14 @@ def _is_flat(record: dict[str, Any]) -> bool:
 
 
 def _older(record: dict[str, Any]) -> list[str]:
-    """The questions of a flat record of 1.x."""
+    """The questions of a flat 1.x record."""
     end = "-suggestion-metadata"
     named = (name.removesuffix(end) for name in record if name.endswith(end))
     return [name for name in named if name in record and f"{name}-suggestion" in record]
 
 
 def _nested(record: dict[str, Any]) -> dict[str, Any]:
-    """A record with its parts nested. A flat one does not tell fields from metadata; all are taken for fields."""
+    """Nest the parts of a record. A flat one does not separate fields from metadata; all are treated as fields."""
     if _is_record(record):
         return record
     return _nested_older(record, _older(record)) if _older(record) else _nested_flat(record)
@@ -103,7 +103,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _by_record(value: Any) -> list[Any]:
-    """A list of objects, also where each of their keys has a list, as the `datasets` library writes it."""
+    """A list of objects; also converts an object of lists, as written by the `datasets` library."""
     if isinstance(value, dict):
         lists = {name: _listed(held) for name, held in value.items()}
         return [dict(zip(lists, held, strict=True)) for held in zip_longest(*lists.values())]
@@ -111,7 +111,7 @@ def _by_record(value: Any) -> list[Any]:
 
 
 def _read(value: Any) -> Any:
-    """Metadata of 1.x are JSON in a text."""
+    """Parse 1.x metadata, which is JSON in a string."""
     try:
         return json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
@@ -154,7 +154,7 @@ def _responses(found: Gathering, place: Place, record: dict[str, Any]) -> Iterat
 
 
 def _response(found: Gathering, place: Place, one: Any, values: dict[str, Any]) -> Iterator[Said]:
-    """Of a response that was submitted; drafts and discarded ones are left out."""
+    """Yield the values of a submitted response; drafts and discarded ones are skipped."""
     status = one.get("status") if isinstance(one, dict) else "broken"
     if status not in (None, "submitted"):
         found.leave_out(place, "cancelled", str(status))
@@ -196,7 +196,7 @@ def _verdicts(found: Gathering, place: Place, task: Task, given: Sequence[Said])
 
 
 def _about(task: Task, question: str, value: Any) -> Iterator[tuple[dict[str, Any], Any]]:
-    """(which answers a value is about, the value); a ranking compares each two of its answers."""
+    """Yield (answers concerned, value); a ranking yields a comparison of each pair of its answers."""
     ranks = _ranks(value, task)
     sides = [(answer, ranks[field]) for field, answer in task.answers.items() if field in ranks]
     for ((model, number), first), ((other, other_number), second) in combinations(sides, 2):
@@ -208,7 +208,7 @@ def _about(task: Task, question: str, value: Any) -> Iterator[tuple[dict[str, An
 
 
 def _ranks(value: Any, task: Task) -> dict[str, int]:
-    """{option: rank} of a ranking; of 2.x the options themselves, the best first."""
+    """{option: rank} of a ranking; in 2.x it is a list of the options, best first."""
     if isinstance(value, list) and len(value) > 1 and {str(one) for one in value} == task.answers.keys():
         return {str(one): rank for rank, one in enumerate(value, 1)}
     if not isinstance(value, list) or not all(isinstance(one, dict) and "rank" in one for one in value):

@@ -1,6 +1,6 @@
-"""OpenAI batches: files of requests and files of answers as tables, joined by `custom_id`.
+"""OpenAI batches: request and response files read as tables and joined by `custom_id`.
 
-The answers of a batch do not say what was asked. Of requests with one id that to the model that answered counts.
+Response files do not contain the prompt. If several requests share an id, the one to the model that answered is used.
 """
 
 import sqlite3
@@ -39,12 +39,12 @@ def _kind_of(file: SourceFile) -> str:
 
 
 def are_joined(files: Sequence[SourceFile]) -> bool:
-    """Are these requests and their answers, and nothing else?"""
+    """Whether the files are requests and their responses, and nothing else."""
     return len(files) > 1 and {_kind_of(file) for file in files} == {"request", "output"}
 
 
 def joined_tables(files: Sequence[SourceFile], limits: Limits) -> list[tuple[str, Table]]:
-    """A table for each file: those of answers hold what was asked, those of requests only what no one answered."""
+    """A table for each file: responses with their prompts, requests only if unanswered."""
     requests = [file for file in files if _kind_of(file) == "request"]
     join = _Join(requests, [file for file in files if file not in requests], limits)
     tables = [(file, join.answers) for file in join.outputs] + [(file, join.unanswered) for file in requests]
@@ -56,7 +56,7 @@ def _table(records: Callable[[], Records]) -> Table:
 
 
 class _Join:
-    """The requests by their ids, on disk, and which of them were answered."""
+    """The requests by id, stored on disk, with a flag for the answered ones."""
 
     def __init__(self, requests: Sequence[SourceFile], outputs: Sequence[SourceFile], limits: Limits) -> None:
         self.outputs, self._requests, self._limits = outputs, requests, limits
@@ -80,7 +80,7 @@ class _Join:
         return self._table
 
     def answers(self, file: SourceFile) -> Records:
-        """Each answer of a file with what was asked."""
+        """Yield each response in a file with its prompt."""
         for line, record in json_records(file, self._limits):
             if isinstance(record, BrokenJson):
                 yield line, BrokenRecord(record.code)
@@ -117,7 +117,7 @@ class _Join:
             }
 
     def unanswered(self, file: SourceFile) -> Records:
-        """The requests of a file that no answer is to, once all answers were taken."""
+        """Yield the unanswered requests of a file, once all response files have been read."""
         if self._read >= {one.name for one in self.outputs}:
             query = "SELECT line, id FROM request WHERE file = ? AND NOT used ORDER BY rowid"
             for line, name in self._known().execute(query, (self._requests.index(file),)):
@@ -125,7 +125,7 @@ class _Join:
 
 
 def _messages(asked: dict[str, Any]) -> list[Any]:
-    """What a request of any of the endpoints asks."""
+    """The messages of a request to any of the endpoints."""
     given: Any = next((asked[name] for name in ("messages", "input", "prompt") if asked.get(name)), [])
     messages = given if isinstance(given, list) else [{"role": "user", "content": str(given)}]
     if isinstance(asked.get("instructions"), str):
@@ -134,7 +134,7 @@ def _messages(asked: dict[str, Any]) -> list[Any]:
 
 
 def _texts(body: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """(text, why it ended) of each answer: of chats, of completions, of responses."""
+    """Yield (text, finish reason) for each answer of a chat, completions or responses body."""
     choices = body.get("choices")
     for choice in choices if isinstance(choices, list) else []:
         if isinstance(choice, dict):

@@ -1,4 +1,4 @@
-"""Messages and answers as other tools write them, in the native shape."""
+"""Converts messages and answers of other tools to the native shape."""
 
 import json
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ _TEXT_PARTS = ("text", "input_text", "output_text")
 
 @dataclass(slots=True)
 class Said:
-    """A message's text and its reasoning; `dropped` names the kinds of its parts that are no text."""
+    """A message's text and reasoning; `dropped` lists the types of its non-text parts."""
 
     text: str
     reasoning: str = ""
@@ -24,7 +24,7 @@ class Said:
 
 
 def said(content: Any) -> Said:
-    """From a text, a list of parts, or any other JSON value, which becomes its JSON text."""
+    """Convert a text or a list of parts; any other JSON value is kept as JSON text."""
     if content is None or isinstance(content, str):
         return Said(content or "")
     parts = content if isinstance(content, list) else [content]
@@ -42,9 +42,9 @@ def said(content: Any) -> Said:
 
 
 def chat(given: Any) -> tuple[list[dict[str, Any]], list[str]]:
-    """Messages from a text (what the user asks) or a list of messages, and the kinds of parts that were dropped.
+    """Messages from a user's text or a list of messages, and the types of the dropped parts.
 
-    No messages where it is neither.
+    Returns no messages for any other input.
     """
     if isinstance(given, str):
         known = written(given)
@@ -63,7 +63,7 @@ def chat(given: Any) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def written(text: str) -> list[Any] | None:
-    """The messages of a prompt that is a chat written as JSON."""
+    """The messages of a prompt that is a chat serialized as JSON; else None."""
     if not text.lstrip().startswith("["):
         return None
     try:
@@ -74,7 +74,7 @@ def written(text: str) -> list[Any] | None:
 
 
 def answer(message: Any) -> tuple[dict[str, Any], list[str]]:
-    """A response from an assistant's message or from a bare content, and what was dropped."""
+    """A response from an assistant's message or bare content, and the types of the dropped parts."""
     given = message if isinstance(message, dict) and "content" in message else {"content": message}
     found = said(given["content"])
     reasoning = found.reasoning or given.get("reasoning_content") or given.get("reasoning")

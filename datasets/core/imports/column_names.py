@@ -1,6 +1,6 @@
-"""What columns are called, in English and Chinese: how files from elsewhere name their parts.
+"""Column names in English and Chinese by which files from other sources are recognised.
 
-The first that a table has is taken. Blanks, `_` and `-` are one, and capitals do not count.
+The first match in a table is used. Comparison ignores case and treats blanks, `_` and `-` alike.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Which column of a table becomes what: written by people as `question=…,answer:MODEL=…`, or guessed from the names."""
+"""Maps table columns: specified as `question=…,answer:MODEL=…`, or guessed from the names."""
 
 import csv
 import io
@@ -17,7 +17,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A column of numbers that say how good a model's answer is; model '' where a column or the table names it."""
+    """A numeric column that scores a model's answer; `model` is '' if a column or the table names it."""
 
     metric: str
     column: str
@@ -26,10 +26,11 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Names of columns, '' or () for none. `question`: their texts are joined by an empty line.
+    """Names of columns, '' or () for none. The texts of `question` are joined by an empty line.
 
-    Answers are either in `answers`, (model, column) each, or in `answer`, whose model the column `model` names; without
-    one the model has the answer column's name. `fields`: (name, column); None takes every column that is not used.
+    Answers are either in `answers`, as (model, column) pairs, or in `answer`, whose model is in the column `model`;
+    without one, the answer column's name is the model. `fields` holds (name, column) pairs; None takes all unused
+    columns.
     """
 
     question: tuple[str, ...] = ()
@@ -44,13 +45,13 @@ class Columns:
 
     @property
     def used(self) -> list[str]:
-        """Every column that becomes something other than a field."""
+        """All columns that become something other than a field."""
         single = (*self.question, self.messages, self.system, self.reference, self.model, self.answer)
         several = [column for _model, column in self.answers] + [score.column for score in self.scores]
         return [column for column in (*single, *several) if column]
 
     def fields_of(self, columns: Sequence[str]) -> list[tuple[str, str]]:
-        """(name, column) of what becomes custom fields. A part of a used object (`a.b`) takes the object with it."""
+        """(name, column) of the custom fields. Using a part of an object (`a.b`) excludes the whole object."""
         if self.fields is not None:
             return list(self.fields)
         used = set(self.used)
@@ -59,7 +60,7 @@ class Columns:
         return [(name, name) for name in own if name not in used and name not in whole]
 
     def checked(self, columns: Sequence[str]) -> "Columns":
-        """Itself, if the table has these columns and they make a question; raises NotUsable."""
+        """Return self if the table has these columns and one is a question; else raise NotUsable."""
         named = [*self.used, *(column for _name, column in self.fields or ())]
         missing = next((name for name in named if name not in columns), None)
         if missing is not None:
@@ -69,7 +70,7 @@ class Columns:
         return self
 
     def __str__(self) -> str:
-        """As `--columns` has it; `parse` reads it back."""
+        """Format as for `--columns`; `parse` reads it back."""
         pairs = [("question", column) for column in self.question]
         single = ("messages", "system", "reference", "model", "answer")
         pairs += [(name, str(getattr(self, name))) for name in single if getattr(self, name)]
@@ -88,14 +89,14 @@ def _quoted(text: str) -> str:
 
 
 def _escaped(name: str) -> str:
-    """A name in which no sign is left that means something in a mapping."""
+    """Escape the characters that have a meaning in a mapping."""
     return name.replace("%", "%25").replace("=", "%3D").replace("@", "%40")
 
 
 def parse(text: str) -> Columns:
-    """`question=A,answer:MODEL=B,…`; a part with a comma is in double quotes. Raises NotUsable.
+    """Parse `question=A,answer:MODEL=B,…`; a part with a comma is double-quoted. Raises NotUsable.
 
-    `field:NAME=COLUMN` keeps those columns only, `field=` none; otherwise all that are not used are kept.
+    `field:NAME=COLUMN` keeps only those columns, `field=` none; by default all unused columns are kept.
     """
     made = Columns()
     for part in next(csv.reader(io.StringIO(text, newline="")), []):
@@ -125,7 +126,7 @@ def _with(made: Columns, what: str, column: str, part: str) -> Columns:
 
 
 def guess(columns: Sequence[str], first: Sequence[Record] = ()) -> Columns:
-    """The likely mapping, from the names and some first records; what cannot be guessed is left open."""
+    """Guess the mapping from the names and first records; what cannot be guessed stays empty."""
     left = _Left(list(columns))
     messages = left.take(names.MESSAGES, lambda name: _holds_messages(name, first))
     system, reference = left.take(names.SYSTEM), left.take(names.REFERENCE)
@@ -142,13 +143,13 @@ def guess(columns: Sequence[str], first: Sequence[Record] = ()) -> Columns:
 
 
 class _Left:
-    """The columns that nothing was made of yet."""
+    """The columns that are not mapped yet."""
 
     def __init__(self, columns: list[str]) -> None:
         self.columns = columns
 
     def take(self, wanted: Iterable[str], fits: Callable[[str], bool] = lambda _name: True) -> str:
-        """The column with the first of these names that there is; '' if there is none."""
+        """Remove and return the column with the first of these names; '' if none exists or it does not fit."""
         by_name = {_plain(name): name for name in reversed(self.columns)}
         name = next((by_name[_plain(want)] for want in wanted if _plain(want) in by_name), "")
         if not name or not fits(name):
@@ -168,7 +169,7 @@ def _guessed_question(left: _Left) -> tuple[str, ...]:
 
 
 def _answers_of_models(left: _Left, first: Sequence[Record]) -> list[tuple[str, str]]:
-    """(model, column) of columns such as `answer_gpt-4`, `Claude 回答` or `qwen2.5-72b`."""
+    """(model, column) of columns like `answer_gpt-4`, `Claude 回答` or `qwen2.5-72b`."""
     found = []
     for name in list(left.columns):
         model = _beside(name, names.ANSWER) or (name if names.MODEL_FAMILIES.match(name) else "")
@@ -179,7 +180,7 @@ def _answers_of_models(left: _Left, first: Sequence[Record]) -> list[tuple[str, 
 
 
 def _beside(name: str, words: Iterable[str]) -> str:
-    """What is before or after one of the words in a column's name; '' where none of them is in it."""
+    """The part of a column's name before or after one of the words; '' if it contains none of them."""
     for word in words:
         apart = "" if not word.isascii() else names.AROUND
         part = re.escape(word)
@@ -190,7 +191,7 @@ def _beside(name: str, words: Iterable[str]) -> str:
 
 
 def _guessed_scores(left: _Left, found: Columns, first: Sequence[Record]) -> Iterator[Score]:
-    """Columns of numbers that are called a score, where it is certain of which model's answer."""
+    """Numeric columns named like a score, if it is clear which model's answer they score."""
     models = {_plain(model): model for model, _column in found.answers}
     for name in left.columns:
         if not _holds_numbers(name, first):
@@ -202,7 +203,7 @@ def _guessed_scores(left: _Left, found: Columns, first: Sequence[Record]) -> Ite
 
 
 def number(value: Any) -> float | None:
-    """A cell as a finite number; None if it is none."""
+    """A cell as a finite number, else None."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -213,7 +214,7 @@ def number(value: Any) -> float | None:
 
 
 def _holds_numbers(name: str, first: Sequence[Record]) -> bool:
-    """Whether all first cells that hold something are numbers."""
+    """Whether all non-empty cells in the first rows are numbers."""
     held = [row[name] for row in first if row.get(name) not in (None, "")]
     return bool(held) and all(number(value) is not None for value in held)
 

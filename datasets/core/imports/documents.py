@@ -1,4 +1,4 @@
-"""A file that is one JSON object: its beginning, to recognise it, and its whole text, up to a limit."""
+"""Reads a file that is a single JSON object: its first bytes for recognition, or its whole text up to a limit."""
 
 from contextlib import closing, suppress
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ from datasets.core.json_errors import MAX_DEPTH
 from datasets.core.limits import MEBIBYTE, Limits
 
 DOCUMENT_BYTES = 512 * MEBIBYTE
-"""More than this is not held at once."""
+"""Larger documents are rejected, as the whole document is held in memory."""
 UNDECODED = (msgspec.MsgspecError, UnicodeDecodeError, ValueError, RecursionError)
 _BEGINNING = 64 * 1024
 
@@ -19,7 +19,7 @@ Kind = TypeVar("Kind")
 
 
 def beginning(file: SourceFile) -> bytes:
-    """The first kilobytes, unpacked; b'' of what is no text."""
+    """The first kilobytes, decompressed; b'' if the file is not text."""
     found = b""
     with closing(file.upload()) as upload, suppress(Unreadable):
         if upload.other_kind():
@@ -46,7 +46,7 @@ def document(file: SourceFile, limits: Limits) -> bytes:
 
 
 def decoded(text: bytes, kind: type[Kind], file: SourceFile) -> Kind:
-    """The parts of a document that `kind` names; the others are skipped unread. Raises NotUsable."""
+    """Decode only the parts of a document that `kind` declares. Raises NotUsable."""
     try:
         return msgspec.json.decode(text, type=kind)
     except UNDECODED:
@@ -54,7 +54,7 @@ def decoded(text: bytes, kind: type[Kind], file: SourceFile) -> Kind:
 
 
 def is_deep(value: Any) -> bool:
-    """Whether lists and objects are nested deeper than rows may be."""
+    """Whether lists and objects are nested more deeply than rows may be."""
     level = [value]
     for _depth in range(MAX_DEPTH):
         held = (one.values() if isinstance(one, dict) else one for one in level)
@@ -65,7 +65,7 @@ def is_deep(value: Any) -> bool:
 
 
 def value_of(raw: msgspec.Raw) -> Any:
-    """One part of a document; None if it is broken or too deep."""
+    """Decode one part of a document; None if it is invalid or too deep."""
     try:
         return msgspec.json.decode(raw)
     except UNDECODED:

@@ -1,4 +1,4 @@
-"""Every Eval Ever: one JSON line a sample (instance-level schema 0.2), with or without the aggregate file."""
+"""Every Eval Ever: one JSON line per sample (instance-level schema 0.2), with or without the aggregate file."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ def _sample(found: Gathering, place: Place, record: dict[str, Any], seen: dict[i
     if not answers:
         found.leave_out(place, "no_answer", str(record.get("error") or model)[:200])
         return
-    # Another record of the same result is about another answer; one of another result about the same answers.
+    # Records of the same result concern different answers; records of different results share answers.
     taken = seen[
         hash((name, str(given.get("raw")), model, str(record.get("evaluation_result_id") or metric)))
     ]
@@ -82,7 +82,7 @@ def _sample(found: Gathering, place: Place, record: dict[str, Any], seen: dict[i
 
 
 def _metadata(given: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The sample's own metadata, and what it says about who gave the score and why."""
+    """The sample's metadata, and the parts of it that name the author of the score and the reasoning."""
     given = given if isinstance(given, dict) else {}
     author = {
         name: given[name] for name in ("judge", "rater", "reasoning") if isinstance(given.get(name), str)
@@ -93,7 +93,7 @@ def _metadata(given: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _conversation(record: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """What is asked, and the answers: of one turn the outputs, of a transcript its last answer."""
+    """The prompt and the answers: the outputs of a single turn, or the last answer of a transcript."""
     given, output = record["input"], record.get("output")
     transcript, _dropped = chat(record.get("messages"))
     spoken = [index for index, one in enumerate(transcript) if one["role"] == "assistant"]
@@ -114,7 +114,7 @@ def _conversation(record: dict[str, Any]) -> tuple[list[dict[str, Any]], list[di
 
 
 def _media(output: Any) -> list[str]:
-    """What kinds of output are no text."""
+    """The kinds of non-text output."""
     media = output.get("media") if isinstance(output, dict) else None
     given = media if isinstance(media, list) else []
     return [str(one.get("media_type") or "media") for one in given if isinstance(one, dict)]
@@ -140,7 +140,7 @@ def _verdict(
 
 
 def _extracted(record: dict[str, Any]) -> str | None:
-    """How the answer was read, as far as the file says."""
+    """How the answer was extracted, if the file contains it."""
     given = record.get("answer_attribution")
     lines = [
         f"{one.get('extraction_method')}: {one.get('extracted_value')}"

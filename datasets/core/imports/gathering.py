@@ -1,6 +1,6 @@
-"""Rows, answers and verdicts of a tool's records, brought together on disk: records of one row may be far apart.
+"""Joins the rows, answers and verdicts of a tool's records on disk, as the records of one row may be far apart.
 
-A source calls `row`, `answer` and `verdict` in any order and names rows by keys of its own. Memory holds one row.
+A source calls `row`, `answer` and `verdict` in any order, with its own row keys. Only one row is held in memory.
 """
 
 import json
@@ -19,11 +19,11 @@ from datasets.core.imports.json_records import BrokenJson, json_records
 from datasets.core.imports.model import Imported, Note, Options, Place, Row, SourceFile
 
 REFERENCE = "@reference"
-"""The model that represents the row's reference in a verdict."""
+"""The model name that stands for the row's reference in a verdict."""
 RESERVED = frozenset(
     ("messages", "model_outputs", "conversation", "ref_answer", "id", "question", "gt", "history", "system")
 )
-"""Names that mean something else in a row."""
+"""Names with a reserved meaning in a row."""
 
 _TABLES = """
 PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-32000;
@@ -47,12 +47,12 @@ Gather = Callable[[Sequence[SourceFile], Options, "Gathering"], None]
 def gathered(
     files: Sequence[SourceFile], options: Options, gather: Gather, notes: Sequence[Note] = ()
 ) -> Imported:
-    """What `gather` makes of all the files, which are read when the first row is taken."""
+    """The result of `gather` for all files; they are read when the first row is requested."""
     imported = Imported((), (), list(notes))
     found = Gathering(imported, options)
 
     def rows() -> Iterator[Row]:
-        with ExitStack() as broken_off:  # no one takes verdicts then
+        with ExitStack() as broken_off:  # if iteration stops early, verdicts are never requested
             broken_off.callback(found.close)
             gather(files, options, found)
             yield from found.rows()
@@ -65,7 +65,7 @@ def gathered(
 def records(
     file: SourceFile, options: Options, found: "Gathering", fits: Callable[[Any], Any] = lambda _record: True
 ) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """The objects of a JSON file that fit, or the first of them where no more are wanted; what is none is left out."""
+    """Yield the JSON objects that fit, at most `options.first`; other values are listed as left out."""
     for line, value in islice(json_records(file, options.limits), options.first):
         place = Place(file.name, line)
         if isinstance(value, BrokenJson):
@@ -81,14 +81,14 @@ def records(
 
 
 def fields(given: Any, prefix: str) -> dict[str, Any]:
-    """Custom fields of a row; those whose names mean something else there get `prefix` before them."""
+    """Custom fields of a row; reserved names get `prefix`."""
     if not isinstance(given, Mapping):
         return {}
     return {f"{prefix}_{name}" if name in RESERVED else str(name): value for name, value in given.items()}
 
 
 class Gathering:
-    """What becomes of a tool's records; `leave_out` is that of the import."""
+    """Collects rows, answers and verdicts; `leave_out` is that of the import."""
 
     def __init__(self, imported: Imported, options: Options | None = None) -> None:
         self.leave_out, self._options = imported.leave_out, options or Options()
@@ -96,34 +96,34 @@ class Gathering:
         self._table.executescript(_TABLES)
         self._table.execute("BEGIN")
         self._count = self._calls = self._numbers = 0
-        self._waiting: list[tuple[Any, ...]] = []  # answers that are put into the table together
+        self._waiting: list[tuple[Any, ...]] = []  # answers to be inserted in one batch
         self._room = _TOGETHER_BYTES
-        self._last: tuple[bytes, dict[str, Any]] = (b"", {})  # the key and the data of the row that came last
-        self._lines = array("Q", [0])  # by a row's number its line; 0 for one that is left out
+        self._last: tuple[bytes, dict[str, Any]] = (b"", {})  # key and data of the most recent row
+        self._lines = array("Q", [0])  # line by row number; 0 for a row that was left out
 
     def _step(self) -> None:
-        """Reports regularly that the work continues."""
+        """Report progress regularly."""
         self._calls += 1
         if self._calls % 500 == 0:
             self._options.progress()
 
     def _put(self, query: str, values: Sequence[Any]) -> bool:
-        """Whether the query put anything."""
+        """Execute the query; return whether it changed any row."""
         self._step()
         return bool(self._table.execute(query, values).rowcount)
 
     def row(self, key: object, data: dict[str, Any], place: Place) -> None:
-        """A row; the first of a key counts."""
+        """Add a row; only the first with a given key counts."""
         self._new_row(_key(key), data, place)
 
     def _new_row(self, key: bytes, data: dict[str, Any], place: Place) -> bool:
-        """Whether there was none with this key."""
+        """Add a row; return whether the key was new."""
         self._count += 1
         values = (self._count, key, _place(place), encoded(data))
         return self._put("INSERT OR IGNORE INTO row (at, key, place, data) VALUES (?, ?, ?, ?)", values)
 
     def merged_row(self, key: object, data: dict[str, Any], place: Place) -> list[str]:
-        """A row that several records have parts of; the first value of a field counts. Gives the fields that differ."""
+        """Merge records of the same row, keeping the first value of each field; return the fields that differ."""
         hashed = _key(key)
         if self._last[0] != hashed:
             if self._new_row(hashed, data, place):
@@ -140,8 +140,10 @@ class Gathering:
     def answer(
         self, key: object, model: str, response: dict[str, Any], place: Place, number: int | None = None
     ) -> int:
-        """A model's answer to a row; its number, which only orders the answers of the model. Without one it comes
-        after all that are there. Another answer of a number that is taken is left out."""
+        """Add a model's answer to a row and return its number, which only orders the model's answers.
+
+        Without a number the answer comes last. A different answer with a number already in use is left out.
+        """
         self._numbers = self._numbers + 1 if number is None else max(self._numbers, number)
         at = self._numbers if number is None else number
         values = (_key(key), model, at, _place(place), encoded(response))
@@ -171,7 +173,7 @@ class Gathering:
     def same_answer(
         self, key: object, model: str, response: dict[str, Any], place: Place, taken: Container[int] = ()
     ) -> int:
-        """The number of an answer that may be there already, other than those taken; a new one where it is not."""
+        """The number of an identical answer not in `taken`; adds the answer if there is none."""
         self._put_waiting()
         known = "SELECT number FROM answer WHERE key = ? AND model = ? AND data = ? ORDER BY number"
         found = self._table.execute(known, (_key(key), model, encoded(response)))
@@ -184,12 +186,12 @@ class Gathering:
         return self._table.execute(query, (_key(key), model)).fetchone() is not None
 
     def verdict(self, key: object, record: dict[str, Any], place: Place) -> None:
-        """A record of a results file without its line; `response` and `other_response` are numbers of `answer`."""
+        """Add a results file record without its line; `response` and `other_response` are numbers from `answer`."""
         values = (_key(key), _place(place), encoded(record))
         self._put("INSERT INTO verdict (key, place, data) VALUES (?, ?, ?)", values)
 
     def rows(self) -> Iterator[Row]:
-        """Each row with its answers. Where some rows have answers, those that have none are left out."""
+        """Each row with its answers. If any row has answers, rows without answers are left out."""
         self._put_waiting()
         answered = self._table.execute("SELECT 1 FROM answer LIMIT 1").fetchone() is not None
         line = 0
@@ -208,7 +210,7 @@ class Gathering:
             self.leave_out(_place_of(place), "answer_without_row", model)
 
     def _outputs(self, key: bytes) -> list[dict[str, Any]]:
-        """The answers by model, models in the order in which they came, as many as a row may hold."""
+        """Answers by model, models in order of appearance, up to the size limit of a row."""
         given: dict[str, list[tuple[int, bytes, bytes]]] = {}
         for at, model, place, data in self._table.execute(_ANSWERS, (key,)):
             given.setdefault(model, []).append((at, place, data))
@@ -227,9 +229,9 @@ class Gathering:
         return [{"model_name": model, "responses": responses} for model, responses in found.items()]
 
     def verdicts(self) -> Iterator[dict[str, Any]]:
-        """The verdicts whose rows and answers are there, once all rows were taken; others are left out.
+        """After `rows`: the verdicts whose rows and answers exist; others are left out.
 
-        Of files without any row those are given that name one by its `id`: the rows are elsewhere.
+        If the files contain no rows at all, yields the verdicts that name a row by `id`: the rows are elsewhere.
         """
         rows_elsewhere = self._count == 0
         for key, place, data, at in self._table.execute(_VERDICTS):
@@ -252,7 +254,7 @@ class Gathering:
         self._table.close()
 
     def _without_answer(self, key: bytes, record: dict[str, Any]) -> str:
-        """The model whose answer is not there; '' where all are, whose numbers then count from 1."""
+        """The first model whose answer is missing, or ''. Changes answer numbers in `record` to count from 1."""
         for name, number in (("model", "response"), ("other_model", "other_response")):
             model = record.get(name)
             if model is None or model == REFERENCE:
@@ -267,7 +269,7 @@ class Gathering:
 
 
 def encoded(value: Any) -> bytes:
-    """JSON on one line. Integers beyond 64 bits and half characters take the slower way; the latter as escapes."""
+    """Single-line JSON. Lone surrogates (as escapes) and integers beyond 64 bits use the slower json module."""
     try:
         return msgspec.json.encode(value)
     except _ODD:
@@ -286,11 +288,11 @@ def _key(key: object) -> bytes:
 
 
 _ODD = (msgspec.MsgspecError, UnicodeError, OverflowError)
-"""What msgspec says to half characters and to very large numbers."""
+"""msgspec errors for lone surrogates and very large numbers."""
 
 
 def restored(text: bytes) -> Any:
-    """What was encoded."""
+    """Decode the result of `encoded`."""
     try:
         return msgspec.json.decode(text)
     except _ODD:

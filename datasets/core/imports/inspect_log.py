@@ -1,4 +1,4 @@
-"""Inspect: `.eval` logs (a zip with a file for each sample) and `.json` logs."""
+"""Inspect: `.eval` logs (a zip with one file per sample) and `.json` logs."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -16,11 +16,11 @@ from datasets.core.imports.model import Imported, Note, NotUsable, Options, Plac
 
 JUDGE = "inspect"
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
-"""Inspect's correct, partial, incorrect and no answer, as its accuracy counts them."""
+"""Inspect's correct, partial, incorrect and no answer, with the values its accuracy uses."""
 _HEADERS = ("header.json", "_journal/start.json")
 _MOST_CHOICES = 1_000
 _NO_MODEL = ("", "none", "none/none")
-"""What represents the evaluated model where the samples name theirs."""
+"""Names used for the evaluated model when the samples name their own."""
 _REFERENCES = ("attachment://", "tc://")
 _NOTES = (
     Note("messages", "input"),
@@ -72,7 +72,7 @@ def read(files: Sequence[SourceFile], options: Options) -> Imported:
 
 
 def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> None:
-    before: dict[str, int] = {}  # the highest epoch of each model in the logs so far
+    before: dict[str, int] = {}  # highest epoch of each model in the logs so far
     for file in files:
         if beginning(file).startswith(b"{"):
             log = _decoded(document(file, options.limits), _Log, file)
@@ -114,7 +114,7 @@ def _of_log(log: _Log, file: SourceFile, found: Gathering) -> Iterator[tuple[Pla
 
 
 def _decoded(text: bytes, kind: Any, file: SourceFile) -> Any:
-    """Of JSON in which NaN may be, as Inspect writes it. Raises NotUsable."""
+    """Decode JSON that may contain NaN, as Inspect writes it. Raises NotUsable."""
     try:
         return msgspec.json.decode(text, type=kind)
     except UNDECODED:
@@ -133,7 +133,7 @@ def _without_nan(text: bytes) -> bytes:
 
 
 def _judges(header: _Header) -> dict[str, str]:
-    """{scorer: the model that graded}, as far as the log says so."""
+    """{scorer: grader model}, as far as the log contains it."""
     roles = header.eval.get("model_roles")
     grader = roles.get("grader") if isinstance(roles, dict) else None
     scores = (header.results or {}).get("scores")
@@ -186,7 +186,7 @@ def _take(
 def _answers(
     found: Gathering, place: Place, key: object, sample: _Sample, model: str, number: int
 ) -> list[str]:
-    """Takes the answers of one epoch, and gives the kinds of their parts that were dropped."""
+    """Import the answers of one epoch; return the types of the dropped parts."""
     choices = (sample.output or {}).get("choices")
     dropped: list[str] = []
     for index, choice in enumerate(choices[:_MOST_CHOICES] if isinstance(choices, list) else []):
@@ -202,7 +202,7 @@ def _answers(
 
 
 def _author(score: Any, judge: str) -> dict[str, str]:
-    """Who gave a score: whoever its metadata names, else the log's grader."""
+    """The author of a score: as named in its metadata, else the log's grader."""
     metadata = score.get("metadata") if isinstance(score, dict) else None
     named = metadata if isinstance(metadata, dict) else {}
     for kind in ("rater", "judge"):
@@ -212,14 +212,14 @@ def _author(score: Any, judge: str) -> dict[str, str]:
 
 
 def _scores(sample: _Sample) -> list[tuple[str, Any]]:
-    """Of old logs the one score."""
+    """The scores by name; old logs have a single unnamed one."""
     if sample.scores is None and sample.score is not None:
         return [("score", sample.score)]
     return list((sample.scores or {}).items())
 
 
 def _said(found: Gathering, place: Place, name: str, score: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(metric, what is said) of a score; of one with several values each."""
+    """Yield (metric, verdict fields) for a score, one per value if it has several."""
     given = score if isinstance(score, dict) and "value" in score else {"value": score}
     value, answered = given["value"], given.get("answer")
     reasoning = given.get("explanation") or (f"answer: {answered}" if isinstance(answered, str) else None)
@@ -238,7 +238,7 @@ def _said(found: Gathering, place: Place, name: str, score: Any) -> Iterator[tup
 
 
 def _attached(given: Any, attachments: dict[str, str]) -> Any:
-    """The same with the texts that the log keeps apart put in their places."""
+    """Replace references to attachments with their text."""
     if isinstance(given, str):
         mark = next((one for one in _REFERENCES if given.startswith(one)), "")
         return attachments.get(given[len(mark) :], given) if mark else given

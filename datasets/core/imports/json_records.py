@@ -1,6 +1,6 @@
-"""The values of a JSON file, streamed: JSON Lines, one array, or objects over several lines; packed or not.
+"""Streams the values of a JSON file: JSON Lines, one array, or multi-line objects; compressed or not.
 
-Memory holds one value, which may have as many bytes and values as a row of an upload.
+Only one value is held in memory, subject to the row limits of an upload.
 """
 
 import codecs
@@ -24,17 +24,17 @@ _FIRST_STEP = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class BrokenJson:
-    """A value that cannot be read; a code of datasets/import_messages.py says why."""
+    """A value that cannot be read; `code` is from datasets/import_messages.py."""
 
     code: str = "json_broken"
 
 
 def json_records(file: SourceFile, limits: Limits | None = None) -> Iterator[tuple[int, Any]]:
-    """Each value with the line (from 1) on which it starts. Values of a top-level array come one by one, each with its
-    number, as all of them may be on one line.
+    """Yield each value with the line (from 1) where it starts.
 
-    What is broken comes as (line, BrokenJson); of JSON Lines the other lines follow, of anything else nothing more.
-    Raises NotUsable if the file cannot be decoded or its packing is damaged.
+    Values of a top-level array are numbered instead, as they may all be on one line. An invalid value is yielded as
+    (line, BrokenJson); JSON Lines then continue, other files end there. Raises NotUsable if the file cannot be decoded
+    or decompressed.
     """
     given = limits or Limits()
     with closing(file.upload(given)) as upload:
@@ -49,7 +49,7 @@ def json_records(file: SourceFile, limits: Limits | None = None) -> Iterator[tup
 
 
 def first_records(file: SourceFile, most: int = 20) -> list[Any]:
-    """The first whole values, for recognising; [] where the file's beginning is no JSON. Reads about a megabyte."""
+    """The first complete values, for recognition; [] if the file does not start with JSON. Reads about a megabyte."""
     found: list[Any] = []
     with closing(file.upload()) as upload, suppress(Unreadable):
         if upload.other_kind():
@@ -63,7 +63,7 @@ def first_records(file: SourceFile, most: int = 20) -> list[Any]:
 
 
 def first_record(file: SourceFile) -> Any:
-    """The first value; None if the file's beginning is no JSON."""
+    """The first value; None if the file does not start with JSON."""
     return next(iter(first_records(file, 1)), None)
 
 
@@ -71,7 +71,7 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def _beginning(upload: Upload, encoding: Encoding) -> bytes:
-    """About the first megabyte, in UTF-8."""
+    """About the first megabyte as UTF-8."""
     start = bytearray()
     for chunk in utf8_chunks(upload, encoding):
         start += chunk
@@ -81,7 +81,7 @@ def _beginning(upload: Upload, encoding: Encoding) -> bytes:
 
 
 def _is_lines(start: bytes) -> bool:
-    """Whether the first line that is not blank is a whole value that is no list."""
+    """Whether the first non-blank line is a complete value other than a list."""
     first = next((line for line in start.split(b"\n") if line.strip()), b"")
     return not first.lstrip().startswith(b"[") and not isinstance(_value(first), BrokenJson)
 
@@ -108,7 +108,7 @@ def _value(line: bytes) -> Any:
 
 
 def _values(chunks: Iterator[bytes], limits: Limits) -> Iterator[tuple[int, Any]]:
-    """Values one after the other, or between the brackets of an array; commas and blanks separate them."""
+    """Values in sequence or inside an array, separated by commas and white space."""
     text = _Text(chunks, limits)
     text.skip()
     in_array = text.take("[")
@@ -125,7 +125,7 @@ def _values(chunks: Iterator[bytes], limits: Limits) -> Iterator[tuple[int, Any]
 
 
 class _Text:
-    """A text of which only what is not read yet is held."""
+    """A text decoded from chunks; holds only the part not yet consumed."""
 
     def __init__(self, chunks: Iterator[bytes], limits: Limits) -> None:
         self._chunks, self._limits = chunks, limits
@@ -134,7 +134,7 @@ class _Text:
         self._decode = json.JSONDecoder(parse_constant=_no_constant).raw_decode
 
     def skip(self) -> bool:
-        """Goes on to the next sign that is no blank and no comma; False at the end."""
+        """Skip white space and commas; return False at the end."""
         while True:
             found = _SPACE.match(self._rest, self._at)
             self._go(found.end() if found else self._at)
@@ -150,7 +150,7 @@ class _Text:
         return True
 
     def value(self) -> Any:
-        """The value that starts here; more and more is read until it is whole."""
+        """Parse the value at the current position, reading more until it is complete."""
         while True:
             try:
                 value, end = self._decode(self._rest, self._at)
@@ -175,7 +175,7 @@ class _Text:
         self._at = end
 
     def _more(self, wanted: int) -> bool:
-        """Some `wanted` bytes more, if there are any."""
+        """Read about `wanted` more bytes; return False at the end."""
         parts, size = [self._rest[self._at :]], 0
         while size < wanted and (chunk := next(self._chunks, None)) is not None:
             size += len(chunk)

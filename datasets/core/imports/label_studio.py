@@ -1,8 +1,8 @@
-"""Label Studio: a project's JSON and JSON-MIN exports, annotations as people's verdicts, predictions as a judge's.
+"""Label Studio JSON and JSON-MIN exports; annotations become human verdicts, predictions a judge's verdicts.
 
-JSON-MIN has one flat record an annotation: the task's data, its `id`, what was said by the names of the labelling
-configuration, then who said it. Such a record is read as the task with the one annotation that it represents.
-Chats that annotators held with a model are in their annotations: each becomes a row, its last reply the answer.
+A JSON-MIN record is flat and contains one annotation: the task's data, its `id`, the results by their names in the
+labelling configuration, then the annotator. It is read as a task with that one annotation. Chats of annotators with a
+model are in their annotations: each becomes a row, its last reply the answer.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ _NOTES = (
     Note("left_out", "project, drafts, meta"),
 )
 _ABOUT = ("annotator", "annotation_id", "created_at", "updated_at", "lead_time")
-"""What ends every record of JSON-MIN, perhaps with `agreement`."""
+"""The fields that end every JSON-MIN record, optionally with `agreement`."""
 _KINDS = {
     "rating": "rating",
     "number": "number",
@@ -36,7 +36,7 @@ _KINDS = {
     "text": "textarea",
     "selected": "pairwise",
 }
-"""The kind of a result by the key of its value; JSON-MIN does not name it."""
+"""Result type by the key of its value, as JSON-MIN does not name the type."""
 
 
 def _is_task(record: Any) -> bool:
@@ -81,7 +81,7 @@ def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> 
 
 
 def _chats(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The task itself; one for each annotation in which someone chatted."""
+    """Yield the task itself, or one copy for each annotation that contains a chat."""
     annotations = task.get("annotations") or task.get("completions") or ()
     held = [(one, messages) for one in annotations if (messages := _chat_messages(one))]
     if not held:
@@ -108,7 +108,7 @@ def _chat_message(result: Any) -> dict[str, Any] | None:
 
 
 class _Times:
-    """How often each person annotated a task; the records of one task are together."""
+    """Counts each person's annotations of a task; records of the same task are adjacent."""
 
     def __init__(self) -> None:
         self._task: object = None
@@ -121,10 +121,10 @@ class _Times:
 
 
 class _MinimalExport:
-    """Which names of JSON-MIN hold what was said, and which of these are comments, by some first records.
+    """Determines from the first records which JSON-MIN fields are results, and which of these are comments.
 
-    What was said is between `id` and `annotator`. Where `id` comes first, as it does where the data have one too,
-    only results that are no plain text can be told from data.
+    Results are between `id` and `annotator`. If `id` comes first, as it does when the data also has one, only results
+    other than plain text can be distinguished from data.
     """
 
     def __init__(self, first: Sequence[dict[str, Any]]) -> None:
@@ -142,7 +142,7 @@ class _MinimalExport:
         return [*said, Note("left_out", "annotation_id, updated_at")]
 
     def task(self, record: dict[str, Any]) -> dict[str, Any]:
-        """The record itself where it is a task."""
+        """Convert the record to a task, unless it is one."""
         if _is_task(record):
             return record
         said = dict.fromkeys([*self.names, *_between(record)])
@@ -172,7 +172,7 @@ class _MinimalExport:
 
 
 def _is_span(value: dict[str, Any]) -> bool:
-    """A part of a text that was marked; its own text is no comment."""
+    """Whether the value marks a span of text; the text of a span is not a comment."""
     return "start" in value or "end" in value
 
 
@@ -213,7 +213,7 @@ def _annotations(
 
 
 def _rater(annotation: dict[str, Any]) -> str:
-    """An annotator's address or name, else the number."""
+    """An annotator's address or name, or else the number."""
     by = annotation.get("completed_by", annotation.get("created_username"))
     if isinstance(by, dict):
         by = by.get("email") or by.get("username") or by.get("id")
@@ -226,7 +226,7 @@ def _seconds(annotation: dict[str, Any]) -> float | None:
 
 
 def _results(found: Gathering, place: Place, task: Task, results: Any, about: dict[str, Any]) -> None:
-    """Each result as a verdict; texts are what was said with all of them."""
+    """Import each result as a verdict; text results become the reasoning of all of them."""
     given = [one for one in results if isinstance(one, dict)] if isinstance(results, list) else []
     words = "\n".join(_texts(given)) or None
     for one in given:
@@ -253,7 +253,7 @@ def _texts(results: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _said(task: Task, result: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Which answers a result is about, none if that is not known, and its value."""
+    """The answers that a result is about (empty if unknown) and its value."""
     value = result["value"] if isinstance(result.get("value"), dict) else {}
     if result.get("type") == "pairwise":
         sides = list(task.answers.values())

@@ -13,7 +13,7 @@ from datasets.core.imports.model import Imported, Note, NotUsable, Options, Plac
 
 JUDGE = "lm-evaluation-harness"
 UNNAMED = "model"
-"""The model's name where no results file says it."""
+"""The model name if no results file contains it."""
 _KNOWN = ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics")
 _HASHES = ("doc_hash", "prompt_hash", "target_hash")
 _STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T[\d:.-]*\d")
@@ -57,13 +57,13 @@ def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> 
 
 
 def _stamp(file: SourceFile) -> str:
-    """The time in a file's name, which a run's samples and results have in common."""
+    """The timestamp in a file name, shared by the samples and results of a run."""
     found = _STAMP.search(file.name)
     return found[0] if found else ""
 
 
 def _model_names(results: Sequence[SourceFile], options: Options) -> dict[str, str]:
-    """{time of the run: its model's name}."""
+    """{timestamp of the run: model name}."""
     names = {}
     for file in results:
         with suppress(NotUsable):
@@ -98,7 +98,7 @@ def _sample(found: Gathering, place: Place, record: dict[str, Any], model: str) 
 
 
 def _requests(given: Any) -> list[tuple[Any, str]]:
-    """(context, continuation) of each request; a continuation is '' where the model was to generate."""
+    """(context, continuation) of each request; the continuation is '' for generation tasks."""
     listed = list(given.values()) if isinstance(given, dict) else given
     found = []
     for one in listed if isinstance(listed, list) else []:
@@ -111,7 +111,7 @@ def _requests(given: Any) -> list[tuple[Any, str]]:
 
 
 def _answers(resps: Any, requests: list[tuple[Any, str]]) -> list[str]:
-    """The texts that the model wrote or, of choices, the one that it finds most likely."""
+    """The generated texts, or for multiple choice the most likely choice."""
     if not isinstance(resps, list) or not resps or not isinstance(resps[0], list) or not resps[0]:
         return []
     if all(isinstance(text, str) for text in resps[0]):
@@ -124,7 +124,7 @@ def _answers(resps: Any, requests: list[tuple[Any, str]]) -> list[str]:
 
 
 def _likelihood(one: Any) -> float | None:
-    """Of `[[-1.5, false]]`, whose parts may be texts."""
+    """The number in `[[-1.5, false]]`, whose parts may be strings."""
     while isinstance(one, list) and one:
         one = one[0]
     try:
@@ -150,7 +150,7 @@ def _verdicts(found: Gathering, place: Place, record: dict[str, Any], key: objec
 
 
 def _first_text(filtered: Any) -> str:
-    """Of `["4"]` or, where answers are repeated, `[["4"]]`."""
+    """The text in `["4"]` or, for repeated answers, `[["4"]]`."""
     while isinstance(filtered, list) and filtered:
         filtered = filtered[0]
     return filtered if isinstance(filtered, str) else ""

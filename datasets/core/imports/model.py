@@ -1,9 +1,8 @@
-"""What a file of another tool becomes: rows in the native shape, verdicts on their answers, and what is left out.
+"""Result types of an import: rows in the native shape, verdicts on their answers, and what was left out.
 
-A source is one small pure module. It recognises its files by their content (`recognise`, which looks at beginnings
-only) and reads them (`read`), streamed. What it gives is taken in this order: all rows, then all verdicts; `left_out`
-and `notes` are complete only after that. The n-th row that is given becomes line n of the version's file, and verdicts
-name it so.
+A source is a small pure module. It recognises its files by content (`recognise`, which reads only their beginnings) and
+streams them (`read`). Consume all rows first, then all verdicts; `left_out` and `notes` are complete only then. The
+n-th row becomes line n of the version's file, and verdicts refer to that number.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +28,7 @@ Becomes = Literal[
 
 
 class NotUsable(Exception):
-    """The files cannot be read as this source; a code of datasets/import_messages.py, and what its sentence names."""
+    """The files cannot be read; `code` and `params` select the message in datasets/import_messages.py."""
 
     def __init__(self, code: str, **params: str) -> None:
         super().__init__(code)
@@ -37,7 +36,7 @@ class NotUsable(Exception):
 
 
 class _OwnUpload(Upload):
-    """Closes the file that was opened for it."""
+    """An Upload that also closes the file opened for it."""
 
     def close(self) -> None:
         super().close()
@@ -47,9 +46,9 @@ class _OwnUpload(Upload):
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One file as it was given: the name without folders, its size in bytes, and how to open it from the start.
+    """An input file: its name without folders, size in bytes, and a function to open it.
 
-    `open_file()` gives a seekable binary file, a new one at each call; who calls closes it.
+    `open_file()` returns a new seekable binary file on each call; the caller closes it.
     """
 
     name: str
@@ -61,13 +60,13 @@ class SourceFile:
         return cls(name or path.name, path.stat().st_size, lambda: path.open("rb"))
 
     def upload(self, limits: Limits | None = None) -> Upload:
-        """The file for decode.py, which unpacks gzip, knows encodings and gives lines; close it."""
+        """Open the file as an Upload, which handles gzip, encodings and lines; the caller closes it."""
         return _OwnUpload(self.open_file(), limits or Limits())
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something was: the file's name, the line or record in it (from 1), and the sheet, if it has any."""
+    """The location of something: file name, line or record number (from 1), and sheet, if any."""
 
     file: str
     line: int | None = None
@@ -84,7 +83,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Something that becomes nothing: where, a code of datasets/import_messages.py, and a detail such as a column."""
+    """Something that was not imported: where, a code from datasets/import_messages.py, and a detail (e.g. a column)."""
 
     place: Place
     code: str
@@ -93,7 +92,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What a part of the file, by the name that the file gives it, becomes: ("reference", "target")."""
+    """What a part of the file becomes, by its name there, for example ("reference", "target")."""
 
     becomes: Becomes
     origin: str
@@ -101,10 +100,10 @@ class Note:
 
 @dataclass(slots=True)
 class Imported:
-    """`verdicts` are records of a results file: `line` (or `id`), `model`, `metric`, `value`, `judge` or `rater`, ….
+    """Result of an import; `verdicts` have the fields of a results file record (`line` or `id`, `model`, …).
 
-    Take `rows` to their end before `verdicts`. `left_out` grows meanwhile; `left_out_counts` (code → number) is
-    complete even where the list is cut after KEPT. `notes` are known at once as far as they can be.
+    Consume `rows` completely before `verdicts`. `left_out` grows meanwhile; `left_out_counts` (code → number) stays
+    complete even after the list is cut at KEPT. `notes` are filled in at the start as far as possible.
     """
 
     rows: Iterable[Row]
@@ -120,14 +119,17 @@ class Imported:
 
 
 KEPT = 1_000
-"""So many places of one code are kept."""
+"""How many places are stored per code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a person chose: `columns` as `--columns` spells them ("question=…,answer=…"), a sheet by its name, for both
-    '' where the guess is to be taken. Sources other than `table` need neither. `first`: so many records of each file
-    are enough, for a look at what they become. `progress` is called now and then while records are taken."""
+    """Import settings.
+
+    `columns` is a mapping as for `--columns` ("question=…,answer=…") and `sheet` a sheet name; '' means guess. Only the
+    `table` source uses them. `first` limits the records read per file, for a preview. `progress` is called regularly
+    while records are read.
+    """
 
     columns: str = ""
     sheet: str = ""
@@ -139,7 +141,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """`recognise` never raises on content and reads little; `read` raises NotUsable, also while rows are taken."""
+    """An import source. `recognise` never raises on content; `read` raises NotUsable, also during iteration."""
 
     name: str
     recognise: Callable[[Sequence[SourceFile]], bool]

@@ -1,7 +1,7 @@
-"""MT-bench (FastChat): questions, answers of models, reference answers and judgments, single and pair, several files.
+"""MT-bench (FastChat): questions, answers, reference answers, and single and pair judgments, in several files.
 
-Each turn of a question is a row of its own, so that a verdict is about the very answer that it judged; answers to a
-later turn bring their own earlier turns.
+Each turn of a question becomes its own row, so that a verdict refers to exactly the answer it judged; answers to later
+turns include their own earlier turns.
 """
 
 from collections import defaultdict
@@ -15,7 +15,7 @@ from datasets.core.variables import EARLIER
 
 SCORE, PREFERENCE = "score", "preference"
 WITH_REFERENCE = ("math", "reasoning", "coding", "arena-hard-200")
-"""The categories whose answers FastChat judges against a reference."""
+"""Categories whose answers FastChat judges against a reference."""
 _OF_QUESTION = ("question_id", "turns", "reference")
 _WINNERS = {"model_1": "A>B", "model_2": "B>A", "tie": "A=B"}
 _NOTES = (
@@ -61,7 +61,7 @@ def read(files: Sequence[SourceFile], options: Options) -> Imported:
 
 
 def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> None:
-    """Questions first, then answers, then verdicts, however the files are ordered."""
+    """Read questions first, then answers, then verdicts, whatever the order of the files."""
     of_kind: dict[str, list[SourceFile]] = defaultdict(list)
     for file in files:
         of_kind[_kind_of(file)].append(file)
@@ -96,9 +96,12 @@ def _reference_files(
     categories: Mapping[str, str],
     options: Options,
 ) -> list[SourceFile]:
-    """Of files of answers those that hold references: their name says so, or no one judges their model, and it
-    answers just those questions that are judged against a reference."""
-    quiet = Gathering(Imported(()))  # what is left out is listed when the files are read for good
+    """The answer files that contain references.
+
+    Either the file name says so, or its model is never judged and it answers only questions that are judged against a
+    reference.
+    """
+    quiet = Gathering(Imported(()))  # left-out records are reported when the files are actually read
     judged: set[str] = set()
     for file in judgments:
         for _place, record in records(file, options, quiet):
@@ -178,7 +181,7 @@ def _single(found: Gathering, place: Place, record: dict[str, Any]) -> None:
 
 
 def _pair(found: Gathering, place: Place, record: dict[str, Any]) -> None:
-    """Both orders: in the first game model_1 was first, in the second model_2; winners are models in both."""
+    """Import both games: model_1 is shown first in the first, model_2 in the second; winners are model names."""
     key = [str(record["question_id"]), record.get("turn") or 1]
     about = {"model": str(record["model_1"]), "other_model": str(record["model_2"]), "metric": PREFERENCE}
     about["id"] = _row_name(*key)
@@ -191,7 +194,7 @@ def _pair(found: Gathering, place: Place, record: dict[str, Any]) -> None:
 
 
 def _judged(record: dict[str, Any], text: str) -> dict[str, Any]:
-    """Who said it, when, and in which words."""
+    """The judge, time and reasoning of a judgment."""
     judge = record.get("judge")
     name = judge[0] if isinstance(judge, list) and judge else judge
     at = record.get("tstamp")

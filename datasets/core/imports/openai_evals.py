@@ -1,4 +1,4 @@
-"""Runs of OpenAI's hosted evals: their output items as JSON Lines, an array, or a page of the API."""
+"""Runs of OpenAI's hosted evals: output items as JSON Lines, an array, or a page of the API."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ def _is_item(record: Any) -> bool:
 
 
 def _items(record: Any) -> list[Any]:
-    """The items of a page of the API, or the one item."""
+    """The items of an API page, or the single item."""
     page = (
         isinstance(record, dict) and record.get("object") == "list" and isinstance(record.get("data"), list)
     )
@@ -86,7 +86,7 @@ def _data(given: Any) -> dict[str, Any]:
 
 
 def _answer(sample: dict[str, Any], data: dict[str, Any], column: str) -> tuple[str, dict[str, Any] | None]:
-    """The model and what it said; of answers that were uploaded they are in the item."""
+    """The model and its answer; uploaded answers are in the item's data."""
     output = sample.get("output")
     model = str(sample.get("model") or data.get("model") or data.get("agent_name") or "model")
     if isinstance(output, list) and output:
@@ -121,7 +121,7 @@ def _verdicts(found: Gathering, place: Place, results: Any) -> Iterator[tuple[st
 
 
 def _words(output: Any) -> str | None:
-    """What a grader's model wrote."""
+    """The grader model's text."""
     last = output[-1] if isinstance(output, list) and output else None
     return said(last.get("content")).text if isinstance(last, dict) else None
 

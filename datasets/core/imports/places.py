@@ -1,4 +1,4 @@
-"""Where the lines of an imported version were in the files that it was made of, as stretches of equal steps."""
+"""Maps lines of an imported version to their source files, stored as ranges with a constant step."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from datasets.core.imports.model import Place
 
 MOST_STRETCHES = 20_000
-"""Beyond this the places of the lines that follow are not kept."""
+"""After this many ranges, the places of further lines are not stored."""
 
 Stretch = list[int]
-"""[first line, index of the file's name, its line or record, how much that grows per line]."""
+"""[first line, index of the file name, its line or record, increment per line]"""
 
 
 class Places:
-    """Collects the places of the lines 1, 2, … as they are written."""
+    """Collects the places of lines 1, 2, … as they are written."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -22,7 +22,7 @@ class Places:
         self._last: tuple[int, int] = (-1, 0)
 
     def add(self, place: Place) -> None:
-        """The place of the next line."""
+        """Add the place of the next line."""
         self._line += 1
         file, at = self._file(f"{place.file} · {place.sheet}" if place.sheet else place.file), place.line or 0
         before, self._last = self._last, (file, at)
@@ -46,7 +46,7 @@ class Places:
 
 
 def place_in(names: Sequence[str], stretches: Sequence[Stretch], line: int) -> tuple[str, int] | None:
-    """(file, its line) of a line; None if that is not known."""
+    """(file, line in it) for a line; None if unknown."""
     index = bisect_right(stretches, line, key=lambda one: one[0]) - 1
     if index < 0:
         return None

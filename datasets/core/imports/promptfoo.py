@@ -1,6 +1,6 @@
-"""promptfoo: what `promptfoo eval -o` and `promptfoo export` write as JSON, JSON Lines, YAML or CSV.
+"""promptfoo: output of `promptfoo eval -o` and `promptfoo export` as JSON, JSON Lines, YAML or CSV.
 
-Its HTML report and its XML are recognised only to say which export to use.
+Its HTML report and XML are recognised only to suggest a supported export.
 """
 
 import json
@@ -71,7 +71,7 @@ def _is_yaml(file: SourceFile) -> bool:
 
 
 def _is_report(file: SourceFile) -> bool:
-    """Its HTML or XML."""
+    """Whether the file is promptfoo's HTML or XML output."""
     with closing(file.upload()) as upload:
         return upload.other_kind() in ("html", "xml") and _REPORT.search(next(upload.chunks())) is not None
 
@@ -105,7 +105,7 @@ def _given(file: SourceFile, options: Options, found: Gathering) -> Iterator[tup
 
 
 def _values(file: SourceFile, options: Options) -> Iterator[tuple[Place, Any]]:
-    """The results of a file of CSV, YAML or one JSON object."""
+    """The results in a CSV or YAML file or a single JSON object."""
     if is_table(file):
         yield from results(file, options)
     elif _is_yaml(file):
@@ -162,7 +162,7 @@ def _output(result: dict[str, Any]) -> Any:
 
 
 def _verdict(found: Gathering, place: Place, key: object, about: dict[str, Any], grading: Any) -> None:
-    """The one verdict about an answer; how its assertions came out stays in what it said."""
+    """Import one verdict per answer; the results of its assertions go into the reasoning."""
     score = grading.get("score") if isinstance(grading, dict) else None
     if not isinstance(score, int | float):
         found.leave_out(place, "no_value", METRIC)

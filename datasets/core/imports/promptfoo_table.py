@@ -1,8 +1,7 @@
-"""promptfoo's CSV: the variables of a test, then the answer of each prompt and provider with how it was judged.
+"""promptfoo's CSV: the variables of a test, then the answer of each prompt and provider with its verdict.
 
-Its header names provider and prompt as `[provider] prompt`; the prompt is the template, without its variables.
-Columns with the verdict follow. In older releases it is in the answer's cell: `[PASS] (1.00)`, the answer,
-`Pass Reason: …`.
+The header names provider and prompt as `[provider] prompt`; the prompt is the template, without its variables. Verdict
+columns follow. In older releases the verdict is in the answer's cell: `[PASS] (1.00)`, the answer, `Pass Reason: …`.
 """
 
 import re
@@ -21,13 +20,13 @@ _OLD = re.compile(
     re.DOTALL,
 )
 _FILE = re.compile(r"[\w./\\-]+\.(?:txt|md|json|ya?ml|j2|js|ts|py|csv)(?::\w+)?: ")
-"""Comes before a template that was read from a file."""
+"""Precedes a template that was read from a file."""
 _VARIABLE = re.compile(r"\{\{-?\s*([\w.]+)\s*-?\}\}")
 
 
 @dataclass(frozen=True, slots=True)
 class _Output:
-    """An answer's column, who gave it to what, and the names of the columns that say how it was judged."""
+    """An answer's column, its provider and template, and {kind: column} of its verdict."""
 
     column: str
     provider: str
@@ -36,7 +35,7 @@ class _Output:
 
 
 def is_table(file: SourceFile) -> bool:
-    """By the header; with the older form, also by the first record."""
+    """Recognise by the header; for the older form also by the first record."""
     header = first_header(file)
     outputs = [number for number, name in enumerate(header) if _HEAD.fullmatch(name)]
     if any(header[number + 1 : number + 3] == ["Status", "Score"] for number in outputs):
@@ -54,7 +53,7 @@ def is_table(file: SourceFile) -> bool:
 
 
 def results(file: SourceFile, options: Options) -> Iterator[tuple[Place, dict[str, Any] | BrokenRecord]]:
-    """Each answer as a result of the JSON export, as far as the table says what that does."""
+    """Convert each answer to a result of the JSON export, as far as the table has its data."""
     table = csv_table(file, options.limits)
     outputs = _outputs(first_header(file), table.columns)
     named = {name for one in outputs for name in (one.column, *one.verdict.values())}
@@ -89,7 +88,7 @@ def notes(file: SourceFile) -> list[Note]:
 
 
 def _outputs(header: Sequence[str], columns: Sequence[str]) -> list[_Output]:
-    """`header` as it is written, `columns` as the table names them."""
+    """`header` as written, `columns` as named by the table."""
     found = []
     for number, (written, column) in enumerate(zip(header, columns, strict=False)):
         head = _HEAD.fullmatch(written)
@@ -141,7 +140,7 @@ def _number(text: str) -> float | None:
 
 
 def _asked(template: str, variables: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The prompt with the variables in it. Where it names none of them it is a label, and they are what was asked."""
+    """Fill the variables into the prompt; if it uses none, it is a label and the variables are the question."""
     if not any(name in variables for name in _VARIABLE.findall(template)):
         texts = [str(value) for value in variables.values() if str(value or "").strip()]
         return [{"role": "user", "content": "\n\n".join(texts) or template}]

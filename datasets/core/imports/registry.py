@@ -1,4 +1,4 @@
-"""The sources, one line each; the first that recognises the files reads them, so `table`, which takes most, is last."""
+"""The import sources; the first that recognises the files is used, so the catch-all `table` comes last."""
 
 from collections.abc import Sequence
 
@@ -33,10 +33,10 @@ SOURCES: tuple[Source, ...] = (
 
 
 def recognise(files: Sequence[SourceFile]) -> Source | None:
-    """The source of these files together, by their content; None if no source knows them."""
+    """The source that recognises all files by their content; None if there is none."""
     return next((source for source in SOURCES if files and source.recognise(files)), None)
 
 
 def source_named(name: str) -> Source | None:
-    """The source of this name."""
+    """The source with this name, or None."""
     return next((source for source in SOURCES if source.name == name), None)

@@ -1,4 +1,4 @@
-"""The rows of one sheet of a workbook, streamed: memory holds those of some kilobytes of the file."""
+"""Streams the rows of one worksheet; memory holds the rows in a few kilobytes of the file."""
 
 import datetime
 import re
@@ -12,21 +12,21 @@ from datasets.core.imports.workbook import TooMuch, Workbook, local, parsed
 
 MOST_ROWS = 1_048_576
 WIDEST = 16_384
-"""Columns that a sheet can have."""
+"""Maximum number of columns in a sheet."""
 _REFERENCE = re.compile(r"([A-Z]{1,3})[0-9]*")
 
 _DIMENSION = re.compile(rb"<(?:\w+:)?dimension\s[^>]*?ref=\"(?:[A-Z]+[0-9]+:)?([A-Z]{1,3})([0-9]{1,7})\"")
 _BEGINNING = 4096
-"""The size of a sheet is in its first bytes, if anywhere."""
+"""The dimension element, if any, is at the start of a sheet."""
 
 SheetRow = tuple[int, list[Any] | BrokenRecord]
-"""(number from 1, values from column 1 on, or why there are none); rows and cells that hold nothing may be absent."""
+"""(number from 1, values from column 1 or the reason there are none); empty rows and cells may be absent."""
 
 
 def sheet_rows(
     archive: zipfile.ZipFile, member: str, book: Workbook, text: Callable[[int], str], most: int
 ) -> Iterator[SheetRow]:
-    """`text` gives a shared string; a row with more than `most` characters is none. Raises as `parsed`."""
+    """Yield rows; `text` looks up shared strings, `most` limits characters per row. Raises as `parsed`."""
     reader = _Reader(book, most)
     for _some in parsed(archive, member, reader.start, reader.end, reader.text):
         while reader.rows:
@@ -39,7 +39,7 @@ def sheet_rows(
 def _with_texts(
     cells: list[Any] | None, shared: dict[int, int], text: Callable[[int], str], most: int
 ) -> list[Any] | BrokenRecord:
-    """The cells with their shared strings, each of which may be in millions of them."""
+    """Fill in shared strings, counting their length, as one long string may be used in millions of cells."""
     if cells is None:
         return BrokenRecord("too_large")
     for column, number in shared.items():
@@ -52,14 +52,14 @@ def _with_texts(
 
 
 def sheet_size(archive: zipfile.ZipFile, member: str) -> tuple[int, int]:
-    """How many rows and columns a sheet says it has; (0, 0) where it does not say."""
+    """(rows, columns) as stated by the sheet; (0, 0) if it does not state them."""
     with archive.open(member) as stream:
         found = _DIMENSION.search(stream.read(_BEGINNING))
     return (int(found[2]), min(_number_of(found[1].decode()), WIDEST)) if found else (0, 0)
 
 
 def _number_of(letters: str) -> int:
-    """A column's number by its letters."""
+    """Convert a column's letters to its number."""
     number = 0
     for letter in letters:
         number = number * 26 + ord(letter) - 64
@@ -67,9 +67,9 @@ def _number_of(letters: str) -> int:
 
 
 class _Reader:
-    """What expat says of a sheet, put together to rows.
+    """Builds rows from expat events.
 
-    `rows`: number, cells (None if they are too large), and {index of a cell: the number of its shared string}.
+    `rows`: (number, cells or None if too large, {index of a cell: shared string number}).
     """
 
     def __init__(self, book: Workbook, most: int) -> None:
@@ -100,7 +100,7 @@ class _Reader:
         elif name == "row":
             self._number = max(self._number + 1, int(float(given.get("r", 0))))
             self._column = self._size = 0
-            if self._cells:  # those of the row before are someone else's now
+            if self._cells:  # the consumer of the previous row holds its list
                 self._cells, self._shared = [], {}
 
     def text(self, given: str) -> None:
@@ -125,7 +125,7 @@ class _Reader:
             self.rows.append((self._number, self._cells, self._shared))
 
     def _column_of(self, reference: str | None) -> int:
-        """A column's number by the letters of a cell's name, such as `AB12`; without one it is the next."""
+        """The column number in a cell reference such as `AB12`; without one, the next column."""
         found = _REFERENCE.match(reference) if reference else None
         if found is None:
             return self._column + 1
@@ -140,7 +140,7 @@ class _Reader:
 
     def _put(self, value: Any) -> None:
         missing = self._column - 1 - len(self._cells)
-        if missing < 0:  # a cell that was there already, or is named out of order
+        if missing < 0:  # duplicate cell, or out of order
             self._cells[self._column - 1] = value
             return
         if self._column > WIDEST:
@@ -184,14 +184,14 @@ def _is_whole(value: float) -> bool:
 
 
 def _as_day(value: Any) -> Any:
-    """A date where the time is midnight."""
+    """Convert a datetime at midnight to a date."""
     if isinstance(value, datetime.datetime) and value.time() == datetime.time():
         return value.date()
     return value
 
 
 def _unescaped(text: str) -> str:
-    """`_x000D_` represents a sign that XML cannot hold."""
+    """Decode escapes such as `_x000D_`, which represent characters that XML cannot contain."""
     if "_x" not in text:
         return text
     from openpyxl.utils.escape import unescape

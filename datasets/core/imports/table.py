@@ -1,7 +1,7 @@
-"""Spreadsheets, CSV, Parquet and JSON of any shape: a record becomes a row, by a mapping of its columns.
+"""Imports spreadsheets, CSV, Parquet and JSON of any shape; a mapping of columns turns records into rows.
 
-Where a column names the model, the records of one question become one row with an answer of each. They may be
-anywhere in the file; rows are in the order in which their questions first come.
+If a column names the model, the records of one question form one row with an answer per model. They may be anywhere in
+the file; rows are in the order in which their questions first appear.
 """
 
 import json
@@ -44,7 +44,7 @@ _RESERVED = ("messages", "model_outputs", "ref_answer", "conversation")
 
 
 def open_table(file: SourceFile, options: Options) -> Table:
-    """The file as a table; raises NotUsable."""
+    """Open the file as a table; raises NotUsable."""
     if is_parquet(file):
         return parquet_table(file, options.limits)
     if is_xlsx(file):
@@ -57,14 +57,14 @@ def open_table(file: SourceFile, options: Options) -> Table:
 
 
 def open_tables(files: Sequence[SourceFile], options: Options) -> list[tuple[str, Table]]:
-    """The files as tables, by their names; requests of a batch and their answers are joined. Raises NotUsable."""
+    """(name, table) of each file; batch requests and their responses are joined. Raises NotUsable."""
     if are_joined(files):
         return joined_tables(files, options.limits)
     return [(file.name, open_table(file, options)) for file in files]
 
 
 def is_native(file: SourceFile) -> bool:
-    """Whether the file's beginning is of one of the four formats, which need no import."""
+    """Whether the file starts like one of the four native formats, which need no import."""
     upload = file.upload()
     try:
         if guess_from_beginning(upload) is not None:
@@ -78,7 +78,7 @@ def is_native(file: SourceFile) -> bool:
 
 
 def recognise(files: Sequence[SourceFile]) -> bool:
-    """Whether each file is a table, all with the same columns; a file of a native format is none."""
+    """Whether all files are tables with the same columns; native formats are not recognised."""
     try:
         alone = len(files) == 1 or are_joined(files)
         return all(map(_seems_table, files)) and (alone or len({_columns(file) for file in files}) == 1)
@@ -87,7 +87,7 @@ def recognise(files: Sequence[SourceFile]) -> bool:
 
 
 def _seems_table(file: SourceFile) -> bool:
-    """One column is no table, unless it is a spreadsheet's or asks something."""
+    """Whether the file looks like a table. A single column counts only in spreadsheets or if it is a question."""
     if is_parquet(file) or is_xlsx(file):
         return True
     if is_native(file):
@@ -105,12 +105,12 @@ def _columns(file: SourceFile) -> tuple[str, ...]:
 
 
 def read(files: Sequence[SourceFile], options: Options) -> Imported:
-    """Raises NotUsable, also while rows are taken."""
+    """Import the files; raises NotUsable, also during iteration."""
     return read_tables(open_tables(files, options), options)
 
 
 def read_tables(tables: Sequence[tuple[str, Table]], options: Options) -> Imported:
-    """The same of files that are open already, by their names."""
+    """Import tables that are already open, given with their names."""
     table = tables[0][1]
     columns = mapping_of(table, options)
     columns.checked(table.columns)
@@ -125,12 +125,12 @@ def read_tables(tables: Sequence[tuple[str, Table]], options: Options) -> Import
 
 
 def mapping_of(table: Table, options: Options) -> Columns:
-    """What was chosen, else the guess; raises NotUsable where what was chosen cannot be understood."""
+    """The chosen mapping, else a guess; raises NotUsable if the chosen one cannot be parsed."""
     return parse(options.columns) if options.columns else table.mapping or guess(table.columns, table.first())
 
 
 def notes_of(columns: Columns, names: Sequence[str]) -> list[Note]:
-    """What each column becomes, in the order in which people look for it."""
+    """What each column becomes, in display order."""
     single: list[tuple[Becomes, str]] = [("question", name) for name in columns.question]
     single += [("messages", columns.messages), ("system", columns.system), ("reference", columns.reference)]
     single += [("model", columns.model), ("answer", columns.answer)]
@@ -144,7 +144,7 @@ def notes_of(columns: Columns, names: Sequence[str]) -> list[Note]:
 
 
 class _Reader:
-    """Makes rows, answers and scores of records; where a column names the model, those of one question make one row."""
+    """Creates rows, answers and scores from records; records of one question are merged if a column names the model."""
 
     def __init__(self, columns: Columns, names: Sequence[str], found: Gathering) -> None:
         self.columns, self.found = columns, found
@@ -187,7 +187,7 @@ class _Reader:
             return None
 
     def _messages(self, place: Place, value: Record) -> list[dict[str, Any]]:
-        """[] where there is nothing to ask."""
+        """The messages of a record; [] if it has no question."""
         if self.columns.messages:
             given = value.get(self.columns.messages)
             messages, dropped = chat(written(given) if isinstance(given, str) else given)
@@ -220,7 +220,7 @@ class _Reader:
     def _scores(
         self, key: object, place: Place, value: Record, named: str, numbers: dict[str, list[int]]
     ) -> None:
-        """The n-th score of a metric and a model is about the n-th of its answers in the record."""
+        """Import scores: the n-th score of a metric and model belongs to the model's n-th answer in the record."""
         left: dict[tuple[str, str], list[int]] = {}
         for score in self.columns.scores:
             model = score.model or named or (self.answers[0][0] if self.answers else "")
@@ -239,7 +239,7 @@ class _Reader:
 
 
 def _text(value: Any) -> str:
-    """A value as people read it in a cell."""
+    """The text of a cell value."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,6 +1,6 @@
-"""A file as a table: the names of its columns, then its records one by one. CSV of any delimiter, JSON and Parquet.
+"""Reads a file as a table of column names and records: CSV with any delimiter, JSON or Parquet.
 
-Values are those of JSON; what JSON does not know (dates, decimals, NaN) is made so in `json_value`.
+Values are JSON values; `json_value` converts other types (dates, decimals, NaN).
 """
 
 import codecs
@@ -24,30 +24,31 @@ from datasets.core.limits import Limits
 DELIMITERS = ",\t;|"
 MOST_COLUMNS = 2_000
 LOOKED_AT = 20
-"""Records that tell what a file is, and which columns it has where it has no header."""
+"""Number of records used to recognise a file, and its columns if it has no header."""
 _DEEPEST = 4
 _UNKNOWN_ENCODING = "cp1252"
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenRecord:
-    """A record that cannot be read: a code of datasets/import_messages.py and a detail."""
+    """A record that cannot be read; `code` is from datasets/import_messages.py."""
 
     code: str
     detail: str = ""
 
 
 class CellError(str):
-    """What a formula came to that could not be computed, such as `#N/A`."""
+    """The error value of a formula, such as `#N/A`."""
 
     __slots__ = ()
 
 
 @dataclass(slots=True)
 class Table:
-    """`records` gives (line or record number from 1, values by column or why there are none), always from the start.
+    """A table; `records()` starts over on each call.
 
-    `mapping` is what the columns become where that is known and need not be guessed.
+    It yields (line or record number from 1, values by column or BrokenRecord). `mapping` is set if the columns' meaning
+    is known and need not be guessed.
     """
 
     columns: list[str]
@@ -58,13 +59,13 @@ class Table:
     mapping: Columns | None = None
 
     def first(self, most: int = LOOKED_AT) -> list[Record]:
-        """Some first records."""
+        """The first valid records."""
         whole = (values for _number, values in self.records() if not isinstance(values, BrokenRecord))
         return list(islice(whole, most))
 
 
 def unique_names(header: Sequence[Any]) -> list[str]:
-    """A name for each column: one without is called by its number, and of equal ones the second `name (2)`."""
+    """A unique name for each column: unnamed ones are called by number, repeated ones `name (2)`."""
     if len(header) > MOST_COLUMNS:
         raise NotUsable("too_many_columns", count=str(len(header)))
     names: list[str] = []
@@ -79,9 +80,9 @@ def unique_names(header: Sequence[Any]) -> list[str]:
 
 
 def json_value(value: Any) -> Any:
-    """A value as JSON has it. Dates become ISO 8601, whole decimals integers, NaN and infinity None.
+    """Convert to a JSON value: dates to ISO 8601, whole decimals to integers, NaN and infinity to None.
 
-    Raises ValueError for bytes, which no text represents.
+    Raises ValueError for bytes.
     """
     if value is None or isinstance(value, str | bool | int):
         return value
@@ -108,7 +109,7 @@ def json_value(value: Any) -> Any:
 
 
 def csv_table(file: SourceFile, limits: Limits) -> Table:
-    """CSV, TSV and the like, in UTF-8, UTF-16 or GB18030; what is none of these is read as Windows-1252."""
+    """Open CSV, TSV etc. in UTF-8, UTF-16 or GB18030; anything else is read as Windows-1252."""
     with closing(file.upload(limits)) as upload:
         encoding: str = encoding_of(upload)
     if encoding == "utf-8" and not _is_utf8(file, limits):
@@ -129,7 +130,7 @@ def csv_table(file: SourceFile, limits: Limits) -> Table:
 
 
 def by_column(columns: list[str], cells: Sequence[Any]) -> Record | BrokenRecord:
-    """Cells beyond the last column must be empty."""
+    """Map cells to columns; cells beyond the last column must be empty."""
     if isinstance(cells, BrokenRecord):
         return cells
     if len(cells) > len(columns) and any(cell not in (None, "") for cell in cells[len(columns) :]):
@@ -138,7 +139,7 @@ def by_column(columns: list[str], cells: Sequence[Any]) -> Record | BrokenRecord
 
 
 def delimiter_of(lines: Sequence[str]) -> str:
-    """The sign that divides the first lines into the same number of fields, the more fields the better."""
+    """The delimiter that most consistently splits the first lines into equally many fields, preferring more fields."""
 
     def fit(delimiter: str) -> tuple[float, int]:
         widths = _widths(lines, delimiter)
@@ -160,18 +161,18 @@ def _records(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 
 
 def has_columns(file: SourceFile) -> bool:
-    """Whether a text's first line has several fields."""
+    """Whether the first line of a text has several fields."""
     return len(first_header(file)) > 1
 
 
 def first_header(file: SourceFile) -> list[str]:
-    """The fields of a text's first line, read as UTF-8 without a mark; [] of what is no text. Reads little."""
+    """The fields of the first line of a text, read as UTF-8 without a mark; [] if it is not text. Reads little."""
     lines = _beginning_of_text(file)
     return next(iter(_records(lines, delimiter_of(lines))), [])
 
 
 def seems_csv(file: SourceFile) -> bool:
-    """Whether a text has several columns, and at least half of the first records have as many fields as the header."""
+    """Whether a text has several columns, and at least half of the first records are as wide as the header."""
     lines = _beginning_of_text(file)
     widths = _widths(lines, delimiter_of(lines))
     as_wide = sum(width == widths[0] for width in widths[1:]) if widths else 0
@@ -187,7 +188,7 @@ def _beginning_of_text(file: SourceFile) -> list[str]:
 
 
 def _first_lines(file: SourceFile, limits: Limits, encoding: str) -> list[str]:
-    """The first records' lines, as far as they are in the first 64 kB; the last may be cut, and is left out."""
+    """The lines in the first 64 kB; the last is dropped if it may be incomplete."""
     start = ""
     with closing(file.upload(limits)) as upload:
         try:
@@ -213,14 +214,14 @@ def _is_utf8(file: SourceFile, limits: Limits) -> bool:
         except UnicodeDecodeError:
             return False
         except Unreadable:
-            pass  # reported where the records are read
+            pass  # reported when the records are read
     return True
 
 
 def _csv_records(
     file: SourceFile, limits: Limits, encoding: str, delimiter: str
 ) -> Iterator[tuple[int, Any]]:
-    """(number of its first line, cells) of each record that is not blank."""
+    """(first line number, cells) of each non-blank record."""
     csv.field_size_limit(max(csv.field_size_limit(), limits.row_bytes))
     with closing(file.upload(limits)) as upload:
         lines = _Lines(upload.chunks(), encoding, limits.row_bytes)
@@ -239,7 +240,7 @@ def _csv_records(
 
 
 class _Lines:
-    """Lines with their ends, only \n ends one. Raises csv.Error where a record has more than `most` characters."""
+    """Lines with their ends; only \n ends a line. Raises csv.Error if a record exceeds `most` characters."""
 
     def __init__(self, chunks: Iterator[bytes], encoding: str, most: int) -> None:
         self._chunks, self._most, self.of_record = chunks, most, 0
@@ -268,7 +269,7 @@ class _Lines:
 
 
 def json_table(file: SourceFile, limits: Limits) -> Table:
-    """Objects in a JSON array or one a line; `a.b` names a value inside the object `a`, of lists the first element."""
+    """Open an array of objects or JSON Lines; column `a.b` is `b` in the object `a`, or in the first item of a list."""
     columns: dict[str, None] = {}
     for value in first_records(file, LOOKED_AT * 10):
         if isinstance(value, dict):
@@ -313,8 +314,8 @@ def _at(value: Any, path: str) -> Any:
 
 
 def parquet_table(file: SourceFile, limits: Limits) -> Table:
-    """Parquet, some rows of a row group at a time."""
-    import pyarrow.parquet as parquet  # here: it takes 100 ms, which only Parquet needs
+    """Open Parquet, read in batches within row groups."""
+    import pyarrow.parquet as parquet  # imported here: takes 100 ms and is rarely needed
     from pyarrow import ArrowException
 
     def opened(source: BinaryIO) -> Any:

@@ -1,6 +1,6 @@
-"""The parts of an XLSX file that a table needs, each read as a stream: its sheets, shared strings and styles.
+"""Reads the parts of an XLSX file that a table needs as streams: sheets, shared strings and styles.
 
-Of shared strings, of which there may be millions, memory holds eight bytes each; the texts lie in a temporary file.
+There may be millions of shared strings: their texts are in a temporary file, with eight bytes each in memory.
 """
 
 import os
@@ -17,7 +17,7 @@ from xml.parsers import expat
 from datasets.core.limits import MEBIBYTE
 
 MOST_STRINGS = 10_000_000
-"""Ten different texts in every row that a sheet can have would be a few more."""
+"""About ten distinct strings for each possible row of a sheet."""
 MOST_STYLES = 100_000
 MOST_SHEETS = 10_000
 _CHUNK = 64 * 1024
@@ -30,20 +30,20 @@ End = Callable[[str], None]
 
 
 class TooMuch(Exception):
-    """A part holds more than any spreadsheet program writes."""
+    """A part contains more than any spreadsheet program writes."""
 
 
 def local(name: str) -> str:
-    """The name of an element or attribute without the prefix of its namespace."""
+    """The local name of an element or attribute, without its namespace prefix."""
     return name[name.rfind(":") + 1 :]
 
 
 def parsed(
     archive: zipfile.ZipFile, member: str, start: Start, end: End | None, text: Any = None
 ) -> Iterator[None]:
-    """Calls back for each element, with its name as it is written, and yields after every few of them.
+    """Parse a part with callbacks per element (qualified names); yields after each chunk.
 
-    Raises ExpatError, also where the part declares entities, TooMuch, and what zipfile raises of damaged archives.
+    Raises TooMuch, ExpatError (also for document type declarations), and what zipfile raises for damaged archives.
     """
     parser = expat.ParserCreate()
     parser.buffer_text = True
@@ -66,7 +66,7 @@ def _refused(*_about: object) -> None:
 
 
 def _elements(archive: zipfile.ZipFile, member: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """(name, attributes) of each element, one after the other."""
+    """Yield (name, attributes) of each element."""
     found: list[tuple[str, dict[str, str]]] = []
     for _some in parsed(archive, member, lambda name, given: found.append((local(name), given)), None):
         yield from found
@@ -75,7 +75,7 @@ def _elements(archive: zipfile.ZipFile, member: str) -> Iterator[tuple[str, dict
 
 @dataclass(slots=True)
 class Workbook:
-    """`sheets`: {title: its part}; `dates` and `spans`: styles whose numbers are dates, and lengths of time."""
+    """`sheets`: {title: part name}; `dates` and `spans`: styles of date and duration cells."""
 
     sheets: dict[str, str] = field(default_factory=dict)
     strings: str = ""
@@ -85,7 +85,7 @@ class Workbook:
 
 
 def read_workbook(archive: zipfile.ZipFile) -> Workbook:
-    """Raises KeyError if a part is missing, TooMuch, and as `parsed`."""
+    """Read the workbook's parts. Raises KeyError if one is missing, TooMuch, and as `parsed`."""
     names = set(archive.namelist())
     package = _related(archive, "_rels/.rels", "", names)
     main = next((part for kind, part in package.values() if kind == "officeDocument"), "xl/workbook.xml")
@@ -116,7 +116,7 @@ def _bounded(given: Any, most: int) -> None:
 def _related(
     archive: zipfile.ZipFile, member: str, folder: str, names: set[str]
 ) -> dict[str, tuple[str, str]]:
-    """{id: (kind, part)} of a list of relationships; {} where there is no list."""
+    """{id: (kind, part)} of a relationships part; {} if the part does not exist."""
     found: dict[str, tuple[str, str]] = {}
     if member in names:
         for element, given in _elements(archive, member):
@@ -128,7 +128,7 @@ def _related(
 
 
 def _read_styles(archive: zipfile.ZipFile, member: str, found: Workbook) -> None:
-    """Which styles of cells are those of dates."""
+    """Find the cell styles for dates and durations."""
     from openpyxl.styles.numbers import builtin_format_code, is_date_format, is_timedelta_format
 
     formats: dict[int, str] = {}
@@ -150,11 +150,11 @@ def _read_styles(archive: zipfile.ZipFile, member: str, found: Workbook) -> None
 
 
 class SharedStrings:
-    """The texts of a workbook by their numbers; raises LookupError of a number that there is not."""
+    """The shared strings of a workbook by number; raises LookupError for an unknown number."""
 
     def __init__(self, archive: zipfile.ZipFile, member: str, longest: int) -> None:
         self._ends = array("Q", [0])
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115  # it lives as long as the strings
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed together with this object
         weakref.finalize(self, self._file.close)
         if member:
             for texts in _texts(archive, member, longest):
@@ -177,7 +177,7 @@ class SharedStrings:
 
 
 def _texts(archive: zipfile.ZipFile, member: str, longest: int) -> Iterator[list[str]]:
-    """The shared strings, some at a time, without their formats and how they are pronounced."""
+    """Yield batches of shared strings, without formatting and phonetic hints."""
     whole: list[str] = []
     parts: list[str] = []
     room = longest

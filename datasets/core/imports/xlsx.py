@@ -1,6 +1,6 @@
-"""XLSX as a table, streamed: memory holds one row of the sheet.
+"""Opens an XLSX sheet as a streamed table; memory holds one row of the sheet.
 
-A formula is what it last came to, empty if that is not stored; of merged cells only the first one has the value.
+Formulas yield their cached value, or nothing if the file has none; in merged cells only the first has the value.
 """
 
 import zipfile
@@ -22,30 +22,30 @@ from datasets.core.limits import MEBIBYTE, Limits
 
 MOST_MEMBERS = 10_000
 HEADER_WITHIN = 20
-"""The header is the first of so many rows that has two cells; else the first row that has any."""
+"""The header is the first row with two cells among this many rows, else the first row that is not empty."""
 _FOLDS = 100
-"""A sheet packs ten to thirty times; what claims more than this is made to fill memory."""
+"""Sheets usually compress by a factor of ten to thirty; a higher factor than this indicates a zip bomb."""
 _UNREADABLE = (*BROKEN, LookupError, ArithmeticError, ExpatError)
-"""What is raised of broken files."""
+"""Exceptions raised for damaged files."""
 
 SHEETS_SHOWN = 50
 _COUNTED = 1_000
-"""Rows of a sheet that are counted where it does not say how many it has."""
+"""How many rows to count in a sheet that does not state its size."""
 _FIRST = 3
 
 Rows = Callable[[str], Iterator[SheetRow]]
 """The rows of the sheet with this title."""
 Size = Callable[[str], tuple[int, int]]
-"""How many rows and columns that sheet says it has."""
+"""(rows, columns) as stated by that sheet."""
 
 
 def is_xlsx(file: SourceFile) -> bool:
-    """By the zip's list of members."""
+    """Recognise XLSX by the members of the zip archive."""
     return is_archive_with(file, "xl/workbook.xml", "xl/styles.xml", "xl/sharedStrings.xml")
 
 
 class _Opener:
-    """Opens the workbook again for each reading; its shared strings are read once, when a cell wants one."""
+    """Reopens the workbook for each read; its shared strings are read once, when first needed."""
 
     def __init__(self, file: SourceFile, limits: Limits) -> None:
         self._file, self._limits = file, limits
@@ -53,7 +53,7 @@ class _Opener:
 
     @contextmanager
     def __call__(self) -> Iterator[tuple[Workbook, Rows, Size]]:
-        """Raises NotUsable for whatever is wrong with the file, also while it is read."""
+        """Open the workbook. Raises NotUsable for any problem with the file, also while it is read."""
         try:
             with self._file.open_file() as source:
                 _check_sizes(self._file, source, self._limits)
@@ -79,7 +79,7 @@ class _Opener:
 
 
 def _check_sizes(file: SourceFile, source: Any, limits: Limits) -> None:
-    """What the members claim to unfold to is what zipfile reads at most of each."""
+    """Check the declared sizes of the members; zipfile never reads more than declared."""
     if directory_bytes(source) > DIRECTORY_BYTES:
         raise NotUsable("too_large_unpacked", file=file.name)
     with zipfile.ZipFile(source) as archive:
@@ -92,7 +92,7 @@ def _check_sizes(file: SourceFile, source: Any, limits: Limits) -> None:
 
 
 def xlsx_table(file: SourceFile, limits: Limits, sheet: str = "") -> Table:
-    """The sheet of this name, else the first that has two columns and rows below them."""
+    """Open the sheet with this name, else the first that looks like a table with two columns."""
     opened = _Opener(file, limits)
     with opened() as (book, rows, _size):
         names = list(book.sheets)
@@ -118,9 +118,9 @@ def xlsx_table(file: SourceFile, limits: Limits, sheet: str = "") -> Table:
 
 @dataclass(frozen=True, slots=True)
 class SheetLook:
-    """A sheet before anyone chooses it: its size without empty rows at its end, and its first rows that hold anything.
+    """Preview of a sheet: its size without trailing empty rows, and its first non-empty rows.
 
-    `more`: it has more rows than these, and does not say how many.
+    `more` is set if the sheet has further rows and does not state how many.
     """
 
     name: str
@@ -131,13 +131,13 @@ class SheetLook:
 
 
 def xlsx_sheets(file: SourceFile, limits: Limits) -> list[SheetLook]:
-    """The first sheets of a workbook; raises NotUsable."""
+    """Previews of the first sheets of a workbook; raises NotUsable."""
     with _Opener(file, limits)() as (book, rows, size):
         return [_look(name, rows(name), partial(size, name)) for name in islice(book.sheets, SHEETS_SHOWN)]
 
 
 def _look(name: str, rows: Iterator[SheetRow], said: Callable[[], tuple[int, int]]) -> SheetLook:
-    """Of a sheet that is damaged what can be read."""
+    """Preview a sheet; for a damaged one, whatever can be read."""
     last = widest = counted = 0
     first: list[list[Any]] = []
     with suppress(TooMuch, *_UNREADABLE):
@@ -155,7 +155,7 @@ def _look(name: str, rows: Iterator[SheetRow], said: Callable[[], tuple[int, int
 
 
 def _last_cell(cells: Sequence[Any]) -> int:
-    """The number of the last cell that holds something."""
+    """The number (from 1) of the last non-empty cell."""
     return max(number for number, cell in enumerate(cells, 1) if cell not in (None, ""))
 
 
@@ -166,7 +166,7 @@ def _width(cells: Sequence[Any] | BrokenRecord) -> int:
 
 
 def _header(rows: Iterator[SheetRow]) -> tuple[int, list[Any]]:
-    """The number of the header's row and its cells as far as the last that holds something; (0, []) without any."""
+    """The header's row number and its cells up to the last non-empty one; (0, []) if there is none."""
     first = [
         (number, list(cells))
         for number, cells in islice(rows, HEADER_WITHIN)

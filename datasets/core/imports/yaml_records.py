@@ -1,7 +1,7 @@
-"""The records of a list inside a YAML file, streamed: memory holds one record, and what the file names to use again.
+"""Streams the records of a list in a YAML file; memory holds one record and the anchored values.
 
-Scalars are those of JSON, the others stay texts. An alias counts as much as what it represents, so that a few of
-them cannot unfold to millions of values.
+Scalars follow JSON's types, all others stay strings. An alias counts as much as the value it refers to, so that a few
+aliases cannot expand to millions of values.
 """
 
 import math
@@ -29,7 +29,7 @@ from datasets.core.json_errors import MAX_DEPTH
 from datasets.core.limits import MEBIBYTE, Limits
 
 YAML_BYTES = 128 * MEBIBYTE
-"""More than this is not read: what a file names to use again is held."""
+"""Larger files are not read, as anchored values are held in memory."""
 _PLAIN: dict[str, Any] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -41,22 +41,22 @@ _STARTS, _ENDS = (MappingStartEvent, SequenceStartEvent), (MappingEndEvent, Sequ
 
 
 _DEEPEST = 1_000
-"""Beyond so many open lists and mappings nothing more is read: the time that libyaml takes grows with their square."""
+"""Maximum number of open lists and mappings: the time that libyaml takes grows with its square."""
 
 
 class _TooMuch(Exception):
-    """A value is larger or nested deeper than a row may be."""
+    """A value is larger or nested more deeply than a row may be."""
 
 
 class _TooDeep(Exception):
-    """A value is nested so deeply that what follows it is not read either."""
+    """A value is nested so deeply that the rest of the file is not read."""
 
 
 def yaml_records(file: SourceFile, limits: Limits, key: str) -> Iterator[Any]:
-    """Each element of the list at `key`, or at `key` within the mapping at `key`.
+    """Yield each element of the list at `key`, or at `key` within the mapping at `key`.
 
-    What is too large comes as BrokenJson, and so does what follows where the file stops being YAML. Raises NotUsable
-    where it cannot be decoded or is too large as a whole.
+    Values that are too large, and the rest of a file that stops being valid YAML, are yielded as BrokenJson. Raises
+    NotUsable if the file cannot be decoded or is too large as a whole.
     """
     with closing(file.upload(limits)) as upload:
         text = _Text(utf8_chunks(upload, encoding_of(upload)), file)
@@ -72,7 +72,7 @@ def yaml_records(file: SourceFile, limits: Limits, key: str) -> Iterator[Any]:
 
 
 class _Text:
-    """What PyYAML reads."""
+    """File-like object that PyYAML reads from."""
 
     def __init__(self, chunks: Iterator[bytes], file: SourceFile) -> None:
         self._chunks, self._file, self._room = chunks, file, YAML_BYTES
@@ -86,7 +86,7 @@ class _Text:
 
 
 class _Reader:
-    """Makes values of events. `_anchors`: {name: (value, how many values it has, of how many characters)}."""
+    """Builds values from YAML events. `_anchors`: {name: (value, number of values in it, number of characters)}."""
 
     def __init__(self, events: Iterator[Event], limits: Limits) -> None:
         self._events, self._limits = events, limits
@@ -102,7 +102,7 @@ class _Reader:
                 yield self._bounded(event)
 
     def _at(self, key: str) -> Event | None:
-        """The event with which a mapping's value at `key` starts; those before it are read, as they name things."""
+        """The first event of the mapping's value at `key`; earlier values are read for their anchors."""
         while not isinstance(event := next(self._events), MappingEndEvent | DocumentEndEvent):
             found = self._bounded(event)
             event = next(self._events)
@@ -121,7 +121,7 @@ class _Reader:
             return BrokenJson("too_large")
 
     def _skip(self, level: int) -> None:
-        """The rest of a value of which so many lists and mappings are open."""
+        """Skip the rest of a value with `level` open lists and mappings."""
         while level:
             if level > _DEEPEST:
                 raise _TooDeep

@@ -1,7 +1,7 @@
-"""Repairs: one uploaded file in, a repaired file out, streamed. What was fine comes out byte for byte.
+"""Applies repairs to an uploaded file, streamed; valid content stays byte for byte.
 
-Each repair may be run again without changing anything more. A compressed upload comes out unpacked; one in UTF-16 or
-GB18030 comes out in UTF-8, whichever repair it was.
+Every repair is idempotent. A compressed upload is written uncompressed, and one in UTF-16 or GB18030 as UTF-8,
+whichever repair is applied.
 """
 
 import codecs
@@ -36,10 +36,10 @@ REPAIRS = (
     "unify_model_names",
     "merge_models",
 )
-"""In the order in which they are run."""
+"""In the order in which they are applied."""
 CHOICES = frozenset({"unify_model_names"})
-"""The repairs that need a value."""
-_MOST_ROUNDS = 20  # of repairing what splitting left broken
+"""Repairs that need a value."""
+_MOST_ROUNDS = 20  # limit for repeating repairs after a split
 WITHOUT_CHOICE = tuple(name for name in REPAIRS if name not in CHOICES)
 
 
@@ -47,14 +47,14 @@ Concerned = Callable[[bytes], bool]
 RowChange = Callable[[str], str | None]
 Part = TypeVar("Part", bytes, Block)
 Progress = Callable[[float], None]
-"""Called at every chunk that is read, with the share that is done; what it raises ends the repair."""
+"""Called for every chunk with the share that is done; an exception aborts the repair."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A repair's name; for `unify_model_names` the name to use, and a name that it replaces.
+    """A repair; for `unify_model_names` with the name to use and the name it replaces.
 
-    Without `replaces` the names that are like `value` itself are made one.
+    Without `replaces`, all names similar to `value` are replaced.
     """
 
     name: str
@@ -69,9 +69,9 @@ def repair_file(
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Runs `repairs` in their proper order, `source` → `target` (another file); raises OSError, Unreadable.
+    """Apply `repairs` in order, `source` → `target` (another file); raises OSError, Unreadable.
 
-    `target` is written under another name first: it is whole, or it is not there.
+    `target` is written under a temporary name first, so that it is complete or does not exist.
     """
     limits = limits or Limits()
     steps = sorted(repairs, key=lambda repair: REPAIRS.index(repair.name)) or [Repair("to_utf8")]
@@ -86,7 +86,7 @@ def repair_file(
 def _round(
     source: Path, target: Path, steps: Sequence[Repair], limits: Limits, progress: Progress | None
 ) -> tuple[Path, bool]:
-    """The steps one after the other: where the last one left the file, and if what was spread over lines was split."""
+    """Apply the steps in sequence; return the resulting path and whether multi-line JSON was split."""
     current, has_split = source, False
     for number, repair in enumerate(steps):
         following = target.with_suffix(f".{number}")
@@ -100,9 +100,10 @@ def _round(
 
 
 def _settled(path: Path, folder: Path, steps: Sequence[Repair], limits: Limits) -> Path:
-    """The steps again until they change nothing, if splitting left anything broken.
+    """Repeat the steps until nothing changes, if splitting left anything broken.
 
-    That is in lines then, to be repaired line by line; and what follows a value that never ends may be spread again.
+    Broken values are single lines then and can be repaired as such; what follows a value that never ends may have to be
+    split again.
     """
     for number in range(1, _MOST_ROUNDS):
         if _is_clean(path):
@@ -117,18 +118,18 @@ def _settled(path: Path, folder: Path, steps: Sequence[Repair], limits: Limits) 
 
 
 def _is_clean(path: Path) -> bool:
-    """Whether every line is an object, so that no step finds anything to split or repair."""
+    """Whether every line is an object, so that nothing is left to split or repair."""
     with path.open("rb") as file:
         return all(line.startswith(b"{") and is_json(line) for line in file)
 
 
 def _part_of(progress: Progress, number: int, steps: int) -> Progress:
-    """Reports a step's progress as a share of all steps."""
+    """Report a step's progress as a share of all steps."""
     return lambda share: progress((number + share) / steps)
 
 
 class _Watched(Upload):
-    """Reports how much of it has been read in the pass that counts; in the passes before that, nothing but a 0."""
+    """Reports read progress in the pass that counts; in earlier passes only 0."""
 
     def __init__(self, source: Path, limits: Limits, progress: Progress | None) -> None:
         super().__init__(source, limits)
@@ -143,7 +144,7 @@ class _Watched(Upload):
 
 
 def _run(source: Path, target: Path, repair: Repair, limits: Limits, progress: Progress | None) -> str:
-    """One repair; the shape of what it was given."""
+    """Apply one repair; return the shape of its input."""
     with _Watched(source, limits, progress) as upload:
         seen = detect(upload)
         upload.counts = True
@@ -164,7 +165,7 @@ def _as_it_is(upload: Upload) -> Iterator[bytes]:
 
 
 def _whole(parts: Iterator[Part]) -> Iterator[Part]:
-    """What can be read of a cut or damaged archive; its finding is added when the file is validated."""
+    """Yield what is readable of a truncated or damaged archive; validation reports the problem."""
     try:
         yield from parts
     except Unreadable as stopped:
@@ -173,7 +174,7 @@ def _whole(parts: Iterator[Part]) -> Iterator[Part]:
 
 
 def _lines(upload: Upload, seen: Detection) -> Iterator[bytes]:
-    """Physical lines in UTF-8 with their line ends."""
+    """Physical UTF-8 lines with their line ends."""
     ends_open = b""
     for block in _whole(blocks(upload, seen.encoding)):
         if block.oversized:
@@ -185,7 +186,7 @@ def _lines(upload: Upload, seen: Detection) -> Iterator[bytes]:
 
 
 def _by_line(upload: Upload, seen: Detection, concerned: Concerned, change: RowChange) -> Iterator[bytes]:
-    """Each line that is text and `concerned`, without its line end, through `change`; None drops the line."""
+    """Pass each `concerned` text line, without its line end, to `change`; None drops the line."""
     for line in _lines(upload, seen):
         text = _text(line) if concerned(line) else None
         if text is None:
@@ -227,7 +228,7 @@ def _commas_across_lines(upload: Upload, seen: Detection) -> Iterator[bytes]:
 
 
 def _to_jsonl(upload: Upload, seen: Detection, unended_comment: int | None) -> Iterator[bytes]:
-    """Raises UnendedComment."""
+    """Write each value on one line. Raises UnendedComment."""
     if seen.shape != "spread":
         yield from _as_it_is(upload)
         return
@@ -240,10 +241,10 @@ def _to_jsonl(upload: Upload, seen: Detection, unended_comment: int | None) -> I
 
 
 class _OneLine:
-    """An object that breaks off, as one line: what was read of it, then what was passed over until the next one.
+    """Writes a broken object as one line: its text so far, then what was skipped until the next object.
 
-    A tab stands for a line end: in the middle of a string it is as wrong, so that no fault is repaired unasked.
-    Where no further object is recognised, the rest of the file is passed over: beyond `most` characters its lines stay.
+    A tab replaces each line end: inside a string it is just as invalid, so that no error is silently fixed. If no
+    further object is found, the rest of the file is skipped text: beyond `most` characters its lines are kept.
     """
 
     def __init__(self, most: int) -> None:
@@ -253,7 +254,7 @@ class _OneLine:
         self._in_line = False
 
     def take(self, found: Broken | Passed) -> str:
-        """What can be written now."""
+        """The text that can be written now."""
         if isinstance(found, Broken):
             self._written = len(found.begun)
             self._in_line = bool(found.begun)
@@ -261,7 +262,7 @@ class _OneLine:
         text = (without_comment(found.text.rstrip("\r\n")) or "").strip(" \t\r\n")
         if not self._written and not text.strip(", "):
             return ""
-        if text:  # a comma at its end may be the one that stood between it and the next
+        if text:  # a trailing comma may be the separator before the next object
             text, self._comma = self._comma + text.rstrip(", "), "," if text.endswith(",") else ""
         apart = "\t" if text and 0 < self._written <= self._most else ""
         self._written += len(apart + text)
@@ -274,7 +275,7 @@ class _OneLine:
 
 
 def _on_one_line(piece: PrintedValue, line: str) -> str:
-    """A value as it stands if it is whole and right on one line, else printed anew."""
+    """Return the value unchanged if it is valid JSON on one line, else reprinted."""
     standing = line[piece.column - 1 : piece.end_column]
     if piece.lines > 1:
         return piece.text
@@ -282,7 +283,7 @@ def _on_one_line(piece: PrintedValue, line: str) -> str:
 
 
 def _has(code: str) -> Concerned:
-    """Whether a row has this finding, or the row must be parsed to know."""
+    """A check for rows that have this finding, or that must be parsed to tell."""
 
     def concerned(line: bytes) -> bool:
         found, row = RowFindings(CODES), object_in(line)
@@ -300,12 +301,12 @@ ROW_CHANGES: dict[str, RowChange] = {
     "fix_role": with_roles,
     "merge_models": merged,
 }
-"""What a repair makes of the text of one row; None drops the line."""
+"""Returns the repaired text of one row; None drops the line."""
 _CONCERNED = {
     "fix_role": _has("role.unknown"),
     "merge_models": _has("model_name.twice_in_row"),
 }
-"""Which rows a repair may change; the others change lines that are not JSON."""
+"""Rows that a repair may change; other repairs change lines that are not JSON."""
 _ACROSS_LINES = {"strip_comments": _comments_across_lines, "strip_trailing_commas": _commas_across_lines}
 
 

@@ -1,4 +1,4 @@
-"""Repairs inside a row's own text: merging entries of one model, renaming models, correcting misspelt roles."""
+"""Repairs within a row's text: merge entries of the same model, rename models, correct misspelt roles."""
 
 import json
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ Edit = tuple[int, int, str]
 
 
 def merged(text: str) -> str:
-    """The row with each model's later entries moved into its first; as it was where they contradict each other."""
+    """Move each model's later entries into its first; entries that contradict each other stay unchanged."""
     outputs = _items(text, "model_outputs")
     edits: list[Edit] = []
     for first, *later in _entries(outputs).values():
@@ -21,14 +21,14 @@ def merged(text: str) -> str:
 
 
 def can_merge(text: str, number: int) -> bool:
-    """Whether `merged` makes the entry of this number and others of its model one."""
+    """Whether `merged` combines the entry with this number with others of its model."""
     outputs = _items(text, "model_outputs")
     first, *later = next((places for places in _entries(outputs).values() if number in places), [0])
     return bool(later and _merge_edits(text, outputs, first, later))
 
 
 def _entries(outputs: list[Node]) -> dict[str, list[int]]:
-    """The places of each model's entries that have a list of responses."""
+    """{model name: indices of its entries that have a list of responses}."""
     places: dict[str, list[int]] = {}
     for index, output in enumerate(outputs):
         name, responses = output.member("model_name"), output.member("responses")
@@ -40,7 +40,7 @@ def _entries(outputs: list[Node]) -> dict[str, list[int]]:
 def _merge_edits(text: str, outputs: list[Node], first: int, indices: list[int]) -> list[Edit]:
     keys = {key.value: text[value.start : value.end] for key, value in outputs[first].value}
     target = outputs[first].member("responses")
-    assert target is not None  # only entries with a list of responses come here
+    assert target is not None  # _entries returns only entries with a list of responses
     answers = [text[item.start : item.end] for item in target.value]
     added: list[str] = []
     extra: list[str] = []
@@ -60,7 +60,7 @@ def _merge_edits(text: str, outputs: list[Node], first: int, indices: list[int])
 
 
 def renamed(text: str, name: str, wanted: str) -> str:
-    """The row with every model name whose key (see names.py) is `wanted` replaced by `name`."""
+    """Replace every model name whose `model_key` is `wanted` with `name`."""
     spelt = json.dumps(name, ensure_ascii=False)
     names = (output.member("model_name") for output in _items(text, "model_outputs"))
     return edited(
@@ -74,7 +74,7 @@ def renamed(text: str, name: str, wanted: str) -> str:
 
 
 def with_roles(text: str) -> str:
-    """The row with misspelt roles corrected."""
+    """Correct misspelt roles in the row."""
     roles = (message.member("role") for message in _items(text, "messages"))
     return edited(
         text,
@@ -87,13 +87,13 @@ def with_roles(text: str) -> str:
 
 
 def _items(text: str, key: str) -> list[Node]:
-    """The items of a row's list; none if the row is not readable."""
+    """The items of a list in the row; none if the row is invalid."""
     found = _member(text, key)
     return list(found.items()) if found else []
 
 
 def _member(text: str, key: str) -> Node | None:
-    """A row's value under a key; None if there is none, or the row is not readable."""
+    """A row's value under a key; None if it is missing or the row is invalid."""
     try:
         return parse(text).member(key)
     except JsonProblem:

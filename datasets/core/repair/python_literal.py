@@ -1,4 +1,4 @@
-"""A line that is a Python literal (single quotes, True, None) written as JSON."""
+"""Converts a line that is a Python literal (single quotes, True, None) to JSON."""
 
 import json
 import re
@@ -7,7 +7,7 @@ import unicodedata
 from datasets.core.json_errors import JsonProblem, parse
 
 LONGEST = 1_000_000
-"""Characters; a longer line is left as it is, since its parts take many times its memory."""
+"""In characters; longer lines stay unchanged, since parsing them takes many times their memory."""
 
 _HINT = re.compile(r"'|\b(?:True|False|None)\b")
 _TOKEN = re.compile(
@@ -27,9 +27,9 @@ _SIGNS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v":
 
 
 def as_json(text: str) -> str | None:
-    """The object that the line is a Python literal of, as JSON; None if it is none, or JSON already.
+    """Convert the Python literal of an object to JSON; None if it is not one, or already JSON.
 
-    Numbers and the order of keys are kept.
+    Number spelling and key order are preserved.
     """
     body = text.strip()
     if not body.startswith("{") or len(body) > LONGEST or not _HINT.search(body):
@@ -43,7 +43,7 @@ def as_json(text: str) -> str | None:
 
 
 def _written(text: str) -> str:
-    """The text with its strings, words, tuples and last commas as JSON has them."""
+    """Convert strings, constants, tuples and trailing commas to JSON."""
     parts: list[str] = []
     opened: list[int] = []
     commas: list[bool] = []
@@ -70,7 +70,7 @@ def _written(text: str) -> str:
 
 
 def _close(met: str, parts: list[str], opening: int, has_comma: bool) -> str:
-    """The closing bracket without the comma before it; a tuple becomes a list."""
+    """The closing bracket without a preceding comma; a tuple becomes a list."""
     bracket = met[-1]
     if bracket == ")":
         is_tuple = has_comma or "," in met or not "".join(parts[opening + 1 :]).strip()
@@ -79,7 +79,7 @@ def _close(met: str, parts: list[str], opening: int, has_comma: bool) -> str:
 
 
 def _string(literal: str) -> str:
-    """A Python string as JSON; one that is the same in both stays as it is."""
+    """Convert a Python string literal to JSON; one that is valid in both stays unchanged."""
     literal = literal.lstrip("uU")
     inner = literal[1:-1]
     if literal[0] == '"' and "\\" not in inner and inner.isprintable():

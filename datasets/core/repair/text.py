@@ -1,4 +1,4 @@
-"""Taking comments and trailing commas out of lines that are nearly JSON, without touching any text in them."""
+"""Removes comments and trailing commas from lines that are nearly JSON, without changing any strings."""
 
 import re
 
@@ -18,17 +18,17 @@ MOST_IN_A_COMMENT = 65_536
 
 
 def without_comment(line: str) -> str | None:
-    """The line (no line end) less its comments; None if nothing else was on it.
+    """Remove the comments from a line (no line end); None if nothing else was on it.
 
-    From a quote on that this cannot pair the line is left as it is, since what looks like a comment may be text; so is
-    a line with a comment that continues beyond it.
+    From an unpaired quote on, the line stays unchanged, since what looks like a comment may be text; so does a line
+    with a comment that continues on the next line.
     """
     text, beyond = _without_comments(line)
     return line if beyond else text
 
 
 def _without_comments(line: str) -> tuple[str | None, bool]:
-    """The line less its comments, and whether one of them continues in the next line."""
+    """The line without comments, and whether one of them continues on the next line."""
     if not any(mark in line for mark in ("//", "#", "/*")):
         return line, False
     kept, at = "", 0
@@ -40,16 +40,16 @@ def _without_comments(line: str) -> tuple[str | None, bool]:
             kept += line[at : sign.start()]
             at = len(line) if beyond else sign.end()
             apart = kept[-1:].strip() and line[at : at + 1].strip()
-            kept += " " if apart else ""  # so that what was next to a comment does not become one word
+            kept += " " if apart else ""  # keeps the tokens around a comment apart
         if beyond:
             return kept.rstrip() or None, True
     return ((kept + line[at:]).rstrip() or None) if at else line, False
 
 
 class CommentStripper:
-    """Takes out comments that may cover several lines; lines in (no line end), the lines that remain out.
+    """Removes comments that may span lines; takes lines (no line end), returns the remaining lines.
 
-    What starts like a comment and does not end within `MOST_IN_A_COMMENT` characters is none.
+    A comment that does not end within `MOST_IN_A_COMMENT` characters is kept as text.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class CommentStripper:
         return self.rest() if sum(map(len, self._held)) > MOST_IN_A_COMMENT else []
 
     def rest(self) -> list[str]:
-        """What is held back: at the end of the file a comment that was not closed was none."""
+        """Return the buffered lines: a comment still open at the end of the file is kept as text."""
         held, self._held = self._held, []
         return held
 
@@ -85,9 +85,9 @@ class CommentStripper:
 
 
 class CommaStripper:
-    """Takes out commas before a closing bracket; lines in, text out, a comma held back until what follows is known.
+    """Removes commas before closing brackets; a comma is buffered until the next token is known.
 
-    With `rows` every line is a row of its own, and a comma after the whole row goes too.
+    With `rows`, every line is a separate row, and a comma after a complete row is removed too.
     """
 
     def __init__(self, rows: bool) -> None:
@@ -97,7 +97,7 @@ class CommaStripper:
         self._before = ""
 
     def feed(self, line: str) -> str:
-        """What can be written after this line (with its line end)."""
+        """The text that can be written after this line (with its line end)."""
         if self.rows:
             self._depth, self._before = 0, ""
             if "," not in line:
@@ -116,12 +116,12 @@ class CommaStripper:
         return "".join(written) + (self._end_of_row() if self.rows else "")
 
     def rest(self) -> str:
-        """What is still held back at the end of the file."""
+        """The text still buffered at the end of the file."""
         held, self._held = self._held, ""
         return held
 
     def _gap(self, text: str, written: list[str]) -> None:
-        """White space, or text that is ambiguous: held back with a comma, else written."""
+        """Buffer white space or ambiguous text after a comma; else write it."""
         if self._held:
             self._held += text
         else:

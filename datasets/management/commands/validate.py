@@ -1,4 +1,4 @@
-"""manage.py validate: what an upload would say about a file, and its repairs, without a database."""
+"""manage.py validate: validate and repair a file without a database."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Command(BaseCommand):
 
 
 def wanted_repairs(fix: Path | None, named: list[str] | None) -> list[Repair]:
-    """The repairs asked for; raises ValueError with a sentence for a name or a value that is wrong."""
+    """The requested repairs; raises ValueError with a message for an invalid name or value."""
     if named is None:
         return [Repair(name) for name in WITHOUT_CHOICE]
     if fix is None:
@@ -107,7 +107,7 @@ def wanted_repairs(fix: Path | None, named: list[str] | None) -> list[Repair]:
 
 
 def check_choices(repairs: list[Repair], summary: Summary) -> None:
-    """Raises ValueError if a name to unify to is like none of the file's."""
+    """Raise ValueError if a name to unify to resembles none of the file's names."""
     keys = {model_key(name) for name in summary.models}
     for repair in repairs:
         if repair.name == "unify_model_names" and model_key(repair.value) not in keys:
@@ -118,7 +118,7 @@ def check_choices(repairs: list[Repair], summary: Summary) -> None:
 
 
 def read_through(file: Path, progress: Progress | None) -> tuple[Summary, dict[int, str]]:
-    """The file's summary, and by line the source of the first rows that are no JSON, to be shown."""
+    """The file's summary, and {line: source} of the first invalid JSON rows, for display."""
     with read(file, limits=limits(), progress=progress, digest=False) as reading:
         summary = reading.summary
         shown = [found.line for found in summary.findings if found.code == "json.invalid"][:SHOWN_PER_CODE]
@@ -136,7 +136,7 @@ def read_through(file: Path, progress: Progress | None) -> tuple[Summary, dict[i
 
 
 def document(summary: Summary, fixed: Summary | None) -> dict[str, Any]:
-    """What --json prints; spec'd key by key."""
+    """The output of --json; its keys are part of the spec."""
     return {
         "format": summary.format,
         "encoding": summary.encoding,
@@ -163,7 +163,7 @@ def _found(found: Finding) -> dict[str, Any]:
 
 
 def readable(name: str, summary: Summary, fixed: Summary | None, sources: dict[int, str]) -> str:
-    """The same for people: a head, the findings by code, and what the repaired file holds."""
+    """The same for people: a summary, the findings by code, and the result of the repair."""
     lines = [
         _("%(name)s: format %(format)s, %(encoding)s, %(valid)s of %(rows)s rows valid")
         % {
@@ -207,7 +207,7 @@ def _mend(found: Finding) -> str:
 
 
 def _caret(found: Finding, sources: dict[int, str]) -> list[str]:
-    """The source around a place that is no JSON, and a caret under it."""
+    """The source around invalid JSON, with a caret below the position."""
     if found.code != "json.invalid" or found.line not in sources or found.column is None:
         return []
     text = "".join(sign if sign.isprintable() else " " for sign in sources[found.line])
@@ -218,7 +218,7 @@ def _caret(found: Finding, sources: dict[int, str]) -> list[str]:
 
 
 def terminal_language() -> str:
-    """The language of the one who reads, from the environment, if the program speaks it; else the settings'."""
+    """The user's language from the environment, if supported; else the one in the settings."""
     for name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"):
         wanted = os.environ.get(name, "").split(":")[0].split(".")[0].replace("_", "-")
         try:
@@ -229,7 +229,7 @@ def terminal_language() -> str:
 
 
 def progress() -> Progress | None:
-    """Per cent of the file on standard error, if that is a terminal."""
+    """A function that shows the percentage done on standard error, if that is a terminal."""
     if not sys.stderr.isatty():
         return None
 
@@ -245,6 +245,6 @@ def _writes_unicode() -> bool:
 
 
 def _encodable(text: str) -> str:
-    """`text` as the terminal can show it: what its encoding lacks is escaped."""
+    """Escape the characters that the terminal's encoding lacks."""
     encoding = sys.stdout.encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
