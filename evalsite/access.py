@@ -1,7 +1,6 @@
-"""Access checks: the only way to an object is a function here, or in a package's access.py, which returns it or raises.
+"""Access checks: every view gets its objects from a function here or in an app's access.py.
 
-Someone who is no member of a project must not learn that it exists (404); a member without the role
-gets 403.
+Users who are not members of a project must not learn that it exists (404); members without the role get 403.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from django.http import Http404, HttpRequest
 
 from evalsite.accounts.models import Membership, Project, Role, User
 
-VIEW_AS = "view_as"  # session key: the role that a local visitor tries on
+VIEW_AS = "view_as"  # session key: the role as which a local user views the site
 
 
 class May(StrEnum):
-    """What someone may do in a project; spec: people, "Who may do what"."""
+    """Permissions in a project; spec: people, "Who may do what"."""
 
     SEE = "see"
     UPLOAD = "upload"
@@ -54,29 +53,29 @@ def projects_of(user: User | AnonymousUser) -> QuerySet[Project]:
 
 
 def open_projects_of(user: User | AnonymousUser) -> QuerySet[Project]:
-    """Those that lists and menus show: without the archived ones."""
+    """Projects for lists and menus, without archived ones."""
     return projects_of(user).filter(archived_at=None)
 
 
 def signed_in(request: HttpRequest) -> User:
-    """Who asks; only for views behind `login_required`."""
+    """The signed-in user; only for views behind `login_required`."""
     if not isinstance(request.user, User):
         raise PermissionDenied
     return request.user
 
 
 def may_view_as(request: HttpRequest) -> bool:
-    """Can this visitor view the site as other roles? In local mode, superusers can."""
+    """Whether the user can view the site as other roles: superusers in local mode."""
     return settings.LOCAL_MODE and bool(getattr(request.user, "is_superuser", False))
 
 
 def manages_site(request: HttpRequest) -> bool:
-    """Site administrators, except while they view the site as another role."""
+    """Whether the user is a site administrator and is not viewing the site as another role."""
     return bool(getattr(request.user, "is_superuser", False)) and request.session.get(VIEW_AS) not in _OF_ROLE
 
 
 def permissions(request: HttpRequest, project: Project) -> frozenset[May]:
-    """What this request's user may do in a project, as the role that a local visitor tries on, if any; read once."""
+    """The user's permissions in a project, respecting the role they view the site as; cached per request."""
     known: dict[int, frozenset[May]] = request.__dict__.setdefault("permissions_known", {})
     if project.pk not in known:
         known[project.pk] = _permissions(request, project)
@@ -98,7 +97,7 @@ def _permissions(request: HttpRequest, project: Project) -> frozenset[May]:
 
 
 def projects_where(request: HttpRequest, may: May) -> QuerySet[Project]:
-    """The projects in which the request's user may do `may`: what `permissions` says, for all at once."""
+    """The projects in which the user has the permission; consistent with `permissions`."""
     user, tried = request.user, request.session.get(VIEW_AS)
     allowed = [role for role, permitted in _OF_ROLE.items() if may in permitted]
     if not isinstance(user, User):
@@ -111,9 +110,9 @@ def projects_where(request: HttpRequest, may: May) -> QuerySet[Project]:
 
 
 def get_project(request: HttpRequest, slug: str, may: May) -> Project:
-    """The project called `slug`, if the request's user may do `may` there; also `request.project` from then on.
+    """Return the project if the user has the permission, and set `request.project`.
 
-    Raises Http404 for someone who is no member, PermissionDenied for a member without that permission.
+    Raises Http404 for users who are not members, PermissionDenied for members without the permission.
     """
     project = projects_of(request.user).filter(slug=slug).first()
     if project is None:

@@ -1,4 +1,4 @@
-"""Who changed what. Services call `record` inside their transaction, so a change is never stored without its entry."""
+"""The audit log. Services call `record` in their transaction, so that no change is stored without its entry."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _asking: ContextVar[Callable[[], tuple[object, str]] | None] = ContextVar("askin
 
 
 class Action(models.TextChoices):
-    """Everything that is written down. A code is never changed once it has been used."""
+    """All audited actions. Codes in use never change."""
 
     MEMBER_ADDED = "member.added", _("Member added")
     MEMBER_CHANGED = "member.changed", _("Roles changed")
@@ -97,7 +97,7 @@ class Action(models.TextChoices):
 
 @contextmanager
 def asked_by(who: Callable[[], tuple[object, str]]) -> Iterator[None]:
-    """Entries without a `by` name the person that `who` returns: the request's user, and a token's name or ''."""
+    """Attribute entries without `by` to the result of `who`: the request's user, and a token's name or ''."""
     before = _asking.set(who)
     try:
         yield
@@ -114,11 +114,11 @@ def record(
     by: User | None = None,
     **detail: Any,
 ) -> AuditEntry:
-    """Write down that someone did something, in the caller's transaction.
+    """Write an audit entry in the caller's transaction.
 
-    `by` is who did it; without it the user of the request, and outside of a request no one (the program itself).
-    `thing` is what was changed; its name is `name`, else its own. `detail` is whatever JSON holds; never a secret:
-    what is called like one is hidden.
+    `by` is the actor; by default the request's user, or nobody (the application itself) outside of requests. `thing` is
+    the changed object, `name` overrides its name. `detail` must be JSON-serialisable and without secrets; values with
+    secret-like names are masked.
     """
     entry = _entry(action, project, thing, name, by, detail)
     entry.save()
@@ -133,7 +133,7 @@ def record_all(
     thing: models.Model | None = None,
     by: User | None = None,
 ) -> None:
-    """As `record` once for each of `details`, in one statement."""
+    """Like `record` for each of `details`, in one statement."""
     AuditEntry.objects.bulk_create([_entry(action, project, thing, "", by, detail) for detail in details])
 
 

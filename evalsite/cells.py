@@ -6,14 +6,14 @@ import json
 from typing import Any
 
 MARK = "\ufeff"
-"""At the beginning of a CSV: without it Excel takes Chinese for Latin."""
+"""Byte order mark for CSV files, without which Excel does not recognise UTF-8."""
 
-CELL_CHARACTERS = 32_000  # a spreadsheet's cell holds 32,767
+CELL_CHARACTERS = 32_000  # a spreadsheet cell can contain 32,767
 FORMULA_BEGINS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 
 
 def cell(value: Any) -> str | int | float | None:
-    """A number as it is; a text cut to a cell, and never a formula; anything else as JSON."""
+    """Convert a value to a cell: numbers unchanged, strings truncated and never a formula, anything else as JSON."""
     if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         return value
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -21,20 +21,20 @@ def cell(value: Any) -> str | int | float | None:
 
 
 def no_formula(text: str) -> str:
-    """With an apostrophe before text that a spreadsheet would take for a formula."""
+    """Prefix text that a spreadsheet would treat as a formula with an apostrophe."""
     return "'" + text if text.startswith(FORMULA_BEGINS) else text
 
 
 def clean_text(text: str) -> str:
-    """With U+FFFD in place of NUL and a question mark in place of half a character."""
+    """Replace NUL by U+FFFD and lone surrogates by a question mark."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
 
 
 def cut_text(text: str, most: int) -> str:
-    """The text, or its beginning and how much is left out."""
+    """Truncate a text and append how many characters are missing."""
     return text if len(text) <= most else text[:most] + left_out(len(text) - most)
 
 
 def left_out(count: int) -> str:
-    """The end of a cut text: how many characters are missing."""
+    """The end of a truncated text, with the number of missing characters."""
     return f"… [+{count}]"

@@ -1,4 +1,4 @@
-"""What every page knows: the project that it is in, what the visitor may do there, the mode of the site."""
+"""Template context for every page: the current project, the user's permissions, and the site's mode."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ THEMES = ("light", "dark")
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
-    """`projects`, and `may` (names of permissions) for the `project` that access.get_project put on the request."""
+    """The context; `may` has the names of permissions in the `project` set on the request by access.get_project."""
     user = getattr(request, "user", None)
     project = getattr(request, "project", None)
     theme = request.COOKIES.get(THEME_COOKIE, "")

@@ -1,4 +1,4 @@
-"""Every setting that the environment may give, read and checked once, at start."""
+"""All settings from environment variables, read and validated once at startup."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 TASK_ENGINES = ("database", "celery")
 LOG_FORMATS = ("line", "json")
 FILES = ("folder", "s3")
-WORK_WAITS_SECONDS = 20  # for a database that is locked, or a connection to it: workers and commands
+WORK_WAITS_SECONDS = 20  # for a locked database or a connection to it, in workers and commands
 PAGES_WAIT_SECONDS = 4
 PAGES_WAIT_FOR_SQLITE_SECONDS = (
-    10  # SQLite's lock is not a queue: on a busy machine a request may lose several times
+    10  # SQLite's lock is not fair: on a busy machine a request may lose several times
 )
-# libpq: a server whose machine is gone is noticed within half a minute, not by TCP's own two hours.
+# libpq: detect a lost server within half a minute instead of TCP's default of two hours.
 LOST_CONNECTIONS = {
     "tcp_user_timeout": 20_000,  # milliseconds
     "keepalives_idle": 10,
@@ -36,7 +36,7 @@ LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """The settings. docs/settings.md describes each one; a test compares both."""
+    """The configuration. docs/settings.md describes each setting; a test compares both."""
 
     data_dir: Path
     host: str
@@ -78,8 +78,11 @@ class Config:
 
     @property
     def local_mode(self) -> bool:
-        """Whether visitors are signed in without a password: only on a loopback address. Not behind a proxy,
-        which HTTPS or another name in ALLOWED_HOSTS indicates, and not with REQUIRE_SIGN_IN."""
+        """Whether visitors are signed in without a password.
+
+        Only on a loopback address; not behind a proxy, indicated by HTTPS or another name in ALLOWED_HOSTS, and not
+        with REQUIRE_SIGN_IN.
+        """
         return (
             is_loopback(self.host)
             and not self.https
@@ -98,7 +101,7 @@ class Config:
 
 
 def is_loopback(host: str) -> bool:
-    """True for localhost and loopback addresses; False for names and for any other address."""
+    """Whether the host is localhost or a loopback address; False for other names and addresses."""
     if host == "localhost":
         return True
     try:
@@ -108,7 +111,7 @@ def is_loopback(host: str) -> bool:
 
 
 def read(source: Mapping[str, str] | None = None) -> Config:
-    """Read the configuration from `source` (default: the process's environment).
+    """Read the configuration from `source` (default: os.environ).
 
     Raises ImproperlyConfigured with the name of the variable, its value and what is expected.
     """
@@ -150,7 +153,7 @@ def read(source: Mapping[str, str] | None = None) -> Config:
 
 
 def database(config: Config) -> dict[str, Any]:
-    """Django's DATABASES["default"]: PostgreSQL by DATABASE_URL, else one SQLite file in DATA_DIR."""
+    """Django's DATABASES["default"]: PostgreSQL if DATABASE_URL is set, else an SQLite file in DATA_DIR."""
     if config.database_url:
         if not config.database_url.startswith(("postgres://", "postgresql://")):
             raise ImproperlyConfigured(
@@ -164,12 +167,12 @@ def database(config: Config) -> dict[str, Any]:
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": config.data_dir / "evalsite.sqlite3",
         "CONN_MAX_AGE": None,
-        # A file, as in earnest: a database in memory would be shared by threads in another way.
+        # A file, as in production: threads would share an in-memory database differently.
         "TEST": {"NAME": config.data_dir / "test.sqlite3"},
         "OPTIONS": {
             "transaction_mode": "IMMEDIATE",
             "timeout": WORK_WAITS_SECONDS,
-            # A new file gets larger pages: rows of a kilobyte and more are written with half the system calls.
+            # Larger pages for new files: rows of a kilobyte and more are written with half the system calls.
             "init_command": "PRAGMA page_size=8192; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
             "PRAGMA cache_size=-16000;",
         },
@@ -177,12 +180,14 @@ def database(config: Config) -> dict[str, Any]:
 
 
 def for_pages(database: dict[str, Any]) -> None:
-    """Change a database's settings for a process that serves pages: it waits for a lock or a connection for a few
-    seconds only, as it has a few threads for everyone."""
+    """Change a database's settings for a web process.
+
+    It waits only a few seconds for a lock or a connection, as few threads serve all users.
+    """
     options = database["OPTIONS"]
     if database["ENGINE"] == "django.db.backends.sqlite3":
         options["timeout"] = PAGES_WAIT_FOR_SQLITE_SECONDS
-        # Each thread has a cache of its own; pages are no faster with a larger one, as the file is in the system's.
+        # Each thread has its own cache; a larger one does not speed up pages, as the system caches the file.
         options["init_command"] += " PRAGMA cache_size=-4000;"
     else:
         options["connect_timeout"] = min(int(options["connect_timeout"]), PAGES_WAIT_SECONDS)
@@ -190,19 +195,19 @@ def for_pages(database: dict[str, Any]) -> None:
 
 
 def storages(config: Config) -> dict[str, dict[str, object]]:
-    """What Django's STORAGES say of kept files: the bucket, where FILES names one."""
+    """Django's STORAGES entry for stored files: the bucket if FILES=s3, else empty."""
     if config.files != "s3":
         return {}
-    from boto3.s3.transfer import TransferConfig  # here: only a bucket needs boto3
+    from boto3.s3.transfer import TransferConfig  # imported here: only needed for a bucket
     from botocore.config import Config as ClientConfig
 
     client = ClientConfig(
-        s3={"addressing_style": "path"},  # names of buckets as host names need a DNS of the store's own
+        s3={"addressing_style": "path"},  # bucket names as host names would need DNS entries
         signature_version="s3v4",
         connect_timeout=5,
         read_timeout=60,
         retries={"mode": "standard", "total_max_attempts": 5},
-        # Checksums that not every compatible store knows; sizes are compared by evalsite/storage/bucket.py.
+        # Not every compatible store supports these checksums; evalsite/storage/bucket.py compares sizes.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
     )
@@ -215,14 +220,14 @@ def storages(config: Config) -> dict[str, dict[str, object]]:
         "default_acl": None,
         "file_overwrite": True,
         "client_config": client,
-        # In the caller's thread: progress reports write to the caller's database connection.
+        # In the caller's thread: progress callbacks use the caller's database connection.
         "transfer_config": TransferConfig(use_threads=False),
     }
     return {"kept": {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": options}}
 
 
 def _files(values: Mapping[str, str]) -> dict[str, str]:
-    """FILES=s3 needs a bucket and keys; an address only where the store is not Amazon's."""
+    """FILES=s3 needs a bucket and keys; S3_ENDPOINT_URL is needed only if the store is not Amazon's."""
     files = _one_of(values, "FILES", FILES)
     names = ("S3_ENDPOINT_URL", "S3_BUCKET", "S3_ACCESS_KEY", "S3_SECRET_KEY", "S3_REGION")
     given = {name: values.get(name, "").strip() for name in names}
@@ -244,7 +249,7 @@ def _files(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def _oidc(values: Mapping[str, str]) -> dict[str, str]:
-    """Single sign-on: all of issuer, client and secret, or none."""
+    """Single sign-on: issuer, client and secret must be set together."""
     names = ("OIDC_ISSUER", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET")
     given = {name: values.get(name, "").strip() for name in names}
     missing = [name for name, value in given.items() if not value]
@@ -274,7 +279,7 @@ def _time_zone(values: Mapping[str, str]) -> str:
     name = values.get("TIME_ZONE", "").strip() or "UTC"
     try:
         ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # unknown; outside the database of zones; one of its folders
+    except (KeyError, ValueError, OSError):  # unknown, outside of the zone database, or one of its folders
         raise ImproperlyConfigured(
             f"TIME_ZONE={name!r} is not a time zone; use one such as Asia/Shanghai."
         ) from None
@@ -282,7 +287,7 @@ def _time_zone(values: Mapping[str, str]) -> str:
 
 
 def _one_of(values: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
-    """The first choice is the default."""
+    """The value of a variable with fixed choices, the first of which is the default."""
     text = values.get(name, "").strip().lower() or choices[0]
     if text not in choices:
         raise ImproperlyConfigured(f"{name}={text!r} is invalid; use {' or '.join(choices)}.")

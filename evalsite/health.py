@@ -1,4 +1,4 @@
-"""For supervisors and load balancers: does this process answer, and can it work?"""
+"""Health checks for supervisors and load balancers: liveness and readiness."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from django.http import HttpRequest, HttpResponse
 
 from evalsite.storage.errors import StorageProblem, storage_problem
 
-LEAST_FREE = 32 * 1024 * 1024  # bytes in DATA_DIR; below that SQLite and uploads fail any moment
-LOCK_MILLISECONDS = 1000  # how long a probe waits for a lock of SQLite, shorter than the prober's timeout
+LEAST_FREE = 32 * 1024 * 1024  # bytes in DATA_DIR; below this, SQLite and uploads may fail at any time
+LOCK_MILLISECONDS = 1000  # how long a probe waits for an SQLite lock; shorter than typical probe timeouts
 SENTENCES = {
     StorageProblem.DATABASE_BUSY: "the database is locked",
     StorageProblem.DISK_FULL: "the database's disk is full",
@@ -22,8 +22,10 @@ SENTENCES = {
 
 
 class HealthMiddleware:
-    """Answers /healthz and /readyz before anything else: a probe knows the machine's address, not the site's name,
-    and speaks no HTTPS."""
+    """Answers /healthz and /readyz before all other middleware.
+
+    Probes use the machine's address instead of the site's name, and plain HTTP.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -38,18 +40,18 @@ class HealthMiddleware:
 
 
 def disk_obstacle() -> str:
-    """Why nothing can be written to DATA_DIR; "" if it can."""
+    """Why DATA_DIR cannot be written, or ""."""
     try:
         free = shutil.disk_usage(settings.DATA_DIR).free
     except OSError as error:
         return f"DATA_DIR cannot be read: {error.strerror}"
-    if not os.access(settings.DATA_DIR, os.W_OK):  # also where it is mounted read-only
+    if not os.access(settings.DATA_DIR, os.W_OK):  # also if mounted read-only
         return "DATA_DIR cannot be written"
     return "" if free >= LEAST_FREE else f"DATA_DIR has only {free // 2**20} MiB left on its disk"
 
 
 def database_obstacle() -> str:
-    """Why the database cannot be written; "" if it can. Nothing is written; the next probe uses a new connection."""
+    """Why the database cannot be written, or "". Writes nothing; after an error, the next probe reconnects."""
     try:
         with _short_wait(), transaction.atomic(), connection.cursor() as cursor:  # SQLite: takes the lock
             cursor.execute("SELECT 1")
@@ -65,7 +67,7 @@ def database_obstacle() -> str:
 
 @contextmanager
 def _short_wait() -> Iterator[None]:
-    """On SQLite a lock is waited for as long as the connection's busy_timeout says."""
+    """Shorten SQLite's busy_timeout for the duration of the context."""
     if connection.vendor != "sqlite":
         yield
         return

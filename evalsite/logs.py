@@ -1,4 +1,4 @@
-"""Logs as lines for people or as JSON for machines (LOG_FORMAT), and never a secret in either."""
+"""Log formatters: plain lines or JSON (LOG_FORMAT), both with secrets removed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _known: set[str] = set()
 
 
 def never_show(secret: str) -> None:
-    """From now on this process's logs hide this text: a key was decrypted."""
+    """Hide this text in all further logs of this process, for example a decrypted key."""
     if len(secret) >= SHORTEST:
         _known.add(secret)
 
 
 def hidden(text: str) -> str:
-    """The text without known secrets and anything that looks like one."""
+    """Replace known secrets and anything that looks like one."""
     for secret in (*_known, *_of_environment()):
         if secret in text:
             text = text.replace(secret, HIDDEN)
@@ -39,7 +39,7 @@ def _of_environment() -> Iterable[str]:
 
 
 class PlainLine(logging.Formatter):
-    """`2026-11-21 12:00:00,000 INFO judging.run_worker: text`, a traceback below."""
+    """`2026-11-21 12:00:00,000 INFO judging.run_worker: text`, followed by a traceback, if any."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -49,7 +49,7 @@ class PlainLine(logging.Formatter):
 
 
 class JsonLine(logging.Formatter):
-    """One JSON object a line: time (UTC), level, logger, message, process, traceback."""
+    """One JSON object per line: time (UTC), level, logger, message, process, traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields = {
@@ -65,8 +65,7 @@ class JsonLine(logging.Formatter):
 
 
 class WithoutTraceback(logging.Filter):
-    """For requests that were refused (400, 403, 404) or could not be served now (503, 507): where in our code that
-    happened helps no one."""
+    """Removes the traceback of rejected (400, 403, 404) and temporarily failed requests (503, 507)."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if getattr(record, "status_code", 500) != 500:

@@ -1,4 +1,4 @@
-"""Tables of the site itself: worker heartbeats and the audit log."""
+"""Site-wide tables: worker heartbeats and the audit log."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.db import models
 
 
 class WorkerProcess(models.Model):
-    """One worker process and when it was last heard of. Rows of the dead are removed by the reconciler."""
+    """A worker process and the time of its last heartbeat. The reconciler removes dead workers."""
 
     owner = models.CharField(max_length=120)
     queue = models.CharField(max_length=20)
@@ -21,13 +21,13 @@ class WorkerProcess(models.Model):
 
 
 class AuditEntry(models.Model):
-    """Who did what, and when; the database refuses to change one (migration 0002). Written by `audit.record` only.
+    """Who did what, and when; immutable in the database (migration 0002). Written only by `audit.record`.
 
-    People and projects are here by number and name, without a constraint: an entry outlives them.
+    Users and projects are stored by id and name without constraints, so entries outlive them.
     """
 
     at = models.DateTimeField(auto_now_add=True)
-    actor = models.BigIntegerField(null=True)  # a user's number; null is the program itself
+    actor = models.BigIntegerField(null=True)  # a user's id; null is the application itself
     actor_name = models.CharField(max_length=150)
     via = models.CharField(max_length=100)  # the name of the token that was used; "" is a browser
     project = models.ForeignKey(
@@ -49,7 +49,7 @@ class AuditEntry(models.Model):
 
 
 class Waking(models.Model):
-    """A message that was sent to Celery's broker and that no worker has picked up yet (see tasks/celery.py)."""
+    """A message sent to Celery's broker that no worker has received yet (see tasks/celery.py)."""
 
     task = models.CharField(max_length=200)
     arguments = models.CharField(max_length=200, help_text="JSON, keys in order")

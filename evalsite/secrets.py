@@ -1,4 +1,4 @@
-"""Keys, and what is encrypted with them. Key files lie in DATA_DIR/keys, which only its owner (or group) can read."""
+"""Keys and encryption with them. Key files are in DATA_DIR/keys, readable only by the owner (or group)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.conf import settings
 
 from evalsite import logs
 
-SECRETS = "secrets"  # the name of the key that `encrypt` uses
+SECRETS = "secrets"  # name of the key used by `encrypt`
 
 
 class Undecryptable(Exception):
@@ -21,12 +21,12 @@ class Undecryptable(Exception):
 
 
 def new_key() -> str:
-    """50 random characters; a process that made one up for itself forgets it when it ends."""
+    """50 random bytes as URL-safe text. A key that is not stored is lost when the process ends."""
     return random_source.token_urlsafe(50)
 
 
 def stored_key(data_dir: Path, name: str) -> str | None:
-    """The key called `name`, or None if it has not been made yet."""
+    """The key called `name`, or None if it does not exist yet."""
     try:
         return (data_dir / "keys" / name).read_text().strip() or None
     except FileNotFoundError:
@@ -34,7 +34,7 @@ def stored_key(data_dir: Path, name: str) -> str | None:
 
 
 def make_key(data_dir: Path, name: str) -> str:
-    """The key called `name`, made on first use. Two processes that start at once agree on one."""
+    """The key called `name`, created on first use. Processes that start concurrently agree on one."""
     folder = data_dir / "keys"
     folder.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
     draft = folder / f".{name}.{os.getpid()}"
@@ -50,16 +50,16 @@ def make_key(data_dir: Path, name: str) -> str:
 
 
 def encrypt(plain: str) -> str:
-    """Encrypt for storing; '' stays ''."""
+    """Encrypt for storage; '' stays ''."""
     if not plain:
         return ""
     return _fernet(_given_key() or make_key(_data_dir(), SECRETS)).encrypt(plain.encode()).decode()
 
 
 def decrypt(stored: str) -> str:
-    """The text that `encrypt` was given. Raises Undecryptable if the key is another one, or is gone.
+    """Reverse `encrypt`. Raises Undecryptable if the key is missing or a different one.
 
-    Writes nothing: a new key could decrypt nothing, and would be kept in place of the lost one.
+    Never creates a key: a new one could not decrypt anything, but would stay in place of the lost one.
     """
     if not stored:
         return ""
@@ -75,7 +75,7 @@ def decrypt(stored: str) -> str:
 
 
 def _given_key() -> str:
-    """That of ENCRYPTION_KEY."""
+    """The value of ENCRYPTION_KEY."""
     return str(settings.CONFIG.encryption_key)
 
 

@@ -1,4 +1,4 @@
-"""Django's settings. Whatever differs between machines comes from the environment, through env.py."""
+"""Django settings. Machine-specific values come from environment variables (env.py)."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -11,7 +11,7 @@ CONFIG = env.read()
 BASE_DIR: Path = env.BASE_DIR
 DATA_DIR: Path = CONFIG.data_dir
 LOCAL_MODE = CONFIG.local_mode
-# Of everything below DATA_DIR: for its owner alone, or with DATA_GROUP for its group too.
+# Permissions below DATA_DIR: for the owner only, or with DATA_GROUP also for the group.
 DATA_FOLDER_MODE, DATA_FILE_MODE = (0o770, 0o660) if CONFIG.data_group else (0o700, 0o600)
 
 SECRET_KEY = CONFIG.secret_key or secrets.stored_key(DATA_DIR, "django") or secrets.new_key()
@@ -41,7 +41,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "evalsite.health.HealthMiddleware",
-    "csp.middleware.CSPMiddleware",  # before all that may refuse a request: their pages carry the policy too
+    "csp.middleware.CSPMiddleware",  # before all that may reject a request, so that their pages have the policy too
     "django.middleware.security.SecurityMiddleware",
     "evalsite.web.headers.SameOriginMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -63,7 +63,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "evalsite.web.unavailable.UnavailableMiddleware",
     "evalsite.web.numbers.NumbersMiddleware",
-    "axes.middleware.AxesMiddleware",  # last: it answers in place of what it refuses
+    "axes.middleware.AxesMiddleware",  # last: it replaces the responses of rejected logins
 ]
 
 ROOT_URLCONF = "evalsite.urls"
@@ -107,7 +107,7 @@ AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
-# Wrong passwords are counted, whether the name is somebody's or not. accounts/guessing.py has a limit for each of:
+# Failed logins count even for unknown names. accounts/login_throttle.py has a limit for each combination:
 AXES_ENABLED = not LOCAL_MODE
 AXES_HANDLER = "evalsite.accounts.login_throttle.Handler"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"], ["ip_address"], ["username"]]
@@ -134,13 +134,13 @@ TASKS = {
     }
 }
 
-# What long work of a worker gives way to: functions that look whether somebody waits for something, and do it.
+# Functions that workers call during long work, to do short work that someone waits for.
 SHORT_WORK = ["judging.reports.figures.keep_wanted"]
 
-# What is called with the id of a run that has ended or was paused.
+# Functions called with the id of a run that has ended or was paused.
 RUN_STOPPED = ["judging.reports.figures.want"]
 
-# What a worker calls at its start and every 15 seconds, so that work of a dead one is taken up again.
+# Functions that workers call at start and every 15 seconds, to recover the work of dead ones.
 RECONCILERS = [
     "datasets.importing.worker.reconcile",
     "datasets.versions.repair.reconcile",
@@ -169,7 +169,7 @@ STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static", ("guide", BASE_DIR / "docs" / "images")]
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder"
-]  # ours only: no app ships what we use
+]  # only ours: no installed app has static files that we use
 STATIC_ROOT = DATA_DIR / "static"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -179,7 +179,7 @@ STORAGES = {
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 WHITENOISE_USE_FINDERS = DEBUG or not (STATIC_ROOT / "staticfiles.json").exists()
 
-# Files of ordinary forms stay in memory; upload pages write them to FILE_UPLOAD_TEMP_DIR (request_limits.py).
+# Files in ordinary forms stay in memory; upload pages write them to FILE_UPLOAD_TEMP_DIR (request_limits.py).
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
 FILE_UPLOAD_TEMP_DIR = DATA_DIR / "incoming" if (DATA_DIR / "incoming").exists() else None
 DATA_UPLOAD_MAX_MEMORY_SIZE = FILE_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024  # a form
@@ -190,7 +190,7 @@ CONTENT_SECURITY_POLICY = {
         "default-src": [NONE],
         "script-src": [SELF],
         "style-src": [SELF],
-        "img-src": [SELF, "data:"],  # images that a data set holds; nothing is fetched for them
+        "img-src": [SELF, "data:"],  # images contained in data sets; no external images are loaded
         "font-src": [SELF],
         "connect-src": [SELF],
         "form-action": [SELF],
@@ -202,7 +202,7 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_NAME = "evalsite_session"
 SESSION_COOKIE_HTTPONLY = True
-SESSION_COOKIE_AGE = 14 * 86400  # from signing in; then one signs in again
+SESSION_COOKIE_AGE = 14 * 86400  # counted from signing in
 CSRF_COOKIE_HTTPONLY = True  # scripts read the token from the page
 CSRF_COOKIE_NAME = "evalsite_csrf"
 SESSION_COOKIE_SAMESITE = "Lax"

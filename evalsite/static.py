@@ -1,4 +1,4 @@
-"""Static files: hashed and compressed names once they are collected, plain names before (tests, development)."""
+"""Static files: hashed and compressed names once collected, plain names before (tests, development)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 
 class Storage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # (has no types)
-    """Without a manifest there is nothing to look names up in: they stay as they are, and finders serve them."""
+    """Uses plain names without a manifest; finders then serve the files."""
 
     manifest_strict = False
     support_js_module_import_aggregation = True  # our modules import each other by relative names

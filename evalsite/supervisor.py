@@ -1,4 +1,4 @@
-"""Start processes, start those that die again, and end all of them together."""
+"""Starts processes, restarts those that die, and stops all of them together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 PR_SET_PDEATHSIG = 1
 PARENT = "EVALSITE_SUPERVISOR"  # the supervisor's process id, for its children
 GRACE_SECONDS = 10
-CALM_SECONDS = 10  # a child that lived this long failed by accident, not by its settings
+CALM_SECONDS = 10  # a child that ran this long did not fail because of its configuration
 LOOK_SECONDS = 0.1
 BEHIND_PAGES = 5  # niceness: pages have priority over background work
 KILLED = (-signal.SIGKILL, -signal.SIGTERM)
@@ -35,13 +35,13 @@ def end_with_parent() -> None:
 
 @dataclass(slots=True)
 class Child:
-    """One kind of process to keep alive."""
+    """A process to keep running."""
 
     name: str
     command: list[str]
     environment: dict[str, str] = field(default_factory=dict)
-    quiet: bool = False  # what it writes to standard output is dropped
-    behind_pages: bool = True  # from its first moment: what it loads does not keep the first page waiting
+    quiet: bool = False  # discard standard output
+    behind_pages: bool = True  # set at start, so that its imports do not delay the first page
     process: subprocess.Popen[bytes] | None = None
     started: float = 0.0
     failures: int = 0
@@ -50,8 +50,8 @@ class Child:
 
     def start(self) -> None:
         environment = {**os.environ, **self.environment, PARENT: str(os.getpid())}
-        # In a session of its own: Ctrl-C reaches the supervisor alone, which then ends all in order; and whatever
-        # the child starts itself (the web server has a worker process) can be ended with it.
+        # In a new session: Ctrl-C reaches only the supervisor, which then stops all in order, and processes that the
+        # child starts (the web server has a worker process) can be stopped with it.
         self.process = subprocess.Popen(  # noqa: S603
             self.command,
             env=environment,
@@ -66,9 +66,10 @@ class Child:
         self.started = time.monotonic()
 
     def look_after(self) -> str | None:
-        """Start it again if it died; a sentence for the log then.
+        """Restart the process if it died; return a log message in that case.
 
-        One that was killed is back at once. One that keeps ending by itself waits longer each time (max 30 s).
+        A killed process is restarted immediately. One that keeps exiting is restarted after increasing pauses (at most
+        30 s).
         """
         now = time.monotonic()
         self.end_if_stopped(now)
@@ -85,7 +86,7 @@ class Child:
         return message
 
     def end_if_stopped(self, now: float) -> None:
-        """One that was stopped by a signal, and does not continue soon, is killed."""
+        """Kill the process if a signal stopped it and it does not continue soon."""
         if self.process is None or not _is_stopped(self.process.pid):
             self.stopped_at = None
         elif self.stopped_at is None:
@@ -96,7 +97,7 @@ class Child:
             self.process.wait()
 
     def _rest_after(self, code: int, now: float) -> None:
-        if code in KILLED:  # someone did that, or the machine had no memory left: its program is not to blame
+        if code in KILLED:  # killed by someone or by lack of memory, not its own fault
             self.failures, self.not_before = (
                 0,
                 now + (KILLED_REST if now - self.started < KILLED_REST else 0.0),
@@ -128,7 +129,7 @@ class Supervisor:
         self.stopping = True
 
     def end_all(self) -> None:
-        """SIGTERM to all, SIGKILL to whoever is still there after the grace period."""
+        """Send SIGTERM to all, and SIGKILL to those still running after the grace period."""
         running = [child.process for child in self.children if child.process and child.process.poll() is None]
         for process in running:
             process.terminate()
@@ -143,7 +144,7 @@ class Supervisor:
 
 
 def _is_stopped(pid: int) -> bool:
-    """Is a process in state T (proc(5), field 3)? False if the system does not say."""
+    """Whether a process is in state T (proc(5), field 3); False if unknown."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
     except OSError:
@@ -151,7 +152,7 @@ def _is_stopped(pid: int) -> bool:
 
 
 def kill_group(leader: int) -> None:
-    """End processes that a child left behind."""
+    """Kill processes that a child left behind."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(leader, signal.SIGKILL)
 

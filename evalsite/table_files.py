@@ -1,4 +1,4 @@
-"""Tables as Excel and Parquet files. Memory holds a batch of rows, however many there are.
+"""Writes tables as Excel and Parquet files, holding only a batch of rows in memory.
 
 openpyxl writes an Excel file row by row; pandas would need the whole table in memory (docs/decisions/dependencies.md).
 """
@@ -12,17 +12,17 @@ from typing import IO, Any
 
 from evalsite.cells import cell
 
-SHEET_ROWS = 1_048_576  # that fit on a sheet
-GROUP_ROWS = 10_000  # of a Parquet file
+SHEET_ROWS = 1_048_576  # maximum per sheet
+GROUP_ROWS = 10_000  # maximum per row group of a Parquet file
 GROUP_CHARACTERS = 16 * 2**20
 _BLOCK = 2**16
-_ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # control characters that no Excel file can hold
+_ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # control characters not allowed in Excel files
 
 Cell = str | int | float | None
 
 
 def xlsx_of(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
-    """An Excel file. It is made on disk, since its end must be known before its beginning."""
+    """Yield an Excel file. It is written to disk first, since the beginning depends on the end."""
     with tempfile.TemporaryFile() as file:
         _write_xlsx(file, columns, rows)
         file.seek(0)
@@ -31,8 +31,8 @@ def xlsx_of(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[b
 
 
 def _write_xlsx(file: IO[bytes], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Row by row; what does not fit on a sheet continues on the next."""
-    from openpyxl import Workbook  # here: it takes 60 ms, which only an export needs
+    """Write row by row, continuing on further sheets if necessary."""
+    from openpyxl import Workbook  # imported here: takes 60 ms and only exports need it
 
     book = Workbook(write_only=True)
     sheet, written = book.create_sheet(), 1
@@ -55,8 +55,8 @@ def _excel_cell(value: Any) -> Cell:
 def parquet_of(
     columns: Sequence[str], rows: Iterable[Sequence[Cell]], types: Mapping[str, type]
 ) -> Iterator[bytes]:
-    """A row group at a time, so that memory holds one group; any cell may be None. A column without a type is text."""
-    import pyarrow as pa  # here: it takes 100 ms and 40 MB, which only an export needs
+    """Yield a Parquet file by row groups, holding one in memory; any cell may be None. Columns default to text."""
+    import pyarrow as pa  # imported here: takes 100 ms and 40 MB, and only exports need it
     from pyarrow.parquet import ParquetWriter
 
     arrow = {int: pa.int64(), float: pa.float64(), str: pa.string()}
@@ -73,7 +73,7 @@ def parquet_of(
 
 
 class _Written:
-    """A file that is sent while it is written."""
+    """A write-only file whose content is sent while it is written."""
 
     closed = False
 
@@ -90,10 +90,10 @@ class _Written:
         return self._size
 
     def flush(self) -> None:
-        """What is written is there."""
+        """Nothing to flush."""
 
     def close(self) -> None:
-        """What was written is still to be taken."""
+        """Nothing to close: the content is still to be sent."""
 
     def taken(self) -> bytes:
         found = b"".join(self._parts)

@@ -1,4 +1,4 @@
-"""Where two texts differ, in words that a reader would name: by line first, then within lines that are alike."""
+"""Human-readable differences between two texts: by line first, then within similar lines."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,7 +9,7 @@ from typing import Literal
 Kind = Literal["same", "removed", "added", "gap"]
 
 MOST_TOKENS = 3_000
-"""Comparing costs up to the square of this; longer passages are shown as replaced as a whole."""
+"""Comparing takes up to quadratic time; longer passages are shown as replaced entirely."""
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _WORD = re.compile(r"[^\W\u2e80-\uffff]+|\s+|.", re.DOTALL)
@@ -17,7 +17,7 @@ _WORD = re.compile(r"[^\W\u2e80-\uffff]+|\s+|.", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage of text: in both, only in the first, only in the second, or a gap where sameness was left out."""
+    """A passage of text: in both, only in the first, only in the second, or a gap for omitted common text."""
 
     kind: Kind
     text: str
@@ -33,13 +33,13 @@ def pieces(before: str, after: str) -> list[Passage]:
 
 
 def sides(before: str, after: str) -> tuple[list[Passage], list[Passage]]:
-    """The two texts next to each other: each with what it has in common with the other, and what it has alone."""
+    """The two texts side by side, each with its common and its own passages."""
     found = pieces(before, after)
     return [one for one in found if one.kind != "added"], [one for one in found if one.kind != "removed"]
 
 
 def _common_start(one: str, other: str) -> int:
-    """How many characters both texts start with, found by halving."""
+    """The number of characters both texts start with, by binary search."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         half = (low + high + 1) // 2
@@ -80,7 +80,7 @@ def _replaced(old: Sequence[str], new: Sequence[str]) -> Iterator[Passage]:
 
 
 def _joined(given: Iterable[Passage]) -> list[Passage]:
-    """Without empty pieces, and neighbours of one kind as one."""
+    """Drop empty passages and merge adjacent ones of the same kind."""
     result: list[Passage] = []
     for piece in given:
         if piece.text and result and result[-1].kind == piece.kind:
@@ -91,7 +91,7 @@ def _joined(given: Iterable[Passage]) -> list[Passage]:
 
 
 def excerpts(given: Sequence[Passage], around: int) -> list[Passage]:
-    """The same with at most `around` characters next to what differs; a gap (text "") represents what was left out."""
+    """Keep at most `around` common characters next to differences; a gap (text "") replaces the rest."""
     result: list[Passage] = []
     for number, piece in enumerate(given):
         ends = (around if number else 0, around if number < len(given) - 1 else 0)

@@ -1,4 +1,4 @@
-"""Every address of the site, by package."""
+"""All URLs of the site, by app."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The web application, for evalsite/web."""
+"""The WSGI application, run by evalsite/web."""
 
 import os
 
@@ -7,4 +7,4 @@ from django.urls import get_resolver
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
 application = get_wsgi_application()
-_ = get_resolver().url_patterns  # every view, before anything is answered: no first visitor waits for them
+_ = get_resolver().url_patterns  # loads all views at startup, so that the first request is not slow

@@ -1,4 +1,4 @@
-"""Reading the audit log: filters that live in the address, and pages by keyset."""
+"""Reading the audit log: filters in the query string, and keyset pagination."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from evalsite.web.numbers import whole
 from evalsite.web.paging import newest_first
 
 PER_PAGE = 50
-# What the names in an entry's detail mean to a reader; others are shown as they are.
+# Labels of the names in an entry's detail; others are shown unchanged.
 DETAILS = {
     "before": pgettext_lazy("log", "before"),
     "after": pgettext_lazy("log", "after"),
@@ -60,7 +60,7 @@ COLUMNS = ("at", "actor", "via", "project", "action", "kind", "object_id", "name
 
 @dataclass(frozen=True, slots=True)
 class LogFilter:
-    """What the log is narrowed to; None and "" are everything. `actor` 0 is the program itself."""
+    """Filter of the log; None and "" match everything. `actor` 0 is the application itself."""
 
     actor: int | None = None
     action: str = ""
@@ -69,7 +69,7 @@ class LogFilter:
 
     @classmethod
     def read(cls, query: QueryDict) -> LogFilter:
-        """From an address; what is not understood is left out."""
+        """Parse a query string, ignoring invalid values."""
         kind, _, number = query.get("object", "").partition(":")
         object_id = whole(number)
         action = query.get("action", "")
@@ -92,7 +92,7 @@ class LogFilter:
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """An entry as it is read: what was done in words, its object for the address, the detail as (name, text)."""
+    """An entry for display: the action's label, its object for the link, and the detail as (name, text)."""
 
     entry: AuditEntry
     project: Project | None
@@ -117,7 +117,7 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """`newer` and `older` are the ids that the pages next to it start after, if there are such pages."""
+    """`newer` and `older` are the ids after which the adjacent pages start, if there are any."""
 
     lines: list[LogLine]
     newer: int | None = None
@@ -129,7 +129,7 @@ def _time(name: str, value: Any) -> datetime | None:
 
 
 def listed(value: Any) -> str:
-    """A detail in words: lists with commas, the roles in them by their names, nothing as –."""
+    """Format a detail: lists joined by commas with role names replaced by labels, empty values as –."""
     if isinstance(value, list):
         named = (Role(one).label if one in Role.values else one for one in value)
         return _(", ").join(map(str, named)) or "–"
@@ -137,17 +137,17 @@ def listed(value: Any) -> str:
 
 
 def entries_of(project: Project | None) -> QuerySet[AuditEntry]:
-    """A project's entries, newest first; without one, all of the site."""
+    """A project's entries, newest first; without a project, all entries."""
     entries = AuditEntry.objects.order_by("-pk")
     return entries if project is None else entries.filter(project=project)
 
 
 def page(entries: QuerySet[AuditEntry], *, before: int | None = None, after: int | None = None) -> LogPage:
-    """The newest page, or the one older than the id `before`, or the one newer than `after`."""
+    """The newest page, or the page older than the id `before` or newer than `after`."""
     if after is not None:
         found = list(entries.filter(pk__gt=after).order_by("pk")[: PER_PAGE + 1])
         if len(found) <= PER_PAGE:
-            return page(entries)  # the beginning was reached: a whole first page
+            return page(entries)  # reached the newest entries: show a full first page
         shown = found[:PER_PAGE][::-1]
         return LogPage(_lines(shown), newer=shown[0].pk, older=shown[-1].pk)
     shown, older = newest_first(entries, PER_PAGE, before)
@@ -156,19 +156,19 @@ def page(entries: QuerySet[AuditEntry], *, before: int | None = None, after: int
 
 
 def people_in(entries: QuerySet[AuditEntry]) -> list[tuple[int, str]]:
-    """(number, name) of everyone who did something, by name; 0 and "" is the program itself."""
+    """(id, name) of everyone with entries, by name; 0 and "" is the application itself."""
     pairs = entries.order_by().values_list("actor", "actor_name").distinct()
     return sorted({number or 0: name for number, name in pairs}.items(), key=lambda pair: pair[1])
 
 
 def actions_in(entries: QuerySet[AuditEntry]) -> list[tuple[str, str]]:
-    """(code, words) of what was done, in the order of Action."""
+    """(code, label) of the actions that occur, in the order of Action."""
     met = set(entries.order_by().values_list("action", flat=True).distinct())
     return [(action.value, str(action.label)) for action in Action if action.value in met]
 
 
 def csv_lines(entries: QuerySet[AuditEntry]) -> Iterator[bytes]:
-    """The log as CSV, newest first. Cells that a spreadsheet would compute start with an apostrophe."""
+    """The log as CSV, newest first. Cells that could be formulas start with an apostrophe."""
     writer = csv.writer(_Echo())
     yield b"\xef\xbb\xbf" + writer.writerow(COLUMNS)
     names = dict(Project.objects.values_list("pk", "name"))
@@ -189,7 +189,7 @@ def csv_lines(entries: QuerySet[AuditEntry]) -> Iterator[bytes]:
 
 
 class _Echo:
-    """A file for csv.writer that hands back what is written."""
+    """A file for csv.writer whose `write` returns the text."""
 
     def write(self, line: str) -> bytes:
         return line.encode()

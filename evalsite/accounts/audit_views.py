@@ -1,4 +1,4 @@
-"""The audit log: a project's for its administrators, the whole site's for those of the site."""
+"""Audit log pages: of a project for its administrators, of the whole site for site administrators."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from evalsite.web.numbers import whole
 
 @login_required
 def project_log(request: HttpRequest, slug: str) -> HttpResponse:
-    """Who changed what in a project."""
+    """The changes in a project."""
     return _log(request, access.get_project(request, slug, access.May.MANAGE))
 
 
 @login_required
 def project_log_csv(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """The same entries as a file."""
+    """The same entries as CSV."""
     project = access.get_project(request, slug, access.May.MANAGE)
     return _csv(request, project, f"log-{project.slug}.csv")
 
 
 @login_required
 def site_log(request: HttpRequest) -> HttpResponse:
-    """Who changed what anywhere; superusers only."""
+    """All changes on the site; superusers only."""
     _refuse_others(request)
     return _log(request, None)
 
 
 @login_required
 def site_log_csv(request: HttpRequest) -> HttpResponseBase:
-    """The same entries as a file."""
+    """The same entries as CSV."""
     _refuse_others(request)
     return _csv(request, None, "log.csv")
 

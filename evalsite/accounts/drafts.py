@@ -1,4 +1,4 @@
-"""Drafts of long forms: kept while someone types, put back when they return, gone once the form is saved."""
+"""Drafts of long forms: saved while the user types, restored on return, deleted once the form is saved."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ FORMS = {
     "evaluation": May.RUN,
 }
 NEVER_KEPT = ("csrfmiddlewaretoken", "key", "headers", "proxy")  # secrets of endpoints
-MOST = 50  # of one person in one project; beyond, the oldest go
+MOST = 50  # per user and project; the oldest are deleted beyond that
 KEPT_FOR = timedelta(days=90)
 
 
 @dataclass(frozen=True, slots=True)
 class FormDraft:
-    """Where a form keeps its draft, and what the draft has: `data` is None if the form shows none."""
+    """The draft of a form; `data` is None if there is none to show."""
 
     project: Project
     user: User
@@ -40,19 +40,19 @@ class FormDraft:
     key: str
     data: QueryDict | None
     saved_at: datetime | None
-    sent: bool  # the page answers a form, whose fields are in no draft yet
+    sent: bool  # the form was submitted, so drafts are not applied
 
     @property
     def address(self) -> str:
         return reverse("accounts:draft", args=[self.project.slug, self.form, self.key])
 
     def forget(self) -> None:
-        """The form was saved."""
+        """Delete the draft because the form was saved."""
         _found(self.user, self.project, self.form).filter(key=self.key).delete()
 
 
 def form_draft(request: HttpRequest, project: Project, form: str, key: str = "new") -> FormDraft:
-    """The draft for this page's form; a fragment and an answer to a sent form show none."""
+    """The draft for this page's form; partial pages and submitted forms get none."""
     user, sent = signed_in(request), request.method == "POST"
     kept = None
     if not sent and "part" not in request.GET:
@@ -62,7 +62,7 @@ def form_draft(request: HttpRequest, project: Project, form: str, key: str = "ne
 
 
 def newest_draft(user: User, project: Project, form: str) -> Draft | None:
-    """The last draft of a form, whatever it is for."""
+    """The latest draft of a form, whatever object it is for."""
     return _found(user, project, form).order_by("-saved_at", "-pk").first()
 
 
@@ -72,12 +72,12 @@ def drafts_of_new(user: User, project: Project, form: str) -> list[Draft]:
 
 
 def draft_save(*, user: User, project: Project, form: str, key: str, typed: QueryDict) -> None:
-    """Keep what is typed, without secrets; what was kept before is replaced."""
+    """Save the input without secrets, replacing an earlier draft."""
     kept = typed.copy()
     for name in NEVER_KEPT:
         kept.pop(name, None)
     if "@" in kept.get("url", ""):
-        kept.pop("url")  # a password may be in it
+        kept.pop("url")  # it may contain a password
     Draft.objects.update_or_create(
         user=user, project=project, form=form, key=key, defaults={"data": kept.urlencode()}
     )
@@ -94,7 +94,7 @@ def drafts_expire() -> None:
 @sensitive_post_parameters()
 @require_POST
 def draft(request: HttpRequest, slug: str, form: str, key: str) -> HttpResponse:
-    """Keep what is typed; with `discard`, forget it and show the form as it was."""
+    """Save the input; with `discard`, delete the draft and redirect back."""
     if form not in FORMS or len(key) > 100:
         raise Http404
     project = access.get_project(request, slug, FORMS[form])

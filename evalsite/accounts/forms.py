@@ -1,4 +1,4 @@
-"""Forms about people and projects."""
+"""Forms for users and projects."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ProjectForm(forms.Form):
 
 
 class AddMemberForm(forms.Form):
-    """An existing account."""
+    """Add a user with an existing account."""
 
     username = forms.CharField(label=_("Username"), max_length=150)
     roles = RolesField()
@@ -47,7 +47,7 @@ class AddMemberForm(forms.Form):
 
 
 class CreateMemberForm(forms.Form):
-    """Someone new: the account is made together with the membership."""
+    """Add a new user: creates the account and the membership."""
 
     username = forms.CharField(
         label=_("Username"),
@@ -87,7 +87,7 @@ class InvitationForm(forms.Form):
 
 
 class JoinForm(BaseUserCreationForm):  # type: ignore[type-arg]  # not generic at run time
-    """An account for whoever holds an invitation; the passwords are held to the site's rules."""
+    """An account for the holder of an invitation; its password must satisfy the site's rules."""
 
     class Meta:
         model = User
@@ -112,7 +112,7 @@ class OwnPasswordForm(PasswordChangeForm):
         return values
 
 
-class FirstPasswordForm(SetPasswordForm):  # type: ignore[type-arg]  # Django's own takes none
+class FirstPasswordForm(SetPasswordForm):  # type: ignore[type-arg]  # Django's own takes no parameters
     """Set a password without the old one: the user has none, or has just signed in with a one-time password."""
 
     def clean(self) -> dict[str, Any]:
@@ -130,7 +130,7 @@ class AccountForm(forms.Form):
 
 
 class TokenForm(forms.Form):
-    """A token for a program; the shortest life is offered first."""
+    """An API token; the shortest lifetime is the default."""
 
     name = forms.CharField(
         label=_("Purpose"), max_length=100, help_text=_("For example: nightly export from CI.")

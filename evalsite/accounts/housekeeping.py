@@ -11,7 +11,7 @@ from evalsite.accounts.drafts import drafts_expire
 
 
 def reconcile() -> None:
-    """Sessions that have ended, wrong passwords that no longer count, drafts that that were abandoned."""
+    """Delete expired sessions, failed logins that no longer count, and abandoned drafts."""
     now = timezone.now()
     Session.objects.filter(expire_date__lt=now).delete()
     AccessAttempt.objects.filter(attempt_time__lt=now - 2 * settings.AXES_COOLOFF_TIME).delete()

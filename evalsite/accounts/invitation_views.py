@@ -1,4 +1,4 @@
-"""Pages of an invitation link: join with one's account, or create one."""
+"""Pages of an invitation link: join with an existing account, or create one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BACKEND = "django.contrib.auth.backends.ModelBackend"
 @sensitive_post_parameters()
 @never_cache
 def join(request: HttpRequest, secret: str) -> HttpResponse:
-    """Only a form that is sent uses the invitation up: programs that look at links in messages do not."""
+    """Only a submitted form uses up the invitation: link previews send GET requests."""
     user = request.user if isinstance(request.user, User) else None
     try:
         invitation = invitation_find(secret=secret, user=user)
@@ -43,7 +43,7 @@ def _new_account(request: HttpRequest, secret: str, form: JoinForm) -> HttpRespo
         user, project = account_join(
             secret=secret, username=given["username"], name=given["first_name"], password=given["password1"]
         )
-    except IntegrityError:  # someone took the name just now
+    except IntegrityError:  # the name was taken meanwhile
         messages.error(request, _("This username is taken. Choose another one."))
         return redirect(request.path)
     login(request, user, backend=BACKEND)

@@ -1,4 +1,4 @@
-"""Invitations: a link for one person, used once, that ends by itself or is revoked."""
+"""Invitations: a link that one person can use once, until it expires or is revoked."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from evalsite.audit import Action, record
 
 
 class NoInvitation(Exception):
-    """The link is unknown, used, revoked or expired; only the project's administrators see which."""
+    """The link is unknown, used, revoked or expired; only project administrators see which."""
 
 
 @transaction.atomic
 def invitation_create(
     *, project: Project, roles: Sequence[str], note: str, days: int, by: User
 ) -> tuple[Invitation, str]:
-    """An invitation, and the secret of its link, which is nowhere else."""
+    """Create an invitation; return it and the secret of its link, which is not stored."""
     secret = new_secret()
     made = Invitation.objects.create(
         project=project,
@@ -46,7 +46,7 @@ def invitation_create(
 
 
 def open_invitations(project: Project | None = None) -> QuerySet[Invitation]:
-    """Those that can still be accepted, newest first; of all projects without one."""
+    """Invitations that can still be accepted, newest first; without `project`, of all projects."""
     found = Invitation.objects.filter(
         used_at=None, revoked_at=None, expires_at__gt=timezone.now(), project__archived_at=None
     ).select_related("project", "created_by")
@@ -54,7 +54,7 @@ def open_invitations(project: Project | None = None) -> QuerySet[Invitation]:
 
 
 def invitation_find(*, secret: str, user: User | None = None) -> Invitation:
-    """The invitation behind a link that is open, or that `user` has accepted already. Raises NoInvitation."""
+    """The invitation of an open link, or of one that `user` has already accepted. Raises NoInvitation."""
     found = Invitation.objects.filter(token_hash=hashed(secret)).select_related("project", "created_by")
     mine = found.filter(used_by=user).first() if user else None
     invitation = mine or open_invitations().filter(token_hash=hashed(secret)).first()
@@ -65,7 +65,7 @@ def invitation_find(*, secret: str, user: User | None = None) -> Invitation:
 
 @transaction.atomic
 def invitation_revoke(*, invitation: Invitation) -> bool:
-    """The link leads nowhere from now on. False if it was used or revoked before."""
+    """Revoke the link. False if it was already used or revoked."""
     waiting = Invitation.objects.filter(pk=invitation.pk, used_at=None, revoked_at=None)
     if not waiting.update(revoked_at=timezone.now()):
         return False
@@ -75,9 +75,9 @@ def invitation_revoke(*, invitation: Invitation) -> bool:
 
 @transaction.atomic
 def invitation_accept(*, secret: str, user: User) -> Project:
-    """Make `user` a member as the invitation says; roles held before stay. A second click changes nothing.
+    """Make `user` a member with the invitation's roles, keeping existing roles. Repeating it changes nothing.
 
-    Of two people with one link the first gets in. Raises NoInvitation for the other.
+    If two people use the same link, the first one succeeds. Raises NoInvitation for the other.
     """
     invitation = invitation_find(secret=secret, user=user)
     if invitation.used_by_id == user.pk:
@@ -101,7 +101,7 @@ def invitation_accept(*, secret: str, user: User) -> Project:
 
 @transaction.atomic
 def account_join(*, secret: str, username: str, name: str, password: str) -> tuple[User, Project]:
-    """A new account for whoever holds the link, and its membership. Raises NoInvitation; no account is left then."""
+    """Create an account and its membership for the holder of the link. Raises NoInvitation, creating nothing."""
     user = User.objects.create_user(username=username, password=password, first_name=name)
     record(Action.ACCOUNT_CREATED, project=invitation_find(secret=secret).project, thing=user, by=user)
     return user, invitation_accept(secret=secret, user=user)

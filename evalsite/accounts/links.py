@@ -1,4 +1,4 @@
-"""Secrets that are in links and headers: made at random, kept as hashes only."""
+"""Random secrets in links and headers, stored only as hashes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import secrets
 
 
 def new_secret(prefix: str = "") -> str:
-    """`prefix` and 256 random bits, fit for an address."""
+    """Return `prefix` followed by 256 random bits, URL-safe."""
     return prefix + secrets.token_urlsafe(32)
 
 

@@ -1,7 +1,7 @@
-"""How many wrong passwords are too many: for a name from one address, for a name from anywhere, for an address.
+"""Limits for failed logins: for a name from one address, for a name from anywhere, and for an address.
 
-django-axes counts and refuses; it knows one limit for all combinations, so that its handler gets one here for each,
-and the page that answers.
+django-axes counts and rejects, but knows only one limit for all combinations; the handler here adds one for each, and
+the page shown when locked out.
 """
 
 from __future__ import annotations
@@ -26,24 +26,27 @@ from evalsite.models import AuditEntry
 
 NAME_HERE, ADDRESS, NAME = ("username", "ip_address"), ("ip_address",), ("username",)
 LIMITS = {NAME_HERE: 5, ADDRESS: 50, NAME: 30}
-"""Wrong passwords within the cool-off time. An office behind one address mistypes too; whoever tries a list of names
-from one address, or one name from many addresses, does not stop at its fifth."""
-_NETWORK = 64  # whoever has one address of IPv6 has all of its network
+"""Failed logins within the cool-off time.
+
+Users in an office may share an address and mistype; attackers who try many names or use many addresses do not stop
+at the fifth failure.
+"""
+_NETWORK = 64  # the holder of one IPv6 address has its whole network
 
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """What is closed (one of LIMITS), and until when."""
+    """The locked combination (a key of LIMITS), and until when."""
 
     what: tuple[str, ...]
     until: datetime
 
 
 class Handler(AxesDatabaseHandler):  # type: ignore[misc]
-    """The counting of django-axes, with a limit for each combination of AXES_LOCKOUT_PARAMETERS."""
+    """The database handler of django-axes with a limit for each combination of AXES_LOCKOUT_PARAMETERS."""
 
     def get_failures(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> int:
-        """The failures of the combination that is nearest to its limit, as if that were AXES_FAILURE_LIMIT."""
+        """Failures of the combination closest to its limit, scaled to AXES_FAILURE_LIMIT."""
         limits = [LIMITS[tuple(each)] for each in settings.AXES_LOCKOUT_PARAMETERS]
         unit: int = settings.AXES_FAILURE_LIMIT
         counted: list[int] = [
@@ -53,15 +56,17 @@ class Handler(AxesDatabaseHandler):  # type: ignore[misc]
         return max(count * unit // limit for count, limit in zip(counted, limits, strict=True))
 
     def reset_user_attempts(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> int:
-        """The right password forgives the wrong ones for its name from its address, and nobody else's:
-        or one's own account would wipe out the guesses at all the others."""
+        """Reset only the failures for this name from this address after a correct password.
+
+        Otherwise, signing in to one's own account would reset the guesses at all others.
+        """
         places = list(map(tuple, settings.AXES_LOCKOUT_PARAMETERS))
         attempts = self.filter_user_attempts(request, credentials)[places.index(NAME_HERE)]
         return int(attempts.delete()[0])
 
 
 def counted_address(address: str) -> str:
-    """What an address is counted as: itself, or its network where it is of IPv6."""
+    """The address to count: for IPv6 its network, else the address itself."""
     try:
         known = ipaddress.ip_address(address)
     except ValueError:
@@ -74,7 +79,7 @@ def counted_address(address: str) -> str:
 
 
 def lock_on(username: str, address: str) -> Lock:
-    """What closes sign-in for a name from an address, the one that lasts longest; one that is over if none does."""
+    """The longest lock for a name from an address; in the past if there is none."""
     given = {"username": username, "ip_address": address}
     found = [
         Lock(what, _until(AccessAttempt.objects.filter(**{each: given[each] for each in what}), limit))
@@ -84,7 +89,7 @@ def lock_on(username: str, address: str) -> Lock:
 
 
 def _until(attempts: QuerySet[AccessAttempt], limit: int) -> datetime:
-    """When so many of the attempts have been forgotten that fewer than `limit` are left."""
+    """When enough attempts have expired that fewer than `limit` remain."""
     wait: timedelta = settings.AXES_COOLOFF_TIME
     now = timezone.now()
     found = attempts.filter(attempt_time__gte=now - wait).order_by("attempt_time")
@@ -98,7 +103,7 @@ def _until(attempts: QuerySet[AccessAttempt], limit: int) -> datetime:
 
 
 def client_address(request: HttpRequest) -> str:
-    """The address of the client. Behind a proxy (HTTPS=1) that is what the nearest one saw, not what others claim."""
+    """The client's address. Behind a proxy (HTTPS=1), the one seen by the nearest proxy, not what others claim."""
     if settings.CONFIG.https:
         forwarded = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
         return counted_address(forwarded or request.META.get("REMOTE_ADDR", ""))
@@ -106,7 +111,7 @@ def client_address(request: HttpRequest) -> str:
 
 
 def locked_page(request: HttpRequest, *_args: object) -> HttpResponse:
-    """When to try again; the same for names that nobody has."""
+    """Shows when to try again; the same for names that do not exist."""
     username, address = request.POST.get("username", "")[:150], client_address(request)
     lock = lock_on(username, address)
     _write_down(lock, username, address)
@@ -120,7 +125,7 @@ def locked_page(request: HttpRequest, *_args: object) -> HttpResponse:
 
 @transaction.atomic
 def _write_down(lock: Lock, username: str, address: str) -> None:
-    """The beginning of a wait, once. Of a closed address its names are left out: they are whatever was tried."""
+    """Log the start of a lock once. For a locked address, the names are left out: they are arbitrary guesses."""
     name = "" if lock.what == ADDRESS else username
     detail: dict[str, Any] = {} if lock.what == NAME else {"ip": address}
     began = lock.until - settings.AXES_COOLOFF_TIME

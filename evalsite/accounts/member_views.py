@@ -39,7 +39,7 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def add_member(request: HttpRequest, slug: str) -> HttpResponse:
-    """Give roles to someone who has an account."""
+    """Give roles to a user with an existing account."""
     project = access.get_project(request, slug, access.May.MANAGE)
     form = AddMemberForm(request.POST, prefix="add")
     if not form.is_valid():
@@ -54,7 +54,7 @@ def add_member(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def create_member(request: HttpRequest, slug: str) -> HttpResponse:
-    """Make an account. Its password is in this answer and nowhere else, so there is no redirect."""
+    """Create an account. Its password is shown only in this response, so there is no redirect."""
     project = access.get_project(request, slug, access.May.MANAGE)
     form = CreateMemberForm(request.POST, prefix="new")
     if not form.is_valid():
@@ -69,7 +69,7 @@ def create_member(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def set_roles(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
-    """Exactly these roles; at least one."""
+    """Set a member's roles to exactly the selected ones; at least one."""
     project = access.get_project(request, slug, access.May.MANAGE)
     user = get_object_or_404(User.objects.distinct(), pk=user_id, memberships__project=project)
     form = RolesForm(request.POST)
@@ -83,7 +83,7 @@ def set_roles(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
 @login_required
 @require_POST
 def remove_member(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
-    """Remove a member; the account and its work are kept."""
+    """Remove a member; the account and its work remain."""
     project = access.get_project(request, slug, access.May.MANAGE)
     user = get_object_or_404(User.objects.distinct(), pk=user_id, memberships__project=project)
     _change_roles(request, project, user, [])
@@ -93,7 +93,7 @@ def remove_member(request: HttpRequest, slug: str, user_id: int) -> HttpResponse
 @login_required
 @require_POST
 def reset_password(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
-    """A one-time password for a member who lost theirs; shown in this answer and nowhere else."""
+    """Create a one-time password for a member; it is shown only in this response."""
     project = access.get_project(request, slug, access.May.MANAGE)
     user = get_object_or_404(User.objects.distinct(), pk=user_id, memberships__project=project)
     if user == request.user:
@@ -113,7 +113,7 @@ def reset_password(request: HttpRequest, slug: str, user_id: int) -> HttpRespons
 @login_required
 @require_POST
 def invite(request: HttpRequest, slug: str) -> HttpResponse:
-    """Make an invitation. Its link is in this answer and nowhere else, so there is no redirect."""
+    """Create an invitation. Its link is shown only in this response, so there is no redirect."""
     project = access.get_project(request, slug, access.May.MANAGE)
     form = InvitationForm(request.POST, prefix="invite")
     if not form.is_valid():
@@ -126,7 +126,7 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def revoke_invitation(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The link leads nowhere from now on."""
+    """Revoke an invitation's link."""
     project = access.get_project(request, slug, access.May.MANAGE)
     invitation = get_object_or_404(Invitation, pk=pk, project=project)
     if invitation_revoke(invitation=invitation):

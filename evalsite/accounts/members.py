@@ -20,19 +20,19 @@ class LastAdministrator(Exception):
 
 
 class NotYours(Exception):
-    """Only an administrator of the site may reset this account."""
+    """Only a site administrator may reset this account."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A user with all roles held in a project, in the order of Role."""
+    """A user with all their roles in a project, in the order of Role."""
 
     user: User
     roles: tuple[str, ...]
 
 
 def members_of(project: Project) -> list[Member]:
-    """A project's members by name."""
+    """A project's members, ordered by name."""
     roles: dict[User, set[str]] = {}
     held = Membership.objects.filter(project=project).select_related("user").order_by("user__username")
     for membership in held:
@@ -45,13 +45,13 @@ def in_order(roles: Collection[str]) -> tuple[str, ...]:
 
 
 def one_time_password() -> str:
-    """Four groups of four, about 79 bits; shown once to whoever made the account."""
+    """Four groups of four characters, about 79 bits; shown once to the account's creator."""
     return "-".join("".join(secrets.choice(_LETTERS) for _ in range(4)) for _ in range(4))
 
 
 @transaction.atomic
 def user_create(*, username: str, name: str, project: Project, roles: Sequence[str]) -> tuple[User, str]:
-    """A new account that belongs to `project`, and its password in the clear, to be changed at once."""
+    """Create an account that belongs to `project`; return it and its one-time password."""
     password = one_time_password()
     user = User.objects.create_user(
         username=username,
@@ -66,19 +66,19 @@ def user_create(*, username: str, name: str, project: Project, roles: Sequence[s
 
 
 def may_reset(*, by: User, user: User, project: Project) -> bool:
-    """May `by`, who manages `project`, give `user` a new password?
+    """Whether `by`, who manages `project`, may reset the password of `user`.
 
-    An administrator of the site may. Anyone else only where the project created the account and no other project
-    has ever used it: otherwise adding someone to a project would be enough to take their account over.
+    Site administrators may. Others only if the project created the account and no other project has used it: otherwise
+    adding someone to a project would be enough to take over their account.
     """
     return by.is_superuser or (not user.is_superuser and user.created_for_id == project.pk)
 
 
 @transaction.atomic
 def password_reset(*, user: User, project: Project, by: User) -> str:
-    """A new password for someone who lost theirs, to be changed at once. Sessions and tokens end.
+    """Set and return a one-time password; the user's sessions and tokens end.
 
-    Raises NotYours if `may_reset` says no.
+    Raises NotYours if `may_reset` is false.
     """
     if not may_reset(by=by, user=user, project=project):
         raise NotYours
@@ -100,9 +100,9 @@ def roles_add(*, project: Project, user: User, roles: Collection[str]) -> None:
 
 @transaction.atomic
 def roles_set(*, project: Project, user: User, roles: Collection[str]) -> None:
-    """Give a user exactly these roles; none removes them from the project.
+    """Set exactly these roles; an empty collection removes the user from the project.
 
-    Raises LastAdministrator, and changes nothing, where no one but a superuser could manage it afterwards.
+    Raises LastAdministrator, changing nothing, if only superusers could manage the project afterwards.
     """
     Project.objects.select_for_update().get(
         pk=project.pk

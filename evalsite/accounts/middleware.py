@@ -1,4 +1,4 @@
-"""Middleware before every view: tokens, the local visitor, the user's language, one-time passwords, the log's doer."""
+"""Middleware run before every view: tokens, local mode, language, one-time passwords, and the audit log's actor."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from evalsite.accounts.tokens import token_find
 Handler = Callable[[HttpRequest], HttpResponse]
 ACCOUNTS = "accounts"
 PROXY_HEADERS = ("HTTP_FORWARDED", "HTTP_VIA")
-# the only page about accounts that a token may read: the log
+# the only account pages that a token may read: the audit log
 FOR_TOKENS: set[str | None] = {"project_log", "project_log_csv", "site_log", "site_log_csv"}
 
 
 class TokenMiddleware:
-    """`Authorization: Bearer …` signs a program in for one request, as the token's user with that user's rights.
+    """`Authorization: Bearer …` authenticates a program for one request as the token's user.
 
-    It has no session, so no page of another site can send it with someone's cookie: it needs no CSRF token.
+    No session is involved, so pages of other sites cannot use it and no CSRF token is needed.
     """
 
     def __init__(self, get_response: Handler) -> None:
@@ -53,7 +53,7 @@ class TokenMiddleware:
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
-        """A token can't look after accounts: whoever finds one must not be able to make another."""
+        """Deny account management with a token: a leaked token must not be able to create others."""
         match = request.resolver_match
         refused = match is not None and match.namespace == ACCOUNTS and match.url_name not in FOR_TOKENS
         if refused and hasattr(request, "token"):
@@ -68,10 +68,10 @@ def _refused() -> HttpResponse:
 
 
 class LocalOnlyMiddleware:
-    """In local mode, where no sign-in is needed, answer only requests of this machine's users.
+    """In local mode, which needs no sign-in, answer only requests from this machine.
 
-    Refused are requests that came through a proxy, behind which anyone may be, and requests that another site's page
-    made; following a link from another site is allowed.
+    Rejects requests that came through a proxy, whose client is unknown, and requests made by other sites' pages;
+    following a link from another site is allowed.
     """
 
     def __init__(self, get_response: Handler) -> None:
@@ -103,10 +103,10 @@ def _from_another_site(request: HttpRequest) -> bool:
 
 
 class LocalVisitorMiddleware:
-    """In local mode, sign the visitor of this machine in as the sample's administrator.
+    """In local mode, sign in visitors from this machine as the sample project's administrator.
 
-    Only where the server listens on a loopback address, the request comes from one, and the host name is one of
-    this machine's (ALLOWED_HOSTS; that keeps other sites' pages from rebinding a name to this address).
+    Requires that the server listens on a loopback address, the request comes from one, and the host name is in
+    ALLOWED_HOSTS, which prevents DNS rebinding.
     """
 
     def __init__(self, get_response: Handler) -> None:
@@ -121,7 +121,7 @@ class LocalVisitorMiddleware:
 
     @staticmethod
     def _is_local(request: HttpRequest) -> bool:
-        request.get_host()  # raises DisallowedHost for a foreign name
+        request.get_host()  # raises DisallowedHost for other host names
         try:
             here = ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
         except ValueError:
@@ -173,7 +173,7 @@ class OneTimePasswordMiddleware:
 
 
 class AskedByMiddleware:
-    """Audit entries during a request belong to its user (audit.py)."""
+    """Attributes audit entries during a request to its user (audit.py)."""
 
     def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response

@@ -12,7 +12,7 @@ class User(AbstractUser):
     """A person who signs in. `is_superuser` may see and do everything in every project."""
 
     language = models.CharField(max_length=10, blank=True, default="")
-    must_change_password = models.BooleanField(default=False)  # it has one that someone else knows
+    must_change_password = models.BooleanField(default=False)  # someone else knows the current one
     # The project whose administrator created the account, until another project gives it a role.
     created_for = models.ForeignKey("Project", null=True, on_delete=models.SET_NULL, related_name="+")
 
@@ -22,7 +22,7 @@ class User(AbstractUser):
 
 
 class Project(models.Model):
-    """A project holds data sets, metrics, endpoints and runs."""
+    """A project contains data sets, metrics, endpoints and runs."""
 
     name = models.CharField(max_length=200)
     slug = models.SlugField(max_length=80, unique=True)
@@ -49,7 +49,7 @@ class Membership(models.Model):
 
 
 class Invitation(models.Model):
-    """A link that makes whoever opens it first a member. The link itself is not kept, only its hash."""
+    """A link that makes the first person who opens it a member. Only the hash of its secret is stored."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="invitations")
     roles = models.JSONField()
@@ -77,7 +77,7 @@ class ApiToken(models.Model):
 
     @property
     def ended(self) -> bool:
-        """Has its time run out?"""
+        """Whether the token has expired."""
         return self.expires_at is not None and self.expires_at <= timezone.now()
 
 
@@ -87,7 +87,7 @@ class Draft(models.Model):
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
     form = models.CharField(max_length=20)  # drafts.FORMS
-    key = models.CharField(max_length=100)  # what the form edits, or how a new one started
+    key = models.CharField(max_length=100)  # what the form edits, or what a new object was based on
     data = models.TextField(help_text="form fields, as an address carries them; no secrets")
     saved_at = models.DateTimeField(auto_now=True)
 
@@ -96,12 +96,12 @@ class Draft(models.Model):
 
     @property
     def start(self) -> str:
-        """What a new one started with."""
+        """What the new object was based on."""
         return self.key.removeprefix("new").removeprefix("-")
 
 
 class Identity(models.Model):
-    """A user's identity at an OpenID Connect provider: the issuer, and the subject, which never changes."""
+    """A user's identity at an OpenID Connect provider: issuer and subject, which never changes."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="identities")
     issuer = models.CharField(max_length=255)

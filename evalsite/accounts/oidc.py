@@ -1,7 +1,7 @@
-"""Single sign-on by OpenID Connect: whether it is on, and whose account it is; oidc_flow.py talks to the provider.
+"""Single sign-on with OpenID Connect: configuration and accounts; oidc_flow.py talks to the provider.
 
-Off unless OIDC_ISSUER is set. A person is known by issuer and subject, never by an address or a name, for those can
-change hands. Who comes for the first time gets an account without a project.
+Disabled unless OIDC_ISSUER is set. A user is identified by issuer and subject, never by email address or name, which
+may be reassigned. On first sign-in, a user gets an account without a project.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from evalsite.audit import Action, record
 
 
 class SignInRefused(Exception):
-    """The provider's answer can't be believed, or it said no; the text is for the log."""
+    """The provider's response is invalid or a refusal; the text is for the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,11 @@ def is_on() -> bool:
 
 
 def user_of(claims: dict[str, Any]) -> User:
-    """The account that the claims name; a new one without a project the first time. Raises Refused if closed."""
+    """The account for the claims, created on first sign-in. Raises SignInRefused if it is deactivated."""
     known = {"issuer": settings.CONFIG.oidc_issuer, "subject": claims["sub"][:255]}
     try:
         identity = Identity.objects.filter(**known).select_related("user").first() or _made(claims, known)
-    except IntegrityError:  # made by the same person's other window just now
+    except IntegrityError:  # created by a concurrent sign-in of the same user
         identity = Identity.objects.select_related("user").get(**known)
     if not identity.user.is_active:
         raise SignInRefused("the account is closed")
@@ -59,7 +59,7 @@ def _made(claims: dict[str, Any], known: dict[str, str]) -> Identity:
 
 
 def _free_name(wanted: str) -> str:
-    """`wanted` without characters that user names can't have, and with a number if the name is taken."""
+    """`wanted` without characters not allowed in user names, numbered if the name is taken."""
     base = re.sub(r"[^\w.@+-]", "", wanted)[:140] or "user"
     like = User.objects.filter(username__istartswith=base).values_list("username", flat=True)
     taken = {name.lower() for name in like}

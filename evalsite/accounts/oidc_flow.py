@@ -1,6 +1,6 @@
-"""The talk with the OpenID Connect provider, by Authlib: code flow with PKCE, state and nonce.
+"""The OpenID Connect protocol, using Authlib: code flow with PKCE, state and nonce.
 
-Imported where it is used only: loading it takes a fifth of a second, and most sites have no single sign-on.
+Imported only where it is used: it takes a fifth of a second to load, and most sites have no single sign-on.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ SIGNED_BY = [
 ]  # never "none", never a shared secret
 SCOPE = "openid profile email"
 SECONDS = 10
-LEEWAY = 60  # seconds that two clocks may differ
+LEEWAY = 60  # allowed clock difference in seconds
 
 
 def begin(*, callback: str, target: str) -> tuple[str, Begun]:
-    """(the provider's address to go to, what to keep until the visitor is back at `callback`). Raises Refused."""
+    """Return the provider's URL and the data to store until the user returns to `callback`. Raises SignInRefused."""
     begun = Begun(generate_token(43), generate_token(43), generate_token(64), target)
     with httpx.Client(timeout=SECONDS) as client:
         address = prepare_grant_uri(
@@ -55,7 +55,7 @@ def begin(*, callback: str, target: str) -> tuple[str, Begun]:
 
 
 def finish(*, callback: str, given: dict[str, str], begun: Begun) -> dict[str, Any]:
-    """The verified claims about the user who came back. Raises Refused."""
+    """Verified claims about the returning user. Raises SignInRefused."""
     if not hmac.compare_digest(given.get("state", "").encode(), begun.state.encode()):
         raise SignInRefused("the state is not the one that was sent")
     if "code" not in given:
@@ -94,7 +94,7 @@ def _token(
 
 
 def _believed(token: dict[str, Any], keys: KeySet, nonce: str) -> dict[str, Any]:
-    """The ID token's claims: signed by the provider, meant for us, of this sign-in, not too old."""
+    """Verify the ID token's signature, issuer, audience, nonce and expiry; return its claims."""
     config = settings.CONFIG
     wanted = {"iss": config.oidc_issuer, "aud": config.oidc_client_id}
     decoded = jwt.decode(token["id_token"], keys, algorithms=SIGNED_BY)
@@ -111,7 +111,7 @@ def _believed(token: dict[str, Any], keys: KeySet, nonce: str) -> dict[str, Any]
 
 
 def _metadata(client: httpx.Client) -> dict[str, Any]:
-    """The provider's metadata, if it is the configured one."""
+    """The provider's metadata, verified to be of the configured issuer."""
     issuer = settings.CONFIG.oidc_issuer
     address = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
     try:

@@ -1,4 +1,4 @@
-"""To the OpenID Connect provider, and back."""
+"""Redirects to and from the OpenID Connect provider."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def leave(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 def come_back(request: HttpRequest) -> HttpResponse:
-    """Sign in if everything that the provider sent is valid. The values in the session are used once."""
+    """Sign in if the provider's response is valid. The session data is used only once."""
     if not oidc.is_on():
         raise Http404
     from evalsite.accounts import oidc_flow  # slow to import

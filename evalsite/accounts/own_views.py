@@ -1,4 +1,4 @@
-"""One's own account: name, language, password, tokens."""
+"""The user's own account: name, language, password, tokens."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evalsite.accounts.tokens import MOST, token_create, token_revoke, tokens_of
 
 @login_required
 def account(request: HttpRequest) -> HttpResponse:
-    """Name and language; next to them the tokens."""
+    """Name, language and tokens."""
     user = access.signed_in(request)
     form = AccountForm(
         request.POST or None, initial={"name": user.get_full_name(), "language": user.language}
@@ -37,8 +37,10 @@ def account(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters()
 @login_required
 def password(request: HttpRequest) -> HttpResponse:
-    """Change the user's own password; who has none yet (the local administrator), or has just signed in with a one-time
-    password, sets one."""
+    """Change the user's own password.
+
+    The old one is not required if there is none (local administrator) or the user has a one-time password.
+    """
     user = access.signed_in(request)
     asks_for_old = user.has_usable_password() and not user.must_change_password
     kind = OwnPasswordForm if asks_for_old else FirstPasswordForm
@@ -58,7 +60,7 @@ def password(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def make_token(request: HttpRequest) -> HttpResponse:
-    """Make a token. It is in this answer and nowhere else, so there is no redirect."""
+    """Create a token. It is shown only in this response, so there is no redirect."""
     user = access.signed_in(request)
     form = TokenForm(request.POST, prefix="token")
     if form.is_valid() and tokens_of(user).count() >= MOST:

@@ -1,4 +1,4 @@
-"""A rule for passwords next to Django's own."""
+"""A password validator in addition to Django's."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from django.utils.translation import gettext as _
 
 from evalsite.accounts.models import User
 
-FEWEST_OTHER_LETTERS = 3  # that a password must have in addition to names
+FEWEST_OTHER_LETTERS = 3  # letters that a password must have in addition to the user's names
 _NO_LETTER = re.compile(r"[\W\d_]+")
 
 
 class NameAndDigitsValidator:
-    """Refuses a password that is one's name, once or more often, with digits or punctuation around it."""
+    """Rejects a password that is the user's name, possibly repeated, plus digits or punctuation."""
 
     def validate(self, password: str, user: object = None) -> None:
         if not isinstance(user, User):

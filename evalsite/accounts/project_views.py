@@ -1,4 +1,4 @@
-"""Projects: made, renamed, archived, brought back."""
+"""Creating, renaming, archiving and restoring projects."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def project_settings(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def archive_project(request: HttpRequest, slug: str) -> HttpResponse:
-    """Out of the lists; the way back is on the page that follows."""
+    """Archive a project; the next page offers to restore it."""
     project = access.get_project(request, slug, access.May.MANAGE)
     project_archive(project=project)
     return redirect("accounts:project_settings", slug)
@@ -54,7 +54,7 @@ def archive_project(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def restore_project(request: HttpRequest, slug: str) -> HttpResponse:
-    """Back into the lists."""
+    """Restore an archived project."""
     project = access.get_project(request, slug, access.May.MANAGE)
     if project_restore(project=project):
         messages.success(request, _("Project restored."))

@@ -1,4 +1,4 @@
-"""Creating and changing projects; changes that users make to their own accounts."""
+"""Creating and changing projects, and users' changes to their own accounts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOCAL_ADMINISTRATOR = "admin"
 
 
 def local_administrator() -> User | None:
-    """The account that a visitor on the same machine gets, once the sample project has made it."""
+    """The account of visitors on the same machine; None until the sample project has created it."""
     return User.objects.filter(username=LOCAL_ADMINISTRATOR, is_active=True).first()
 
 
@@ -33,7 +33,7 @@ def project_create(*, name: str, slug: str = "", owner: User | None = None) -> P
 
 @transaction.atomic
 def project_rename(*, project: Project, name: str) -> bool:
-    """Another name; the address stays, so that links to the project hold. False if it is the name already."""
+    """Rename a project, keeping its slug so that links stay valid. False if the name is unchanged."""
     before = Project.objects.select_for_update().get(pk=project.pk).name
     if before == name:
         return False
@@ -53,7 +53,7 @@ def project_archive(*, project: Project) -> bool:
 
 @transaction.atomic
 def project_restore(*, project: Project) -> bool:
-    """Undo archiving. False if it was not archived."""
+    """Restore an archived project. False if it was not archived."""
     if not Project.objects.filter(pk=project.pk, archived_at__isnull=False).update(archived_at=None):
         return False
     record(Action.PROJECT_RESTORED, project=project, thing=project)
@@ -62,7 +62,7 @@ def project_restore(*, project: Project) -> bool:
 
 @transaction.atomic
 def password_change(*, user: User, password: str) -> None:
-    """Set a password chosen by the user. Sessions elsewhere end; tokens stay valid."""
+    """Set a password chosen by the user. Other sessions end; tokens stay valid."""
     user.set_password(password)
     user.must_change_password = False
     user.save(update_fields=["password", "must_change_password"])
@@ -71,7 +71,7 @@ def password_change(*, user: User, password: str) -> None:
 
 @transaction.atomic
 def account_edit(*, user: User, name: str, language: str) -> None:
-    """The name shown to others, and the language ("" is the browser's)."""
+    """Set the displayed name and the language ("" uses the browser's)."""
     before = User.objects.select_for_update().get(pk=user.pk).get_full_name()
     User.objects.filter(pk=user.pk).update(first_name=name, last_name="", language=language)
     if before != name:

@@ -1,4 +1,4 @@
-"""Tokens with which a user's programs sign in."""
+"""API tokens of users."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from evalsite.accounts.links import hashed, new_secret
 from evalsite.accounts.models import ApiToken, User
 from evalsite.audit import Action, record
 
-PREFIX = "evs_"  # so that a scanner of published code knows one when it sees it
+PREFIX = "evs_"  # recognisable by secret scanners
 BEGINNING = 10
 USE_NOTED_EVERY = timedelta(minutes=1)
 MOST = 50
 
 
 def tokens_of(user: User) -> QuerySet[ApiToken]:
-    """A user's tokens that were not revoked, newest first."""
+    """A user's tokens that are not revoked, newest first."""
     return ApiToken.objects.filter(user=user, revoked_at=None).order_by("-pk")
 
 
 @transaction.atomic
 def token_create(*, user: User, name: str, days: int | None) -> tuple[ApiToken, str]:
-    """A token for `days` (None: until it is revoked), and its text, which is nowhere else."""
+    """Create a token valid for `days` (None: until revoked); return it and its text, which is not stored."""
     secret = new_secret(PREFIX)
     ends = timezone.now() + timedelta(days=days) if days else None
     made = ApiToken.objects.create(
@@ -45,7 +45,7 @@ def token_revoke(*, token: ApiToken) -> bool:
 
 
 def token_find(secret: str) -> ApiToken | None:
-    """The token that says `secret`, of an account that is open; its use is noted, once a minute."""
+    """The valid token with this text, of an active user; its use is recorded at most once a minute."""
     now = timezone.now()
     valid = ApiToken.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
     found = valid.filter(token_hash=hashed(secret), user__is_active=True).select_related("user").first()

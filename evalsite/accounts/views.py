@@ -1,4 +1,4 @@
-"""Signing in and out; language, colours and the role that is tried on."""
+"""Signing in and out, language, theme, and viewing the site as another role."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SignOut(LogoutView):
 
 
 def back(request: HttpRequest) -> HttpResponse:
-    """To the page that the form was on, or to the first page."""
+    """Redirect to the page of the form, or to the home page."""
     target = request.POST.get("next", "")
     safe = url_has_allowed_host_and_scheme(target, {request.get_host()}, require_https=request.is_secure())
     return HttpResponseRedirect(target if safe else reverse("home"))
@@ -47,7 +47,7 @@ def back(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def choose_language(request: HttpRequest) -> HttpResponse:
-    """Remember the language: with the user, and in a cookie for pages before signing in."""
+    """Store the language in the user's account, and in a cookie for pages before sign-in."""
     language = request.POST.get("language", "")
     answer = back(request)
     if language in dict(settings.LANGUAGES) and check_for_language(language):
@@ -61,7 +61,7 @@ def choose_language(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def choose_theme(request: HttpRequest) -> HttpResponse:
-    """Light, dark, or as the system has it; site.js does the same without a new page, so it may read the cookie."""
+    """Light, dark or system theme; site.js does the same without a reload, so it may read the cookie."""
     theme = request.POST.get("theme", "")
     answer = back(request)
     if theme in THEMES:
@@ -73,7 +73,7 @@ def choose_theme(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def view_as(request: HttpRequest) -> HttpResponse:
-    """The local administrator looks at the site as another role; an unknown or empty role ends that."""
+    """View the site as another role (local mode only); an unknown or empty role ends that."""
     role = request.POST.get("role", "")
     if not access.may_view_as(request):
         raise PermissionDenied

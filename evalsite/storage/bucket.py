@@ -1,4 +1,4 @@
-"""Files in a bucket of an S3-compatible store, by django-storages; every machine caches what it reads."""
+"""Stores files in an S3-compatible bucket, using django-storages; every machine caches what it reads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ABSENT = ("404", "NoSuchKey", "NotFound")
 
 
 class Bucket:
-    """One bucket, with the local cache below DATA_DIR."""
+    """A bucket with a local cache below DATA_DIR."""
 
     def __init__(self, data_dir: Path) -> None:
         self.cache = LocalCache(data_dir / FOLDER)
@@ -52,7 +52,7 @@ class Bucket:
             size = there.content_length
 
             def fetch(part: BinaryIO) -> None:
-                # Not boto's own download: one that is ended by `on_piece` leaves its connection open.
+                # Not boto's own download, which leaks its connection if `on_piece` raises.
                 with closing(there.get()["Body"]) as body:
                     for piece in body.iter_chunks(PIECE):
                         on_piece()
@@ -79,7 +79,7 @@ class Bucket:
         self.cache.drop(name)
 
     def check(self) -> None:
-        """Raises StorageUnreachable if the bucket is not there for us."""
+        """Raise StorageUnreachable if the bucket does not exist or denies access."""
         with _errors_of():
             self._storage.connection.meta.client.head_bucket(Bucket=settings.CONFIG.s3_bucket)
 
@@ -101,7 +101,7 @@ class _WatchedFile(File):  # type: ignore[type-arg]
 
 @contextmanager
 def _errors_of(name: str = "") -> Iterator[None]:
-    """Errors of the client as ours; `name` is the file that may be absent. Its messages hold addresses, no keys."""
+    """Convert client errors; `name` is a file that may be missing. The messages contain addresses, but no keys."""
     try:
         yield
     except ClientError as error:

@@ -1,4 +1,4 @@
-"""Make DATA_DIR ready for use: folders, keys, tables."""
+"""Prepares DATA_DIR: folders, keys, tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from evalsite import secrets
 from evalsite.storage import files
 from evalsite.storage.errors import StorageUnreachable
 
-MIGRATING = 0x6576616C  # the number of PostgreSQL's advisory lock; any would do
+MIGRATING = 0x6576616C  # arbitrary id of the PostgreSQL advisory lock
 log = logging.getLogger(__name__)
 FOLDERS = ("uploads", "incoming", "keys", "static", "search", "under-way")
 
@@ -31,11 +31,11 @@ FOLDERS = ("uploads", "incoming", "keys", "static", "search", "under-way")
 def prepare() -> None:
     """Create what is missing and migrate. Raises CommandError if the folder cannot be written."""
     try:
-        os.umask(0o777 & ~settings.DATA_FOLDER_MODE)  # for SQLite too, which creates its files by itself
+        os.umask(0o777 & ~settings.DATA_FOLDER_MODE)  # also for SQLite, which creates its own files
         settings.DATA_DIR.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
         for name in FOLDERS:
             (settings.DATA_DIR / name).mkdir(exist_ok=True, mode=settings.DATA_FOLDER_MODE)
-        settings.FILE_UPLOAD_TEMP_DIR = settings.DATA_DIR / "incoming"  # it may not have been there before
+        settings.FILE_UPLOAD_TEMP_DIR = settings.DATA_DIR / "incoming"  # settings may have skipped it
         restrict()
         if not settings.CONFIG.secret_key:
             settings.SECRET_KEY = secrets.make_key(settings.DATA_DIR, "django")
@@ -62,16 +62,16 @@ def prepare() -> None:
 
 
 def restrict() -> None:
-    """Take other users' rights to the folders, databases and keys of an existing DATA_DIR away.
+    """Remove other users' permissions on the folders, databases and keys of an existing DATA_DIR.
 
-    Files within the folders are left as they are: no one else reaches them any more. So is what is not ours:
-    DATA_DIR may be a folder that holds other things too.
+    Files within the folders stay unchanged, as others can no longer reach them. So do unrelated files, which DATA_DIR
+    may also contain.
     """
     root = settings.DATA_DIR
     for folder in (root, *(root / name for name in FOLDERS)):
         _restrict(folder, settings.DATA_FOLDER_MODE)
     for file in (*root.glob("evalsite.sqlite3*"), *(root / "keys").iterdir()):
-        with suppress(FileNotFoundError):  # SQLite removes its own when the last connection is closed
+        with suppress(FileNotFoundError):  # SQLite removes its files when the last connection is closed
             _restrict(file, settings.DATA_FILE_MODE)
 
 
@@ -93,7 +93,7 @@ def _restrict(path: Path, mode: int) -> None:
 
 
 def _migrate() -> None:
-    """Skips the command if there is nothing to do: saves a second when a killed worker restarts."""
+    """Migrate only if needed, which saves a second when a killed worker restarts."""
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         call_command("migrate", interactive=False, verbosity=0)
@@ -101,7 +101,7 @@ def _migrate() -> None:
 
 @contextmanager
 def _migrating_alone() -> Iterator[None]:
-    """Several machines may start at once; on PostgreSQL one migrates while the others wait."""
+    """On PostgreSQL, serialise migrations of machines that start at the same time."""
     if connection.vendor != "postgresql":
         yield
         return
@@ -115,10 +115,10 @@ def _migrating_alone() -> Iterator[None]:
 
 
 def claim() -> IO[str]:
-    """Hold DATA_DIR for one `serve`, as long as the file that is returned stays open; a killed one holds nothing.
+    """Lock DATA_DIR for one `serve` while the returned file is open; the lock ends with the process.
 
-    A second one would change the demo judge's address and start every worker twice.
-    Raises CommandError while another one serves it.
+    A second instance would change the demo judge's address and start every worker twice. Raises CommandError if
+    DATA_DIR is already locked.
     """
     lock = (settings.DATA_DIR / "serving").open("w")
     try:
@@ -133,7 +133,7 @@ def claim() -> IO[str]:
 
 
 def collect_static() -> None:
-    """Collect, hash and compress the static files, if they are not those of the last time."""
+    """Collect, hash and compress the static files, if they have changed since the last time."""
     stamp, state = settings.STATIC_ROOT / "collected", static_state()
     if stamp.exists() and stamp.read_text() == state:
         return
@@ -142,7 +142,7 @@ def collect_static() -> None:
 
 
 def static_state() -> str:
-    """Changes with every change of a static file."""
+    """A digest that changes with every change of a static file."""
     files = sorted(
         path
         for _prefix, folder in FileSystemFinder().locations

@@ -1,4 +1,4 @@
-"""Errors of the storage, not of the program: they are temporary, and the request is not at fault."""
+"""Temporary storage errors, caused neither by the program nor by the request."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class StorageProblem(Enum):
     """The unavailable resource."""
 
     DISK_FULL = auto()
-    DATABASE_BUSY = auto()  # locked by someone else for longer than the timeout
-    DATABASE_AWAY = auto()  # it does not answer, or cannot be read or written
+    DATABASE_BUSY = auto()  # locked longer than the timeout
+    DATABASE_AWAY = auto()  # it does not respond, or cannot be read or written
     FILES_AWAY = auto()  # the bucket (FILES=s3)
 
 
-NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # EFBIG: a limit on the size of one file
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # EFBIG: file size limit
 _SQLITE = {  # primary result codes
     sqlite3.SQLITE_BUSY: StorageProblem.DATABASE_BUSY,
     sqlite3.SQLITE_LOCKED: StorageProblem.DATABASE_BUSY,
@@ -36,8 +36,8 @@ _POSTGRESQL = {  # SQLSTATE, or its class
     "53100": StorageProblem.DISK_FULL,
     "53": StorageProblem.DATABASE_AWAY,  # too many connections, out of memory
     "08": StorageProblem.DATABASE_AWAY,  # connection lost
-    "57P": StorageProblem.DATABASE_AWAY,  # the server is shut down, or starts
-    "25006": StorageProblem.DATABASE_AWAY,  # read only: a standby
+    "57P": StorageProblem.DATABASE_AWAY,  # the server is shutting down or starting
+    "25006": StorageProblem.DATABASE_AWAY,  # read-only: a standby
     "55P03": StorageProblem.DATABASE_BUSY,  # lock_timeout
     "40": StorageProblem.DATABASE_BUSY,  # deadlock, serialization
 }
@@ -54,7 +54,7 @@ def storage_problem(error: BaseException) -> StorageProblem | None:
             return StorageProblem.DISK_FULL
         if isinstance(one, sqlite3.Error):
             return _SQLITE.get(getattr(one, "sqlite_errorcode", -1) & 0xFF)
-        if from_database and hasattr(one, "sqlstate"):  # psycopg; without a code the server said nothing
+        if from_database and hasattr(one, "sqlstate"):  # psycopg; without a code, the server sent no error
             return _of_postgresql(one.sqlstate) if one.sqlstate else StorageProblem.DATABASE_AWAY
     return None
 
@@ -69,7 +69,7 @@ def _of_postgresql(code: str) -> StorageProblem | None:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and what it came from: Django raises its own from the driver's, and others while it handles them."""
+    """Yield the error and its causes, as Django wraps the driver's errors."""
     while error is not None:
         yield error
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)

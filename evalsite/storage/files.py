@@ -1,7 +1,6 @@
-"""Finished files: in DATA_DIR, or in a bucket with a local cache on each machine (FILES).
+"""Storage of finished files: in DATA_DIR, or in a bucket with a local cache on each machine (FILES).
 
-A file has a name such as `uploads/0f3c…`. It is written once, whole or not at all, and never changed, so a copy is good
-for as long as it is there.
+A file has a name such as `uploads/0f3c…`. It is written atomically and never changed, so cached copies stay valid.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ log = logging.getLogger("evalsite.storage.files")
 
 
 class FileStorage(Protocol):
-    """A place for files. What needs the network raises StorageUnreachable; a missing file, FileNotFoundError."""
+    """A file store. Network operations raise StorageUnreachable; a missing file raises FileNotFoundError."""
 
     def send(self, made: Path, name: str, on_piece: OnPiece) -> None: ...
     def place(self, made: Path, name: str) -> None: ...
@@ -32,52 +31,52 @@ class FileStorage(Protocol):
 
 
 def _ignore() -> None:
-    """The caller does not follow the transfer."""
+    """Default progress callback."""
 
 
 def put(made: Path, name: str, on_piece: OnPiece = _ignore) -> None:
-    """Keep a file that was made below DATA_DIR; it is moved away from where it was made."""
+    """Store a file made below DATA_DIR; it is moved from its location."""
     send(made, name, on_piece)
     place(made, name)
 
 
 def send(made: Path, name: str, on_piece: OnPiece = _ignore) -> None:
-    """The part of `put` that may take long, for callers whose `place` belongs to a transaction."""
+    """The slow part of `put`, for callers whose `place` belongs to a transaction."""
     storage().send(made, name, on_piece)
 
 
 def place(made: Path, name: str) -> None:
-    """The rest of `put`: the file is moved, which takes no time."""
+    """The fast part of `put`: move the file into place."""
     storage().place(made, name)
 
 
 def local(name: str, on_piece: OnPiece = _ignore) -> Path:
-    """Where the file can be read on this machine; from a bucket it is brought here first, once."""
+    """Path of the file on this machine; fetched once from a bucket."""
     return storage().local(name, on_piece)
 
 
 def stream(name: str) -> tuple[BinaryIO, int]:
-    """The file to be read once from its beginning, and its size in bytes; nothing is copied for that."""
+    """Open the file for one sequential read; return it and its size in bytes. Makes no local copy."""
     return storage().stream(name)
 
 
 def check() -> None:
-    """Raises StorageUnreachable if files cannot be kept now."""
+    """Raise StorageUnreachable if files cannot be stored."""
     storage().check()
 
 
 def description() -> str:
-    """Where that is, for people; no secrets."""
+    """The storage location for display, without secrets."""
     return storage().description()
 
 
 def exists(name: str) -> bool:
-    """Is the file kept?"""
+    """Whether the file exists."""
     return storage().exists(name)
 
 
 def delete(*names: str) -> None:
-    """Delete files, whether they exist or not. One that cannot be deleted now stays, which only costs space."""
+    """Delete files, ignoring missing ones. Files that cannot be deleted now remain, which only costs space."""
     for name in names:
         try:
             storage().delete(name)
@@ -86,22 +85,22 @@ def delete(*names: str) -> None:
 
 
 def storage() -> FileStorage:
-    """The place that the settings name."""
+    """The configured file store."""
     if settings.CONFIG.files == "s3":
-        from evalsite.storage.bucket import Bucket  # here: only a bucket needs boto3
+        from evalsite.storage.bucket import Bucket  # imported here: only needed for a bucket
 
         return Bucket(Path(settings.DATA_DIR))
     return Folder(Path(settings.DATA_DIR))
 
 
 class Folder:
-    """Files lie in DATA_DIR under their names; machines that work together share it."""
+    """Stores files in DATA_DIR under their names; several machines must share it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def send(self, made: Path, name: str, on_piece: OnPiece) -> None:
-        """There is nowhere to send it."""
+        """Nothing to send: `place` moves the file."""
 
     def place(self, made: Path, name: str) -> None:
         place = self.root / name
@@ -122,7 +121,7 @@ class Folder:
         (self.root / name).unlink(missing_ok=True)
 
     def check(self) -> None:
-        """DATA_DIR was looked at before."""
+        """Nothing to check: DATA_DIR was checked before."""
 
     def description(self) -> str:
         return str(self.root)

@@ -14,15 +14,15 @@ from typing import BinaryIO
 from django.conf import settings
 
 KEPT_FOR = 7 * 86400  # seconds since the last access
-IN_USE = 3600  # seconds since the last access in which a copy is kept even if the disk is nearly full
-RESERVE = 1 << 30  # bytes that must stay free on the disk after copying
+IN_USE = 3600  # seconds since the last access during which a copy is kept even on a nearly full disk
+RESERVE = 1 << 30  # bytes to leave free on the disk after copying
 _PART = ".part"
 OnPiece = Callable[[], object]
-"""Called between the pieces of a long transfer, in the same thread; ends it by raising."""
+"""Called between the pieces of a long transfer, in the same thread; raises to abort it."""
 
 
 class LocalCache:
-    """Copies by the names of their originals. Of several that want the same one, one brings it and the others wait."""
+    """Cached copies by file name. If several processes need a file, one fetches it while the others wait."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -36,13 +36,13 @@ class LocalCache:
         return self.root / name
 
     def keep(self, made: Path, name: str) -> None:
-        """A file that was made here and uploaded is its own copy."""
+        """Move a file made here into the cache after its upload."""
         place = self.root / name
         place.parent.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
         made.replace(place)
 
     def bring(self, name: str, size: int, fetch: Callable[[BinaryIO], object]) -> Path:
-        """The copy, which `fetch` writes if no one has done so meanwhile. Raises OSError if it is not `size` bytes."""
+        """The copy, fetched with `fetch` unless present. Raises OSError if it does not have `size` bytes."""
         place = self.root / name
         place.parent.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
         begun = place.with_name(place.name + _PART)
@@ -76,13 +76,13 @@ class LocalCache:
             try:
                 if path.is_file():
                     yield path.stat().st_mtime, path
-            except FileNotFoundError:  # another process was as tidy
+            except FileNotFoundError:  # deleted by another process
                 continue
 
 
 @contextmanager
 def _alone(path: Path) -> Iterator[BinaryIO]:
-    """An empty file that no one else writes; a killed one holds nothing. Whoever waited may hold one that was moved."""
+    """An empty file opened exclusively; the lock ends with the process. Retries if the file was moved meanwhile."""
     while True:
         file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, settings.DATA_FILE_MODE), "r+b")
         with file:

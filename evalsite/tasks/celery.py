@@ -1,7 +1,7 @@
-"""The task engine for several machines: tasks wait at a broker (Redis or RabbitMQ), and Celery delivers them.
+"""Task engine for several machines: Celery delivers tasks through a broker (Redis or RabbitMQ).
 
-A message holds a task's path and ids, nothing else. What was sent and not yet picked up also is in `Waking`, so
-that nothing is sent twice and a message that the broker lost is noticed (`tidy`).
+A message contains only a task's path and ids. Messages sent and not yet received are also in `Waking`, so that nothing
+is sent twice and messages lost by the broker are detected (`tidy`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from evalsite.models import Waking
 from evalsite.tasks import workers
 
 NAME = "evalsite.run"
-# Above the longest slice of a task: the broker gives a message to another worker only when its holder is surely gone.
-# Work does not wait for that: the reconciler frees it at once.
+# Longer than any slice of a task: the broker redelivers a message only if its receiver is certainly gone. Work does not
+# wait for that, as the reconciler releases it immediately.
 VISIBILITY_SECONDS = 3600
 CONNECT_SECONDS = 2
 SURELY_SENT = timedelta(seconds=5)
@@ -34,7 +34,7 @@ BROKER_ERRORS = (KombuError, OperationalError, OSError)
 
 @cache
 def app() -> Celery:
-    """The Celery application; made once in a process."""
+    """The Celery application, one per process."""
     made = Celery("evalsite", broker=settings.CONFIG.celery_broker_url, set_as_current=False)
     made.conf.update(
         task_acks_late=True,
@@ -63,12 +63,12 @@ def _transport_options() -> dict[str, Any]:
 
 
 def broker_queue(queue: str) -> str:
-    """The queue's name at the broker, which other programs may use too."""
+    """The queue's name at the broker, which other applications may share."""
     return f"evalsite.{queue}"
 
 
 def enqueue(task: Task[..., Any], arguments: dict[str, int | str]) -> None:
-    """Send a message, unless the same one is waiting. Without a broker nothing is sent; the reconciler retries."""
+    """Send a message, unless the same one is pending. If the broker is unavailable, the reconciler retries later."""
     waking, made = Waking.objects.get_or_create(
         task=task.module_path, arguments=_text(arguments), defaults={"queue": task.queue_name}
     )
@@ -88,7 +88,7 @@ def _text(arguments: dict[str, int | str]) -> str:
 
 
 def run(path: str, arguments: dict[str, int | str]) -> None:
-    """The content of a message."""
+    """Run the task named in a message."""
     Waking.objects.filter(task=path, arguments=_text(arguments)).delete()
     try:
         task = import_string(path)
@@ -101,33 +101,33 @@ def run(path: str, arguments: dict[str, int | str]) -> None:
 
 
 def waiting(queue: str) -> tuple[int, datetime | None]:
-    """How many tasks wait, and since when the oldest does."""
+    """The number of pending tasks and the time of the oldest."""
     sent = Waking.objects.filter(queue=queue)
     return sent.count(), sent.order_by("sent_at").values_list("sent_at", flat=True).first()
 
 
 def tidy(queue: str) -> None:
-    """Forget sent messages that the broker no longer has: it was restarted, or their receiver was killed."""
+    """Delete records of messages lost by the broker, because it was restarted or their receiver was killed."""
     long_sent = Waking.objects.filter(queue=queue, sent_at__lt=timezone.now() - SURELY_SENT)
     if long_sent.exists() and messages_at_broker(queue) == 0:
         long_sent.delete()
 
 
 def messages_at_broker(queue: str) -> int | None:
-    """How many messages the broker holds ready; None if it does not answer."""
+    """The number of messages ready at the broker; None if it does not respond."""
     try:
         with app().connection_for_read() as connection:
             connection.ensure_connection(max_retries=1, interval_start=0, timeout=CONNECT_SECONDS)
             with connection.channel() as channel:
                 return int(channel.queue_declare(broker_queue(queue), passive=True).message_count)
-    except connection.channel_errors:  # no such queue: nothing was ever sent, or it is another broker
+    except connection.channel_errors:  # no such queue: nothing was sent yet, or it is another broker
         return 0
     except BROKER_ERRORS:
         return None
 
 
 def trouble() -> str:
-    """`broker` if it does not answer."""
+    """`broker` if it does not respond, else ''."""
     try:
         with app().connection_for_read() as connection:
             connection.ensure_connection(max_retries=1, interval_start=0, timeout=CONNECT_SECONDS)
@@ -137,10 +137,10 @@ def trouble() -> str:
 
 
 def work(queue: str) -> None:
-    """Pick up tasks of a queue, one at a time, until SIGTERM.
+    """Process tasks of a queue, one at a time, until SIGTERM.
 
-    A pool of one thread: the main thread keeps the broker's connection alive while a task runs for minutes, and all
-    of it is one process, with one name as holder of leases.
+    Uses a pool of one thread: the main thread keeps the broker connection alive during long tasks, and there is only
+    one process, with one name as the owner of leases.
     """
     signals.setup_logging.connect(_leave_logging_alone)
     signals.worker_shutting_down.connect(_stop)
@@ -159,7 +159,7 @@ def work(queue: str) -> None:
 
 
 def _leave_logging_alone(**_: object) -> None:
-    """Our settings have set it up."""
+    """Keep the logging set up by our settings."""
 
 
 def _stop(**_: object) -> None:

@@ -1,4 +1,4 @@
-"""Tasks wait in a table of our own database; workers look into it four times a second. Needs no other service."""
+"""Task engine that stores tasks in our own database, polled four times a second; needs no other service."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from evalsite.tasks import workers
 from evalsite.tasks.backoff import Backoff
 
 POLL_SECONDS = 0.25
-WORKED_SECONDS = 10.0  # a worker that ran this long is not failing again and again
+WORKED_SECONDS = 10.0  # a worker that ran this long is not failing repeatedly
 
 
 def enqueue(task: Task[..., Any], arguments: dict[str, int | str]) -> None:
-    """Add a task, unless the same one waits already."""
+    """Add a task, unless the same one is pending."""
     waiting = DBTaskResult.objects.ready().filter(task_path=task.module_path)
     if not any(result.args_kwargs["kwargs"] == arguments for result in waiting[:50]):
         task.enqueue(**arguments)
 
 
 def waiting(queue: str) -> tuple[int, datetime | None]:
-    """How many tasks wait, and since when the oldest does."""
+    """The number of pending tasks and the time of the oldest."""
     ready = DBTaskResult.objects.ready().filter(queue_name=queue)
     return ready.count(), ready.order_by("enqueued_at").values_list("enqueued_at", flat=True).first()
 
 
 def tidy(queue: str) -> None:
-    """Forget tasks that ended more than a day ago, and those whose worker was killed."""
+    """Delete tasks that ended or were started more than a day ago; the latter belong to killed workers."""
     long_ago = timezone.now() - timedelta(days=1)
     DBTaskResult.objects.finished().filter(finished_at__lt=long_ago).delete()
     DBTaskResult.objects.running().filter(started_at__lt=long_ago).delete()
 
 
 def trouble() -> str:
-    """What keeps messages from arriving: nothing here that would not keep pages from answering too."""
+    """Nothing can prevent delivery that would not also break pages."""
     return ""
 
 
 class SiteWorker(Worker):
-    """django-tasks-db's worker, which ends a long task when it receives a stop signal itself."""
+    """The worker of django-tasks-db, extended to end long tasks on a stop signal."""
 
     def shutdown(self, signum: int, frame: FrameType | None) -> None:
         workers.stopping.set()
@@ -55,7 +55,7 @@ class SiteWorker(Worker):
 
 
 def work(queue: str) -> None:
-    """Pick up tasks of a queue, one at a time, until SIGTERM."""
+    """Process tasks of a queue, one at a time, until SIGTERM."""
     logging.getLogger("django_tasks_db").setLevel(logging.ERROR)
     worker = SiteWorker(
         queue_names=[queue],

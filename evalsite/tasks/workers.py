@@ -1,9 +1,8 @@
-"""Background work: how to wake a worker, and how to know who is alive.
+"""Background work: waking workers, and tracking which are alive.
 
-Pending work is stored in our own tables (versions to read, chunks to judge). The task engine only wakes
-workers; a lost task loses nothing, because every worker reconciles at its start, every 15 seconds, and when another one
-falls silent. Which engine
-it is (TASK_ENGINE) is known to `wake` and to the worker command alone; celery.py and database.py hold one each.
+Pending work is stored in our own tables (versions to read, chunks to judge). The task engine only wakes workers; a lost
+task loses nothing, because every worker reconciles at start, every 15 seconds, and when another one falls silent. Only
+`wake` and the worker command depend on the engine (TASK_ENGINE); celery.py and database.py implement one each.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ BEAT_SECONDS = 2.5
 RECONCILE_SECONDS = 15
 SILENT_AFTER = timedelta(
     seconds=10
-)  # a worker that was not heard of for so long is stopped, stuck or cut off
-PAUSE_SECONDS = 0.01  # between two batches of long work, for those who wait
+)  # without a heartbeat for this long, a worker is stopped, stuck or disconnected
+PAUSE_SECONDS = 0.01  # between two batches of long work, so that others can write
 UNEXPECTED, GONE, AWAY = "unexpected", "gone", "away"
-STUCK_SECONDS = 20.0  # a loop that does not turn for so long never will: its process ends
+STUCK_SECONDS = 20.0  # a loop without progress for this long is stuck: its process ends
 
 stopping = threading.Event()  # set on SIGTERM: long tasks end soon, the next worker continues them
 
@@ -53,21 +52,21 @@ def wake(task: Task[..., Any], **arguments: int | str) -> None:
 
 
 def backend() -> Any:
-    """The module of the engine that TASK_ENGINE names: enqueue, waiting, tidy, trouble, work."""
+    """The module of the configured engine: enqueue, waiting, tidy, trouble, work."""
     return import_module(f"evalsite.tasks.{settings.CONFIG.task_engine}")
 
 
 @cache
 def owner() -> str:
-    """This process's name as the holder of leases: host, process id, and when the process started.
+    """This process's name as an owner of leases: host, process id, and start time.
 
-    The start time distinguishes it from a later process that happens to get the same id.
+    The start time distinguishes it from a later process with the same id.
     """
     return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"
 
 
 def _started(pid: int) -> str:
-    """Start time of a process in clock ticks since boot (proc(5), field 22); '' if there is none."""
+    """Start time of a process in clock ticks since boot (proc(5), field 22); '' if it does not run."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -77,9 +76,9 @@ def _started(pid: int) -> str:
 
 
 def is_alive(name: str) -> bool:
-    """Does the process that took a lease under this name still run, and does it move?
+    """Whether the process with this owner name is running and making progress.
 
-    Decided by its heartbeats; a worker on this host may also have none, as a command that judges by itself.
+    Decided by its heartbeats; a process on this host may have none, such as a command that judges.
     """
     beats = WorkerProcess.objects.filter(owner=name)
     if _is_of_this_host(name):
@@ -96,26 +95,25 @@ def _is_of_this_host(name: str) -> bool:
 
 
 def _runs_here(name: str) -> bool:
-    """Whether this process runs on this host, stopped or not."""
+    """Whether this process exists on this host, possibly stopped."""
     _host, pid, started = name.rsplit(":", 2)
     return _is_of_this_host(name) and bool(started) and _started(int(pid)) == started
 
 
 def silent_workers() -> set[str]:
-    """Workers whose heartbeats have ended, whether their processes are still there or not."""
+    """Workers without recent heartbeats, whether or not their processes exist."""
     return {name for name in WorkerProcess.objects.values_list("owner", flat=True) if not is_alive(name)}
 
 
 def worker_alive(queue: str) -> bool:
-    """Is there a worker that would pick up work of this queue?"""
+    """Whether there is a worker for this queue."""
     return any(
         is_alive(name) for name in WorkerProcess.objects.filter(queue=queue).values_list("owner", flat=True)
     )
 
 
 def obstacle(queue: str) -> str:
-    """What keeps waiting work of a queue from being picked up: `worker` (there is none), `broker` (none of the living
-    workers reaches it), or nothing."""
+    """Why a queue is not processed: `worker` (none is alive), `broker` (no worker reaches it), or ''."""
     known = WorkerProcess.objects.filter(queue=queue).values_list("owner", "trouble")
     troubles = [trouble for name, trouble in known if is_alive(name)]
     return min(troubles) if troubles else "worker"
@@ -130,9 +128,10 @@ Row = TypeVar("Row", bound=Model)
 def works_on(
     model: type[Model],
 ) -> Callable[[Callable[Concatenate[int, P], T]], Callable[Concatenate[int, P], T]]:
-    """Marks a function that claims a row of `model` by its id, works on it, and lets it go.
+    """Decorator for a function that claims a row of `model` by its id, works on it, and releases it.
 
-    This is remembered here too, since the database may be locked or full when the row is to be let go: see `is_held`.
+    The process also tracks the rows itself, since the database may be locked or full when a row is to be released: see
+    `is_held`.
     """
 
     def decorate(work: Callable[Concatenate[int, P], T]) -> Callable[Concatenate[int, P], T]:
@@ -150,43 +149,43 @@ def works_on(
 
 
 def is_held(name: str, model: type[Model], pk: int) -> bool:
-    """Does the process that claimed a row under this name still work on it? This one knows by itself."""
+    """Whether the process that claimed a row still works on it; for this process, without using the database."""
     return (model, pk) in _in_hand if name == owner() else is_alive(name)
 
 
 class WorkStopped(Exception):
-    """The worker is to end, or the row is not its own any more."""
+    """The worker was asked to stop, or no longer owns the row."""
 
 
 class OwnedRow(Generic[Row]):
-    """A row with a state that this process has claimed by its `owner`, and works on in batches."""
+    """A row with a state, claimed by this process through `owner` and processed in batches."""
 
     def __init__(self, row: Row, owner: str, stop: threading.Event | None) -> None:
         self.row, self.stop = row, stop or threading.Event()
         self.held: QuerySet[Any] = type(row)._default_manager.filter(pk=row.pk, owner=owner)
 
     def note(self, **changes: object) -> None:
-        """Write down how far it is, in the transaction of what was done. Raises WorkStopped."""
+        """Store progress in the transaction of the work done. Raises WorkStopped."""
         if not self.held.filter(state=getattr(self.row, "state")).update(**changes):  # noqa: B009
             raise WorkStopped
         for name, value in changes.items():
             setattr(self.row, name, value)
 
     def rest(self) -> None:
-        """Between two batches: others may write; whoever ends the worker is heard."""
+        """Pause between two batches so that others can write. Raises WorkStopped if the worker is to stop."""
         if self.stop.wait(PAUSE_SECONDS):
             raise WorkStopped
 
 
 def file_problem(error: Exception) -> str:
-    """Why work on a stored file failed: a code."""
+    """The code for why work on a stored file failed."""
     if isinstance(error, FileNotFoundError):
         return GONE
     return AWAY if isinstance(error, StorageUnreachable) else UNEXPECTED
 
 
 def reconcile_owned(waiting: QuerySet[Any], wake: Callable[[int], object]) -> None:
-    """Give back rows whose `owner` died, and wake for each row that has none."""
+    """Release rows whose `owner` died, and call `wake` for each row without an owner."""
     for pk, name in waiting.exclude(owner="").values_list("pk", "owner"):
         if not is_held(name, waiting.model, pk):
             waiting.model._default_manager.filter(pk=pk, owner=name).update(owner="")
@@ -194,12 +193,12 @@ def reconcile_owned(waiting: QuerySet[Any], wake: Callable[[int], object]) -> No
         wake(pk)
 
 
-_turned: dict[object, float] = {}  # loops that prove their progress: when each last turned
+_turned: dict[object, float] = {}  # time of the last turn of each monitored loop
 
 
 @contextmanager
 def turning() -> Iterator[Callable[[], None]]:
-    """For a loop that calls what it gets at each turn: heartbeats report its last turn."""
+    """Monitor a loop that calls the yielded function at each turn; heartbeats report its last turn."""
     loop = object()
 
     def turned() -> None:
@@ -213,22 +212,22 @@ def turning() -> Iterator[Callable[[], None]]:
 
 
 def still_for() -> float:
-    """Seconds since a loop of this process last turned; 0 if none runs."""
+    """Seconds since a monitored loop last turned; 0 if there is none."""
     now = time.monotonic()
     return max((now - turned for turned in list(_turned.values())), default=0.0)
 
 
 def beat(queue: str) -> None:
-    """Say when this process last moved, and whether messages reach it."""
+    """Store this process's last progress and whether messages reach it."""
     moved_at = timezone.now() - timedelta(seconds=still_for())
     seen = {"seen_at": moved_at, "trouble": backend().trouble()}
     WorkerProcess.objects.update_or_create(owner=owner(), queue=queue, defaults=seen)
 
 
 def reconcile(queue: str = RUNS) -> None:
-    """Forget dead workers and give back what they held; wake for whatever waits.
+    """Remove dead workers, release what they owned, and wake workers for pending work.
 
-    A silent one whose process is still on this host is remembered: it may continue, and holds nothing until it does.
+    A silent worker whose process exists on this host is kept: it may continue, but owns nothing until then.
     """
     for worker in WorkerProcess.objects.filter(owner__in=silent_workers()):
         if not _runs_here(worker.owner):
@@ -239,17 +238,17 @@ def reconcile(queue: str = RUNS) -> None:
 
 
 def keep_house(queue: str, problem: Callable[[Exception], None]) -> None:
-    """Beat and reconcile until `stopping` is set. Runs in a separate thread alongside a worker's task.
+    """Send heartbeats and reconcile until `stopping` is set. Runs in a separate thread alongside a worker's task.
 
-    An unavailable database must not end it: the error goes to `problem` and the loop continues. Once the database
-        is back, live workers have time to renew their leases before dead ones are looked for.
+    An unavailable database must not end it: the error is passed to `problem` and the loop continues. Once the database
+    is back, live workers have time to renew their leases before dead ones are searched for.
     """
     last, known = 0.0, set[str]()
     calm_since = beaten = time.monotonic()
     while not stopping.wait(BEAT_SECONDS if last else 0):
         close_old_connections()
         now = time.monotonic()
-        if now - beaten > 2 * BEAT_SECONDS:  # this process was held up; the others may have been too
+        if now - beaten > 2 * BEAT_SECONDS:  # this process was suspended; others may have been too
             last = calm_since = now
         beaten = now
         calm = now - calm_since >= SILENT_AFTER.total_seconds()
@@ -268,7 +267,7 @@ def keep_house(queue: str, problem: Callable[[Exception], None]) -> None:
 
 
 def end_if_stuck() -> None:
-    """A loop that does not turn any more holds up all that waits for this worker; its supervisor starts another."""
+    """Kill this process if a loop is stuck, as that blocks all work waiting for it; the supervisor restarts it."""
     still = still_for()
     if still > STUCK_SECONDS:
         log.critical("This worker has not moved for %d seconds: its process is ended.", still)

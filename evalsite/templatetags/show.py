@@ -1,4 +1,4 @@
-"""How values are shown: template filters that every page may use."""
+"""Template filters that format values."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from evalsite.accounts.models import Role
 
 register = template.Library()
 NONE = "–"
-MOST_MARKED = 500  # of a frequent character; others are not marked
+MOST_MARKED = 500  # matches to highlight; further ones are not
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def _real(value: object) -> float | None:
-    """The value as a number, or None if there is none to show."""
+    """The value as a finite number, or None."""
     if value is None or value == "":
         return None
     try:
-        number = float(value)  # type: ignore[arg-type]  # whatever a template passes
+        number = float(value)  # type: ignore[arg-type]  # templates pass any type
     except (TypeError, ValueError):
         return None
     return number if math.isfinite(number) else None
@@ -36,7 +36,7 @@ def _real(value: object) -> float | None:
 
 @register.filter
 def marked(text: object, wanted: str) -> SafeString:
-    """The text, escaped, with the places of `wanted` in <mark>, without regard to case."""
+    """The escaped text with case-insensitive matches of `wanted` in <mark>."""
     parts = (
         re.split(f"({re.escape(wanted)})", str(text), maxsplit=MOST_MARKED, flags=re.IGNORECASE)
         if wanted
@@ -50,14 +50,14 @@ def marked(text: object, wanted: str) -> SafeString:
 
 
 def _pairs(parts: list[str]) -> Iterator[tuple[str, str]]:
-    """What is between the places and the places themselves, two by two."""
+    """Pairs of the text before a match and the match itself."""
     for at in range(0, len(parts), 2):
         yield parts[at], parts[at + 1] if at + 1 < len(parts) else ""
 
 
 @register.filter
 def number(value: object) -> str:
-    """A count with its thousands: 12345 → 12,345 (in Chinese too; Django would divide by ten thousands there)."""
+    """A count with thousands separators: 12345 → 12,345 (in Chinese too, unlike Django's grouping by ten thousands)."""
     real = _real(value)
     if real is None:
         return NONE
@@ -84,7 +84,7 @@ def score(value: object, places: int = 3) -> str:
 
 @register.filter
 def percent(value: object, places: int = 1) -> str:
-    """A share as a percentage: 0.953 → 95.3 %; never rounds to all or none what is not."""
+    """A share as a percentage: 0.953 → 95.3 %; never rounded to 0 or 100 unless exact."""
     real = _real(value)
     if real is None:
         return NONE
@@ -98,13 +98,13 @@ def percent(value: object, places: int = 1) -> str:
 
 
 def percents(number: str) -> str:
-    """A number that is a percentage, as the reader's language writes it: 95.3 %, in Chinese 95.3%."""
+    """A number as a percentage in the user's language: 95.3 %, in Chinese 95.3%."""
     return gettext("%(n)s %%") % {"n": number}
 
 
 @register.filter
 def duration(seconds: object) -> str:
-    """A length of time in its largest two units: 0.042 → 42 ms, 0.675 → 0.7 s, 39.4 → 39 s, 3725 → 1 h 2 min."""
+    """A duration in its largest two units: 0.042 → 42 ms, 0.675 → 0.7 s, 39.4 → 39 s, 3725 → 1 h 2 min."""
     real = _real(seconds)
     if real is None:
         return NONE
@@ -138,7 +138,7 @@ def filesize(value: object) -> str:
 
 @register.filter
 def moment(value: datetime | float | None) -> SafeString | str:
-    """A time as <time> in UTC; static/js/site.js puts it into the reader's zone."""
+    """A time as <time> in UTC; static/js/site.js converts it to the user's time zone."""
     when = _datetime(value)
     if when is None:
         return NONE
@@ -148,7 +148,7 @@ def moment(value: datetime | float | None) -> SafeString | str:
 
 @register.filter
 def since(value: datetime | float | None) -> SafeString | str:
-    """How long ago, in one unit, with the time itself in the title."""
+    """The time elapsed in one unit, with the exact time in the title."""
     when = _datetime(value)
     if when is None:
         return NONE
@@ -178,7 +178,7 @@ def _ago(seconds: float) -> str:
 
 @register.simple_tag
 def icon(name: str) -> SafeString:
-    """One of the vendored icons, in the colour of the text next to it; it says nothing to a screen reader."""
+    """A vendored icon in the colour of the adjacent text, hidden from screen readers."""
     return mark_safe(  # noqa: S308 (files of ours)
         f'<svg class="icon" viewBox="0 0 24 24" aria-hidden="true">{_paths_of(name)}</svg>'
     )
@@ -201,7 +201,7 @@ _STATE_ICONS = {
 
 @register.filter
 def state_badge(state: str, label: str = "") -> SafeString:
-    """A state as a word with its icon: {{ run.state|state_badge:run.get_state_display }}."""
+    """A state as a label with its icon: {{ run.state|state_badge:run.get_state_display }}."""
     shown = icon(_STATE_ICONS.get(state, "history"))
     return format_html(
         '<span class="state" data-state="{}">{}{}</span>', state, shown, label or _state_name(state)
@@ -209,7 +209,7 @@ def state_badge(state: str, label: str = "") -> SafeString:
 
 
 def _state_name(state: str) -> str:
-    """The word for a state that comes without one; the packages' own choices carry the same msgids."""
+    """The label for a state given without one; the apps' own choices have the same msgids."""
     names = {
         "scored": gettext("scored"),
         "no_score": gettext("no score"),
@@ -222,13 +222,13 @@ def _state_name(state: str) -> str:
 
 @register.filter
 def role_name(role: str) -> str:
-    """The word for a role code."""
+    """The label for a role code."""
     return str(Role(role).label) if role in Role.values else role
 
 
 @register.filter
 def turn_name(role: str) -> str:
-    """Who speaks in a conversation, in the reader's language; unknown roles as they are."""
+    """The speaker in a conversation, in the user's language; unknown roles are unchanged."""
     names = {
         "user": pgettext("speaker", "User"),
         "assistant": pgettext("speaker", "Assistant"),
@@ -242,7 +242,7 @@ def turn_name(role: str) -> str:
 
 @register.simple_tag(takes_context=True)
 def address(context: template.Context, **changes: object) -> str:
-    """This page's query string with `changes`; an empty value takes a name away. For filters and tabs."""
+    """This page's query string with `changes`, for filters and tabs; an empty value removes a name."""
     query = context["request"].GET.copy()
     for name, value in changes.items():
         if value in (None, ""):

@@ -1,4 +1,4 @@
-"""One request between the event loop, which has the connection, and the thread that runs the WSGI application."""
+"""Connects the event loop, which has the connection, with the thread that runs the WSGI application for a request."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
     from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
 
-BUFFERED = 1024 * 1024  # bytes of an answer that may wait for the client before the thread does
+BUFFERED = 1024 * 1024  # bytes of a response buffered for the client before the thread has to wait
 READ_SIZE = 256 * 1024
 log = logging.getLogger(__name__)
 
 
 class ClientGone(OSError):
-    """The client closed the connection or was too slow. An OSError, which Django takes for a broken connection."""
+    """The client disconnected or was too slow. An OSError, which Django treats as a broken connection."""
 
 
 class Exchange:
-    """Runs the application in a thread and hands its answer to the event loop, which awaits `more`."""
+    """Runs the application in a thread and passes its response to the event loop, which awaits `more`."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, threads: Threads) -> None:
         self.status = ""
@@ -49,7 +49,7 @@ class Exchange:
     # In the event loop
 
     async def more(self) -> bytes:
-        """What the application has made since the last call, as soon as there is something; b"" at the end."""
+        """Wait for and return new response data; b"" at the end."""
         while True:
             await self._news.wait()
             with self._changed:
@@ -63,11 +63,11 @@ class Exchange:
                     return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def once_aside(self, act: Callable[[], None]) -> None:
-        """Call this once: when the thread steps aside, or when the exchange is over."""
+        """Set a callback that is called once, when the thread steps aside or the exchange ends."""
         self._once_aside = act
 
     def abandon(self) -> None:
-        """The client has gone: the rest of the answer is not needed."""
+        """The client disconnected: discard the rest of the response."""
         self._act_once()
         with self._changed:
             self._gone = True
@@ -81,7 +81,7 @@ class Exchange:
     # In the thread
 
     def run(self, application: WSGIApplication, environ: WSGIEnvironment) -> None:
-        """Call the application and pass on what it answers."""
+        """Call the application and pass on its response."""
         try:
             answer = application(environ, self._start_response)  # type: ignore[arg-type]
             try:
@@ -105,7 +105,7 @@ class Exchange:
                 self._tell()
 
     def step_aside(self) -> None:
-        """This request is going to wait for its client: let another one have the turn. Raises Busy."""
+        """Give this request's turn to another one before waiting for the client. Raises ThreadsBusy."""
         if not self._is_aside:
             self._threads.step_aside()
             self._is_aside = True
@@ -116,7 +116,7 @@ class Exchange:
         self.status, self.headers = status, headers
 
     def _is_short(self, answer: Iterable[bytes]) -> bool:
-        """Is it made at once, so that it may go out in one piece?"""
+        """Whether the response is small or complete, so that it can be sent in one piece."""
         length = next((text for name, text in self.headers if name == "Content-Length"), "")
         if length.isdecimal():
             return int(length) <= BUFFERED
@@ -137,15 +137,15 @@ class Exchange:
             self._tell()
 
     def _tell(self) -> None:
-        """Wake the event loop, once for all that it has not fetched."""
+        """Wake the event loop, once for all data that it has not fetched."""
         if not self._told:
             self._told = True
-            with suppress(RuntimeError):  # the loop was closed while this thread was at work
+            with suppress(RuntimeError):  # the loop was closed while this thread was running
                 self._loop.call_soon_threadsafe(self._news.set)
 
 
 class ClientInput(io.RawIOBase):
-    """A request body that is still on its way; reading it waits for the client."""
+    """A request body that is still being received; reading it waits for the client."""
 
     def __init__(
         self, exchange: Exchange, receive: Callable[[], Any], loop: asyncio.AbstractEventLoop
@@ -172,7 +172,7 @@ class ClientInput(io.RawIOBase):
 
 
 def environ_of(request: BaseRequest, sockname: Any) -> WSGIEnvironment:
-    """PEP 3333's description of a request, without its body."""
+    """The WSGI environ (PEP 3333) of a request, without its body."""
     target = request.raw_path if request.raw_path.startswith("/") else request.url.raw_path_qs
     path, _, query = target.partition("?")
     peer = request.transport.get_extra_info("peername") if request.transport else None
@@ -198,7 +198,7 @@ def environ_of(request: BaseRequest, sockname: Any) -> WSGIEnvironment:
 
 
 def _variables(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Header lines as CGI variables. A name with `_` is left out: it would pass for the one with `-`."""
+    """Headers as CGI variables. Names with `_` are dropped, as they would be mistaken for ones with `-`."""
     found: dict[str, str] = {}
     for name, text in headers:
         if "_" in name:

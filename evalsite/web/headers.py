@@ -1,4 +1,4 @@
-"""Headers that every answer carries, static files included."""
+"""Headers of every response, including static files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.http.response import HttpResponseBase
 
 
 class SameOriginMiddleware:
-    """No other site may load anything from this one, neither as an image nor as a script."""
+    """Prevents other sites from loading anything from this one, such as images or scripts."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

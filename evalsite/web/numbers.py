@@ -1,4 +1,4 @@
-"""Numbers that come with a request: those that no database holds name nothing."""
+"""Validation of numbers in requests: ones too large for the database match nothing."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ LARGEST = 2**63 - 1
 
 
 def whole(text: str) -> int | None:
-    """A number from 0 that a database holds, or None."""
+    """Parse a non-negative number that fits a database column; else None."""
     number = int(text) if text.isdecimal() and len(text) < 20 else None
     return number if number is not None and number <= LARGEST else None
 
 
 class NumbersMiddleware:
-    """There is nothing at an address with a larger number: databases refuse to look for one."""
+    """Responds 404 to URLs with larger numbers, which databases reject in queries."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

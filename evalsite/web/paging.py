@@ -1,4 +1,4 @@
-"""A page of a list: of a short one by its number, of a long one by key."""
+"""Pagination: short lists by page number, long ones by key."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ Stored = TypeVar("Stored", bound=Model)
 
 
 def paged(asked: QueryDict, items: Sequence[Item], size: int) -> tuple[list[Item], dict[str, Any]]:
-    """The items of the page that `page` names (the first for nonsense, the last for one beyond the end), and what the
-    template says of it: `first` and `last` from 1, `count` of all, the numbers `previous` and `next` or None."""
+    """Return the items of a page and the template's context for it.
+
+    The page number comes from `page`: the first page if it is invalid, the last if it is too large. The context has
+    `first` and `last` (from 1), `count` of all items, and the page numbers `previous` and `next` or None.
+    """
     page = Paginator(items, size).get_page(whole(asked.get("page", "")) or 1)
     return list(page.object_list), {
         "first": page.start_index(),
@@ -31,7 +34,7 @@ def paged(asked: QueryDict, items: Sequence[Item], size: int) -> tuple[list[Item
 def newest_first(
     found: QuerySet[Stored], size: int, before: int | None = None
 ) -> tuple[list[Stored], int | None]:
-    """Up to `size` rows with ids below `before`, newest first, and the `before` of the next page (None: nowhere)."""
+    """Up to `size` rows with ids below `before`, newest first, and the `before` of the next page or None."""
     older = found if before is None else found.filter(pk__lt=before)
     page = list(older.order_by("-pk")[: size + 1])
     return page[:size], page[size - 1].pk if len(page) > size else None

@@ -1,6 +1,6 @@
-"""A request that the site cannot take now, or not like this: one answer for pages, htmx and scripts.
+"""Error responses for requests that the site cannot handle, in one form for pages, htmx and scripts.
 
-It needs no database: neither the reader's account nor the session is looked at.
+They need no database: neither the user nor the session is read.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from django_htmx.http import trigger_client_event
 
 
 class RequestRefused(BadRequest):
-    """A request that a view cannot make sense of: `title` and `text` as in `refusal`. handler400 answers, with a link
-    to `address`, if there is one."""
+    """An invalid request; `title` and `text` as in `refusal`.
+
+    handler400 responds, with a link to `address` if given.
+    """
 
     def __init__(self, title: str, text: str, link: str = "", address: str = "") -> None:
         super().__init__(title, text)
@@ -31,8 +33,11 @@ def refusal(
     link: str = "",
     address: str = "",
 ) -> HttpResponse:
-    """`title`: what is wrong, without a full stop. `text`: what was kept and what to do. `retry_after`: seconds.
-    `link`: words of a link to `address`, where the reader may go on."""
+    """Render an error response.
+
+    `title`: the problem, without a full stop. `text`: what was kept and what to do. `retry_after`: seconds. `link`:
+    text of a link to `address`, where the user can continue.
+    """
     sentence = _("%(title)s. %(text)s") % {"title": title, "text": text}
     answer: HttpResponse
     if request.headers.get("Accept") == "application/json":

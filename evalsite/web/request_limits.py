@@ -1,4 +1,4 @@
-"""How large a request may be: decided from its headers, before anything of its body is read or written."""
+"""Limits the size of requests by their headers, before any of the body is read or written."""
 
 from __future__ import annotations
 
@@ -31,16 +31,21 @@ class RequestTooLarge(Exception):
 
 
 def upload_page(view: View) -> View:
-    """Marks a view that takes files. It checks who may send one, then calls `allow`, then reads the body and checks
-    the CSRF token (csrf_protect): the token is in the body."""
+    """Decorator for a view that accepts files.
+
+    The view must check permission, then call `allow`, then read the body and check the CSRF token (csrf_protect), which
+    is in the body.
+    """
     marked = csrf_exempt(view)
     marked.takes_files = True  # type: ignore[attr-defined]
     return marked
 
 
 def allow(request: HttpRequest, most: int, sentence: str) -> None:
-    """Let an upload page read a file of up to `most` bytes into a temporary file. Raises TooLarge, Busy, and OSError
-    where the disk has no space for it."""
+    """Let an upload page read a file of up to `most` bytes into a temporary file.
+
+    Raises RequestTooLarge, ThreadsBusy, and OSError if there is not enough disk space.
+    """
     _check(request, most + int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE), sentence)
     _check_space(int(request.META.get("CONTENT_LENGTH") or 0))
     handler = TemporaryFileUploadHandler(request)
@@ -49,15 +54,15 @@ def allow(request: HttpRequest, most: int, sentence: str) -> None:
 
 
 def file_too_large(most: int) -> str:
-    """What to say about a file beyond a limit of its own."""
+    """The message for a file beyond a specific limit."""
     text = _("The file is larger than %(most)s. Nothing was saved. Split it and upload the parts one by one.")
     return text % {"most": filesize(most)}
 
 
 class RequestLimitsMiddleware:
-    """Refuses bodies beyond the limit, and transfers beyond the number that the server can carry at a time.
+    """Rejects bodies over the limit, and transfers beyond the number that the server can handle at a time.
 
-    It is before the CSRF middleware, which reads the body.
+    Must come before the CSRF middleware, which reads the body.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -66,8 +71,8 @@ class RequestLimitsMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
         discard_upload = getattr(request, "discard_upload", None)
-        if discard_upload is not None:  # Django leaves the file of a broken upload to the garbage collector
-            with suppress(OSError):  # what is still in its buffer does not fit on a full disk
+        if discard_upload is not None:  # Django leaves the file of an aborted upload to the garbage collector
+            with suppress(OSError):  # its buffered rest may not fit on a full disk
                 discard_upload()
         if not response.streaming or int(response.get("Content-Length", str(BUFFERED + 1))) <= BUFFERED:
             return response
@@ -91,7 +96,7 @@ class RequestLimitsMiddleware:
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if isinstance(error, RequestTooLarge):
             return _too_large(request, str(error))
-        if isinstance(error, UnreadablePostError):  # the client is gone or was too slow: no fault of the site
+        if isinstance(error, UnreadablePostError):  # client gone or too slow, not a server error
             return HttpResponse(status=408)
         return _busy(request) if isinstance(error, ThreadsBusy) else None
 
@@ -126,14 +131,14 @@ def _check(request: HttpRequest, most: int, sentence: str) -> None:
 
 
 def step_aside(request: HttpRequest) -> None:
-    """From here on the thread may take long: it waits for the client, or for a large file. Raises Busy."""
+    """Call before waiting for the client or processing a large file. Raises ThreadsBusy."""
     act = request.META.get(STEP_ASIDE)
     if act is not None:
         act()
 
 
 def _check_space(length: int) -> None:
-    """The temporary file and the copy that is kept are on the disk at the same time."""
+    """Require space for two copies: the temporary file and the stored one exist at the same time."""
     free = shutil.disk_usage(settings.DATA_DIR).free
     if 2 * length > free:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), f"{free} bytes left for an upload of {length}")

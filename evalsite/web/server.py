@@ -1,8 +1,8 @@
-"""The web server: HTTP by aiohttp in one event loop, the WSGI application in a bounded number of threads.
+"""The web server: HTTP by aiohttp in one event loop, the WSGI application in a limited number of threads.
 
-A thread is taken only when a request is complete, so clients that send slowly, read slowly or keep connections open
-cost a socket, not a thread. Larger bodies and long answers are passed on while they are on their way; a thread that
-waits for their client steps aside (threads.py). docs/decisions/web-server.md has the reasons and the figures.
+A thread is used only when a request is complete, so clients that send slowly, read slowly or keep connections open take
+a socket, not a thread. Larger bodies and long responses are streamed; a thread that waits for its client steps aside
+(threads.py). docs/decisions/web-server.md has the reasons and measurements.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 SLICE = 64 * 1024
-WHOLE_BODY = 64 * 1024  # a body up to this size is received before a thread is taken
-# In the WSGI environment:
-STEP_ASIDE = "evalsite.step_aside"  # to be called before waiting for the client; raises Busy
+WHOLE_BODY = 64 * 1024  # a body up to this size is received before a thread is used
+# Keys in the WSGI environment:
+STEP_ASIDE = "evalsite.step_aside"  # call before waiting for the client; raises ThreadsBusy
 BODY_WAITS = (
     "evalsite.body_waits"  # there if the body is still on its way; without CONTENT_LENGTH it cannot be read
 )
@@ -42,24 +42,24 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerLimits:
-    """What slow clients get."""
+    """Limits, mainly for slow clients."""
 
-    pages: int = 6  # requests that are worked on at a time
-    aside: int = 24  # besides: requests that wait for their client while they are worked on
-    starting: int = 2  # of the requests with larger bodies, those at a time that take a turn of the pages
+    pages: int = 6  # requests processed at a time
+    aside: int = 24  # additional requests that wait for their client during processing
+    starting: int = 2  # requests with larger bodies that may start processing at a time
     connections: int = 1000
-    idle_seconds: float = 30.0  # for the headers of a request, and between two requests
-    grace_seconds: float = 20.0  # for a body or an answer; and at most this long without a byte
-    bytes_per_second: int = 16 * 1024  # what a body or an answer must do on average after that
-    ending_seconds: float = 5.0  # for requests in progress when the server is stopped
+    idle_seconds: float = 30.0  # for the headers of a request, and between requests
+    grace_seconds: float = 20.0  # for a body or a response; also the longest pause within one
+    bytes_per_second: int = 16 * 1024  # required average rate after the grace period
+    ending_seconds: float = 5.0  # for requests in progress when the server stops
 
 
 class TooSlow(ClientGone):
-    """A client moved fewer bytes than it has to."""
+    """The client is slower than the required rate."""
 
 
 class Pace:
-    """How long a client may let the server wait: a grace period, and more with each byte that it moved."""
+    """Time that a client may take: a grace period, extended with each byte transferred."""
 
     def __init__(self, limits: ServerLimits) -> None:
         self._limits = limits
@@ -70,7 +70,7 @@ class Pace:
         self._moved += count
 
     async def wait(self, event: Awaitable[T]) -> T:
-        """Await what depends on the client. Raises TooSlow."""
+        """Await an event that depends on the client. Raises TooSlow."""
         limits, loop = self._limits, asyncio.get_running_loop()
         left = limits.grace_seconds + self._moved / limits.bytes_per_second - self._waited
         began = loop.time()
@@ -84,7 +84,7 @@ class Pace:
 
 
 class Phase(Enum):
-    """What a connection does. The server closes those that wait for their client in this order, if it must."""
+    """State of a connection. If necessary, the server closes connections waiting for their client in this order."""
 
     IDLE = 0  # between requests, or within the headers of one
     BODY = 1  # receiving a body that no thread is working on yet
@@ -92,7 +92,7 @@ class Phase(Enum):
 
 
 class Connection(RequestHandler):
-    """aiohttp's connection, which also knows since when it is waiting for what."""
+    """aiohttp's connection, extended by its phase and when it began."""
 
     def __init__(self, site: Site, **options: Any) -> None:
         super().__init__(site.http, **options)
@@ -113,7 +113,7 @@ class Connection(RequestHandler):
         super().connection_lost(exc)
 
     def drop(self) -> None:
-        """Close it now; what the client has not read is lost."""
+        """Close it immediately; data not read by the client is lost."""
         if self.socket is not None:
             self.socket.abort()
 
@@ -124,7 +124,7 @@ class Connection(RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> StreamResponse:
-        """What is not HTTP is answered in a line, and not logged: it says nothing about this site."""
+        """Answer invalid HTTP in one line without logging it, as it says nothing about this site."""
         if isinstance(exc, (ClientGone, ConnectionError)):
             raise ConnectionResetError from exc
         if status == 500:
@@ -159,7 +159,7 @@ class Site:
         )
 
     async def serve(self, listening: socket.socket, stop: asyncio.Event) -> None:
-        """Answer requests until `stop` is set; then end what is in progress."""
+        """Answer requests until `stop` is set; then finish requests in progress."""
         self.sockname = listening.getsockname()
         server = await self.loop.create_server(self.connection, sock=listening, backlog=1024)
         sweeping = asyncio.create_task(self.sweep())
@@ -169,7 +169,7 @@ class Site:
         await self.end()
 
     async def sweep(self) -> None:
-        """Close connections on which nothing has happened for too long."""
+        """Close connections that have been idle for too long."""
         while True:
             await asyncio.sleep(min(1.0, self.limits.idle_seconds / 4))
             latest = self.loop.time() - self.limits.idle_seconds
@@ -178,7 +178,7 @@ class Site:
                     connection.drop()
 
     async def end(self) -> None:
-        """Let requests that are worked on end, for a few seconds."""
+        """Wait a few seconds for requests in progress, then close all connections."""
         until = self.loop.time() + self.limits.ending_seconds
         while self.loop.time() < until and any(one.phase is Phase.BUSY for one in self.connections):
             for connection in list(self.connections):
@@ -190,7 +190,7 @@ class Site:
         await asyncio.sleep(0)
 
     def opened(self, connection: Connection) -> None:
-        """Where there are too many connections, the one that has waited longest for its client is closed."""
+        """Register a connection; if there are too many, close the one that has waited longest for its client."""
         self.connections.add(connection)
         if len(self.connections) <= self.limits.connections:
             return
@@ -198,7 +198,7 @@ class Site:
         min(waiting or [connection], key=lambda one: (one.phase.value, one.since)).drop()
 
     async def answer(self, request: BaseRequest) -> StreamResponse:
-        """One request, from its headers to the end of the answer."""
+        """Handle a request from its headers to the end of the response."""
         connection: Any = request.protocol
         try:
             return await self._answer(request, connection)
@@ -225,7 +225,7 @@ class Site:
             environ["wsgi.input"] = io.BufferedReader(
                 ClientInput(exchange, receive.part, self.loop), 4 * SLICE
             )
-            await self.starting.acquire()  # many that come at once must not make pages wait
+            await self.starting.acquire()  # many concurrent uploads must not delay pages
             exchange.once_aside(self.starting.release)
         elif whole:
             environ["wsgi.input"], environ["CONTENT_LENGTH"] = io.BytesIO(whole), str(len(whole))
@@ -237,7 +237,7 @@ class Site:
             exchange.abandon()
 
     async def _pass_on(self, exchange: Exchange, request: BaseRequest, body: Body) -> StreamResponse:
-        """Send what the application answers, as fast as the client takes it."""
+        """Send the application's response as fast as the client reads it."""
         data = await exchange.more()
         if not exchange.status or (exchange.failed and not data):
             if body.broken:
@@ -256,14 +256,14 @@ class Site:
                 await pace.wait(answer.write(part))
                 pace.moved(len(part))
             data = await exchange.more()
-        if exchange.failed:  # in the middle: the client must not take it for a whole answer
+        if exchange.failed:  # failed midway: the client must not treat the response as complete
             raise ClientGone
         await pace.wait(answer.write_eof())
         return answer
 
 
 def begun(exchange: Exchange, whole: bytes | None) -> StreamResponse:
-    """aiohttp's answer with the application's status and headers; a whole one goes out in one piece."""
+    """aiohttp's response with the application's status and headers; a complete body is sent in one piece."""
     code, _, reason = exchange.status.partition(" ")
     headers = [*exchange.headers, ("Server", "evalsite")]
     if whole is None:
@@ -272,7 +272,7 @@ def begun(exchange: Exchange, whole: bytes | None) -> StreamResponse:
 
 
 class Body:
-    """What a client sends after the headers."""
+    """The body of a request."""
 
     def __init__(self, request: BaseRequest, pace: Pace) -> None:
         self._request, self._pace = request, pace
@@ -284,7 +284,7 @@ class Body:
         return not self._request.can_read_body
 
     async def whole(self, most: int) -> bytes | None:
-        """All of it, or None if it is longer than `most`; then it is still to be received."""
+        """The complete body, or None if it is longer than `most` and must be streamed."""
         if (self._request.content_length or 0) > most:
             return None
         received = bytearray()
@@ -309,7 +309,7 @@ class Body:
         return part
 
     async def _ask_for_it(self) -> None:
-        """A client that sent `Expect: 100-continue` waits for this line."""
+        """Send "100 Continue" to a client that waits for it."""
         if self._asked_for:
             return
         self._asked_for = True
@@ -343,7 +343,7 @@ async def _run(
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """`::` takes IPv4 as well."""
+    """Create a listening socket; `::` also accepts IPv4."""
     if ":" not in host:
         return socket.create_server((host, port))
     both = host == "::" and socket.has_dualstack_ipv6()
@@ -351,7 +351,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def raise_open_files(wanted: int) -> None:
-    """A connection is an open file."""
+    """Raise the limit of open files, as each connection is one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     if soft != resource.RLIM_INFINITY and soft < most:

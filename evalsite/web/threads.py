@@ -1,4 +1,4 @@
-"""The threads that run Django: a fixed number for pages, and a bounded number that wait for slow clients."""
+"""The threads that run Django: a fixed number for pages, and a limited number that wait for slow clients."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 Job = Callable[[], None]
-SPARE = 2  # threads kept beyond those for pages, so that a download does not start one each time
+SPARE = 2  # threads kept in addition to those for pages, so that not every download starts one
 
 
 class ThreadsBusy(Exception):
-    """As many threads as may wait for slow clients do so already."""
+    """The maximum number of threads is already waiting for slow clients."""
 
 
 class Threads:
-    """Runs jobs on `pages` threads at a time. A job that has to wait for its client calls `step_aside`: another thread
-    takes its turn, and at most `aside` jobs may be in that state.
+    """Runs jobs on `pages` threads at a time.
 
-    Threads live on, and with them the database connections that Django keeps for each.
+    A job that has to wait for its client calls `step_aside`: another thread takes its turn, and at most `aside` jobs
+    may be in that state. Threads are reused, and with them Django's database connections.
     """
 
     def __init__(self, *, pages: int, aside: int, at_end: Job = lambda: None) -> None:
@@ -33,15 +33,15 @@ class Threads:
 
     @property
     def aside(self) -> int:
-        """How many jobs wait for their client now."""
+        """The number of jobs waiting for their client."""
         return len(self._aside)
 
     def submit(self, job: Job) -> None:
-        """Run it when a thread is free. It must not raise."""
+        """Run a job as soon as a thread is free. It must not raise."""
         self._jobs.put(job)
 
     def step_aside(self) -> None:
-        """Called by a job: give its turn to another one, until it ends. Raises Busy."""
+        """Called by a job to give its turn to another one until it ends. Raises ThreadsBusy."""
         with self._lock:
             if len(self._aside) >= self._most_aside:
                 raise ThreadsBusy
@@ -54,7 +54,7 @@ class Threads:
     def _start(self) -> None:
         with self._lock:
             self._alive += 1
-        # A daemon: a job that waits for something must not keep the process from ending.
+        # Daemon: a waiting job must not keep the process from exiting.
         threading.Thread(target=self._work, name="web", daemon=True).start()
 
     def _work(self) -> None:
@@ -66,7 +66,7 @@ class Threads:
                 return
 
     def _goes_on(self) -> bool:
-        """Give the turn back; False for a thread that is not needed any more."""
+        """Give the turn back; False if the thread is no longer needed."""
         with self._lock:
             if threading.get_ident() not in self._aside:
                 self._turns.release()

@@ -1,7 +1,7 @@
-"""Pages while storage is not available: the database is locked or away, the disk is full, the bucket does not answer.
+"""Error pages while storage is unavailable: database locked or unreachable, disk full, bucket not responding.
 
-Views and middleware fail in different places: a view's error comes to `UnavailableMiddleware`, one of a middleware (the
-session cannot be read or saved) to `server_error` or `bad_request`, which are handler500 and handler400.
+A view's errors are handled by `UnavailableMiddleware`; those of middleware (the session cannot be read or saved) by
+`server_error` or `bad_request`, which are handler500 and handler400.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ READING = ("GET", "HEAD", "OPTIONS")
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """How a problem is answered. `title` is translated when it is shown."""
+    """The response to a storage problem. `title` is translated when shown."""
 
     status: int
     retry_after: int  # seconds
@@ -45,7 +45,7 @@ ANSWERS = {
 
 
 class UnavailableMiddleware:
-    """Answers a view's storage errors."""
+    """Answers storage errors of views."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -58,14 +58,14 @@ class UnavailableMiddleware:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """handler500. Django calls it while the error is being handled."""
+    """handler500; Django calls it while the exception is being handled."""
     error = sys.exc_info()[1]
     answer = unavailable(request, error) if error else None
     return answer or defaults.server_error(request)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """handler400. To Django a session that the database did not take is one that somebody has deleted."""
+    """handler400. Django treats a session that could not be saved as deleted."""
     if isinstance(exception, RequestRefused):
         refused = exception
         return refusal(request, 400, refused.title, refused.text, link=refused.link, address=refused.address)
@@ -73,7 +73,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def unavailable(request: HttpRequest, error: BaseException) -> HttpResponse | None:
-    """The answer to a storage error; None if it is another one."""
+    """The response to a storage error; None for other errors."""
     problem = storage_problem(error)
     if problem is None:
         return None

@@ -1,4 +1,4 @@
-"""manage.py backup: a copy of everything that cannot be made again, while the site works."""
+"""manage.py backup: copy everything that cannot be recreated, while the site is running."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django.db import connection
 from evalsite.storage import files
 
 COPIED = ("uploads", "keys")
-LEFT_OUT = shutil.ignore_patterns(".*")  # half-made files; a worker makes them again
+LEFT_OUT = shutil.ignore_patterns(".*")  # incomplete files; a worker recreates them
 
 
 class Command(BaseCommand):
@@ -29,7 +29,7 @@ class Command(BaseCommand):
             folder.mkdir(parents=True, mode=0o700)
         except FileExistsError:
             raise CommandError(f"{folder} already exists. Choose a new folder.", returncode=2) from None
-        # The database first: every file that it names is then there to be copied.
+        # The database first, so that every file it refers to exists when files are copied.
         name = copy_sqlite(folder) if connection.vendor == "sqlite" else dump_postgresql(folder)
         elsewhere = settings.CONFIG.files != "folder"
         for part in COPIED:
@@ -46,7 +46,7 @@ class Command(BaseCommand):
 
 
 def copy_sqlite(folder: Path) -> str:
-    """The database as it is at one moment; writers continue meanwhile."""
+    """Copy a consistent snapshot of the database; writers are not blocked."""
     name = "evalsite.sqlite3"
     with connection.cursor() as cursor:
         cursor.execute("VACUUM INTO %s", [str(folder / name)])
@@ -54,7 +54,7 @@ def copy_sqlite(folder: Path) -> str:
 
 
 def dump_postgresql(folder: Path) -> str:
-    """By pg_dump, which must be as new as the server. The password goes through the environment, not the command."""
+    """Run pg_dump, which must not be older than the server. The password is passed in the environment."""
     name, to = "database.dump", connection.settings_dict
     command = [
         "pg_dump",

@@ -1,4 +1,4 @@
-"""manage.py serve: the whole site on one machine, under one process."""
+"""manage.py serve: run the whole site on one machine, under one supervisor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from evalsite.supervisor import PARENT, Child, Supervisor, end_with_parent, mana
 class Command(BaseCommand):
     help = "Start the site: web, workers and (with DEMO_JUDGE) the demo judge and sample project. Ctrl-C stops it."
 
-    # The checks load every page, so they run once the site answers.
+    # The checks import all views, so they run after the site has started.
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -52,7 +52,7 @@ class Command(BaseCommand):
             self.serve_all(config, sample=config.demo_judge and not no_sample)
 
     def serve_all(self, config: Config, *, sample: bool) -> None:
-        """Everything but the start's checks; returns when all of it has ended."""
+        """Run everything after the initial checks; returns when all processes have ended."""
         data_dir.collect_static()
         children = [
             Child("web", manage("serve", "--web-only"), behind_pages=False),
@@ -61,19 +61,19 @@ class Command(BaseCommand):
         ]
         if sample:
             port = import_string("judging.sample.prepare")()
-            # Quiet: the address that it prints is not the site's.
+            # Quiet: it prints an address that is not the site's.
             children.insert(0, Child("demo judge", manage("demo_judge", "--port", str(port)), quiet=True))
         threading.Thread(target=self.when_ready, args=(config, sample), daemon=True).start()
         Supervisor(children).run()
 
     def when_ready(self, config: Config, sample: bool) -> None:
-        """Work that starts once the site answers, and runs alongside it."""
+        """Work that starts once the site responds, and runs alongside it."""
         self.say_when_ready(config.host, config.port)
         if sample:
             import_string("judging.sample.test_connections")()
 
     def say_when_ready(self, host: str, port: int) -> None:
-        """Print the address once it answers."""
+        """Print the site's URL once it responds."""
         shown = "localhost" if host in ("0.0.0.0", "::") else host  # noqa: S104
         address = f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/"
         while not answers(address):
@@ -89,12 +89,12 @@ class Command(BaseCommand):
             )
         self.stdout.flush()
         self.check(fail_level=checks.CRITICAL)
-        # Says what the isolation of scripts lacks on this machine; the site runs all the same.
+        # Reports missing sandbox isolation on this machine; the site runs anyway.
         self.check(tags=["sandbox"], include_deployment_checks=True, fail_level=checks.CRITICAL)
 
 
 def who_gets_in() -> str:
-    """Explains local mode when the site is started."""
+    """Explain local mode at startup."""
     if not settings.LOCAL_MODE:
         return ""
     return (
@@ -104,16 +104,16 @@ def who_gets_in() -> str:
 
 
 def serve_web(host: str, port: int) -> None:
-    """Our web server with the WSGI application; returns when it is asked to stop."""
-    env.for_pages(connections["default"].settings_dict)  # each thread opens a connection of its own
-    from evalsite.web import server  # in the web process alone: its parent stays small
+    """Run the web server with the WSGI application until it is stopped."""
+    env.for_pages(connections["default"].settings_dict)  # each thread opens its own connection
+    from evalsite.web import server  # only in the web process, to keep its parent small
     from evalsite.wsgi import application
 
     server.run(application, host, port, limits=server.ServerLimits(), at_thread_end=connections.close_all)
 
 
 def refuse_taken_port(host: str, port: int) -> None:
-    """Raise CommandError with what to do if the port cannot be listened on."""
+    """Raise CommandError with advice if the port is not available."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -133,7 +133,7 @@ def _advice(error: OSError, port: int) -> str:
 
 
 def answers(address: str) -> bool:
-    """Does anything answer HTTP there?"""
+    """Whether an HTTP server responds at the address."""
     try:
         with urllib.request.urlopen(address + "healthz", timeout=2):  # noqa: S310
             return True

@@ -1,4 +1,4 @@
-"""manage.py set_password: an administrator's account, made or got back into."""
+"""manage.py set_password: create an administrator account or reset its password."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Command(BaseCommand):
 
 
 def ask_password() -> str:
-    """Twice on a terminal; one line of standard input elsewhere. Never an argument: those are seen by others."""
+    """Ask twice on a terminal, else read a line of standard input. Not an argument, as others could see it."""
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\n")
     first = getpass.getpass("New password: ")

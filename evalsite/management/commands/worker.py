@@ -22,7 +22,7 @@ class Command(BaseCommand):
         "With TASK_ENGINE=celery it is a Celery worker."
     )
 
-    # Checking loads every page, which a worker does not need and which would delay its start.
+    # The checks import all views, which a worker does not need and would delay its start.
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -37,7 +37,7 @@ class Command(BaseCommand):
         if queue is None:
             Supervisor([Child(f"worker ({q})", manage("worker", "--queue", q)) for q in workers.QUEUES]).run()
             return
-        if PARENT not in os.environ:  # whoever supervises has seen to it
+        if PARENT not in os.environ:  # the supervisor sets it for its children
             os.nice(BEHIND_PAGES)
         threading.Thread(target=workers.keep_house, args=(queue, _problem), daemon=True).start()
         workers.backend().work(queue)
