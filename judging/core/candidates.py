@@ -1,4 +1,4 @@
-"""A candidate that is asked for answers: the model to call, what is sent for a row, and the answer as it is kept.
+"""Candidate models that generate answers: the request for a row, and the answer in the stored form.
 
 row ──messages_to_send, params_for──▶ request ──▶ reply ──answer_of──▶ response, like an uploaded one
 """
@@ -21,16 +21,16 @@ NUMBERS = ("max_tokens", "temperature", "top_p", "top_k", "seed", "presence_pena
 ROW_PARAMETERS = (*NUMBERS, "stop")
 """Fields of a row that override the candidate's own parameters (spec: datasets, "A row, after reading")."""
 
-_SENT = ("tool_calls", "tool_call_id", "name")  # of a message, next to role and content
+_SENT = ("tool_calls", "tool_call_id", "name")  # keys of a message, in addition to role and content
 
-ANSWER_EMPTY = "answer_empty"  # flag: the model said nothing
-ANSWER_TRUNCATED = "answer_truncated"  # flag: cut by its limit of tokens
+ANSWER_EMPTY = "answer_empty"  # flag: the answer has no content
+ANSWER_TRUNCATED = "answer_truncated"  # flag: cut off by the token limit
 
 
 class CandidateModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A model that is asked `n` times for an answer to each row: an endpoint's id or an address, never a key.
+    """A model that generates `n` answers to each row, with an endpoint's id or a URL, but never a key.
 
-    Kept as JSON, so that a run's frozen copy is exactly what was asked.
+    Stored as JSON, so a run's frozen copy is exactly what was used.
     """
 
     name: str
@@ -44,7 +44,7 @@ class CandidateModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     @property
     def asked(self) -> JudgeModel:
-        """The connection, as endpoint clients know it. The system prompt is not here: a row may have its own."""
+        """The connection, for endpoint clients. Without the system prompt, because a row may have its own."""
         return JudgeModel(
             name=self.name,
             template="",
@@ -60,23 +60,22 @@ class CandidateModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     @classmethod
     def from_json(cls, text: str) -> CandidateModel:
-        """Raises msgspec.ValidationError for a text that is no candidate."""
+        """Raises msgspec.ValidationError if the text is not a valid candidate."""
         return msgspec.json.decode(text, type=cls)
 
 
 def build_request(
     settings: JudgeSettings, candidate: CandidateModel, data: Mapping[str, Any], number: int
 ) -> Request:
-    """What is sent for answer `number` (from 1) to a row; `data` as `datasets.core.variables.row_data` gives it."""
+    """The request for answer `number` (from 1) to a row; `data` comes from `datasets.core.variables.row_data`."""
     messages = messages_to_send(data["messages"], candidate.system_prompt)
     return request_of(settings, messages, params_for(candidate, data, number))
 
 
 def messages_to_send(messages: list[dict[str, Any]], system_prompt: str | None) -> list[dict[str, Any]]:
-    """The row's messages in order, without a last one by the assistant: that is the expected answer.
+    """The row's messages in order, without a final assistant message, which is the expected answer.
 
-    The candidate's system prompt comes first, unless the row has a system message: the item's own words go before
-    what is said to all.
+    The candidate's system prompt comes first, unless the row has a system message, which takes precedence.
     """
     asked = messages[:-1] if messages and messages[-1]["role"] == "assistant" else messages
     sent = [_sent(message) for message in asked]
@@ -86,15 +85,17 @@ def messages_to_send(messages: list[dict[str, Any]], system_prompt: str | None) 
 
 
 def _sent(message: dict[str, Any]) -> dict[str, Any]:
-    """Only keys of the protocol: servers reject messages with other keys."""
+    """Only the protocol's keys, because servers reject messages with other keys."""
     kept = {name: message[name] for name in _SENT if message.get(name) is not None}
     content = message["content"] if message["content"] or "tool_calls" not in kept else None
     return {"role": message["role"], "content": content, **kept}
 
 
 def params_for(candidate: CandidateModel, data: Mapping[str, Any], number: int) -> dict[str, Any]:
-    """The candidate's parameters, overlaid by the row's. Of several answers each gets a seed of its own, one more than
-    the answer before, if there is a seed: with the same one they would be the same."""
+    """The candidate's parameters, overridden by the row's.
+
+    A seed is increased by one for each answer to the row, because the same seed would give the same answer.
+    """
     params = {**candidate.params}
     for name in ROW_PARAMETERS:
         value = _parameter(name, data.get(name))
@@ -107,7 +108,7 @@ def params_for(candidate: CandidateModel, data: Mapping[str, Any], number: int) 
 
 
 def _parameter(name: str, value: Any) -> Any:
-    """A row's value; a number written as text, as every cell of a CSV is, is a number. None: not given."""
+    """A row's value; a number written as text, like every CSV cell, is parsed. None: not given."""
     if not isinstance(value, str) or name not in NUMBERS:
         return None if value == "" else value
     try:
@@ -118,7 +119,7 @@ def _parameter(name: str, value: Any) -> Any:
 
 
 def answer_of(reply: Reply) -> dict[str, Any]:
-    """A reply as a response is kept. `finish_reason` only where the answer did not end by itself."""
+    """A reply in the stored form of a response. `finish_reason` is included only if the answer did not end normally."""
     answer: dict[str, Any] = {"content": reply.content if reply.content or not reply.tool_calls else None}
     if reply.reasoning_content:
         answer["reasoning_content"] = reply.reasoning_content
@@ -130,7 +131,7 @@ def answer_of(reply: Reply) -> dict[str, Any]:
 
 
 def flags_of(answer: Mapping[str, Any]) -> tuple[str, ...]:
-    """What is odd about a model's answer; it is judged all the same."""
+    """Flags for unusual answers, which are judged all the same."""
     flags = []
     if not str(answer.get("content") or "").strip() and not answer.get("tool_calls"):
         flags.append(ANSWER_EMPTY)

@@ -1,14 +1,15 @@
-"""Why the mean of a candidate differs between two runs: the difference, split into shares that sum to it.
+"""Explains the difference of a candidate's mean between two runs, split into shares that sum to it.
 
-Items are matched by their key. From the first run to the second the values of the items change in steps: overrides of
-the first run are taken away; its stored replies are read by the second run's parser, then also by its scripts; then
-comes what the second run's judges said; then its overrides. Of one step let C be the items scored before and after it,
-c₁ and c₂ their means there, and m₁, m₂ the means over all items scored before, and after. Then
+Items are matched by their key. From the first run to the second, the items' values change in steps: the first run's
+overrides are removed; its stored replies are read by the second run's parser, then also by its scripts; then they are
+replaced by the second run's judgements; then its overrides are added. For one step, let C be the items scored before
+and after it, c₁ and c₂ their means before and after, m₁ and m₂ the means over all items scored before and after. Then
 
     m₂ − m₁ = Σ_C (y₂ − y₁) / |C|  +  Σ_{only after} (y₂ − c₂) / n₂  −  Σ_{only before} (y₁ − c₁) / n₁
 
-exactly, so in each step every item has a contribution, and each has one cause: the step's own or, where the second
-run's judges come in, the first of `CAUSES` that differs for the item. All steps together make the whole difference.
+exactly, so each item has a contribution in each step, and each contribution has one cause: that of the step or, for the
+step to the second run's judgements, the first of `CAUSES` that differs for the item. The steps add up to the
+difference.
 """
 
 from __future__ import annotations
@@ -24,14 +25,17 @@ from judging.core.statistics.numeric import UPPER, t_quantile
 
 CAUSES = ("rows", "answers", "judge", "prompt", "scripts", "parser", "overrides", "missing", "noise")
 SETTINGS = ("judge", "prompt", "scripts", "parser")
-ASKING = frozenset({"judge", "prompt"})  # the others say how replies are read
+ASKING = frozenset({"judge", "prompt"})  # these change requests; the others change how replies are read
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """An item in one run. `content`, `answers` and `prompts` are digests; `prompts` of what judges were sent, empty
-    where no one was asked. `value`: the item's mean, None if nothing is scored; `own`: the same without those
-    overrides that the other run lacks. `override`: the values that reviewers set, as one text, '' without any."""
+    """An item in one run. `content`, `answers` and `prompts` are digests.
+
+    `prompts`: of the prompts sent to judges, '' if none were. `value`: the item's mean, None if nothing is scored;
+    `own`: the mean without overrides that the other run lacks. `override`: the reviewers' overrides as one text, ''
+    without any.
+    """
 
     content: str
     answers: str
@@ -43,9 +47,12 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class SharedItem:
-    """An item in both runs. `settings`: those of SETTINGS by which the runs judged it that differ. `read`: {cause: the
-    item's mean in the first run, its replies read by the second run's parser ("parser"), and scripts ("scripts")}, as
-    far as that could be found out."""
+    """An item and its values in both runs.
+
+    `settings`: those of SETTINGS used for this item that differ between the runs. `read`: {cause: the item's mean in
+    the first run, with its replies read by the second run's parser ("parser") or also its scripts ("scripts")}, where
+    available.
+    """
 
     key: Hashable
     before: Side | None
@@ -56,8 +63,10 @@ class SharedItem:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one cause contributes to the difference of the means, and the keys of the items to which it does. An item
-    of several causes is an item of each."""
+    """The contribution of one cause to the difference of the means, and the keys of the items that it concerns.
+
+    An item with several causes is listed under each.
+    """
 
     cause: str
     difference: float
@@ -81,9 +90,9 @@ class MeanChange:
 
 
 def changed_settings(before: MetricDefinition, after: MetricDefinition) -> frozenset[str]:
-    """Which of `SETTINGS` differ between two definitions of a metric. A rule program counts as a script.
+    """The `SETTINGS` that differ between two definitions of a metric. A rule program counts as a script.
 
-    A parser has no say where a postprocess script makes the score, so it is no cause there.
+    The parser is not a cause if a postprocess script computes the score in both.
     """
     found = {
         "judge": [_judge(one) for one in before.judges] != [_judge(one) for one in after.judges],
@@ -112,10 +121,10 @@ def _parser(metric: MetricDefinition) -> tuple[object, ...]:
 
 
 def readings(before: MetricDefinition, after: MetricDefinition) -> list[tuple[str, MetricDefinition]]:
-    """The definitions by which the first run's stored replies can be read, from its own to the second run's, each with
-    the cause that the step to it shows. None if the second run's reading does not fit the first run's replies.
+    """The definitions with which the first run's replies can be read again, in steps towards the second run's.
 
-    Of rule programs see `judging.runs.rerun.reparse`.
+    Each comes with the cause that its step shows. Empty if the runs have different numbers of judges. For rule programs
+    see `judging.runs.rerun.reparse`.
     """
     if len(before.judges) != len(after.judges):
         return []
@@ -148,8 +157,8 @@ def change_between(items: Iterable[SharedItem]) -> MeanChange:
     return MeanChange(before, after, after - before, low, high, len(scored), _shares(scored))
 
 
-_READ = ("parser", "scripts")  # the order in which a reading changes
-_STEPS = ("overrides", *_READ, "", "overrides")  # '': what the second run's judges said
+_READ = ("parser", "scripts")  # in the order of the steps
+_STEPS = ("overrides", *_READ, "", "overrides")  # '': the second run's judgements
 _JUDGED = _STEPS.index("")
 
 _Values = tuple[float | None, ...]
@@ -164,10 +173,10 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _shares(scored: Sequence[SharedItem]) -> tuple[Share, ...]:
-    """By cause, in the order of CAUSES."""
+    """The shares by cause, in the order of CAUSES."""
     values = [_values(one) for one in scored]
     whole = all(any(one[step] is not None for one in values) for step in range(len(_STEPS) + 1))
-    if not whole:  # nothing would be scored on the way: no step can be separated from the others
+    if not whole:  # a step without any scored item: the steps cannot be separated
         values = [(_value(one.before),) * (_JUDGED + 1) + (_value(one.after),) * 2 for one in scored]
     parts: dict[str, dict[Hashable, float]] = {}
     touched: set[Hashable] = set()
@@ -186,7 +195,7 @@ def _shares(scored: Sequence[SharedItem]) -> tuple[Share, ...]:
 
 
 def _values(item: SharedItem) -> _Values:
-    """The item's values before the first step, and after each."""
+    """The item's values before the first step and after each step."""
     before, after = item.before, item.after
     if before is None or after is None or _other_text(before, after):
         first, last = _value(before), _value(after)
@@ -199,7 +208,7 @@ def _values(item: SharedItem) -> _Values:
 
 
 def _contributions(pairs: Sequence[tuple[float | None, float | None]]) -> list[float]:
-    """What each item adds to the difference of a step (see the head of this file)."""
+    """What each item contributes to the difference of one step (see the module docstring)."""
     if all(a == b for a, b in pairs):
         return [0.0] * len(pairs)
     common = [(a, b) for a, b in pairs if a is not None and b is not None]
@@ -221,7 +230,7 @@ def _other_text(before: Side, after: Side) -> bool:
 
 
 def _cause(item: SharedItem, *, apart: bool) -> str:
-    """Why the second run's judges said otherwise; `apart`: overrides and readings of replies are steps of their own."""
+    """Why the second run's judgements differ; `apart`: overrides and readings of replies are separate steps."""
     before, after = item.before, item.after
     if before is None or after is None or before.content != after.content:
         return "rows"
@@ -237,7 +246,7 @@ def _cause(item: SharedItem, *, apart: bool) -> str:
 
 
 def _idle_cause(item: SharedItem, *, apart: bool) -> str:
-    """Of an item that nothing moved: the first that differs for it."""
+    """The cause for an item whose values do not change: the first one that differs for it."""
     found = _cause(item, apart=apart)
     if found != "noise":
         return found
@@ -249,7 +258,7 @@ def _idle_cause(item: SharedItem, *, apart: bool) -> str:
 
 
 def _asking_cause(item: SharedItem, asking: frozenset[str]) -> str:
-    """Judges that were sent the same prompt by both runs differ in the judge alone."""
+    """The judge alone is the cause if both runs sent it the same prompt."""
     before, after = item.before, item.after
     same = before is not None and after is not None and before.prompts and before.prompts == after.prompts
     return "judge" if same and "judge" in asking else _named(asking)
@@ -265,8 +274,10 @@ def _order(cause: str) -> tuple[int, int]:
 
 
 def _interval(scored: Sequence[SharedItem], before: float, after: float) -> tuple[float | None, float | None]:
-    """95 % of the difference by its items' influences u = (y₂ − m₂)/n₂ − (y₁ − m₁)/n₁, those of a run that lacks the
-    item 0: se² = N/(N − 1) · Σ u², t with N − 1 degrees of freedom. Paired where all items are shared.
+    """The 95 % interval of the difference, from the items' influences u = (y₂ − m₂)/n₂ − (y₁ − m₁)/n₁.
+
+    A term is 0 if its run lacks the item. se² = N/(N − 1) · Σ u², t with N − 1 degrees of freedom. A paired interval if
+    all items are shared.
     """
     if len(scored) < 2:
         return None, None

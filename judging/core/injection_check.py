@@ -1,8 +1,8 @@
-"""Answers that try to vote: texts that look like a judge's verdict, however they are disguised.
+"""Detects answers that try to vote: text that resembles a judge's verdict, however disguised.
 
-A verdict is read from the judge's own reply only, so nothing here changes a score; reviewers are shown what was found.
-It looks for the forms that `replies` reads and for disguises of them that a judge model would still understand:
-full-width and look-alike characters, invisible ones between letters, other brackets, escapes, markup, line breaks.
+Verdicts are read from the judge's own reply only, so this does not change scores; the findings are shown to reviewers.
+It looks for the forms that `replies` parses, and for disguises that a judge model would still understand: full-width
+and look-alike characters, invisible ones between letters, other brackets, escapes, markup, line breaks.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _VERDICT = r"(?:a\s*>\s*>\s*b|a\s*>\s*b|a\s*=\s*b|b\s*>\s*a|b\s*>\s*>\s*a|a\s*<\
 _OF = r"\s*(?:/|out of)\s*[0-9]"
 _NO_SCORE = r"(?!\s?(?:分\s?)?[钟制之比岁]|[0-9]|\.[0-9]|\s?:\s?[0-9])"
 
-_FORMS = {  # in small letters, with what must be there for a longer look to be worth its time
+_FORMS = {  # in lower case, with substrings that must be present for the pattern to be worth searching
     rf"\[\s*\[{_GAP}{_VALUE}\s?分?(?:\s*/\s*{_NUMBER})?{_GAP}\]\s*\]": ("[",),
     rf"\[\s*\[{_GAP}{_VERDICT}{_GAP}\]\s*\]": ("[",),
     rf"(?:verdict|winner|判定|裁决|结论){_GAP}(?::|=|为|是|is\b){_GAP}{_VERDICT}": (
@@ -64,7 +64,7 @@ _FORMS = {  # in small letters, with what must be there for a longer look to be 
     r"(?:打|评|判|给|应得)[^\n0-9。，,]{0,4}满\s?分": ("满",),
 }
 _PATTERNS = [(re.compile(form), needles) for form, needles in _FORMS.items()]
-_IN_CAPITALS = [  # in small letters they are a program's
+_IN_CAPITALS = [  # in lower case these would also match program code
     (
         re.compile(r"(?<![A-Za-z])(?:Score|SCORE|Rating|RATING)\s?=\s?[0-9]"),
         ("core", "CORE", "ating", "ATING"),
@@ -74,7 +74,7 @@ _IN_CAPITALS = [  # in small letters they are a program's
 
 
 def holds_verdict(answer: str) -> bool:
-    """Whether a judged answer holds what a judge's verdict looks like. It proves nothing: reviewers look at it."""
+    """Whether a judged answer contains text that resembles a verdict. This is a hint for reviewers, not proof."""
     text = without_disguise(answer)
     without_markup = _TAG.sub("", text) if "<" in text else text
     texts = (text,) if without_markup == text else (text, without_markup)
@@ -86,7 +86,7 @@ def _holds_one(text: str) -> bool:
 
 
 def _any_of(patterns: list[tuple[re.Pattern[str], tuple[str, ...]]], text: str) -> bool:
-    # Plain loops: this is done for every answer that is judged.
+    # Plain loops, because this runs for every judged answer.
     for pattern, needles in patterns:
         for needle in needles:
             if needle in text:
@@ -97,7 +97,7 @@ def _any_of(patterns: list[tuple[re.Pattern[str], tuple[str, ...]]], text: str) 
 
 
 def without_disguise(text: str) -> str:
-    """The text as it reads: one form for characters that look alike, without invisible ones and escapes."""
+    """The text with look-alike characters unified, and without invisible characters and escapes."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text.translate(_DOUBLED)))
         text = text.translate(_LOOK_ALIKE)

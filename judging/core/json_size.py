@@ -1,26 +1,26 @@
-"""How deep a JSON text is nested, and how much it holds, counted before anything is made of it.
+"""Checks the nesting depth and size of a JSON text before it is parsed.
 
-A short text can make large objects: each value takes some 100 bytes, and a deep nest the stack of whoever walks it.
+A short text can produce large objects: each value takes some 100 bytes, and deep nesting uses up the stack of any code
+that walks it.
 """
 
 from __future__ import annotations
 
 import re
 
-_MARKS = re.compile(
-    rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},]', re.DOTALL
-)  # texts whole, an unfinished one too
+# Strings are matched as a whole, including an unfinished one.
+_MARKS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},]', re.DOTALL)
 _OPENS, _CLOSES = frozenset(b"[{"), frozenset(b"]}")
 
 
 class TooLarge(ValueError):
-    """The sentence says in which way."""
+    """The JSON text exceeds a limit, which the message names."""
 
 
 def check_json_size(text: bytes | bytearray, *, depth: int, marks: int) -> None:
-    """Raises TooLarge for a deeper nest, or for more texts, commas and brackets.
+    """Raises TooLarge if the text is nested more deeply, or has more strings, commas and brackets.
 
-    Counting bytes is quick, and enough for nearly every text.
+    Counting bytes is quick, and sufficient for nearly every text.
     """
     opened = text.count(b"[") + text.count(b"{")
     if opened <= depth and 5 * (opened + text.count(b",") + 1) <= marks:

@@ -1,6 +1,6 @@
-"""A metric as data: its judge models, prompts, scripts or rule program, and how votes come to a score.
+"""A metric as data: its judge models, prompts, scripts or rule program, and how votes are combined to a score.
 
-It is kept as JSON, so a run's frozen copy is exactly what was judged by.
+Stored as JSON, so a run's frozen copy is exactly what it was judged with.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ JURIES: tuple[Jury, ...] = ("mean", "median", "majority")
 
 
 class JudgeModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One judge model of a metric: its endpoint (an id or an address) and what it is asked."""
+    """One judge model of a metric: its endpoint (an id or a URL) and its requests."""
 
     name: str
     template: str
@@ -34,17 +34,17 @@ class JudgeModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def calls(self) -> int:
-        """Requests for one judgement, if all succeed."""
+        """Number of requests for one judgement, if all succeed."""
         return self.repeats * (2 if self.both_orders else 1)
 
 
 class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A named pipeline. Scripts are source texts; `undefined` is strict or lenient, `sandbox` batch or item.
 
-    `rules`: the text of a rule program, in place of judge models that score; the one judge model next to it is called
-    for the program's own lines. `jury`: how the judges' votes come to a score where no postprocess says; `quorum`:
-    how many of them must be readable. `values`: of an imported metric, the kind of its values; one without a
-    `scale_declared` has no lowest and no highest score.
+    `rules`: the text of a rule program, used in place of scoring judge models; a judge model next to it is called for
+    the program's judged lines. `jury`: how the judges' votes are combined without a postprocess script; `quorum`: the
+    minimum number of valid votes. `values`: the kind of values of an imported metric; without `scale_declared` it has
+    no lowest and highest score.
     """
 
     name: str
@@ -62,18 +62,20 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     scale_declared: bool = True
 
     def judge_name(self, number: int) -> str:
-        """A judge's name; of two of one name the later has its number behind it."""
+        """A judge's name; a later judge with the same name gets its number appended."""
         names = [judge.name for judge in self.judges]
         return names[number] if names.index(names[number]) == number else f"{names[number]} #{number + 1}"
 
     @property
     def calls(self) -> int:
-        """Requests for one judgement, if all succeed. Of a rule program one for each line that a judge model scores;
-        `@all` counts as one field."""
+        """Number of requests for one judgement, if all succeed.
+
+        For a rule program, one per line scored by a judge model; `@all` counts as one field.
+        """
         return round(self.calls_over(1))
 
     def calls_over(self, fields: float) -> float:
-        """The same where the references have so many fields, which `@all` represents."""
+        """The same for references with this many fields, which `@all` stands for."""
         if self.rules:
             program = read_program(self.rules).program
             judged = [rule for rule in program.rules if rule.function.by == "judge"] if program else []
@@ -82,11 +84,11 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 
     @property
     def votes(self) -> int:
-        """How many votes on one response there are at most; a comparison in both orders is one."""
+        """The maximum number of votes on one response; a comparison in both orders counts as one."""
         return sum(judge.repeats for judge in self.judges)
 
     def level(self, value: str | None, score: float | None) -> int | None:
-        """Where on the scale a stored value with this score is, from 1; None without a number on a scale."""
+        """The level (from 1) of a stored value with this score on the scale; None without a number on a scale."""
         if score is None:
             return None
         if value in ("true", "false"):
@@ -98,5 +100,5 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 
     @classmethod
     def from_json(cls, text: str) -> MetricDefinition:
-        """Raises msgspec.ValidationError for a text that is no definition."""
+        """Raises msgspec.ValidationError if the text is not a valid definition."""
         return msgspec.json.decode(text, type=cls)

@@ -1,4 +1,4 @@
-"""Two versions of a metric side by side: which settings differ, and how its texts differ line by line."""
+"""Compares two versions of a metric: which settings differ, and how its texts differ line by line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Literal
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 
 Kind = Literal["same", "gone", "new", "skipped"]
-MOST_COMPARISONS = 4_000_000  # of a line with a line; longer texts are shown as replaced as a whole
+MOST_COMPARISONS = 4_000_000  # of pairs of lines; longer texts are shown as replaced as a whole
 CONTEXT = 3  # unchanged lines shown around a change
 
 _METRIC_SETTINGS = ("name", "min_score", "max_score", "undefined", "sandbox", "jury", "quorum")
@@ -20,7 +20,7 @@ _JUDGE_SETTINGS = ("endpoint", "url", "model", "api_key_env", "params", "parse",
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting's value before and after, as text; `name` is that of the definition's field."""
+    """A setting's value before and after; `name` is the field's name in the definition."""
 
     name: str
     before: Any
@@ -29,7 +29,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """A line of a text with its numbers there (None if it is not); of `skipped`, how many are left out."""
+    """A line of a text with its line numbers (None if absent); `skipped`: the number of lines left out."""
 
     kind: Kind
     text: str = ""
@@ -40,7 +40,7 @@ class DiffLine:
 
 @dataclass(frozen=True, slots=True)
 class TextChange:
-    """How a text differs; `name` is that of the definition's field."""
+    """How a text differs; `name` is the field's name in the definition."""
 
     name: str
     lines: tuple[DiffLine, ...]
@@ -48,7 +48,7 @@ class TextChange:
 
 @dataclass(frozen=True, slots=True)
 class MetricPart:
-    """What differs in the metric (`judge` None) or in one judge model, which may be `gone` or `new` as a whole."""
+    """What differs in the metric (`judge` is None) or in one judge model, which may be `gone` or `new` as a whole."""
 
     judge: str | None
     kind: Kind
@@ -61,7 +61,7 @@ class MetricPart:
 
 
 def difference(before: MetricDefinition, after: MetricDefinition) -> tuple[MetricPart, ...]:
-    """The parts that differ: the metric first, then its judge models in their new order, then those that are gone."""
+    """The parts that differ: the metric first, then its judge models in their new order, then removed ones."""
     whole = _part(None, before, after, _METRIC_SETTINGS, ("preprocess", "rules", "postprocess"))
     return tuple(part for part in (whole, *_judges(before.judges, after.judges)) if part.differs)
 
@@ -82,7 +82,7 @@ _TEXTS = ("system_prompt", "template")
 
 
 def _known(judges: tuple[JudgeModel, ...]) -> Iterator[tuple[tuple[str, int], JudgeModel]]:
-    """Judge models by name, and by how many of that name came before."""
+    """Judge models keyed by name and occurrence, because names can repeat."""
     seen: dict[str, int] = {}
     for judge in judges:
         seen[judge.name] = seen.get(judge.name, 0) + 1
@@ -111,7 +111,7 @@ def _part(
 
 
 def lines_of(before: str, after: str) -> Iterator[DiffLine]:
-    """The changed lines with a few around them; what is between is a number of lines."""
+    """The changed lines with some context; the lines between are replaced by their number."""
     old, new = before.split("\n") if before else [], after.split("\n") if after else []
     if len(old) * len(new) > MOST_COMPARISONS:
         opcodes: list[tuple[str, int, int, int, int]] = [("replace", 0, len(old), 0, len(new))]
@@ -141,7 +141,7 @@ def _unchanged(old: list[str], start: int, end: int, shift: int, head: int, tail
 
 
 def as_text(value: Any) -> str:
-    """A setting's value for people; '' for none."""
+    """A setting's value for display; '' for none."""
     if value is None or value in ("", {}):
         return ""
     if isinstance(value, float) and value == int(value):

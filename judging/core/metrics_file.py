@@ -1,6 +1,6 @@
-"""The metrics file: YAML that names metrics and, to infer, candidates (spec: commands, "The metrics file").
+"""The metrics file: YAML that defines metrics and, for inference, candidates (spec: commands, "The metrics file").
 
-Texts may be in files next to it, never outside its folder. Keys are named by environment variable only.
+Texts may be in separate files, in its folder or below. API keys are referenced by environment variable only.
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ _JUDGE = (
     *_TEMPLATE,
     *("generation_params", "parse", "repeats", "both_orders"),
 )
-_RULES_JUDGE = tuple(
-    key for key in _JUDGE if key not in (*_TEMPLATE, "parse", "repeats", "both_orders")
-)  # what its lines ask, and how they are read, is the program's
+# The program defines its questions and their parsing.
+_RULES_JUDGE = tuple(key for key in _JUDGE if key not in (*_TEMPLATE, "parse", "repeats", "both_orders"))
 KEYS = {
     "file": _ENTRY,
     "candidates": _CANDIDATE,
@@ -47,7 +46,7 @@ KEYS = {
     "pipeline": _STEP,
     "judge_model": _JUDGE,
 }
-"""By the part of the file whose mappings have them."""
+"""The allowed keys, by part of the file."""
 _STEPS = ("PREPROCESS", "JUDGE_MODEL", "POSTPROCESS", "RULES")
 _PLACES = {"PREPROCESS": 0, "JUDGE_MODEL": 1, "RULES": 1, "POSTPROCESS": 2}
 _FOREIGN = {
@@ -61,7 +60,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class MetricsFile:
-    """What a metrics file asks for. Several entries are taken together; `data_name` is the first that is given."""
+    """The contents of a metrics file. Several entries are combined; `data_name` is the first one given."""
 
     data_name: str
     candidates: tuple[CandidateModel, ...]
@@ -69,7 +68,7 @@ class MetricsFile:
 
 
 class MetricsFileError(Exception):
-    """All that is wrong with a metrics file, by line."""
+    """Everything that is wrong with a metrics file, by line."""
 
     def __init__(self, problems: tuple[YamlProblem, ...]) -> None:
         super().__init__(problems)
@@ -77,9 +76,9 @@ class MetricsFileError(Exception):
 
 
 def read_metrics_file(text: str, folder: Path) -> MetricsFile:
-    """The metrics and candidates that `text` names; its files are looked for in `folder`.
+    """Parse the metrics and candidates in `text`, looking for its files in `folder`.
 
-    Raises MetricsFileError with everything that is wrong, not the first only.
+    Raises MetricsFileError with all problems, not just the first.
     """
     problems = Problems()
     reader = _MetricsReader(problems, folder)
@@ -105,7 +104,7 @@ def _entries(root: Any, problems: Problems) -> list[Fields]:
 
 
 class _MetricsReader:
-    """Reads the parts of a file; remembers the names, which must differ across entries too."""
+    """Reads the parts of a file, and checks that names are unique across entries."""
 
     def __init__(self, problems: Problems, folder: Path) -> None:
         self.problems, self.folder = problems, folder
@@ -178,7 +177,7 @@ class _MetricsReader:
         )
 
     def asked_judge(self, fields: Fields) -> JudgeModel:
-        """The connection and the request settings, without prompts."""
+        """The connection and the request settings of a judge model, without prompts."""
         if fields.text("source", "URL").upper() != "URL":
             fields.wrong("source", "unknown_source", value=fields.text("source")[:80])
         return JudgeModel(
@@ -192,7 +191,7 @@ class _MetricsReader:
         )
 
     def _template(self, fields: Fields) -> tuple[str, str]:
-        """The template's text, and how its replies are read if nothing else is said."""
+        """The template's text, and the default parser for its replies."""
         given = [name for name in _TEMPLATE if name in fields]
         if len(given) != 1:
             wrong = "several_templates" if given else "no_template"
@@ -209,7 +208,7 @@ class _MetricsReader:
         return fields.text("judge_template_content", required=True), "score"
 
     def script(self, fields: Fields) -> str:
-        """The script of a step: in the file itself or next to it."""
+        """The script of a step, from the metrics file itself or a separate file."""
         given = [name for name in ("filename", "file_content") if name in fields]
         if len(given) != 1:
             fields.wrong(given[1] if given else "", "several_scripts" if given else "no_script")
@@ -219,7 +218,7 @@ class _MetricsReader:
         )
 
     def file(self, fields: Fields, name: str) -> str:
-        """The text of a file in the folder or below it; links are followed and must end there too."""
+        """The text of a file in the folder or below it; symbolic links are followed and must stay within it."""
         written = fields.text(name, required=True, most=1000)
         if not written.strip():
             return ""
@@ -239,13 +238,13 @@ class _MetricsReader:
                 return text
         except UnicodeDecodeError:
             fields.wrong(name, "file_not_utf8", path=written)
-        except (OSError, ValueError, RuntimeError):  # ValueError: a NUL; RuntimeError: links in a circle
+        except (OSError, ValueError, RuntimeError):  # ValueError: a NUL; RuntimeError: a symbolic link loop
             fields.wrong(name, "file_unreadable", path=written)
         return ""
 
 
 class _Steps:
-    """The steps of one pipeline in the only order that there is: preprocess, judge models, postprocess."""
+    """Collects the steps of one pipeline, which must be in order: preprocess, judge models, postprocess."""
 
     def __init__(self, reader: _MetricsReader, low: float, high: float) -> None:
         self.reader, self.low, self.high = reader, low, high
@@ -324,12 +323,12 @@ def _url(fields: Fields) -> str:
         if url:
             chat_url(url)
     except JudgeError:
-        fields.wrong("url", "bad_url")  # not quoted: it may hold a password
+        fields.wrong("url", "bad_url")  # not quoted, because it may contain a password
     return url
 
 
 def _variable(fields: Fields) -> str:
-    """The name of an environment variable. What is none may be a key, so it is not quoted."""
+    """The name of an environment variable. An invalid one is not quoted, because it may be a key."""
     name = fields.text("api_key_env").strip()
     if name and not _VARIABLE.fullmatch(name):
         fields.wrong("api_key_env", "no_variable_name")

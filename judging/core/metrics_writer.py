@@ -1,7 +1,7 @@
-"""Metrics written as a metrics file, such that reading it gives metrics that judge the same.
+"""Writes metrics as a metrics file that parses to metrics that judge the same.
 
-Texts are in it whole, no file next to it is needed. Keys are never written: a judge model's `api_key_env` is,
-where it has one; where its key is kept elsewhere, a comment at the top leaves it to the reader.
+All texts are inline, without separate files. Keys are never written: a judge model's `api_key_env` is written if it has
+one; otherwise a comment at the top tells the reader to add it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from yaml.nodes import Node, ScalarNode
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.yaml_tree import YAML_1_2_RESOLVERS
 
-_WIDTH = 100_000  # long lines stay whole: templates are compared by lines
-_NOT_IN_BLOCKS = "\x85\u2028\u2029\ufeff"  # line ends to some readers of YAML, not to others
+_WIDTH = 100_000  # keeps long lines whole, because templates are compared by lines
+_NOT_IN_BLOCKS = "\x85\u2028\u2029\ufeff"  # line breaks to some YAML parsers but not to others
 _KEY_HINT = "# Keys are never written. Where a judge model needs one, add api_key_env: ITS_VARIABLE\n"
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes what either YAML 1.1 or 1.2 would take for something else than a text."""
+    """Quotes texts that YAML 1.1 or 1.2 would read as another type."""
 
 
 _Dumper.yaml_implicit_resolvers = {
@@ -31,7 +31,7 @@ _Dumper.yaml_implicit_resolvers = {
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> Node:
-    """Several lines as a block that one can read; otherwise as plain as it may be."""
+    """Multi-line text as a readable block; other text in the plainest possible style."""
     style = '"' if any(character in text for character in _NOT_IN_BLOCKS) else "|" if "\n" in text else None
     return ScalarNode("tag:yaml.org,2002:str", text, style=style)
 
@@ -40,7 +40,7 @@ _Dumper.add_representer(str, _text)
 
 
 def write_metrics_file(metrics: Sequence[MetricDefinition], data_name: str = "") -> str:
-    """The metrics as a YAML text. Judge models need an address: replace endpoints before."""
+    """The metrics as YAML text. Judge models need a URL, so replace endpoint ids first."""
     entry = {"data_name": data_name} if data_name else {}
     document = [{**entry, "metrics": [_metric(one) for one in metrics]}]
     text: str = yaml.dump(document, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=_WIDTH)
@@ -59,7 +59,7 @@ def _metric(metric: MetricDefinition) -> dict[str, Any]:
         pipeline += [{"type": "JUDGE_MODEL", "judge_model": _judge(judge)} for judge in metric.judges]
     if metric.postprocess:
         pipeline.append({"type": "POSTPROCESS", "file_content": metric.postprocess})
-    # Ours, and only where the judges' votes do not come together as usual.
+    # Not in the original format, so written only if they differ from the default.
     jury = {"jury": metric.jury} if metric.jury != "mean" else {}
     quorum = {"quorum": metric.quorum} if metric.quorum != 1 else {}
     return {
@@ -88,7 +88,7 @@ def _asked(judge: JudgeModel) -> dict[str, Any]:
 
 
 def _judge(judge: JudgeModel) -> dict[str, Any]:
-    """Only what is not the default, but for the way of reading, which matters most."""
+    """The judge's non-default settings, and always the parser, because it matters most."""
     written = {**_asked(judge), "judge_template_content": judge.template}
     written["parse"] = judge.parse
     if judge.repeats != 1:

@@ -1,4 +1,4 @@
-"""Scripts as they come out of a document: backslashes doubled, indentation lost. What can be repaired is offered."""
+"""Offers repairs for scripts copied through a document: doubled backslashes, lost indentation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STRING = re.compile(
     re.S,
 )
 _RUN = re.compile(r"\\+")
-# What is behind a doubled backslash of an expression. `\\b` and `\\(` could be meant: of LaTeX, for example.
+# What may follow a doubled backslash in a regular expression. `\\b` and `\\(` could be intended, e.g. in LaTeX.
 _DOUBLED = re.compile(r"\\\\(?:[\[\].*+?|^$]|[dswDSW](?![A-Za-z]))")
 _OTHER = re.compile(r"\\\\(?:[()\[\]{}.*+?|^$]|[dswDSWbB](?![A-Za-z]))")
 _WITHOUT_MEANING = {tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, token.ENDMARKER}
@@ -22,14 +22,14 @@ _WITHOUT_MEANING = {tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DED
 
 @dataclass(frozen=True, slots=True)
 class PasteRepair:
-    """The repaired source, and what was wrong with it: `backslashes`, `indentation`."""
+    """The repaired source and the problems found: `backslashes`, `indentation`."""
 
     source: str
     found: tuple[str, ...]
 
 
 def repaired(source: str) -> PasteRepair | None:
-    """The script as it was before it was copied through a document; None if it does not look like that."""
+    """Undo the damage from copying a script through a document; None if there is no sign of it."""
     single = _STRING.sub(_with_single_backslashes, source)
     indented = with_indentation(single)
     found = [
@@ -41,12 +41,12 @@ def repaired(source: str) -> PasteRepair | None:
 
 
 def repaired_pattern(pattern: str) -> str | None:
-    """The same of a regular expression on its own: with single backslashes, where all were doubled."""
+    """The same for a regular expression: with single backslashes if all were doubled, otherwise None."""
     return _RUN.sub(_half, pattern) if _is_doubled(pattern, 2) else None
 
 
 def _with_single_backslashes(string: re.Match[str]) -> str:
-    width = 2 if "r" in string["prefix"].lower() else 4  # in a plain text a backslash is written as two
+    width = 2 if "r" in string["prefix"].lower() else 4  # a plain string literal needs two per backslash
     if not _is_doubled(string["body"], width):
         return string[0]
     quote = string["quote"]
@@ -54,7 +54,7 @@ def _with_single_backslashes(string: re.Match[str]) -> str:
 
 
 def _is_doubled(text: str, width: int) -> bool:
-    """Whether all its backslashes are doubled, and are where an expression has single ones."""
+    """Whether all backslashes are doubled, and in places where a regular expression has single ones."""
     runs = [run[0] for run in _RUN.finditer(text)]
     if not runs or any(len(run) != width for run in runs):
         return False
@@ -67,7 +67,7 @@ def _half(run: re.Match[str]) -> str:
 
 
 def with_indentation(source: str) -> str:
-    """The source with the bodies of its functions indented, where no line is; as it is where that would be a guess."""
+    """Indent the bodies of functions if no line is indented; unchanged if that would require guessing."""
     lines = source.split("\n")
     if any(line[:1] in (" ", "\t") and line.strip() for line in lines):
         return source
@@ -78,7 +78,7 @@ def with_indentation(source: str) -> str:
     inside = False
     for first, last, word, opens in statements:
         if opens and word != "def":
-            return source  # where an `if` or a loop ends cannot be known
+            return source  # the end of an `if` or a loop cannot be known
         if word in ("def", "class", "import", "from", "@"):
             inside = word == "def" and opens
         elif inside:
@@ -87,7 +87,7 @@ def with_indentation(source: str) -> str:
 
 
 def _statements(source: str) -> Iterator[tuple[int, int, str, bool]]:
-    """First and last line, first word, and whether it ends with a colon, of each statement."""
+    """For each statement: first and last line, first word, and whether it ends with a colon."""
     met: list[tokenize.TokenInfo] = []
     for one in tokenize.generate_tokens(io.StringIO(source).readline):
         if one.type == tokenize.NEWLINE:

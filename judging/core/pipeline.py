@@ -1,6 +1,6 @@
-"""How one response is judged: preprocess → judge models in order → postprocess or parsing → an outcome.
+"""Judges one response: preprocess → judge models in order → postprocess or parsing → outcome.
 
-Pure: processes and networks are used only through `Effects` and `Ask` (results.py).
+Does no I/O itself: processes and networks are reached only through `Effects` and `Ask` (results.py).
 """
 
 from __future__ import annotations
@@ -51,9 +51,10 @@ async def judge_item(
     ask: Ask | None,
     previous: PreviousReplies | None = None,
 ) -> JudgementResult:
-    """Judge one response by one metric; with `previous`, by what its judges replied before: then `ask` may be None.
+    """Judge one response with one metric.
 
-    Errors become the outcome's reason, never an exception.
+    With `previous`, the stored replies are used instead of new calls, and `ask` may be None. Errors become the
+    outcome's reason; no exception is raised for them.
     """
     started = time.perf_counter()
     context, before = Context(item), previous.preprocess if previous else None
@@ -109,7 +110,7 @@ async def _judge_by_models(
 
 
 def flags_of(asked: Sequence[JudgeCall]) -> tuple[str, ...]:
-    """Flags about the judges' replies: whether one was cut by its token limit."""
+    """Flags about the judges' replies: whether any was cut off by its token limit."""
     return (TRUNCATED,) if any((one.reply or {}).get("finish_reason") == "length" for one in asked) else ()
 
 
@@ -119,14 +120,14 @@ def result_by_rules(
     after: ScriptResult | None = None,
     flags: tuple[str, ...] = (),
 ) -> JudgementResult:
-    """A rule program's outcome as a judgement's result; a script after it can change it."""
+    """Build the result from a rule program's outcome; a postprocess script's result replaces that outcome."""
     outcome = ruled.outcome if after is None else outcome_of_script(after)
     flags = (FORMAT_FAILED, *flags) if ruled.failure else flags
     return JudgementResult(outcome, ruled.asked, ruled.verdicts, before, after, flags, rules=ruled)
 
 
 def outcome_of_script(script: ScriptResult) -> Outcome:
-    """The result of the metric's last script."""
+    """The outcome given by the metric's last script."""
     return _failed(script.failure) if script.failure else outcome_of_value(script.result)
 
 
@@ -137,9 +138,10 @@ def _failed(failure: Failure) -> Outcome:
 async def ask_judges(
     metric: MetricDefinition, context: Context, effects: Effects, ask: Ask
 ) -> tuple[Context, Failure | None]:
-    """The context with all calls, in the order of judges, repeats and sides; or the first prompt's failure.
+    """Call the judges and return the context with all calls, ordered by judge, repeat and side.
 
-    The prompts of a round are rendered before any of its calls, so that a failing prompt costs nothing.
+    The second value is the failure of a prompt that could not be rendered, or None. A round's prompts are all rendered
+    before its first call, so a prompt that fails to render costs nothing.
     """
     for judges in rounds(await effects.builds_on_others()) if len(metric.judges) > 1 else ([0],):
         questions: list[Question] = []
@@ -154,7 +156,7 @@ async def ask_judges(
 
 
 def rounds(builds_on_others: Sequence[bool]) -> list[list[int]]:
-    """Judges in groups that are called in parallel; a judge that uses earlier replies waits for all before it."""
+    """Group judges into rounds of parallel calls; a judge that uses earlier replies waits for all judges before it."""
     found: list[list[int]] = []
     place: list[int] = []
     for judge, builds in enumerate(builds_on_others):
@@ -168,7 +170,10 @@ def rounds(builds_on_others: Sequence[bool]) -> list[list[int]]:
 async def questions_of(
     number: int, judge: JudgeModel, context: Context, effects: Effects
 ) -> list[Question] | Failure:
-    """Every question to one judge model: each repeat, and each in both orders if there is another order."""
+    """All questions to one judge model: one per repeat and order.
+
+    The swapped order is included if the judge compares in both orders and the item has a reference and an answer.
+    """
     earlier = replace(context, asked=tuple(one for one in context.asked if one.judge < number))
     prompts: list[tuple[str, bool]] = []
     for swapped in (False, True) if judge.both_orders else (False,):
@@ -187,13 +192,13 @@ async def questions_of(
 
 
 def swapped_context(context: Context) -> Context | None:
-    """A comparison's template data with the sides swapped; None without a reference or an answer."""
+    """The template data of a comparison with the sides swapped; None without a reference or an answer."""
     sides = with_sides_swapped(context.item.data, context.item.response)
     return replace(context, item=Item(*sides)) if sides else None
 
 
 async def read_verdicts(asked: tuple[JudgeCall, ...], effects: Effects) -> tuple[Verdict, ...]:
-    """The verdict in each reply's content (not its reasoning); after both orders of a comparison, the combined one."""
+    """Parse a verdict from each reply's content (not its reasoning); both orders also give a combined verdict."""
     found: list[Verdict] = []
     first: dict[tuple[int, int], Verdict] = {}
     for one in sorted(asked, key=lambda one: one.place):
@@ -214,7 +219,7 @@ async def read_verdicts(asked: tuple[JudgeCall, ...], effects: Effects) -> tuple
 
 
 def combine_verdicts(first: Verdict, swapped: Verdict) -> Verdict:
-    """Both orders as one. One that could not be read leaves none: half a comparison would show the position's pull."""
+    """Combine the verdicts of both orders. Unparsed if either is: a single order would be affected by position bias."""
     if not (isinstance(first.value, int) and isinstance(swapped.value, int)):
         return Verdict(first.judge, first.repeat, None, first.reason or swapped.reason, "both")
     value = combine_orders(first.value, swapped.value)
@@ -251,7 +256,7 @@ def conclude(
 
 
 def _below_quorum(metric: MetricDefinition, read: int, asked: tuple[JudgeCall, ...]) -> Outcome:
-    """An error, to be retried, where judges failed; else unparsed."""
+    """An error (which can be retried) if a judge call failed, otherwise unparsed."""
     failed = next((one.failure for one in asked if one.failure), None)
     votes = f"{read} < {metric.quorum}"
     if failed:
@@ -260,11 +265,11 @@ def _below_quorum(metric: MetricDefinition, read: int, asked: tuple[JudgeCall, .
 
 
 def combine_votes(votes: Sequence[Value], how: Jury) -> Outcome:
-    """Of several votes; a single one is exactly as it was given.
+    """Combine several votes by mean, median or majority.
 
-    `median`: of an even number the mean of the two in the middle. `majority`: the value with more votes than any
-    other, be it less than half of them; where two lead, there is none: drawing lots or taking the mean would make up
-    a verdict that no one gave.
+    `median`: the mean of the two middle values for an even count, the first vote if all are texts. `majority`: the
+    value with the most votes, even if that is less than half. A tie is unparsed, because a random choice or a mean
+    would invent a verdict that no judge gave.
     """
     if how == "majority":
         return _majority(votes)
@@ -276,7 +281,7 @@ def combine_votes(votes: Sequence[Value], how: Jury) -> Outcome:
 
 def _majority(votes: Sequence[Value]) -> Outcome:
     counts: dict[tuple[bool, Value], int] = {}
-    for vote in votes:  # True is no 1 here
+    for vote in votes:  # True and 1 are different votes
         counts[isinstance(vote, bool), vote] = counts.get((isinstance(vote, bool), vote), 0) + 1
     most = max(counts.values())
     leading = [vote for (_, vote), count in counts.items() if count == most]
@@ -284,8 +289,10 @@ def _majority(votes: Sequence[Value]) -> Outcome:
 
 
 def judge_spread(verdicts: Sequence[Verdict]) -> float | None:
-    """How far apart a metric's judges are: the largest difference of their means, yes as 1 and no as 0; of texts 1
-    where they differ, else 0. None if fewer than two judges gave a value."""
+    """The largest difference between the judges' means (true is 1, false is 0); None with fewer than two judges.
+
+    For texts: 1 if the judges differ, otherwise 0.
+    """
     both = {(one.judge, one.repeat) for one in verdicts if one.order == "both"}
     said: dict[int, list[Value]] = {}
     for one in verdicts:
@@ -300,7 +307,7 @@ def judge_spread(verdicts: Sequence[Verdict]) -> float | None:
 
 
 def with_changes(item: Item, changed: dict[str, dict[str, Any]]) -> Item:
-    """The item with the fields that preprocess added or changed, for this response only."""
+    """The item with the fields that preprocess added or changed; the original item is not modified."""
     if not changed:
         return item
     data = changed.get("data", {})

@@ -1,6 +1,6 @@
-"""Judge prompts: templates rendered in the sandbox, and about how many tokens a text has.
+"""Judge prompts: renders templates in the sandbox, and estimates how many tokens a text has.
 
-What a template sees stands in the specification of prompts.
+The variables of a template are specified in the prompts spec.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PieceKind = Literal["text", "value", "undefined", "none"]
 
 @dataclass(frozen=True, slots=True)
 class RenderItem:
-    """What one render sees. ``data`` and ``response`` are used as they are; absent standard fields are filled in."""
+    """The variables of one render. ``data`` and ``response`` are used as given, plus absent standard fields."""
 
     data: dict[str, Any]
     response: dict[str, Any] | None = None
@@ -37,7 +37,7 @@ class RenderItem:
 
 
 def render_item(context: Context, metric: MetricDefinition) -> RenderItem:
-    """What a template sees of a judgement in progress."""
+    """The template variables for a judgement in progress."""
     return RenderItem(
         data=context.item.data,
         response=context.item.response,
@@ -50,7 +50,7 @@ def render_item(context: Context, metric: MetricDefinition) -> RenderItem:
 
 
 def postprocess_arguments(metric: MetricDefinition, context: Context) -> dict[str, Any]:
-    """The five parameters of `postprocess` (docs/prompts.md)."""
+    """The arguments of `postprocess` (docs/prompts.md)."""
     return {
         "judge_reqs": [asked.request for asked in context.asked],
         "judge_resps": [asked.as_seen() for asked in context.asked],
@@ -72,7 +72,7 @@ def _judge_model(metric: MetricDefinition, number: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class NameAt:
-    """A dotted name and the template's line where it is used (from 1; None where it is not known)."""
+    """A dotted name, and the line of the template that uses it (from 1; None if unknown)."""
 
     name: str
     line: int | None
@@ -80,9 +80,9 @@ class NameAt:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """The text, or why there is none. ``undefined`` and ``none``: names that were used while without a value.
+    """The text, or why there is none. ``undefined`` and ``none``: names that were used without having a value.
 
-    ``found``: names that led to a value, each reported now and then (with the first render that a worker found it in).
+    ``found``: names that resolved to a value, each reported only with the first render in which a worker found it.
     """
 
     text: str | None
@@ -94,7 +94,7 @@ class Rendered:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """A name that a template looks up: its parts as they are looked up one after the other, and its line."""
+    """A name that a template looks up: its parts, in order of lookup, and its line."""
 
     path: Path
     line: int
@@ -106,8 +106,10 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What a template looks up from outside, in its order; ``asked``: of what it asks whether it is there; ``tested``:
-    what it takes as true or false."""
+    """The names that a template looks up from outside, in order.
+
+    ``asked``: those whose existence it tests; ``tested``: those whose truth value it tests.
+    """
 
     used: tuple[Lookup, ...]
     asked: tuple[Path, ...]
@@ -116,7 +118,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a rendered text. ``name``, ``line``: of the expression that it came from; of a text '' and None."""
+    """A part of a rendered text. ``name`` and ``line``: of its expression, or '' and None for template text."""
 
     kind: PieceKind
     text: str
@@ -126,7 +128,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class TemplatePreview:
-    """A render taken apart: joined, the pieces are its text (up to the error, if there is one)."""
+    """A render as pieces; joined, they are its text (up to the error, if there is one)."""
 
     pieces: tuple[Piece, ...]
     undefined: tuple[NameAt, ...] = ()
@@ -153,7 +155,7 @@ class _PromptReply(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 def render(
     sandbox: Sandbox, template_source: str, items: list[RenderItem], undefined: Undefined = "strict"
 ) -> list[Rendered]:
-    """One text per item, in order. In ``strict`` use of an undefined name is that item's error."""
+    """Render one text per item, in order. With ``strict``, using an undefined name is an error of that item."""
     outcomes = sandbox.run(
         _job(sandbox, "render", template_source, undefined), [_wire(item) for item in items]
     )
@@ -161,7 +163,7 @@ def render(
 
 
 def preview(sandbox: Sandbox, template_source: str, item: RenderItem) -> TemplatePreview:
-    """What ``render`` gives (lenient) for one item, its substituted parts marked off from the template's own text."""
+    """Render one item (lenient), with substituted parts separate from the template's own text."""
     (outcome,) = sandbox.run(_job(sandbox, "preview", template_source, "lenient"), [_wire(item)])
     reply = outcome.value
     if reply is None:
@@ -171,13 +173,13 @@ def preview(sandbox: Sandbox, template_source: str, item: RenderItem) -> Templat
 
 
 def names_used(sandbox: Sandbox, template_source: str) -> tuple[tuple[NameAt, ...], SandboxFailure | None]:
-    """The names that a template looks up, in its order, and its syntax error if it has one."""
+    """The names that a template looks up, in order, and its syntax error, if any."""
     names, failure = names_of(sandbox, template_source)
     return tuple(NameAt(one.name, one.line) for one in names.used), failure
 
 
 def names_of(sandbox: Sandbox, template_source: str) -> tuple[Names, SandboxFailure | None]:
-    """The names with their parts; none, and the syntax error, of a template that has one."""
+    """The names split into parts, and the syntax error, if any; a template with one has no names."""
     job = Job("names", template_source, tuple[_At, list[Path], _At], {})
     (outcome,) = sandbox.run(job, [{}])
     used, asked, tested = outcome.value or ([], [], [])
@@ -211,7 +213,7 @@ def _wire(item: RenderItem) -> dict[str, Any]:
 
 
 def _as_written(score: float) -> float:
-    """A whole number is shown without a point, however it was stored."""
+    """A whole number without a decimal point, whatever type it is stored as."""
     return score if type(score) is int or score != int(score) else int(score)
 
 
@@ -226,13 +228,13 @@ def _names(found: list[tuple[str, int | None]]) -> tuple[NameAt, ...]:
     return tuple([NameAt(name, line) for name, line in found]) if found else ()
 
 
-# Chinese characters, kana, hangul and full-width forms: tokenizers of today take 0.6 to 1 token for one.
+# Chinese characters, kana, hangul and full-width forms: current tokenizers take 0.6 to 1 token for each.
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
 _TOKENS_PER_WIDE = 0.75
-_CHARACTERS_PER_TOKEN = 4.0  # of everything else, as in English prose
+_CHARACTERS_PER_TOKEN = 4.0  # of all other characters, as in English prose
 
 
 def estimated_tokens(text: str) -> int:
-    """A rough guess, good to about a quarter; 0 for an empty text only."""
+    """A rough estimate, accurate to about 25 %; 0 only for an empty text."""
     wide = sum(1 for _ in _WIDE.finditer(text))
     return math.ceil(wide * _TOKENS_PER_WIDE + (len(text) - wide) / _CHARACTERS_PER_TOKEN)

@@ -1,4 +1,4 @@
-"""Scripts that are often needed, to start from. Their labels are the shell's (judging.metrics.editor.scripts)."""
+"""Common scripts to start from. Their labels are defined in judging.metrics.editor.scripts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A judge model's reply → a score, or the reason why there is none. Never a made-up score.
+"""Parses a judge model's reply into a score, or the reason why there is none. Scores are never made up.
 
-Only what the judge says is read: the caller hands over the reply's `content`, and `<think>` parts in it are
-left out. A parser is one of `score`, `comparison`, {"regex": …}, {"json_path": …}; see `make_parser`.
+Only the reply's `content` is parsed, without its `<think>` parts. A parser is one of `score`, `comparison`, {"regex":
+…}, {"json_path": …}; see `make_parser`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from datasets.core.variables import reference_in
 ParserSpec = str | Mapping[str, str]
 
 # Why a reply gave no score.
-EMPTY = "empty"  # nothing is left except the thinking
-NOTHING_OFFERED = "nothing_offered"  # no verdict in any form that is read
+EMPTY = "empty"  # nothing is left apart from the thinking
+NOTHING_OFFERED = "nothing_offered"  # no verdict in any recognised form
 OUT_OF_RANGE = "out_of_range"  # the last verdict is outside the scale
 CUT_OFF = "cut_off"  # no verdict before the token limit
 
@@ -32,7 +32,7 @@ MAX_PATTERN = 2000
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A value with the words it was read from, or a reason without a value."""
+    """A value and the text it was parsed from, or a reason without a value."""
 
     value: int | float | None
     reason: str = ""
@@ -40,7 +40,7 @@ class Parsed:
 
 
 class ParserError(ValueError):
-    """A parser that cannot be made; `code` is unknown_parser, bad_regex or bad_json_path."""
+    """A parser that cannot be created; `code` is unknown_parser, bad_regex or bad_json_path."""
 
     def __init__(self, code: str, detail: str = "") -> None:
         super().__init__(code, detail)
@@ -48,22 +48,22 @@ class ParserError(ValueError):
         self.detail = detail
 
 
-# --- what is read at all ---------------------------------------------------------------------------------------
+# --- what is parsed --------------------------------------------------------------------------------------------
 
 _THINK_TAG = re.compile(r"<(/?)think>", re.IGNORECASE)
 
 
 def why_unread(reason: str, finish_reason: str | None) -> str:
-    """Why a reply gave no score, where it may have reached its token limit before it came to one."""
+    """The reason why a reply gave no score, which may be that it reached its token limit first."""
     return CUT_OFF if finish_reason == "length" and reason in (EMPTY, NOTHING_OFFERED) else reason
 
 
 def without_thinking(content: str) -> str:
-    """The reply less `<think>…</think>`.
+    """The reply without `<think>…</think>`.
 
-    Templates of reasoning models put the opening tag into the prompt, so what comes before a lone `</think>` is
-    thinking; a reply cut while thinking lacks the end. A tag spoken of within a line ("has a <think> tag") opens
-    nothing unless it is closed.
+    Templates of reasoning models put the opening tag into the prompt, so everything before a lone `</think>` is
+    thinking; a reply cut off while thinking lacks the closing tag. A tag mentioned within a line ("has a <think> tag")
+    is ignored unless it is closed.
     """
     kept: list[str] = []
     position = 0
@@ -86,7 +86,7 @@ def _begins_line(text: str, position: int) -> bool:
     return not text[text.rfind("\n", 0, position) + 1 : position].strip()
 
 
-# Full-width signs, digits and brackets, the ideographic blank and the minus sign; each one character for one.
+# Full-width signs, digits and brackets, the ideographic space and the minus sign; lengths do not change.
 _NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20, 0x2212: 0x2D}
 
 
@@ -98,7 +98,7 @@ def narrowed(text: str) -> str:
 
 _NUMBER = r"(?:[0-9]{1,300}(?:\.[0-9]{1,300})?|\.[0-9]{1,300})"
 _SIGNED = rf"[+-]?{_NUMBER}"
-_MARKS = r"[\s*_]{0,20}"  # blanks and bold marks
+_MARKS = r"[\s*_]{0,20}"  # white space and bold marks
 
 _BRACKETED = re.compile(rf"\[\[\s*({_SIGNED})\s*\]\]")
 _LABELLED = re.compile(
@@ -111,7 +111,7 @@ _UNIT = re.compile(
     rf"(?:\s*分?\s*/\s*({_NUMBER})(?![0-9/]|\.[0-9])|[\s*_]{{0,10}}分)"
 )
 _BARE = re.compile(rf"[\s*_]*({_SIGNED})[\s*_]*[.。]?[\s*_]*")
-# 满分10分 is about a scale; 10分制, 5分钟, 3分之一 of a scale, a time, a share.
+# 满分10分 is about a scale; 10分制, 5分钟 and 3分之一 are a scale, a time and a fraction.
 _BEFORE_NO_SCORE = re.compile(r"(?:满分|总分|共)[\s:=为是有计*_(【\[]{0,10}\Z")
 _AFTER_NO_SCORE = re.compile(r"[ *_】\]]{0,6}分?[ *_]{0,6}[钟制之]")
 _LOOK_BACK = 14
@@ -121,11 +121,10 @@ _FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
 
 
 def parse_score(content: str, min_score: float, max_score: float) -> Parsed:
-    """The score that a reply offers on the scale: an int as int, a decimal as float.
+    """Parse the score that a reply gives on the scale: an int as int, a decimal as float.
 
-    The first of these that offers something: the last `[[n]]`; the whole reply as a JSON object; the last
-    labelled number; the last `n分` or `n/max`; the whole reply as a number. If it is outside the scale nothing else
-    is taken.
+    Uses the first of these that is present: the last `[[n]]`; the whole reply as a JSON object; the last labelled
+    number; the last `n分` or `n/max`; the whole reply as a number. The others are not tried if it is off the scale.
     """
     answer = without_thinking(content).strip()
     if not answer:
@@ -138,8 +137,8 @@ def parse_score(content: str, min_score: float, max_score: float) -> Parsed:
 
 
 def _scores_offered(answer: str, text: str, max_score: float) -> Iterator[tuple[int | float, str] | None]:
-    """One after the other, lazily: the first is usually enough."""
-    yield _last(_BRACKETED.finditer(text))  # the judge's explicit verdict, whatever is around it
+    """The candidates for a score, lazily, because the first is usually enough."""
+    yield _last(_BRACKETED.finditer(text))  # the judge's explicit verdict, whatever surrounds it
     yield _json_score(answer)
     yield _last(_matches_of_scores(text, _LABELLED))
     yield _last(number for number in _matches_of_scores(text, _UNIT) if _is_of_scale(number, max_score))
@@ -157,7 +156,7 @@ def _matches_of_scores(text: str, form: re.Pattern[str]) -> Iterator[re.Match[st
 
 
 def _number_in(match: re.Match[str]) -> str:
-    """The notation that matched, of several possible ones."""
+    """The number from the alternative that matched."""
     return next(group for group in match.groups() if group is not None)
 
 
@@ -169,12 +168,12 @@ def _names_no_score(text: str, match: re.Match[str]) -> bool:
 
 
 def _is_of_scale(number: re.Match[str], max_score: float) -> bool:
-    """`n分`, or `n/max` of this very scale: 3/4 of something else is no score."""
+    """Whether it is `n分`, or `n/max` on this scale: 3/4 of something else is not a score."""
     return number[2] is None or float(number[2]) == max_score
 
 
 def _json_score(answer: str) -> tuple[int | float, str] | None:
-    """The score of a reply that is one JSON object, fenced or not."""
+    """The score in a reply that is one JSON object, fenced or not."""
     value = _json_value(answer)
     if not isinstance(value, dict):
         return None
@@ -187,7 +186,7 @@ def _json_score(answer: str) -> tuple[int | float, str] | None:
 
 
 def _json_value(answer: str) -> Any:
-    """The JSON document that the whole text is, in a fence or not; None for anything else."""
+    """The JSON document that makes up the whole text, fenced or not; otherwise None."""
     fenced = _FENCE.fullmatch(answer)
     document = (fenced[1] if fenced else answer).strip()
     if document[:1] not in ("{", "["):
@@ -199,7 +198,7 @@ def _json_value(answer: str) -> Any:
 
 
 def _number_of(value: Any) -> int | float | None:
-    """A JSON number, or a string that holds nothing but one."""
+    """A JSON number, or a string that contains only a number."""
     if isinstance(value, str):
         text = narrowed(value).strip()
         return _as_number(text) if re.fullmatch(_SIGNED, text) else None
@@ -236,9 +235,9 @@ def parse_comparison(content: str) -> Parsed:
 def with_sides_swapped(
     data: Mapping[str, Any], response: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """What any comparison's template sees when the response represents the reference and the reverse.
+    """The template data of a comparison with reference and response exchanged.
 
-    None if one of the two is missing: then there is no other order to ask in.
+    None if either is missing, because there is no other order then.
     """
     reference, content = reference_in(data), response.get("content")
     if reference is None or not content:
@@ -247,14 +246,14 @@ def with_sides_swapped(
 
 
 def turned_back(value: int) -> int:
-    """A verdict given with A and B swapped, as if they had not been."""
+    """Convert a verdict given with A and B swapped to the normal order."""
     return 6 - value
 
 
 def combine_orders(first: int, swapped_turned_back: int) -> int:
-    """Both orders' verdicts as one: of the same side the weaker, of opposite sides the tie.
+    """Combine the verdicts of both orders: the weaker one if they favour the same side, otherwise a tie.
 
-    A tie combined with a side is the weakest that can be said for that side: a tie.
+    This includes a tie combined with a verdict for one side.
     """
     low, high = sorted((first, swapped_turned_back))
     if high < _TIE:
@@ -285,11 +284,10 @@ def preprocess(data, resp, **kwargs):
 
 @dataclass(frozen=True, slots=True)
 class Parser:
-    """Reads one metric's replies.
+    """Parses one metric's replies.
 
-    A regular expression of a user can take forever, so it never runs here: where `sandbox_script` is set, run that
-    as a preprocess script in the sandbox on {"content": parser.readable(content)}, and give what it returns to
-    `conclude`.
+    A user's regular expression can take forever, so it never runs here: if `sandbox_script` is set, run it as a
+    preprocess script in the sandbox on {"content": parser.readable(content)}, and pass its result to `conclude`.
     """
 
     read: Callable[[str], Parsed]
@@ -302,7 +300,7 @@ class Parser:
 
 
 def make_parser(spec: ParserSpec, min_score: float, max_score: float) -> Parser:
-    """The parser that a metric's `parse` names. Raises ParserError."""
+    """The parser for a metric's `parse` setting. Raises ParserError."""
 
     def conclude(found: str | None) -> Parsed:
         return _found_number(found, min_score, max_score)
@@ -322,7 +320,7 @@ def make_parser(spec: ParserSpec, min_score: float, max_score: float) -> Parser:
 
 
 def parse_json_path(content: str, path: tuple[str, ...], min_score: float, max_score: float) -> Parsed:
-    """The number at `path` in a reply that is one JSON document; a list's members are counted from 0."""
+    """The number at `path` in a reply that is one JSON document; list indices start at 0."""
     answer = without_thinking(content).strip()
     if not answer:
         return Parsed(None, EMPTY)

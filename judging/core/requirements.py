@@ -1,10 +1,10 @@
-"""A requirement on a report's figures, and whether the figures meet it: for scripts that must pass or fail.
+"""Requirements on a report's figures, and whether they are met: for scripts that must pass or fail.
 
-    CANDIDATE METRIC >= 7.5        a candidate's mean (of comparisons its win rate)
-    CANDIDATE - OTHER METRIC <= 0  the difference of two candidates on the items that both have
-    judge METRIC FIGURE >= 0.6     how far every judge of a metric agrees with people
+    CANDIDATE METRIC >= 7.5        a candidate's mean (for comparisons its win rate)
+    CANDIDATE - OTHER METRIC <= 0  the difference of two candidates on their shared items
+    judge METRIC FIGURE >= 0.6     the agreement of every judge of a metric with people
 
-Names with blanks, dashes or quotes are in double quotes, in which \\" is a quote.
+Names with blanks, dashes or quotes must be in double quotes, with \\" for a quote.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ JUDGE_FIGURES = {
     "true_negative_rate": ("true_negative_low", "true_negative_high"),
 }
 WHOLE = ("combined", "script")
-"""Who says what a metric's score is where single judges are behind it: they need not meet a requirement then."""
+"""The authors of a final score computed from single judges; those need not meet the requirement themselves then."""
 _TOKEN = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|(>=|<=)|([^\s"<>]+)|(.))')
 _SHAPE = (
     'Write it as: CANDIDATE METRIC >= NUMBER, "A" - "B" METRIC >= NUMBER, or judge METRIC FIGURE >= NUMBER.'
@@ -36,13 +36,15 @@ _SHAPE = (
 
 
 class RequirementError(ValueError):
-    """The requirement can't be read, or names what the report does not have; the message is a sentence."""
+    """The requirement cannot be parsed, or names something that the report lacks; the message is a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """`kind`: what is bounded: a candidate's mean, a difference, or a judge's figure. `names`: the candidate, the two
-    candidates, or the judge's figure."""
+    """A bound on a figure. `kind`: a candidate's mean, a difference of candidates or a judge's figure.
+
+    `names`: the candidate, the two candidates, or the judge's figure.
+    """
 
     text: str
     kind: Literal["candidate", "difference", "judge"]
@@ -54,8 +56,10 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a requirement is met, and a sentence that says why. `more_items`: how many more items would decide it
-    if they are like the ones so far; None if that is not known."""
+    """Whether a requirement is met, with a sentence that explains it.
+
+    `more_items`: how many more similar items would decide it; None if unknown.
+    """
 
     requirement: str
     verdict: Standing
@@ -68,8 +72,10 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure with its 95 % interval over `items`; `shift_down`, `shift_up`: how far unscored ones could move it, None
-    where that is not known."""
+    """A figure with its 95 % interval over `items`.
+
+    `shift_down`, `shift_up`: how far unscored judgements could move it, None if unknown.
+    """
 
     name: str
     value: float | None
@@ -81,7 +87,7 @@ class Figure:
 
 
 def parse_requirement(text: str) -> Requirement:
-    """Raises RequirementError."""
+    """Parse a requirement. Raises RequirementError."""
     tokens = _tokens(text)
     if len(tokens) < 4 or tokens[-2][1] != "operator":
         raise RequirementError(f"The requirement {text!r} is not complete. {_SHAPE}")
@@ -103,7 +109,7 @@ def parse_requirement(text: str) -> Requirement:
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
-    """Each word with what it is: quoted, operator or word."""
+    """Each token with its type: quoted, operator or word."""
     found = []
     for match in _TOKEN.finditer(text.rstrip()):
         quoted, operator, word, odd = match.groups()
@@ -134,11 +140,11 @@ def _number(text: str, whole: str) -> float:
 
 
 def decide(requirement: Requirement, report: Mapping[str, Any], *, strict: bool = False) -> Decision:
-    """Met where the 95 % interval is wholly on the wanted side, not met where wholly on the other, else undecided.
+    """Met if the whole 95 % interval is on the required side, not met if it is on the other, otherwise undecided.
 
     `report`: the document. `strict`: unscored judgements count as the worst score of the scale. A requirement on a
-    judge must be met by every judge of the metric, or by what several are combined to. Raises RequirementError for
-    names that the report does not have.
+    judge must be met by every judge of the metric, or by their combined score if there is one. Raises RequirementError
+    for names that the report lacks.
     """
     figures = _FIGURES[requirement.kind](requirement, report)
     decisions = [_decision(requirement, figure, strict=strict) for figure in figures]
@@ -146,7 +152,7 @@ def decide(requirement: Requirement, report: Mapping[str, Any], *, strict: bool 
 
 
 def exit_status(decisions: Sequence[Decision]) -> int:
-    """3 if one is not met, else 4 if one is undecided, else 0."""
+    """3 if any requirement is not met, otherwise 4 if any is undecided, otherwise 0."""
     verdicts = {one.verdict for one in decisions}
     worst = next((one for one in (NOT_MET, UNDECIDED) if one in verdicts), MET)
     return EXIT[worst]
@@ -179,8 +185,10 @@ def _decision(requirement: Requirement, figure: Figure, *, strict: bool) -> Deci
 
 
 def items_to_decide(items: int, value: float, low: float, high: float, bound: float) -> int | None:
-    """How many more items bring the interval's end to the bound, if the figure and the spread stay: the interval's half
-    on the bound's side shrinks as `1 / sqrt(items)`. None if the figure is on the bound."""
+    """How many more items would move the interval's end to the bound, if the figure and the spread stay the same.
+
+    The interval's half on the bound's side shrinks as `1 / sqrt(items)`. None if the figure equals the bound.
+    """
     reach = value - low if bound < value else high - value
     distance = abs(value - bound)
     if distance <= 1e-12 * max(1.0, abs(bound)) or items <= 0:
@@ -209,7 +217,7 @@ def _of_candidate(requirement: Requirement, report: Mapping[str, Any]) -> list[F
 
 
 def _of_comparisons(name: str, candidate: str, metric: str, report: Mapping[str, Any]) -> list[Figure]:
-    """The win rates by every author of comparisons."""
+    """The win rates according to every author of comparisons."""
     found = [
         one for one in report["side_by_side"] if one["metric"] == metric and candidate in one["candidates"]
     ]
@@ -238,7 +246,7 @@ def _of_difference(requirement: Requirement, report: Mapping[str, Any]) -> list[
 
 
 def _shifts(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """How far a − b could fall and rise if what is unscored went against it."""
+    """How far a − b could fall and rise, depending on the unscored judgements."""
     if any(cell[end] is None for cell in (a, b) for end in ("mean", "low_bound", "high_bound")):
         return None, None
     down = a["low_bound"] - a["mean"] - (b["high_bound"] - b["mean"])

@@ -12,18 +12,19 @@ from judging.core.values import Outcome, Value
 
 Order = Literal["first", "swapped", "both"]
 
-FORMAT_FAILED = "format_failed"  # flag: the answer doesn't have the format that a rule program requires
-PLANTED_VERDICT = (
-    "planted_verdict"  # flag: the part of the answer shown to a judge contains text resembling a verdict
-)
-TRUNCATED = "truncated"  # flag: a judge's reply ended with its limit of tokens
+FORMAT_FAILED = "format_failed"  # flag: the answer lacks the format that the rule program requires
+PLANTED_VERDICT = "planted_verdict"  # flag: the text shown to a judge contains what looks like a verdict
+TRUNCATED = "truncated"  # flag: a judge's reply was cut off by its token limit
 ORDER_FLIP = "order_flip"  # flag: the winner changed with the order in which the two were shown
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What is judged: the row as templates see it and one response to it. `exact`: the row's reference with its
-    numbers as they are written, for a rule program; without it they are what Python makes of them."""
+    """What is judged: the row as templates see it, and one response to it.
+
+    `exact`: the row's reference with its numbers as written, for rule programs; without it they are as parsed by
+    Python.
+    """
 
     data: dict[str, Any]
     response: dict[str, Any]
@@ -40,7 +41,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class ScriptResult:
-    """What a script returned, the fields that it changed, what it printed."""
+    """What a script returned, changed and printed."""
 
     result: Value | None = None
     changed: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -63,8 +64,8 @@ class Question:
 class JudgeCall:
     """A judge model's request and reply. `calls` holds every HTTP try, as JSON-able dicts.
 
-    A reply that cannot be used (empty, cut off before a word) is next to its failure. `digest` names a request that
-    need not be asked again; `copied`: it was not, the reply is an earlier one's.
+    An unusable reply (empty, or cut off before any text) is stored along with its failure. `digest` identifies a
+    request whose reply can be reused; `copied`: the reply is an earlier one's.
     """
 
     judge: int
@@ -88,7 +89,7 @@ class JudgeCall:
         return self.judge, self.repeat, self.swapped
 
     def as_seen(self) -> dict[str, Any]:
-        """As templates and postprocess see it in `judge_resps`."""
+        """The reply as templates and postprocess see it in `judge_resps`."""
         if self.failure is not None:
             return {"content": None, "error": f"{self.failure.code}: {self.failure.detail}".rstrip(": ")}
         return self.reply or {}
@@ -98,7 +99,7 @@ class JudgeCall:
 class Verdict:
     """The verdict parsed from one judge's reply; with order `both`, the combination of both orders.
 
-    The value of a swapped one is converted to the first order.
+    The value of a swapped verdict is converted to the first order.
     """
 
     judge: int
@@ -110,8 +111,11 @@ class Verdict:
 
 
 class RuledLine(msgspec.Struct, frozen=True, gc=False):
-    """A line of a rule program on one field: the line in the program, its score with the reason, the field's value
-    as JSON text (None if the answer lacks it); it may be cut."""
+    """A line of a rule program applied to one field.
+
+    `line`: the line in the program; `answer`: the field's value as JSON text, possibly truncated, None if the answer
+    lacks it.
+    """
 
     line: int
     score: int | float | None
@@ -123,7 +127,7 @@ class RuledLine(msgspec.Struct, frozen=True, gc=False):
 
 
 class Ruled(msgspec.Struct, frozen=True):
-    """A rule program's outcome. `failure`: why the answer lacks the program's format; then there are no lines."""
+    """A rule program's outcome. `failure`: why the answer lacks the program's format; there are no lines then."""
 
     outcome: Outcome
     lines: tuple[RuledLine, ...] = ()

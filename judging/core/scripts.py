@@ -1,4 +1,4 @@
-"""Preprocess and postprocess scripts, run in the sandbox. What they may do is in the specification of scripts."""
+"""Runs preprocess and postprocess scripts in the sandbox. What scripts may do is specified in the scripts spec."""
 
 from typing import Any, Literal, cast
 
@@ -14,10 +14,10 @@ KINDS: tuple[ScriptKind, ...] = ("preprocess", "postprocess")
 
 
 class ScriptOutcome(msgspec.Struct, frozen=True):
-    """What one call did.
+    """The outcome of one call.
 
-    ``changed``: fields added or changed, ``{"data": {…}, "response": {…}}``; a field taken out is None there; empty
-    after a failure. ``printed``: its lines, cut at a limit (``printed_was_cut``). ``seconds``: processor time.
+    ``changed``: fields added or changed, ``{"data": {…}, "response": {…}}``, None for a removed field; empty after a
+    failure. ``printed``: printed output, truncated at a limit (``printed_was_cut``). ``seconds``: processor time.
     """
 
     result: Result
@@ -43,7 +43,7 @@ def run_preprocess(
     *,
     each_alone: bool = False,
 ) -> list[ScriptOutcome]:
-    """``preprocess`` called on pairs of data and response; the dicts that are given stay as they are."""
+    """Call ``preprocess`` for pairs of data and response; the given dicts are not modified."""
     return run_scripts(
         sandbox,
         "preprocess",
@@ -56,7 +56,7 @@ def run_preprocess(
 def run_postprocess(
     sandbox: Sandbox, source: str, items: list[dict[str, Any]], *, each_alone: bool = False
 ) -> list[ScriptOutcome]:
-    """``postprocess`` called on dicts of ``judge_reqs``, ``judge_resps``, ``judge_models``, ``data``, ``resp``."""
+    """Call ``postprocess`` for dicts of ``judge_reqs``, ``judge_resps``, ``judge_models``, ``data`` and ``resp``."""
     return run_scripts(sandbox, "postprocess", source, items, each_alone=each_alone)
 
 
@@ -69,15 +69,15 @@ def run_scripts(
 
 
 def load_failure(sandbox: Sandbox, kind: ScriptKind, source: str) -> SandboxFailure | None:
-    """Why the script cannot be loaded (its syntax, an import, its function); None if it can. Nothing is called."""
+    """Why the script cannot be loaded (its syntax, an import, its function), or None. No function is called."""
     failure = sandbox.load_failure(_job(sandbox, kind, source))
-    if failure is not None and failure.code == "exception":  # raised by its top level, not on an item
+    if failure is not None and failure.code == "exception":  # raised by the top level, not for an item
         return SandboxFailure("load", failure.message, failure.line)
     return failure
 
 
 def failure_detail(kind: ScriptKind, failure: SandboxFailure) -> str:
-    """The failure's message, with the line of the script if there is one."""
+    """The failure's message, with the line of the script if known."""
     return f"line {failure.line} of the {kind} script: {failure.message}" if failure.line else failure.message
 
 

@@ -1,4 +1,4 @@
-"""What a judgement says: a value, or the reason why there is none. No number represents "no verdict"."""
+"""The outcome of a judgement: a value, or the reason why there is none. No number represents "no verdict"."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 import msgspec
 
-_encoded = json.JSONEncoder(ensure_ascii=False).encode  # made once: every judgement needs it
+_encoded = json.JSONEncoder(ensure_ascii=False).encode  # created once, because every judgement needs it
 
 Value = bool | int | float | str
 
@@ -14,7 +14,7 @@ SCORED, NO_SCORE, UNPARSED, ERROR, NOT_RUN = "scored", "no_score", "unparsed", "
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
-    """`value` exactly if `state` is scored; `reason` (a code) exactly if it is not."""
+    """A `value` if `state` is scored, otherwise a `reason` (a code)."""
 
     state: str
     value: Value | None = None
@@ -40,7 +40,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 
 
 def outcome_of_value(value: Value | None) -> Outcome:
-    """What a script's or a parser's value means; None is the state `no_score`."""
+    """The outcome for a script's or parser's value; None has the state `no_score`."""
     if value is None:
         return Outcome(NO_SCORE, reason="none_returned")
     return Outcome(SCORED, value)
@@ -50,13 +50,13 @@ SCALE_LEVELS = 5
 
 
 def scale_level(score: float, low: float, high: float) -> int:
-    """In which of SCALE_LEVELS equal parts of its scale a score is, from 1; scores beyond it take its ends."""
+    """Which of the scale's SCALE_LEVELS equal parts contains the score, from 1; scores off the scale are clipped."""
     part = int(SCALE_LEVELS * (score - low) / (high - low)) if high > low else SCALE_LEVELS
     return 1 + min(SCALE_LEVELS - 1, max(0, part))
 
 
 def value_text(value: Value | None) -> str:
-    """A value for people: numbers without needless zeros, a category as is; '' for none."""
+    """A value for display: numbers without trailing zeros, a category as is; '' for None."""
     if value is None or isinstance(value, str):
         return value or ""
     if isinstance(value, bool):
@@ -65,5 +65,5 @@ def value_text(value: Value | None) -> str:
 
 
 def stored_value_text(text: str | None) -> str:
-    """The same from a stored value, which is JSON."""
+    """The same for a stored value, which is JSON."""
     return value_text(json.loads(text)) if text else ""

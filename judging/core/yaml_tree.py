@@ -1,7 +1,7 @@
-"""YAML as a tree whose every value knows its line, read field by field; all that is wrong is collected.
+"""YAML as a tree in which every value knows its line, read field by field while collecting all problems.
 
-Scalars follow YAML 1.2's core schema (`1e-3` is a number, `no` and `2024-01-01` are texts), so that generation
-parameters are what JSON would make of them. Aliases count as often as they are used, and their number is bounded.
+Scalars follow YAML 1.2's core schema (`1e-3` is a number, `no` and `2024-01-01` are texts), so generation parameters
+are the same as in JSON. Every use of an alias counts towards the bounded number of nodes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 MAX_CHARACTERS = 4 * 2**20
-MAX_NODES = 50_000  # counted with every use of an alias
+MAX_NODES = 50_000  # counting every use of an alias
 MAX_DEPTH = 60
 
 _TAG = "tag:yaml.org,2002:"
@@ -43,14 +43,12 @@ for _tag, _pattern, _first in (
     (_MERGE, r"<<", ["<"]),
 ):
     _Loader.add_implicit_resolver(_tag, re.compile(rf"(?:{_pattern})\Z"), _first)
-YAML_1_2_RESOLVERS = (
-    _Loader.yaml_implicit_resolvers
-)  # by a scalar's first character; for those who write files
+YAML_1_2_RESOLVERS = _Loader.yaml_implicit_resolvers  # by a scalar's first character
 
 
 @dataclass(frozen=True, slots=True)
 class YamlProblem:
-    """Something wrong at a line (from 1); `params` are for the sentence that its reader's language makes of it."""
+    """A problem at a line (from 1); `params` are the parameters of its translated message."""
 
     line: int
     code: str
@@ -58,7 +56,7 @@ class YamlProblem:
 
 
 class Problems:
-    """What was found so far. A value that is wrong is reported here and read as its default."""
+    """The problems found so far. An invalid value is reported here and read as its default."""
 
     def __init__(self) -> None:
         self._found: list[YamlProblem] = []
@@ -68,7 +66,7 @@ class Problems:
         self._found.append(YamlProblem(line, code, {name: str(value) for name, value in params.items()}))
 
     def in_order(self) -> tuple[YamlProblem, ...]:
-        """By line, each once: what an alias repeats is wrong in one place only."""
+        """Problems by line, without duplicates: what an alias repeats is wrong in one place only."""
         unique: list[YamlProblem] = []
         for problem in sorted(self._found, key=lambda problem: problem.line):
             if problem not in unique:
@@ -77,7 +75,7 @@ class Problems:
 
 
 def compose(text: str, problems: Problems) -> Node | None:
-    """The tree of a text that is one bounded YAML document; None if it is not, and why in `problems`."""
+    """Compose a text that is one YAML document within the limits; None if it is not, with the reasons in `problems`."""
     if len(text) > MAX_CHARACTERS:
         problems.add(1, "too_long", most=MAX_CHARACTERS)
         return None
@@ -102,7 +100,7 @@ def compose(text: str, problems: Problems) -> Node | None:
 
 
 def _is_bounded(root: Node, problems: Problems) -> bool:
-    """Walks the tree as an expansion of all aliases would, and stops at the bounds."""
+    """Walk the tree as if all aliases were expanded, stopping at the limits."""
     waiting, count = [(root, 1)], 0
     while waiting:
         node, depth = waiting.pop()
@@ -128,7 +126,7 @@ def _children(node: Node) -> Iterator[Node]:
 
 
 def plain(node: Node, problems: Problems) -> Any:
-    """The node as JSON data: null, bool, int, finite float, str, list, dict."""
+    """The node as JSON data: null, bool, int, finite float, str, list or dict."""
     if isinstance(node, SequenceNode):
         return [plain(item, problems) for item in node.value]
     if isinstance(node, MappingNode):
@@ -158,7 +156,7 @@ def _scalar(node: ScalarNode, problems: Problems) -> Any:
 
 
 def _pairs(node: MappingNode, problems: Problems) -> Iterator[tuple[str, Node, Node]]:
-    """Name, key and value of each member; a merged (`<<`) one only where the mapping has none of its own."""
+    """Name, key and value of each member; the mapping's own members override merged (`<<`) ones."""
     own: dict[str, tuple[Node, Node]] = {}
     merged: dict[str, tuple[Node, Node]] = {}
     for key, value in node.value:
@@ -185,7 +183,7 @@ def _merge(source: Node, merged: dict[str, tuple[Node, Node]], problems: Problem
 
 
 class Fields:
-    """One mapping, read field by field. What `known` does not name is an error at its line."""
+    """A mapping, read field by field. A key that is not in `known` is an error at its line."""
 
     def __init__(self, node: MappingNode, known: Collection[str], problems: Problems) -> None:
         self.node, self.problems = node, problems
@@ -201,14 +199,14 @@ class Fields:
         return name in self._values
 
     def node_of(self, name: str) -> Node:
-        """The value's node, or the mapping's own where the field is absent: the line to complain about."""
+        """The value's node, or the mapping's if the field is absent: the position for error messages."""
         return self._values.get(name, self.node)
 
     def wrong(self, name: str, code: str, /, **params: object) -> None:
         self.problems.add(self.node_of(name), code, key=name, **params)
 
     def text(self, name: str, default: str = "", *, required: bool = False, most: int = 0) -> str:
-        """A scalar as it is written; `required` means present and not blank."""
+        """A scalar as written; `required` means present and not blank."""
         value = self._values.get(name)
         if value is None or (value.tag == _NULL and not required):
             if required:
@@ -264,7 +262,7 @@ class Fields:
         return value
 
     def mapping(self, name: str, known: Collection[str]) -> Fields | None:
-        """The mapping of that name; None if it is absent or none, which is an error."""
+        """The mapping with this name; None, and an error, if it is absent or not a mapping."""
         value = self._values.get(name)
         if isinstance(value, MappingNode):
             return Fields(value, known, self.problems)
@@ -272,7 +270,7 @@ class Fields:
         return None
 
     def items(self, name: str, known: Collection[str], *, required: bool = False) -> Iterator[Fields]:
-        """The mappings in the list of that name."""
+        """The mappings in the list with this name."""
         value = self._values.get(name)
         if isinstance(value, SequenceNode) and (value.value or not required):
             yield from mappings(value, known, self.problems)
@@ -283,7 +281,7 @@ class Fields:
 
 
 def mappings(sequence: SequenceNode, known: Collection[str], problems: Problems) -> Iterator[Fields]:
-    """The members of a list that are mappings; the others are errors."""
+    """The mappings in a list; other members are errors."""
     for item in sequence.value:
         if isinstance(item, MappingNode):
             yield Fields(item, known, problems)

@@ -1,4 +1,4 @@
-"""The built-in judge prompts: six, each in Chinese and English, as files beside this one.
+"""The built-in judge prompts: six, each in Chinese and English, as files in this folder.
 
 In a comparison A is the reference and B the response; `replies.with_sides_swapped` exchanges them.
 """
@@ -18,7 +18,7 @@ NAMES = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
-    """A template with what a metric needs to use it; `kind` is score, comparison or reference."""
+    """A template with the settings needed to use it in a metric; `kind` is score, comparison or reference."""
 
     name: str
     language: str
@@ -28,7 +28,7 @@ class Builtin:
 
 
 def builtin(name: str) -> Builtin:
-    """The built-in template of that name, such as `single_turn_score.en`. Raises KeyError."""
+    """The built-in template with this name, such as `single_turn_score.en`. Raises KeyError."""
     return BUILTINS[name]
 
 

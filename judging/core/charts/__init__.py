@@ -1,5 +1,5 @@
-"""Charts as SVG text, made on the server: no script, no `style`, every text escaped, legible without colour.
+"""Charts as SVG text, rendered on the server: no scripts, no `style`, all text escaped, legible without colour.
 
-Looks come from the classes of `static/css/charts.css`; presentation attributes stand in where that sheet is
-absent, as in a downloaded file. All words are the caller's, so that they can be translated.
+Styles come from the classes of `static/css/charts.css`; presentation attributes are the fallback without that
+stylesheet, as in a downloaded file. All texts come from the caller, so that they can be translated.
 """

@@ -17,7 +17,7 @@ class Axis:
     right: float
 
     def place(self, value: float) -> float:
-        """The value's x, held inside the axis."""
+        """The value's x, clipped to the axis."""
         share = (value - self.ticks[0]) / (self.ticks[-1] - self.ticks[0])
         return self.left + min(1.0, max(0.0, share)) * (self.right - self.left)
 
@@ -26,7 +26,7 @@ class Axis:
 
 
 def make_axis(low: float, high: float, left: float, right: float, *, whole_scale: bool) -> Axis:
-    """An axis over low…high: to the exact ends of a `whole_scale`, else widened to round numbers."""
+    """An axis over low…high: with the exact ends for a `whole_scale`, otherwise extended to round numbers."""
     ticks = nice_ticks(low, high, about=10 if whole_scale else 5)
     if whole_scale and high > low:
         step = ticks[1] - ticks[0]
@@ -36,12 +36,12 @@ def make_axis(low: float, high: float, left: float, right: float, *, whole_scale
 
 
 def tick_text(value: float) -> str:
-    """The number with as few decimals as it needs, no more than six significant figures."""
+    """The number with as few decimals as needed, and at most six significant digits."""
     return f"{value:.6g}"
 
 
 def draw_axis(axis: Axis, top: float, bottom: float, words: str) -> str:
-    """Grid lines from `top` to `bottom`, tick numbers below them, and what the axis shows below those."""
+    """Grid lines from `top` to `bottom`, tick numbers below them, and the axis title below those."""
     parts = []
     for tick in axis.ticks:
         x = axis.place(tick)

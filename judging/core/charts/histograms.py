@@ -1,4 +1,4 @@
-"""Distributions side by side: a panel for each candidate, all on one scale, every bar with its count."""
+"""Distributions side by side: a panel per candidate, all on one scale, with the count on every bar."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ HEAD, LINE, BARS, FOOT = 40.0, 17.0, 84.0, 30.0
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A candidate's bins (as in a report's `distribution`); `note` says over how many, and what was left out."""
+    """A candidate's bins (as in a report's `distribution`); `note` gives the numbers of scores and omitted ones."""
 
     name: str
     note: str
@@ -24,7 +24,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class HistogramTexts:
-    """The chart's words; `nothing` stands in a panel without any score."""
+    """The chart's texts; `nothing` is shown in a panel without scores."""
 
     title: str
     description: str
@@ -35,10 +35,10 @@ class HistogramTexts:
 def histogram_chart(
     chart_id: str, panels: Sequence[Panel], texts: HistogramTexts, *, columns: int = 1
 ) -> str:
-    """An `<svg>` of small histograms, `columns` of them side by side; the panels must share their bins.
+    """An `<svg>` of small histograms, `columns` side by side; the panels must have the same bins.
 
-    Bars show shares of a panel's scores, on one height for all panels, and carry their counts (or, where those
-    don't fit, their shares). ValueError for a `chart_id` that is no plain id.
+    Bars show shares of a panel's scores, at the same vertical scale in all panels, labelled with counts (or, if those
+    do not fit, shares). Raises ValueError for an invalid `chart_id`.
     """
     tallest = max((_share(panel, bar) for panel in panels for bar in panel.bins), default=0.0)
     head = HEAD + LINE * (max((len(_name(panel)) for panel in panels), default=1) - 1)
@@ -62,7 +62,7 @@ def _share(panel: Panel, bar: BinCount) -> float:
 
 
 def _name(panel: Panel) -> list[str]:
-    """Its lines, left of the note."""
+    """The lines of its name, to the left of the note."""
     space = PANEL_WIDTH - 2 * MARGIN - width(panel.note) * NOTE_SIZE - 12
     return wrap(panel.name, max(4.0, space / NAME_SIZE), lines=2)
 
@@ -104,7 +104,7 @@ def _bars(panel: Panel, tallest: float, base: float) -> list[str]:
 
 
 def _numbers(panel: Panel, wide: float) -> list[str]:
-    """Counts, or whole percents where a count would touch its neighbour."""
+    """Counts, or whole percentages if a count would overlap its neighbour."""
     counts = [str(bar["count"]) for bar in panel.bins]
     if all(width(count) * NUMBER_SIZE <= wide for count in counts):
         return counts
@@ -112,7 +112,7 @@ def _numbers(panel: Panel, wide: float) -> list[str]:
 
 
 def _ticks(bins: Sequence[BinCount], base: float) -> list[str]:
-    """A whole number below the middle of its bar; else the edges between bars; as many as have room."""
+    """Whole numbers below the middle of their bars, otherwise the edges between bars; as many as fit."""
     wide = _bin_width(bins)
     if all(bar["low"] == bar["high"] for bar in bins):
         ticks = [(MARGIN + wide * (place + 0.5), bar["low"]) for place, bar in enumerate(bins)]

@@ -1,4 +1,4 @@
-"""Small charts that stand in a table's cell or a line of text; what they show also stands there as text."""
+"""Small charts for a table cell or a line of text, which also contains what they show as text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ TICK_SIZE = 11.0
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar of a distribution: its height as a share, what it says when pointed at, where its items are."""
+    """One bar of a distribution: its height as a share, its tooltip, and the URL of its items."""
 
     share: float
     text: str
@@ -23,13 +23,13 @@ class Bar:
 
 
 def shared_axis(values: Sequence[float]) -> Axis:
-    """An axis of round numbers that holds all of these, for intervals below each other."""
+    """An axis of round numbers that covers all values, for intervals below each other."""
     low, high = min(values, default=0.0), max(values, default=1.0)
     return make_axis(low, high, INSET, INTERVAL_WIDTH - INSET, whole_scale=False)
 
 
 def axis_head(axis: Axis, texts: Sequence[str] = ()) -> str:
-    """The ticks' numbers, to stand above interval bars; of those that would touch every second is left out."""
+    """Tick numbers for the head of a column of interval bars; some are left out if they would overlap."""
     names = list(texts) or [tick_text(tick) for tick in axis.ticks]
     space = (axis.right - axis.left) / max(1, len(names) - 1)
     widest = max(map(width, names)) * TICK_SIZE + 4
@@ -44,7 +44,7 @@ def axis_head(axis: Axis, texts: Sequence[str] = ()) -> str:
 def interval_bar(
     series: int, axis: Axis, mean: float | None, low: float | None, high: float | None, tip: str = ""
 ) -> str:
-    """A mean as the series' mark on its interval's bar; nothing but the grid where there is no mean."""
+    """A mean as the series' mark on its interval bar; only the grid without a mean."""
     grid = [
         element("path", class_="chart-grid", d=f"M{number(axis.place(tick))} 0v22", stroke="currentColor")
         for tick in axis.ticks
@@ -62,7 +62,7 @@ def interval_bar(
 def mini_interval(
     series: int, ends: tuple[float, float], mean: float | None, low: float | None, high: float | None
 ) -> str:
-    """A mean on its interval within a scale, as small as a line of text."""
+    """A mean and its interval within a scale, at the size of a line of text."""
     axis = Axis(ends if ends[0] < ends[1] else (ends[0] - 0.5, ends[1] + 0.5), 6.0, MINI_WIDTH - 6)
     track = {"x": 0.0, "y": 7.0, "width": MINI_WIDTH, "height": 2.0, "rx": 1.0}
     marks = [element("rect", class_="track", fill="currentColor", fill_opacity=0.15, **track)]
@@ -76,7 +76,7 @@ def mini_interval(
 
 
 def spread(series: int, bars: Sequence[Bar], name: str) -> str:
-    """A distribution as bars, each a link with its words; the arrow keys go along them (static/js/report.js)."""
+    """A distribution as bars that link to their items; the arrow keys move between them (static/js/report.js)."""
     step = SPREAD_WIDTH / max(1, len(bars))
     tallest = max((bar.share for bar in bars), default=0.0) or 1.0
     first = next((place for place, bar in enumerate(bars) if bar.address), None)
@@ -102,7 +102,7 @@ def _bar(bar: Bar, place: int, step: float, tallest: float, first: bool) -> str:
 
 
 def trend(series: int, values: Sequence[float | None], name: str) -> str:
-    """Means over earlier runs as a line, the newest with its mark; '' for fewer than two."""
+    """Means over earlier runs as a line, with a mark at the newest; '' with fewer than two."""
     known = [value for value in values if value is not None]
     if len(known) < 2:
         return ""

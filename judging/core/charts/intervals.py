@@ -1,4 +1,4 @@
-"""Means with their intervals: a row for each candidate, its name and figures above its own dot and whisker."""
+"""Means with their intervals: a row per candidate, with name and figures above its dot and whisker."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ LINE, TRACK, GAP = 18.0, 20.0, 14.0
 
 @dataclass(frozen=True, slots=True)
 class IntervalRow:
-    """A row: `label` says the figures in words; what is None is not drawn. All numbers in the metric's unit."""
+    """A row; `label` gives the figures as text, values that are None are not drawn. In units of the metric."""
 
     name: str
     label: str
@@ -26,7 +26,7 @@ class IntervalRow:
 
 @dataclass(frozen=True, slots=True)
 class IntervalTexts:
-    """The chart's words; `mean`, `interval` and `bounds` explain the marks."""
+    """The chart's texts; `mean`, `interval` and `bounds` explain the marks."""
 
     title: str
     description: str
@@ -45,9 +45,9 @@ def interval_chart(
 ) -> str:
     """An `<svg>` with a dot and a whisker for each row, in the order given.
 
-    A mean without interval is a hollow dot; a whisker end without cap goes on beyond the axis; the dashed line
-    below is where the mean could lie had the unscored been scored. `scale` is the axis's range, else one is
-    chosen that holds the means and intervals. ValueError for a `chart_id` that is no plain id.
+    A mean without interval is a hollow dot; a whisker end without a cap is beyond the axis; the dashed line below shows
+    where the mean could be if the unscored responses were scored. `scale` is the axis's range; by default it covers the
+    means and intervals. Raises ValueError for an invalid `chart_id`.
     """
     axis = _axis(rows, scale)
     parts, y = [], MARGIN
@@ -68,7 +68,7 @@ def _axis(rows: Sequence[IntervalRow], scale: tuple[float, float] | None) -> Axi
 
 
 def _row(row: IntervalRow, axis: Axis, y: float) -> tuple[str, float]:
-    """The row from `y` down, and where the next one starts."""
+    """The row drawn from `y` downwards, and the y of the next one."""
     space = WIDTH - 2 * MARGIN - width(row.label) * LABEL_SIZE - 12
     names = wrap(row.name, space / NAME_SIZE, lines=2)
     words = [
@@ -100,7 +100,7 @@ def _marks(row: IntervalRow, axis: Axis, y: float) -> list[str]:
 
 
 def _legend(rows: Sequence[IntervalRow], texts: IntervalTexts, y: float) -> tuple[str, float]:
-    """One line for each kind of mark that occurs, and the height of the whole chart."""
+    """One line for each kind of mark in the chart, and the height of the whole chart."""
     lines = [(dot(MARGIN + 12, 0, hollow=False), texts.mean)]
     if any(row.low is not None for row in rows):
         lines.append((whisker(MARGIN, MARGIN + 24, 0, capped=(True, True)), texts.interval))
@@ -122,7 +122,7 @@ RADIUS, CAP = 5.0, 6.0
 
 
 def dot(x: float, y: float, *, hollow: bool) -> str:
-    """A mean; hollow where nothing is known about how sure it is."""
+    """A mean; hollow if it has no interval."""
     if hollow:
         return element(
             "circle", class_="chart-dot-open", cx=x, cy=y, r=RADIUS, fill="none", stroke="currentColor"
@@ -131,7 +131,7 @@ def dot(x: float, y: float, *, hollow: bool) -> str:
 
 
 def whisker(low: float, high: float, y: float, *, capped: tuple[bool, bool]) -> str:
-    """An interval; an end that isn't capped goes on beyond the axis."""
+    """An interval; an end without a cap is beyond the axis."""
     path = f"M{low:.2f} {y:.2f}H{high:.2f}"
     for x, cap in zip((low, high), capped, strict=True):
         if cap:

@@ -1,4 +1,4 @@
-"""Candidates over several metrics at once: an axis for each metric from the centre, each from its scale's low end."""
+"""Candidates over several metrics: one axis per metric, from the centre, which is the low end of its scale."""
 
 import math
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ from .svg import element, figure, label, number, text_of, wrap
 SIZE, RADIUS, NAME_SIZE = 440.0, 130.0, 12.0
 LINE, MOST_LINES = 15.0, 4  # of a metric's name
 RINGS = (0.25, 0.5, 0.75, 1.0)
-FEWEST = 3  # axes; of fewer there is no area
+FEWEST = 3  # axes; with fewer there is no area
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A candidate: for each axis how far along its scale its mean lies, 0…1; None where it has none."""
+    """A candidate: for each axis, the position of its mean on the scale, 0…1; None without a mean."""
 
     name: str
     series: int
@@ -25,7 +25,7 @@ class Shape:
 def radar_chart(
     chart_id: str, axes: Sequence[str], shapes: Sequence[Shape], title: str, description: str
 ) -> str:
-    """An `<svg>` of one outline for each shape. ValueError for fewer than three axes."""
+    """An `<svg>` with one outline per shape. Raises ValueError for fewer than three axes."""
     if len(axes) < FEWEST:
         raise ValueError("a radar needs three axes")
     rings = [

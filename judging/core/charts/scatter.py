@@ -1,4 +1,4 @@
-"""Two values of the same answers: one along each axis, equal points as one whose area is their number."""
+"""Two values of the same answers, one along each axis; equal points are drawn as one whose area shows their number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SMALLEST, LARGEST = 3.5, 13.0  # radii
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """So many answers with the same two values; what it says when pointed at, and where they are."""
+    """A number of answers with the same two values, with a tooltip and the URL of the answers."""
 
     x: float
     y: float
@@ -26,7 +26,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class ScatterTexts:
-    """The chart's words; `x` and `y` name the axes."""
+    """The chart's texts; `x` and `y` name the axes."""
 
     title: str
     description: str
@@ -37,7 +37,7 @@ class ScatterTexts:
 def scatter_chart(
     chart_id: str, points: Sequence[Point], texts: ScatterTexts, scale: tuple[float, float] | None = None
 ) -> str:
-    """An `<svg>` with both values on one scale (or what the points fill), and the line on which they are equal."""
+    """An `<svg>` with both values on one scale (by default the range of the points), and the line of equal values."""
     values = [value for point in points for value in (point.x, point.y)]
     low, high = scale or (min(values, default=0.0), max(values, default=1.0))
     whole = scale is not None
@@ -86,5 +86,5 @@ def _point(point: Point, across: Axis, up: Axis, most: int, *, first: bool) -> s
     )
     if not point.address:
         return element("g", circle, data_tip=point.text)
-    stop = "0" if first else "-1"  # the arrow keys continue to the others (static/js/report.js)
+    stop = "0" if first else "-1"  # the arrow keys move to the others (static/js/report.js)
     return element("a", circle, href=point.address, tabindex=stop, data_tip=point.text, aria_label=point.text)

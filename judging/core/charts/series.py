@@ -1,10 +1,10 @@
-"""Each candidate's colour and mark, the same wherever its run is shown: a shape too, so that colour may be lost."""
+"""Each candidate's colour and mark, the same everywhere in a run; the shape makes it readable without colour."""
 
 from datasets.candidate_numbers import COLOURS
 
 from .svg import element
 
-# Each fits a box of 10 by 10 and looks about as large as the others.
+# Each fits into a box of 10 by 10 and looks about as large as the others.
 _SHAPES = (
     "M1 1h8v8H1z",
     "M5 .4a4.6 4.6 0 1 0 0 9.2a4.6 4.6 0 0 0 0-9.2z",
@@ -16,18 +16,18 @@ _SHAPES = (
 
 
 def colour_class(number: int) -> str:
-    """The class that sets the colour of the series with this number, from 1."""
+    """The CSS class for the colour of the series with this number, from 1."""
     return f"series-{(number - 1) % COLOURS + 1}"
 
 
 def shape(number: int) -> str:
-    """The path of its mark; with the colour it is one of its kind among 36."""
+    """The SVG path of the series' mark; mark and colour together are unique among 36."""
     place = number - 1
     return _SHAPES[(place + place // COLOURS) % len(_SHAPES)]
 
 
 def mark(number: int) -> str:
-    """The mark as an icon beside the candidate's name."""
+    """The mark as an icon next to the candidate's name."""
     path = element("path", class_="series-fill", d=shape(number), fill="currentColor")
     return (
         f'<svg class="mark {colour_class(number)}" viewBox="-1 -1 12 12" width="12" height="12" '
@@ -36,7 +36,7 @@ def mark(number: int) -> str:
 
 
 def mark_at(number: int, x: float, y: float, size: float = 10.0) -> str:
-    """The mark within a chart, its middle at (x, y)."""
+    """The mark within a chart, centred at (x, y)."""
     scale = size / 10
     place = f"translate({x - size / 2:.2f} {y - size / 2:.2f}) scale({scale:g})"
     return element("path", class_="series-fill", d=shape(number), transform=place, fill="currentColor")

@@ -1,4 +1,4 @@
-"""Elements as text, escaped in one place; how wide words are without a font to measure, and how they break."""
+"""SVG elements as escaped text; estimates of text width without a font, and line wrapping."""
 
 import re
 import unicodedata
@@ -12,17 +12,17 @@ Attribute = str | float
 
 
 def text_of(value: str) -> str:
-    """Escaped for content and attributes; what XML can't hold (controls, lone surrogates) becomes U+FFFD."""
+    """Text escaped for content and attributes; characters invalid in XML (controls, lone surrogates) become U+FFFD."""
     return escape(_NOT_XML.sub("\ufffd", value))
 
 
 def number(value: float) -> str:
-    """A coordinate: two decimals at most."""
+    """A coordinate, with at most two decimals."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def element(name: str, *content: str, **attributes: Attribute) -> str:
-    """`<name attribute="…">content</name>`; content is markup. `class_` is class, `_` in other names is `-`."""
+    """`<name attribute="…">content</name>`; content is markup. `class_` becomes class, `_` in other names `-`."""
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{number(value) if not isinstance(value, str) else text_of(value)}"'
         for key, value in attributes.items()
@@ -31,14 +31,14 @@ def element(name: str, *content: str, **attributes: Attribute) -> str:
 
 
 def label(words: str, **attributes: Attribute) -> str:
-    """A `<text>` with these words."""
+    """A `<text>` element with this text."""
     return element("text", text_of(words), **attributes)
 
 
 def figure(chart_id: str, title: str, description: str, width: float, height: float, *content: str) -> str:
-    """The whole `<svg>`: an image (with links in it a group) with a name and a description, as wide as its place.
+    """The whole `<svg>`: an image (or a group if it has links) with a name and a description, as wide as its container.
 
-    `chart_id` must be unique on the page. ValueError where it is no plain id.
+    `chart_id` must be unique on the page. Raises ValueError if it is not a plain id.
     """
     if not _PLAIN_ID.fullmatch(chart_id):
         raise ValueError(f"not an id: {chart_id!r}")
@@ -54,7 +54,7 @@ def figure(chart_id: str, title: str, description: str, width: float, height: fl
 
 
 def as_file(svg: str) -> bytes:
-    """A `figure` (or '') with a size of its own, which nothing around a file gives it."""
+    """A `figure` (or '') as a file, with explicit dimensions, because nothing around it sets them."""
     return _VIEW_BOX.sub(r'\g<0> width="\1" height="\2"', svg, count=1).encode()
 
 
@@ -63,14 +63,14 @@ _BREAK_AFTER = frozenset(" -_/.:@，。、；：")
 
 
 def width(words: str) -> float:
-    """In em: 1 for a full-width character, 0 for a combining one, else 0.58."""
+    """Estimated width in em: 1 for a full-width character, 0 for a combining one, otherwise 0.58."""
     return sum(_character_width(character) for character in words)
 
 
 def wrap(words: str, most: float, lines: int) -> list[str]:
-    """At most `lines` lines of at most `most` em, broken after blanks and punctuation, and anywhere in Chinese.
+    """Wrap to at most `lines` lines of at most `most` em, after spaces and punctuation, and anywhere in Chinese.
 
-    What doesn't fit ends in an ellipsis; a word longer than a line is cut. At least one line, of 2 em at least.
+    Text that does not fit ends in an ellipsis; a word longer than a line is broken. At least one line of at least 2 em.
     """
     most = max(most, 2.0)
     rest = " ".join(words.split())
@@ -83,14 +83,14 @@ def wrap(words: str, most: float, lines: int) -> list[str]:
 
 
 def shorten(words: str, most: float) -> str:
-    """The words, cut with an ellipsis where they are wider than `most` em."""
+    """The text, cut with an ellipsis if it is wider than `most` em."""
     if width(words) <= most:
         return words
     return words[: _fitting(words, most - width(ELLIPSIS))].rstrip() + ELLIPSIS
 
 
 def _break(words: str, most: float) -> int:
-    """Where the first line ends: the last good place that fits, else as much as fits."""
+    """Where the first line ends: the last good break that fits, otherwise as much as fits."""
     fitting = _fitting(words, most)
     for place in range(fitting, fitting // 2, -1):
         if words[place - 1] in _BREAK_AFTER or _is_wide(words[place - 1]) or words[place] == " ":
@@ -99,7 +99,7 @@ def _break(words: str, most: float) -> int:
 
 
 def _fitting(words: str, most: float) -> int:
-    """How many characters fit into `most` em, a base with its combining marks kept together; at least one."""
+    """How many characters fit into `most` em, without separating combining marks from their base; at least one."""
     used = 0.0
     for place, character in enumerate(words):
         used += _character_width(character)

@@ -1,8 +1,8 @@
-"""A circuit breaker: while an endpoint is down, no requests are sent to it except a probe from time to time.
+"""A circuit breaker: while an endpoint is down, it gets no requests except an occasional probe.
 
     up ──5 failures in a row, in any worker──▶ down ──probe after 1, 2, 4 … 30 s succeeds──▶ up
 
-The workers share the state (judging/endpoints/limiter.py); a `CircuitBreaker` is what one worker knows of it.
+Workers share the state (judging/endpoints/limiter.py); a `CircuitBreaker` is one worker's copy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_FAILURES = 5
 MAX_PROBE_DELAY = 30.0
 REFRESH_SECONDS = 0.25  # between two reads of the shared state
 
-# These blame the server, not the request. A rate limit does not: the server is up and says when to come back.
+# These indicate a failing server. A rate limit does not: the server is up and says when to come back.
 DOWN_CODES = frozenset(
     {"connect", "timeout_connect", "proxy", "cut", "timeout_first_byte", "overloaded", "server_error"}
 )
@@ -35,7 +35,7 @@ class EndpointStatus:
 
 
 def probe_delay(probes: int) -> float:
-    """Seconds until the next probe, after so many failed ones."""
+    """Seconds until the next probe, after `probes` failed ones."""
     return float(min(MAX_PROBE_DELAY, 2.0**probes))
 
 
@@ -46,12 +46,12 @@ class CircuitBreaker:
         self.outage: EndpointStatus | None = None
         self.probes = 0
         self.problem = ("", "")  # code and message of the last failure
-        self.unreported = 0  # failures that the other workers do not know yet
+        self.unreported = 0  # failures that are not in the shared state yet
         self._failures = 0  # in a row
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def wait(self, max_outage: float) -> None:
-        """Returns when the endpoint is up, or when this request is the probe.
+        """Return when the endpoint is up, or when this request is the probe.
 
         Raises the JudgeError of the outage once it has lasted `max_outage` seconds.
         """
@@ -72,7 +72,7 @@ class CircuitBreaker:
         self._close()
 
     def failed(self, error: JudgeError) -> None:
-        """Counts an error that blames the server."""
+        """Count an error if it indicates a failing server."""
         if error.code not in DOWN_CODES or error.retry_after is not None:
             return
         self.unreported += 1
@@ -82,7 +82,7 @@ class CircuitBreaker:
             self.outage = EndpointStatus(0.0, 0.0, probe_delay(0), *self.problem)
 
     def update(self, status: EndpointStatus) -> None:
-        """Takes over the shared state, unless this worker's own failures are still missing in it."""
+        """Apply the shared state, unless it does not include this worker's own failures yet."""
         if status.down_for is not None:
             self.outage = status
         elif not self.unreported:
@@ -97,7 +97,7 @@ class CircuitBreaker:
         )
 
     def probe(self) -> None:
-        """Lets one waiting request through."""
+        """Let one waiting request through."""
         self.probes += 1
         self._release(1)
 

@@ -1,4 +1,4 @@
-"""Sends a request until it succeeds or can't: retries with jitter, `Retry-After`, drops rejected parameters."""
+"""Sends a request until it succeeds or cannot: retries with jitter, `Retry-After`, dropping of rejected parameters."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from judging.core.judges.reply_reader import OnText, ReplyReader
 from judging.core.judges.settings import JudgeSettings, Request, Timeouts, chat_url, without
 
 MAX_ERROR_BYTES = 64 * 1024
-# Servers close the stream right after the end mark; we do not wait longer for one that does not.
+# Servers close the stream right after the end mark; we wait no longer than this for those that do not.
 SECONDS_AFTER_DONE = 1.0
 
-# Dropped one by one if a server rejects a request without naming the parameter: the least common first.
+# Dropped in this order if a server rejects a request without naming the parameter: the least common first.
 _SUSPECTS: tuple[frozenset[str], ...] = (
     frozenset({"separate_reasoning"}),
     frozenset({"stream_options"}),
@@ -39,21 +39,21 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class Guard(Protocol):
-    """Decides before and after each try: limits, budgets, a run that was paused."""
+    """Called before and after each try, to enforce limits, budgets and paused runs."""
 
     async def before(self, request: Request) -> None:
-        """Returns when the try may start. May raise JudgeError, which ends the request, or anything of its own."""
+        """Return when the try may start. May raise JudgeError, which ends the request, or any other exception."""
         ...
 
     def after(self, reply: Reply | None, error: JudgeError | None) -> None:
-        """How the try ended; both are None if it was cancelled. Called once for each `before` that returned."""
+        """Report how the try ended; both are None if it was cancelled. Called once for each `before` that returned."""
         ...
 
     def may_retry(self) -> bool: ...
 
 
 class NoGuard:
-    """Everything may start at once."""
+    """A guard without limits."""
 
     async def before(self, request: Request) -> None:
         return None
@@ -70,13 +70,12 @@ NO_GUARD = NoGuard()
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """`tries` counts those of the same request; times are in seconds.
+    """When and how to retry; times are in seconds. `tries` counts sends of the same request.
 
-    `max_outage_seconds`: how long requests wait for a server that is down before they fail too.
-    `suspect_parameters`: find out what a server refuses without naming it. Switch it off once the endpoint has
-    answered a request with these parameters, or each bad prompt costs four calls more.
-    `max_consecutive_failures`: so many requests in a row that failed for the endpoint's settings pause a run; None:
-    never.
+    `max_outage_seconds`: how long requests wait for a server that is down before they fail. `suspect_parameters`: find
+    out which parameters a server rejects without naming them. Turn it off once the endpoint has answered a request with
+    these parameters, otherwise each bad prompt costs four more calls. `max_consecutive_failures`: the number of
+    consecutive requests failing because of the endpoint's settings that pauses a run; None: never.
     """
 
     tries: int = 5
@@ -101,7 +100,7 @@ class RequestAttempt:
     waited: float
 
     def record(self) -> dict[str, Any]:
-        """The stored form, without empty values."""
+        """The form that is stored, without empty values."""
         kept: dict[str, Any] = {
             "started_unix": self.started_unix,
             "seconds": self.seconds,
@@ -114,9 +113,9 @@ class RequestAttempt:
 
 @dataclass(frozen=True, slots=True)
 class AskResult:
-    """How a request ended. An unusable reply (`empty_reply`, `truncated`) is there next to its error.
+    """How a request ended. An unusable reply (`empty_reply`, `truncated`) is included next to its error.
 
-    `request` is as last sent; `refuses` are newly found parameters that the server rejects.
+    `request` is the last one sent; `refuses` are newly found parameters that the server rejects.
     """
 
     reply: Reply | None
@@ -131,7 +130,7 @@ class AskResult:
 
     @property
     def seconds(self) -> float:
-        """Of the reply, without one of all tries."""
+        """Duration of the reply, or of all tries without a reply."""
         return self.reply.seconds if self.reply else sum(call.seconds for call in self.calls)
 
     @property
@@ -150,7 +149,7 @@ async def ask_with_retries(
     guard: Guard = NO_GUARD,
     on_text: OnText | None = None,
 ) -> AskResult:
-    """Raises only cancellation, and what `guard` raises besides JudgeError."""
+    """Send a request with retries. Raises only cancellation, and exceptions of `guard` other than JudgeError."""
     asking = _Retries(policy, random or Random(), guard, request)
     while True:
         try:
@@ -164,7 +163,7 @@ async def ask_with_retries(
             reply = await ask(client, settings, asking.request, on_text=on_text)
         except JudgeError as error:
             failure = error
-        finally:  # also where the try was cancelled
+        finally:  # also if the try was cancelled
             guard.after(reply, failure)
         if failure is None:
             asking.note(*started, reply.status if reply else None)
@@ -177,7 +176,7 @@ async def ask_with_retries(
 
 
 class _Retries:
-    """The decisions between the tries of one request."""
+    """Decides what happens between the tries of one request."""
 
     def __init__(self, policy: RetryPolicy, random: Random, guard: Guard, request: Request) -> None:
         self.policy = policy
@@ -218,7 +217,7 @@ class _Retries:
         return AskResult(reply, error, tuple(self.calls), self.request, learnt)
 
     def _adapted(self, error: JudgeError) -> bool:
-        """Whether there is another request to try, without rejected or suspected parameters."""
+        """Whether there is another request to try, with rejected or suspected parameters removed."""
         fresh = error.refused - self.named
         if fresh:
             self.named |= fresh
@@ -244,7 +243,7 @@ class _Retries:
         return wait if spent + wait <= self.policy.total_seconds else None
 
     def _pause(self, retry_after: float | None) -> float:
-        """Full jitter: any time up to the doubling bound, but not before the server's own time."""
+        """Full jitter: a random time up to the exponential bound, but not before the server's `retry_after`."""
         bound = min(self.policy.longest_wait, self.policy.base_seconds * 2.0 ** (self.tries - 1))
         jitter = self.random.uniform(0.0, bound)
         if retry_after is None:
@@ -253,8 +252,10 @@ class _Retries:
 
 
 class RetryBudget:
-    """The retries left to an endpoint: a hundred, and one more per reply. A server that fails more often than it
-    answers does not get twice the load for it."""
+    """The retries left for an endpoint: at most 100, replenished by one per reply.
+
+    It keeps retries from doubling the load on a server that fails more often than it answers.
+    """
 
     def __init__(self, most: int = 100) -> None:
         self._most = self._left = most
@@ -263,7 +264,7 @@ class RetryBudget:
         self._left = min(self._most, self._left + 1)
 
     def spend(self) -> bool:
-        """Takes one; whether there was one left."""
+        """Take one retry; returns whether one was left."""
         if self._left < 1:
             return False
         self._left -= 1
@@ -273,7 +274,7 @@ class RetryBudget:
 async def ask(
     client: httpx.AsyncClient, settings: JudgeSettings, request: Request, *, on_text: OnText | None = None
 ) -> Reply:
-    """Sends `request` once and reads the reply, streamed or not; `on_text` gets each piece as it arrives.
+    """Send `request` once and read the reply, streamed or not; `on_text` gets each piece as it arrives.
 
     Raises JudgeError, whose message contains no secret.
     """
@@ -284,7 +285,7 @@ async def ask(
             _parsed_url(settings.url),
             headers=request_headers(settings),
             content=_encoded(request),
-            # httpx's `pool` is all that aiohttp does for a connection: DNS, connecting, TLS.
+            # With aiohttp, httpx's `pool` timeout covers all of opening a connection: DNS, connecting, TLS.
             timeout=httpx.Timeout(None, connect=connecting, pool=connecting),
         )
         first_byte = call.started + connecting + settings.timeouts.first_byte
@@ -337,7 +338,7 @@ class _Call:
             if assembly.done:
                 deadline.reschedule(now + SECONDS_AFTER_DONE)
             elif now - extended > step:
-                # Moving the deadline costs as much as reading a chunk: once a second is enough.
+                # Rescheduling the deadline costs as much as reading a chunk, so do it once a second at most.
                 self.waiting_for = "timeout_idle"
                 deadline.reschedule(min(now + self.timeouts.idle + step, self.ends))
                 extended = now
@@ -361,7 +362,7 @@ async def _start_of(response: httpx.Response) -> bytes:
 def _encoded(request: Request) -> bytes:
     try:
         return msgspec.json.encode(request)
-    except UnicodeEncodeError:  # half a surrogate pair in the text: JSON can carry it escaped
+    except UnicodeEncodeError:  # a lone surrogate in the text: JSON can carry it escaped
         return json.dumps(request).encode()
 
 

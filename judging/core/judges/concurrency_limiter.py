@@ -1,7 +1,7 @@
-"""Limits the requests that one worker has in flight at an endpoint, and decides which is next.
+"""Limits one worker's requests in flight at an endpoint, and decides which request is next.
 
-The workers agree on the number (judging/endpoints/limiter.py) by two rules: `adapted_slots` says how many requests the
-server can take at once, `fair_shares` divides them among the workers.
+The workers share the number of slots (judging/endpoints/limiter.py): `adapted_slots` estimates how many requests the
+server can handle at once, `fair_shares` divides them among the workers.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections import Counter, deque
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 
-COOLDOWN_SECONDS = 1.0  # all requests in flight report the same overload
+COOLDOWN_SECONDS = 1.0  # all requests in flight report the same overload, which must count once
 
 
 def adapted_slots(slots: float, maximum: int, *, successes: int = 0, overloaded: bool = False) -> float:
     """The new number of concurrent requests: one more per round without errors, half after an overload.
 
-    Additive increase, multiplicative decrease, as TCP finds its rate (Chiu & Jain 1989).
+    Additive increase, multiplicative decrease, as in TCP congestion control (Chiu & Jain 1989).
     """
     if overloaded:
         return max(1.0, min(slots, maximum) / 2)
@@ -25,7 +25,7 @@ def adapted_slots(slots: float, maximum: int, *, successes: int = 0, overloaded:
 
 
 def fair_shares(slots: int, wanted: Mapping[str, int]) -> dict[str, int]:
-    """Max-min fair whole shares: small demands are met, the others divide the rest evenly, the first get more."""
+    """Max-min fair integer shares: small demands are met in full, others divide the rest evenly, the first get more."""
     shares: dict[str, int] = {}
     left = slots
     for place, (owner, wants) in enumerate(sorted(wanted.items(), key=lambda one: (one[1], one[0]))):
@@ -46,8 +46,9 @@ class LimiterEvents:
 class ConcurrencyLimiter:
     """For the event loop of one worker: `await acquire(group)` … `release(group)`.
 
-    Free slots go evenly to parties (projects), and within a party to groups (runs) by weight: whoever starts ten runs
-    gets no more than whoever starts one. An overload halves the share at once, before the workers agree again.
+    Free slots are divided evenly among parties (projects), and within a party among groups (runs) by weight, so
+    starting ten runs gains nothing over starting one. An overload halves the share at once, before the workers agree on
+    new shares.
     """
 
     def __init__(self, share: int = 64, *, clock: Callable[[], float] | None = None) -> None:
@@ -66,7 +67,7 @@ class ConcurrencyLimiter:
 
     @property
     def share(self) -> int:
-        """How many requests may be in flight in this worker; 0 while other workers hold all slots."""
+        """How many requests this worker may have in flight; 0 while other workers hold all slots."""
         return self._share
 
     @share.setter
@@ -82,7 +83,7 @@ class ConcurrencyLimiter:
         self.events.successes += 1
 
     def overloaded(self, retry_after: float | None = None) -> None:
-        """Halves the share; nothing starts for `retry_after` seconds."""
+        """Halve the share, and start nothing for `retry_after` seconds."""
         now = self._now()
         if now - self._halved_at >= COOLDOWN_SECONDS:
             self._halved_at = now
@@ -93,7 +94,7 @@ class ConcurrencyLimiter:
             self.close_for(retry_after)
 
     def close_for(self, seconds: float) -> None:
-        """Nothing starts for `seconds`."""
+        """Start nothing for `seconds`."""
         self._closed_until = max(self._closed_until, self._now() + seconds)
         self._wake()
 
@@ -111,7 +112,7 @@ class ConcurrencyLimiter:
         return self.in_flight < self._share and self._now() >= self._closed_until
 
     async def acquire(self, group: Hashable = "", weight: float = 1.0, party: Hashable = "") -> None:
-        """Returns when it is this group's turn and a slot is free."""
+        """Return when it is this group's turn and a slot is free."""
         self._weights[group], self._parties[group] = weight, party
         if self.free and not self._waiting:
             self._take(group)
@@ -126,7 +127,7 @@ class ConcurrencyLimiter:
             raise
 
     async def try_acquire(self, max_wait: float) -> bool:
-        """Whether a slot became free within `max_wait` seconds; then it is taken."""
+        """Take a slot if one becomes free within `max_wait` seconds; returns whether it did."""
         try:
             async with asyncio.timeout(max_wait):
                 await self.acquire()
@@ -148,7 +149,7 @@ class ConcurrencyLimiter:
         self._held_by[self._parties[group]] += 1
 
     def _cancelled(self, turn: asyncio.Future[None], group: Hashable) -> None:
-        """A waiter was cancelled; if it had its slot already, the next one gets it."""
+        """Handle a cancelled waiter: if it had been given a slot, pass the slot on."""
         if turn.done() and not turn.cancelled():
             self.release(group)
 
@@ -165,7 +166,7 @@ class ConcurrencyLimiter:
             self._wake_later()
 
     def _next(self) -> Hashable:
-        """The group with least in flight for its weight, of the party with least in flight."""
+        """The group with the fewest requests in flight for its weight, in the party with the fewest."""
         if len(self._waiting) == 1:
             return next(iter(self._waiting))
         least = min(self._held_by[self._parties[group]] for group in self._waiting)

@@ -1,8 +1,8 @@
-"""The demo judge: an OpenAI-compatible server without a model, so that the product can be tried at once.
+"""The demo judge: an OpenAI-compatible server without a model, for trying the product without an API key.
 
-It compares characters: from the built-in prompts it reads the reference and the answer, and counts how many of the
+It compares characters: it finds the reference and the answer in the built-in prompts and counts how many of the
 reference's pairs of adjacent characters occur in the answer. Every reply says that it is not a language model. Without
-a reference it gives the middle of the scale. The same prompt always gets the same reply.
+a reference it gives the middle of the scale. Replies are deterministic.
 
     python -m judging.core.judges.demo --host 127.0.0.1 --port 8001
 """
@@ -41,7 +41,7 @@ _SCALE = re.compile(r"(\d{1,6})\s*(?:（[^）]{0,60}）|\([^)]{0,80}\))?\s*(?:-|
 
 @dataclass(frozen=True, slots=True)
 class DemoPrompt:
-    """What the demo judge finds in a prompt; `asks` is score, comparison or nothing."""
+    """What the demo judge extracts from a prompt; `asks` is score, comparison or nothing."""
 
     chinese: bool
     asks: str
@@ -52,7 +52,7 @@ class DemoPrompt:
 
 
 def read_prompt(text: str) -> DemoPrompt:
-    """Reads the fenced parts by the lengths in the fences, so that an answer cannot imitate a fence."""
+    """Extract the fenced parts by the lengths in the fences, so that an answer cannot fake a fence."""
     parts: dict[str, str] = {}
     around: list[str] = []
     position = 0
@@ -64,7 +64,7 @@ def read_prompt(text: str) -> DemoPrompt:
         if name and size:
             parts.setdefault(name, text[fence.end() : position])
     said = "".join([*around, text[position:]])
-    # The instructions are behind the last fence; a question before it may contain any numbers.
+    # The instructions come after the last fence; text before it may contain any numbers.
     instructions = text[position:] if around else said
     low, high = _scale(instructions)
     asks = "comparison" if "[[A>B]]" in said else "score" if "[[" in said or not around else "nothing"
@@ -88,7 +88,7 @@ def _scale(said: str) -> tuple[int, int]:
 def coverage(reference: str, answer: str) -> tuple[int, int]:
     """How many of the reference's pairs of adjacent characters occur in the answer, and how many there are.
 
-    Case, blanks and punctuation do not count; a text of one character is compared as that.
+    Case, whitespace and punctuation are ignored; a text of one character is compared as that character.
     """
     wanted, offered = _pairs(reference), _pairs(answer)
     if len(re.sub(r"\W", "", reference)) == 1:
@@ -102,7 +102,7 @@ def _pairs(text: str) -> Counter[str]:
 
 
 def demo_reply(request: Received) -> Answer:
-    """The answer to one request for chat completions, with estimated tokens."""
+    """The answer to one chat completion request, with estimated token counts."""
     prompt = read_prompt(request.prompt)
     compared = None
     if prompt.reference is not None and prompt.answer is not None and _pairs(prompt.reference):
@@ -130,7 +130,7 @@ def _compared(prompt: DemoPrompt, found: int, pairs: int) -> str:
 
 def _verdict(prompt: DemoPrompt, share: float) -> str:
     if prompt.asks == "comparison":
-        # The reference counts as right here, so the answer can at best be its equal.
+        # The reference is assumed to be correct, so the answer can at best be equal to it.
         return "[[A=B]]" if share >= 0.9 else "[[A>B]]" if share >= 0.5 else "[[A>>B]]"
     return _score_line(prompt, round(prompt.low + share * (prompt.high - prompt.low)))
 
@@ -164,7 +164,7 @@ def _reasoning(prompt: DemoPrompt, compared: tuple[int, int] | None) -> str:
 
 
 def demo_server() -> Server:
-    """To be started in an event loop; it keeps no requests."""
+    """A server to start in an event loop; it does not store requests."""
     return Server(script=demo_reply, models=(MODEL,), keep=False)
 
 

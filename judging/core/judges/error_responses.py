@@ -1,7 +1,7 @@
-"""A server's error response (status, headers, body) → the JudgeError that it means.
+"""Converts a server's error response (status, headers, body) to a JudgeError.
 
-Services agree on the statuses only roughly, so within a status the wording decides. The wordings are those of OpenAI,
-Azure, vLLM, SGLang, DeepSeek, DashScope and the gateways in front of them.
+Services agree only roughly on the meaning of a status, so within a status the wording decides. The wordings are those
+of OpenAI, Azure, vLLM, SGLang, DeepSeek, DashScope and the gateways in front of them.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _BY_STATUS = {
 }
 
 
-# A code, the statuses of the table above within which its wording counts, and the wording. Within 400 and statuses
-# that the table lacks, each of them counts.
+# Code, the statuses from the table above for which the wording is checked, and the wording. For 400 and statuses
+# missing from the table, all wordings are checked.
 _BY_WORDING = tuple(
     (code, statuses, re.compile(pattern, re.IGNORECASE | re.DOTALL))
     for code, statuses, pattern in (
@@ -78,20 +78,20 @@ _UNSUPPORTED = re.compile(
 
 
 def error_for_status(status: int, headers: Mapping[str, str], body: bytes) -> JudgeError:
-    """The error of a response with status 3xx-5xx; `body` may be cut or empty."""
+    """The error for a response with status 3xx-5xx; `body` may be truncated or empty."""
     text = body.decode("utf-8", "replace")
     if 300 <= status < 400:
         return _error("redirected", headers.get("location", ""), status)
     retry_after = retry_after_seconds(headers)
     code = _code(status, text)
     if code == "quota" and retry_after is not None:
-        # Some services call the calls per minute a quota too, and then say when it is filled again.
+        # Some services also call the rate limit a quota, but send a `Retry-After` with it.
         code = "rate_limited"
     return _error(code, text, status, retry_after)
 
 
 def error_in_body(error: Any, status: int) -> JudgeError:
-    """The error in the body of a response whose status was OK."""
+    """The error in the body of a response with a success status."""
     text = json.dumps(error, ensure_ascii=False).encode("utf-8", "replace").decode()
     return _error(_code(_status_in(error), text), text, status)
 
@@ -104,10 +104,10 @@ def _error(code: str, text: str, status: int, retry_after: float | None = None) 
 
 
 def refused_parameters(text: str) -> frozenset[str]:
-    """Which of the parameters that we can drop an error text rejects.
+    """The droppable parameters that an error text rejects.
 
-    Parameters that we added count if they are named anywhere. Those set by the user count only if the text says so:
-    "temperature must be below 2" is about its value.
+    Parameters that we added count if they are mentioned at all. Those set by the user count only if the text says that
+    they are unsupported: "temperature must be below 2" is about the value.
     """
     ours = frozenset(name for name in ("separate_reasoning", "stream_options") if name in text)
     if ours:
@@ -121,7 +121,7 @@ def refused_parameters(text: str) -> frozenset[str]:
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """How long the server asks to wait, in milliseconds, seconds or as an HTTP date."""
+    """How long the server asks to wait, in seconds; the header gives milliseconds, seconds or an HTTP date."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -133,7 +133,7 @@ def retry_after_seconds(headers: Mapping[str, str], now: datetime | None = None)
 
 
 def server_words(text: str) -> str:
-    """The human part of an error body, on one line, shortened."""
+    """The human-readable part of an error body, on one line, truncated."""
     try:
         found = _message(msgspec.json.decode(text))
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
@@ -157,7 +157,7 @@ def _code(status: int, text: str) -> str:
 
 
 def _status_in(error: Any) -> int:
-    """The status that an error object gives; 500 if none."""
+    """The status in an error object; 500 if it has none."""
     if not isinstance(error, dict):
         return 500
     nested = error.get("error")

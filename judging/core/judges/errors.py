@@ -1,4 +1,4 @@
-"""Errors: why a call to a model gave no usable reply.
+"""Errors of calls to models that gave no usable reply.
 
 JudgeError            code, retry, retry_after, status, message, refused, reply
 ├── Unreachable       no connection
@@ -8,8 +8,8 @@ JudgeError            code, retry, retry_after, status, message, refused, reply
 ├── Unusable          a reply without anything to parse
 └── Held              not sent: the endpoint's limits, or a server that is down (manual calls only: runs wait)
 
-The class says who can act (network, owner of the settings, no one, author of the prompt), the code what happened, and
-`retry` whether the same request may succeed if it is sent again unchanged.
+The class tells who can fix the problem, the code what happened, and `retry` whether the same request may succeed if it
+is sent again unchanged.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from judging.core.judges.reply import Reply
 
 
 class JudgeError(Exception):
-    """`message` is the server's own text, shortened, without the key."""
+    """An error of a call to a model. `message` is the server's own text, shortened and without the key."""
 
-    codes: ClassVar[dict[str, bool]] = {}  # and whether to retry
+    codes: ClassVar[dict[str, bool]] = {}  # code → whether to retry
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Unreachable(JudgeError):
 
 
 class Interrupted(JudgeError):
-    # A reply that took longer than a whole call may last would most likely take as long again.
+    # A reply that exceeded the total timeout would most likely exceed it again.
     codes = _codes(final="timeout_whole", retry="timeout_first_byte timeout_idle cut")
 
 
@@ -83,7 +83,7 @@ class Held(JudgeError):
 BRANCHES: tuple[type[JudgeError], ...] = (Unreachable, Interrupted, Refused, Busy, Unusable, Held)
 ERROR_CODES: dict[str, type[JudgeError]] = {code: branch for branch in BRANCHES for code in branch.codes}
 
-# The owner of the endpoint must fix these: until then every request would fail.
+# The owner of the endpoint must fix these; until then every request would fail.
 SETTING_CODES = frozenset(
     {"bad_url", "bad_header", "bad_ca", "certificate", "bad_key", "forbidden", "quota"}
 ) | {
@@ -91,8 +91,8 @@ SETTING_CODES = frozenset(
     "not_found",
     "redirected",
 }
-# These may be about a single prompt: they count as long as the endpoint has never answered.
+# These may concern a single prompt, so they only count as long as the endpoint has never answered.
 MAYBE_SETTING_CODES = frozenset({"bad_request", "refused_parameter", "bad_reply"})
 
-# "Slow down", for the concurrency limiter.
+# "Slow down" codes, for the concurrency limiter.
 LIMIT_CODES = frozenset({"rate_limited", "overloaded"})

@@ -1,6 +1,6 @@
-"""HTTP clients for OpenAI-compatible endpoints: httpx on aiohttp's transport, at a fraction of httpx's own cost.
+"""HTTP clients for OpenAI-compatible endpoints: httpx with aiohttp's transport, at a fraction of httpx's overhead.
 
-Nothing is read from the environment; redirects are rejected, because they would send the key elsewhere.
+Nothing is read from the environment. Redirects are rejected, because they would send the key to another server.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from judging.core.judges.error_responses import redacted
 from judging.core.judges.errors import Interrupted, JudgeError, Unreachable, Unusable
 from judging.core.judges.settings import JudgeSettings, chat_url
 
-# Below the 5 s after which uvicorn, and so most model servers, close an idle connection.
+# Less than the 5 s after which uvicorn, and so most model servers, close an idle connection.
 KEEP_ALIVE_SECONDS = 4.0
 
 
 def open_client(settings: JudgeSettings) -> httpx.AsyncClient:
-    """To be called in the event loop and closed by the caller. Raises Unreachable `bad_ca` or `bad_url`."""
+    """Open a client. Call it in the event loop and close it. Raises Unreachable `bad_ca` or `bad_url`."""
     context = _tls_context(settings)
     proxy = _proxy(settings) if settings.proxy else None
 
     def session() -> aiohttp.ClientSession:
-        # No limit: the endpoint client decides how many requests are in flight. No cookies: a judge has no memory.
+        # No limit, because the endpoint client limits concurrency. No cookies, because judge calls must be independent.
         connector = aiohttp.TCPConnector(ssl=context, limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS)
         return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 
@@ -38,7 +38,7 @@ def open_client(settings: JudgeSettings) -> httpx.AsyncClient:
 
 
 class HttpClients:
-    """Of one process, one per server, proxy and certificates: `async with HttpClients() as clients: …`."""
+    """A process's clients, one per server, proxy and certificates: `async with HttpClients() as clients: …`."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[str, str, str, bool], httpx.AsyncClient] = {}
@@ -64,7 +64,7 @@ class HttpClients:
 
 
 def request_headers(settings: JudgeSettings) -> httpx.Headers:
-    """Of every request. Raises Unreachable `bad_header` for text that no header can contain."""
+    """The headers of every request. Raises Unreachable `bad_header` for text that is not valid in a header."""
     return _headers(settings.api_key, tuple(settings.headers.items()))
 
 
@@ -81,7 +81,7 @@ def _headers(api_key: str, extra: tuple[tuple[str, str], ...]) -> httpx.Headers:
 
 
 def _proxy(settings: JudgeSettings) -> httpx.Proxy:
-    """The proxy, with its password as a header: aiohttp's own argument for it is deprecated."""
+    """The proxy with its password as a header, because aiohttp's own argument for it is deprecated."""
     try:
         proxy = httpx.Proxy(settings.proxy)
     except (ValueError, httpx.InvalidURL) as error:
@@ -102,7 +102,7 @@ def _tls_context(settings: JudgeSettings) -> ssl.SSLContext:
     return context
 
 
-# The cause decides: the transport maps a connection closed by the server to a connect timeout.
+# The cause decides: the transport reports a connection closed by the server as a connect timeout.
 _BY_CAUSE: tuple[tuple[type[BaseException], type[JudgeError], str], ...] = (
     (aiohttp.ClientConnectorCertificateError, Unreachable, "certificate"),
     (aiohttp.ClientSSLError, Unreachable, "certificate"),
@@ -126,7 +126,7 @@ _BY_CAUSE: tuple[tuple[type[BaseException], type[JudgeError], str], ...] = (
 
 
 def network_error(error: BaseException) -> JudgeError:
-    """The JudgeError for an exception of httpx, aiohttp or the system."""
+    """The JudgeError for an exception raised by httpx, aiohttp or the operating system."""
     cause = error.__cause__ if isinstance(error.__cause__, aiohttp.ClientError) else error
     for kind, branch, code in _BY_CAUSE:
         if isinstance(cause, kind):

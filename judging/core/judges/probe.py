@@ -1,4 +1,4 @@
-"""The connection test: one short question that finds out what an endpoint supports."""
+"""The connection test: a short question that shows what an endpoint supports."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ MAX_LIST_BYTES = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """`ok`: the endpoint answers, at least without what it `refuses`; else `code` and `detail` say why not.
+    """Result of a connection test.
 
+    `ok`: the endpoint answers, at least without the parameters in `refuses`; otherwise `code` and `detail` say why not.
     `waited` is how long the test waited for its turn, `seconds` how long the reply took.
     """
 
@@ -38,9 +39,9 @@ class Probe:
 
 
 async def probe(settings: JudgeSettings, guard: Guard = NO_GUARD) -> Probe:
-    """Sends a short question, and asks for the list of models. Raises nothing of its own.
+    """Send a short question and request the list of models. A JudgeError is returned in the result, not raised.
 
-    What the settings say to be refused is tried again: the server may have been updated.
+    Parameters in the settings' `refuses` are tried again, because the server may have been updated.
     """
     params = {"temperature": 0, "max_tokens": 256, **settings.params}
     fresh = replace(settings, refuses=frozenset(), params=params)
@@ -59,7 +60,7 @@ async def probe(settings: JudgeSettings, guard: Guard = NO_GUARD) -> Probe:
 
 def _result(asked: AskResult, models: tuple[str, ...]) -> Probe:
     reply, error = asked.reply, asked.error
-    # A reasoning model may spend all tokens of the short question on thinking: that is an answer.
+    # A reasoning model may spend all tokens of the short question on thinking; that still counts as an answer.
     error = None if error is not None and error.code == "truncated" else error
     return Probe(
         ok=error is None,
@@ -76,7 +77,7 @@ def _result(asked: AskResult, models: tuple[str, ...]) -> Probe:
 
 
 async def _models(client: httpx.AsyncClient, settings: JudgeSettings) -> tuple[str, ...]:
-    """() where the endpoint has no such list, as most gateways."""
+    """The model ids; () if the endpoint has no list, like most gateways."""
     try:
         async with client.stream(
             "GET", models_url(settings.url), headers=request_headers(settings), timeout=5.0

@@ -1,9 +1,9 @@
 """A rate limiter for requests and tokens per minute, shared by all workers.
 
-The generic cell rate algorithm in its virtual scheduling form (ITU-T I.371, annex A): each call moves a theoretical
-arrival time on by its spacing, and no call starts before it. The arrival times live in the database
-(judging/endpoints/limiter.py); a worker reserves several starts at once. There are no bursts, so no minute, wherever
-it starts, exceeds the limit.
+The generic cell rate algorithm in its virtual scheduling form (ITU-T I.371, annex A): each call advances a theoretical
+arrival time by its spacing, and no call starts before that time. The arrival times are stored in the database
+(judging/endpoints/limiter.py); a worker reserves several starts at once. There are no bursts, so the limit holds for
+any 60-second window.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from judging.core.judges.reply import Reply
 from judging.core.judges.settings import Request
 
 MINUTE = 60.0
-# Share of a limit that is used. n calls that are 60 s / (0.97 n) apart stay n in any minute even if one of them
-# arrives 1.8 s late, however many n is.
+# The share of a limit that is used. n calls spaced 60 s / (0.97 n) apart remain n in any minute even if one of them
+# arrives 1.8 s late, for any n.
 USED = 0.97
 HORIZON_SECONDS = 0.5  # how far ahead calls are reserved
 DECAY = 0.9995  # of the remembered largest call, per call
 RETRY_SECONDS = 1.0  # after a reservation failed
-TOO_LATE_SECONDS = 1.0  # a start that is missed by more is dropped, so that two calls do not start together
+TOO_LATE_SECONDS = 1.0  # a start that is later than this is dropped, so that two calls do not start together
 NO_LIMIT = 1e12
 
 Spacing = tuple[float, float]
-"""Seconds that a call keeps for itself: as a request, and by its tokens."""
+"""Seconds that a call occupies in each schedule: as a request, and for its tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """Of one endpoint, per minute; None is unlimited."""
+    """The limits of one endpoint, per minute; None is unlimited."""
 
     requests: int | None = None
     tokens: int | None = None
@@ -44,10 +44,10 @@ class RateLimits:
         return self.requests is not None or self.tokens is not None
 
     def spacing(self, tokens: float, largest: float) -> Spacing:
-        """Of a call with so many tokens, among calls of `largest` at most.
+        """The spacing of a call with `tokens` tokens, among calls of at most `largest`.
 
-        A minute holds what is spaced within it and one call more, so the largest is left out of the token rate. A call
-        above the whole limit takes as many minutes as it needs.
+        A minute can contain one call more than fits by spacing, so the largest is subtracted from the token rate. A
+        call above the whole limit takes as many minutes as it needs.
         """
         request = MINUTE / (USED * self.requests) if self.requests else 0.0
         if not self.tokens:
@@ -61,7 +61,7 @@ class RateLimits:
 def start_times(
     now: float, requests_from: float, tokens_from: float, spacings: Sequence[Spacing]
 ) -> list[float]:
-    """Seconds from `now` until each call may start, given where both schedules start."""
+    """Seconds from `now` until each call may start; `requests_from`, `tokens_from`: when the schedules are free."""
     found = []
     for request, token in spacings:
         found.append(max(requests_from, tokens_from) - now)
@@ -70,7 +70,7 @@ def start_times(
 
 
 class RateLimited(Exception):
-    """The next start is further away than the caller wants to wait."""
+    """The next start is further away than the caller is willing to wait."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(seconds)
@@ -86,7 +86,7 @@ class Reservation:
 
 
 class TokenEstimator:
-    """How many tokens a call will cost, learned from earlier replies."""
+    """Estimates how many tokens a call will cost, from earlier replies."""
 
     def __init__(self) -> None:
         self.per_byte = 1 / 3  # a token is about four letters of English, one or two bytes of Chinese
@@ -101,7 +101,7 @@ class TokenEstimator:
         return Reservation(size, size * self.per_byte + output)
 
     def learn(self, size: int, input_tokens: int | None, output_tokens: int | None) -> None:
-        """Running means over about the last twenty replies."""
+        """Update the running means, which cover about the last twenty replies."""
         if input_tokens and size:
             self.per_byte += (input_tokens / size - self.per_byte) / (5 if self.output is None else 20)
         if output_tokens is not None:
@@ -110,12 +110,15 @@ class TokenEstimator:
 
 
 Reserve = Callable[[list[Spacing], float, float], Awaitable[list[float]]]
-"""Given the spacings of the next calls, the seconds by which earlier tokens were estimated wrong, and how long the
-caller would wait at most: the seconds until each call may start. Raises RateLimited beyond that."""
+"""Reserve the starts of the next calls: returns the seconds until each may start.
+
+Arguments: the calls' spacings, the seconds by which earlier token estimates were wrong, and the longest acceptable
+wait. Raises RateLimited if it would be longer.
+"""
 
 
 class RateLimiter:
-    """Starts one worker's calls at the times that `reserve` gives them."""
+    """Starts one worker's calls at the times reserved with `reserve`."""
 
     def __init__(self, reserve: Reserve, limits: RateLimits = RateLimits()) -> None:
         self.limits = limits
@@ -124,12 +127,12 @@ class RateLimiter:
         self._reserve = reserve
         self._waiting: deque[tuple[asyncio.Future[None], float]] = deque()
         self._worker: asyncio.Task[None] | None = None
-        self._reserved = 0  # starts that have not come yet
+        self._reserved = 0  # reserved starts still to come
         self._last_start = 0.0
         self._largest = 0.0
 
     async def acquire(self, request: Request) -> Reservation | None:
-        """Returns when `request` may start; None if nothing is limited."""
+        """Return when `request` may start; None if nothing is limited."""
         reservation = self._estimated(request)
         if reservation is not None:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -140,9 +143,9 @@ class RateLimiter:
         return reservation
 
     async def try_acquire(self, request: Request, max_wait: float) -> tuple[Reservation | None, float]:
-        """Reserves the start of one call, and returns it with the seconds until then.
+        """Reserve the start of one call and return the reservation with the seconds until then.
 
-        Raises RateLimited, and reserves nothing, if that is more than `max_wait`.
+        Raises RateLimited, without reserving, if that is more than `max_wait`.
         """
         reservation = self._estimated(request)
         if reservation is None:
@@ -151,7 +154,7 @@ class RateLimiter:
         return reservation, max(0.0, wait)
 
     def settle(self, reservation: Reservation, reply: Reply | None) -> None:
-        """Corrects a reservation to what the call cost: nothing if refused, the estimate if the reply does not say."""
+        """Correct a reservation to the actual cost: 0 without a reply, the estimate if the reply has no usage."""
         if reply is None:
             self._correct(reservation.tokens, 0.0)
             return
@@ -185,7 +188,7 @@ class RateLimiter:
             try:
                 waits = await self._reserve([self._spacing(cost) for cost in costs], owed, NO_LIMIT)
             except Exception:
-                # A database that is down is waited for: the run worker reports it.
+                # If the database is down, keep trying: the run worker reports it.
                 self.owed += owed
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
@@ -193,7 +196,7 @@ class RateLimiter:
             await asyncio.sleep(max(0.0, waits[-1] - HORIZON_SECONDS / 2))
 
     def _next_costs(self) -> list[float]:
-        """Of the waiting calls without a reserved start: those of the next half second, at least one."""
+        """The costs of waiting calls without a reserved start that fit into the next half second; at least one."""
         costs: list[float] = []
         ahead = 0.0
         for _, tokens in islice(self._waiting, self._reserved, None):

@@ -12,13 +12,13 @@ class Usage:
     completion_tokens: int | None = None
 
     def cost(self, read: float, written: float) -> float:
-        """At prices of a million input and output tokens: millionths of their currency."""
+        """The cost in millionths of a currency unit; `read` and `written` are the prices per million tokens."""
         return (self.prompt_tokens or 0) * read + (self.completion_tokens or 0) * written
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """`finish_reason` "length" means that it was cut by its token limit."""
+    """A reply; `finish_reason` "length" means that it was cut off by its token limit."""
 
     content: str
     reasoning_content: str | None

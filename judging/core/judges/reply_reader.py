@@ -1,6 +1,6 @@
-"""Bytes of a response → a Reply: server-sent events as they arrive, or one JSON document.
+"""Parses the bytes of a response into a Reply: server-sent events as they arrive, or one JSON document.
 
-The hot path of a run: one typed decode per event, everything unusual behind an exception.
+This is the hot path of a run: one typed decode per event; anything unusual is handled after an exception.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ MAX_BYTES = 64 * 2**20  # on the wire, where one token costs 200–400 bytes
 MAX_TEXT = 2**20  # characters of content, reasoning and tool calls together
 MAX_LINE = 4 * 2**20  # bytes of one event, or of a whole reply that is not streamed
 
-MAX_DEPTH = 100  # of brackets in brackets
-MAX_MARKS = 500_000  # texts, commas and brackets of one event
+MAX_DEPTH = 100  # of nested brackets
+MAX_MARKS = 500_000  # strings, commas and brackets in one event
 
 OnText = Callable[[Literal["content", "reasoning"], str], None]
 
@@ -53,7 +53,7 @@ _decode = msgspec.json.Decoder(_Chunk).decode
 
 
 class ReplyReader:
-    """Collects one reply: `feed` bytes as they arrive, `finish` at the end of the stream."""
+    """Assembles one reply: `feed` it bytes as they arrive, `finish` at the end of the stream."""
 
     def __init__(self, status: int = 200, on_text: OnText | None = None) -> None:
         self.status = status
@@ -67,15 +67,15 @@ class ReplyReader:
         self._finish_reason: str | None = None
         self._usage: Any = None
         self._model: str | None = None
-        self._is_document: bool | None = None  # or events; None until the first byte
-        self._tail = b""  # of a line that has not ended yet
-        self._held = b""  # lines of an event that is not JSON yet
+        self._is_document: bool | None = None  # False: server-sent events; None until the first byte
+        self._tail = b""  # an incomplete line
+        self._held = b""  # lines of an event that is not complete JSON yet
         self._bytes = 0
         self._understood = False
         self._odd = False
 
     def feed(self, data: bytes) -> None:
-        """Raises JudgeError for an error in the stream, or a reply that is too long."""
+        """Process received bytes. Raises JudgeError for an error in the stream, or if the reply is too long."""
         self._bytes += len(data)
         if self._tail:
             data = self._tail + data
@@ -92,7 +92,7 @@ class ReplyReader:
             raise Unusable("too_long", status=self.status)
 
     def finish(self, seconds: float, first_token_seconds: float | None) -> Reply:
-        """Raises Interrupted `cut` if the end is missing, Unusable if there is nothing to read."""
+        """Build the reply. Raises Interrupted `cut` if it is incomplete, another JudgeError if it is unusable."""
         if self._is_document:
             self._read(self._tail)
         elif not self.done:
@@ -138,7 +138,7 @@ class ReplyReader:
             self._take(chunk, payload)
 
     def _read_odd(self, payload: bytes) -> None:
-        """The end mark, half a surrogate pair, an event over several lines, or nonsense."""
+        """Handle the end mark, a lone surrogate, an event over several lines, or invalid data."""
         if payload.strip() == b"[DONE]":
             self.done = True
             return
@@ -173,7 +173,7 @@ class ReplyReader:
             return
         self._understood = True
         for choice in chunk.choices:
-            # Another index is another answer, requested with n > 1: only the first counts.
+            # Other indices are further answers, requested with n > 1; only the first one counts.
             if not choice.index:
                 self._take_choice(choice)
 
@@ -210,12 +210,12 @@ class ReplyReader:
         return json.loads(self._joined(json.dumps(calls, ensure_ascii=False))) if self._odd else calls
 
     def _joined(self, text: str) -> str:
-        # Halves of a surrogate pair may arrive in two events; a single half is not a character.
+        # The halves of a surrogate pair may arrive in two events; a lone half is not a character.
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if self._odd else text
 
 
 def _plain(content: str | list[Any]) -> str:
-    """The text of content that may be a list of parts: [{"type": "text", "text": "…"}]."""
+    """The text of content, which may be a list of parts: [{"type": "text", "text": "…"}]."""
     if isinstance(content, str):
         return content
     texts = [part.get("text") if isinstance(part, dict) else part for part in content]
@@ -223,7 +223,7 @@ def _plain(content: str | list[Any]) -> str:
 
 
 def _merged(pieces: list[Any]) -> list[Any]:
-    """Tool calls from their pieces: those of one call share its `index`, and its arguments are appended."""
+    """Merge the pieces of tool calls: pieces of one call share an `index`, and their arguments are concatenated."""
     calls: dict[Any, Any] = {}
     for number, piece in enumerate(pieces):
         if not isinstance(piece, dict):

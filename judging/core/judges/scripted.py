@@ -1,11 +1,11 @@
-"""The scripted judge: an OpenAI-compatible server whose answers and faults are given by a script.
+"""The scripted judge: an OpenAI-compatible server whose answers and faults come from a script.
 
-For tests, demos and load tests: the client talks to a real socket, nothing is patched.
+For tests, demos and load tests: the client uses a real socket, and nothing is patched.
 
     with ScriptedJudge(reply="Score: [[7]]") as judge:
         ...                      # judge.url, judge.requests
 
-`python -m judging.core.judges.scripted --median 0.5 --sigma 0.6` serves one for load tests.
+`python -m judging.core.judges.scripted --median 0.5 --sigma 0.6` runs one for load tests.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MODEL = "scripted-judge"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The server's reaction to one request. A `body` is sent unchanged instead of the content."""
+    """The server's response to one request. A `body` is sent as is, instead of the content."""
 
     content: str | None = ""
     reasoning: str | None = None
@@ -43,13 +43,13 @@ class Answer:
     body: bytes | None = None
     delay: float = 0.0
     fault: Fault = ""
-    tokens: tuple[int, int] = (10, 10)  # read and written, as the server counts them
+    tokens: tuple[int, int] = (10, 10)  # input and output tokens, as counted by the server
     model: str = MODEL
 
 
 @dataclass(frozen=True)
 class Received:
-    """One request as it arrived; the body is decoded when it is used."""
+    """One received request; the body is decoded on first use."""
 
     method: str
     path: str
@@ -64,7 +64,7 @@ class Received:
 
     @property
     def prompt(self) -> str:
-        """The last user message's text, or ''."""
+        """The text of the last user message, or ''."""
         messages = [message for message in self.body.get("messages", []) if message.get("role") == "user"]
         return str(messages[-1].get("content") or "") if messages else ""
 
@@ -73,7 +73,7 @@ Script = Callable[[Received], Answer | str]
 
 
 def refusal(status: int, message: str, *, retry_after: str | None = None, **fields: Any) -> Answer:
-    """An error response as OpenAI sends it."""
+    """An error response in OpenAI's format."""
     body = msgspec.json.encode({"error": {"message": message, **fields}})
     headers = (("content-type", "application/json"),)
     return Answer(
@@ -98,23 +98,23 @@ def empty() -> Answer:
 
 
 def cut() -> Answer:
-    """The connection closes before the first byte of the answer."""
+    """The connection closes before the first byte of the response."""
     return Answer(fault="cut")
 
 
 def half_stream(content: str = "Score: [[7]]") -> Answer:
-    """The connection closes in the middle of the reply."""
+    """The connection closes in the middle of the response."""
     return Answer(content=content, fault="half_stream")
 
 
 def hang() -> Answer:
-    """There is never an answer."""
+    """The server never responds."""
     return Answer(fault="hang")
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Seconds before the answer: fixed (sigma 0) or log-normal around `median`, the same for the same seed."""
+    """Seconds before the response: fixed (sigma 0) or log-normal around `median`, reproducible for a given seed."""
 
     median: float = 0.0
     sigma: float = 0.0
@@ -130,12 +130,12 @@ class Latency:
 
 @dataclass
 class Server:
-    """The behaviour behind the socket, usable in any event loop: `start`, then `stop`."""
+    """The server itself, for use in any event loop: `start`, then `stop`."""
 
     script: Script
     api_key: str = ""
     refuses: frozenset[str] = frozenset()
-    terse: bool = False  # refuses without saying what
+    terse: bool = False  # rejects parameters without naming them
     latency: Latency = Latency()
     tls: ssl.SSLContext | None = None
     models: tuple[str, ...] = (MODEL,)
@@ -146,7 +146,7 @@ class Server:
     most_in_flight: int = 0
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
-        """Listens; returns the address to ask, ending in /v1."""
+        """Start listening and return the base URL, which ends in /v1."""
         self._delay = self.latency.stream()
         self._stopping = asyncio.Event()
         self._server = web.Server(self._handle, access_log=None)
@@ -158,7 +158,7 @@ class Server:
 
     async def stop(self) -> None:
         self._stopping.set()
-        # asyncio loses the socket of a connection that was accepted, but not taken over yet, when the server is closed.
+        # asyncio leaks the socket of an accepted connection without a transport when the server is closed.
         for one in self._listening.sockets:
             asyncio.get_running_loop().remove_reader(one)
         await asyncio.sleep(0.01)
@@ -199,7 +199,7 @@ class Server:
             return await _half(request, answer)
         if answer.body is not None or answer.status != 200:
             return _plain(answer)
-        # A search in the bytes: decoding each body would cost a load test too much.
+        # A search in the bytes, because decoding every body would be too expensive for a load test.
         if b'"stream":true' in received.raw or b'"stream": true' in received.raw:
             return web.Response(body=streamed(answer), headers={"content-type": "text/event-stream"})
         return web.Response(body=document(answer), headers={"content-type": "application/json"})
@@ -218,7 +218,7 @@ class Server:
 
 
 class ScriptedJudge:
-    """The server in a thread of its own, on a free port, for the length of a `with`.
+    """Runs the server in its own thread on a free port, as a context manager.
 
     `reply` is a text, an Answer, a sequence of them (the last one repeats) or a function of the request.
     """
@@ -231,7 +231,7 @@ class ScriptedJudge:
 
     @property
     def requests(self) -> list[Received]:
-        """The requests for chat completions so far."""
+        """The chat completion requests so far."""
         return [request for request in self.server.requests if request.path.endswith("/chat/completions")]
 
     def __enter__(self) -> ScriptedJudge:
@@ -261,7 +261,7 @@ def as_script(reply: str | Answer | Sequence[str | Answer] | Script) -> Script:
 
 @lru_cache(maxsize=4096)
 def streamed(answer: Answer, pieces: int = 8) -> bytes:
-    """The answer as server-sent events, its text in about `pieces` of them."""
+    """The answer as server-sent events, its text split into about `pieces` of them."""
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     deltas += [{"reasoning_content": part} for part in _parts(answer.reasoning, pieces)]
     deltas += [{"content": part} for part in _parts(answer.content, pieces)]
@@ -308,14 +308,14 @@ async def _half(request: web.BaseRequest, answer: Answer) -> web.StreamResponse:
     response = web.StreamResponse(headers={"content-type": "text/event-stream"})
     await response.prepare(request)
     await response.write(events[: len(events) // 2])
-    # What was written must be sent before the connection is aborted.
+    # The written data must be sent before the connection is aborted.
     await asyncio.sleep(0.05)
     _aborted(request)
     return response
 
 
 def _aborted(request: web.BaseRequest) -> web.Response:
-    """Aborts the connection; the response is only for aiohttp."""
+    """Abort the connection; the returned response only satisfies aiohttp."""
     if request.transport is not None:
         request.transport.abort()
     return web.Response()

@@ -1,4 +1,4 @@
-"""How a model is reached and what is sent to it."""
+"""How to reach a model, and the requests sent to it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _VERSION = re.compile(r"v\d+[a-z0-9]*", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds. `first_byte` counts from the end of `connect`, `idle` between two pieces of a reply."""
+    """Timeouts in seconds. `first_byte` counts from the end of `connect`, `idle` between two pieces of a reply."""
 
     connect: float = 10.0
     first_byte: float = 300.0
@@ -29,7 +29,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class JudgeSettings:
-    """One endpoint, model and its parameters. `refuses`: parameters that the server was found to refuse."""
+    """One endpoint, model and its parameters. `refuses`: parameters that the server is known to reject."""
 
     url: str
     model: str
@@ -44,16 +44,16 @@ class JudgeSettings:
     timeouts: Timeouts = Timeouts()
 
     def secrets(self) -> tuple[str, ...]:
-        """Secrets, which must never be stored or shown: the key, header values, the proxy's password."""
+        """Values that must never be stored or shown: the key, header values and the proxy's password."""
         password = urlsplit(self.proxy).password if "@" in self.proxy else None
         found = (self.api_key.strip(), *self.headers.values(), password or "")
         return tuple(secret for secret in found if len(secret) >= 4)
 
 
 def build_request(settings: JudgeSettings, prompt: str) -> Request:
-    """The JSON body for `prompt`, without what the server refuses.
+    """The JSON body for `prompt`, without parameters that the server rejects.
 
-    A generation parameter may switch off `stream` or `separate_reasoning`, but not replace model or messages.
+    Generation parameters may turn off `stream` or `separate_reasoning`, but cannot replace the model or the messages.
     """
     messages = [{"role": "user", "content": prompt}]
     if settings.system_prompt:
@@ -64,7 +64,7 @@ def build_request(settings: JudgeSettings, prompt: str) -> Request:
 def request_of(
     settings: JudgeSettings, messages: Sequence[Mapping[str, Any]], params: Mapping[str, Any]
 ) -> Request:
-    """The JSON body for `messages`, without what the server refuses."""
+    """The JSON body for `messages`, without parameters that the server rejects."""
     request: Request = {
         "stream": True,
         "stream_options": {"include_usage": True},
@@ -77,11 +77,11 @@ def request_of(
 
 
 def without(request: Request, refuses: frozenset[str]) -> Request:
-    """The request without what is refused; a refused `max_tokens` becomes `max_completion_tokens`."""
+    """The request without the rejected parameters; a rejected `max_tokens` becomes `max_completion_tokens`."""
     kept = {name: value for name, value in request.items() if name not in refuses}
     if "max_tokens" in refuses and "max_tokens" in request:
         kept.setdefault("max_completion_tokens", request["max_tokens"])
-    # OpenAI refuses stream_options in a request that does not stream.
+    # OpenAI rejects stream_options in a request that does not stream.
     if not kept.get("stream"):
         kept.pop("stream_options", None)
     return kept
@@ -89,21 +89,21 @@ def without(request: Request, refuses: frozenset[str]) -> Request:
 
 @lru_cache(maxsize=256)
 def chat_url(url: str) -> str:
-    """The address of chat completions, from one with or without scheme, `/v1` and `/chat/completions`.
+    """The chat completions URL, from one with or without scheme, `/v1` and `/chat/completions`.
 
-    Raises Unreachable `bad_url` if it is not an http(s) address, or contains a password.
+    Raises Unreachable `bad_url` if it is not an http(s) URL, or contains credentials.
     """
     parts = _split(url)
     path = parts.path.rstrip("/")
     if not path.endswith("/chat/completions"):
-        # Some services count their own versions (/api/v3, /v1beta/openai): those stay as they are.
+        # Some services have their own version segments (/api/v3, /v1beta/openai), which are preserved.
         versioned = any(_VERSION.fullmatch(segment) for segment in path.split("/"))
         path += "/chat/completions" if versioned else "/v1/chat/completions"
     return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
 
 
 def models_url(url: str) -> str:
-    """The address that lists the models."""
+    """The URL that lists the models."""
     return chat_url(url).replace("/chat/completions", "/models")
 
 
@@ -122,7 +122,7 @@ def _split(url: str) -> SplitResult:
 
 
 def _guessed_scheme(address: str) -> str:
-    """`host:port`, IP addresses and one-word hosts are local; other names without a scheme are services."""
+    """http for `host:port`, IP addresses and single-label hosts, which are local; https for other names."""
     host = address.split("/", 1)[0]
     if ":" in host or "." not in host:
         return "http"

@@ -1,4 +1,4 @@
-"""What lint says about a template: codes and figures; the sentences are the shell's."""
+"""Findings of template lint: codes and counts; the messages are composed elsewhere."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -20,9 +20,9 @@ FIRST_ROWS = 10
 class LintFinding:
     """One finding.
 
-    ``name``: the dotted name, or ``preprocess`` where the script is at fault; ``line``: the template's (or the
-    script's) own. ``rows``: how many rows it concerns, ``first_rows``: where the first of them start.
-    ``message``: what Python or Jinja2 said, if they did.
+    ``name``: the dotted name, or ``preprocess`` for an error in the script; ``line``: in the template (or the script).
+    ``rows``: the number of affected rows, ``first_rows``: the lines of the first of them. ``message``: the error
+    message of Python or Jinja2, if any.
     """
 
     code: Code
@@ -36,7 +36,7 @@ class LintFinding:
 
 @dataclass(frozen=True, slots=True)
 class Longest:
-    """The longest render: its row's line, its characters, its estimated tokens."""
+    """The longest render: the row's line, its characters and its estimated tokens."""
 
     line: int
     characters: int
@@ -45,8 +45,11 @@ class Longest:
 
 @dataclass(frozen=True, slots=True)
 class Lint:
-    """``rows``: how many were looked at; ``without_reference``: how many of them have none, where the template looks
-    for one. That is no finding: a template may do without."""
+    """The result of linting a template.
+
+    ``rows``: how many were checked; ``without_reference``: how many of them have no reference although the template
+    uses one, which is not a finding, because a template may handle that.
+    """
 
     errors: tuple[LintFinding, ...] = ()
     warnings: tuple[LintFinding, ...] = ()
@@ -57,7 +60,7 @@ class Lint:
 
 @dataclass(slots=True)
 class Rows:
-    """Counts rows by their lines; several answers of one row, reported one after the other, count once."""
+    """Counts rows by line; consecutive answers of one row count once."""
 
     count: int = 0
     first: list[int] = field(default_factory=list)
@@ -74,7 +77,7 @@ class Rows:
 
 @dataclass(slots=True)
 class Met:
-    """Something met at a line of the template, in some rows."""
+    """A problem at a line of the template, in some rows."""
 
     line: int | None
     message: str = ""

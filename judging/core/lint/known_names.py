@@ -1,4 +1,4 @@
-"""Which names of a template exist in some row, and what the others may have been meant to be."""
+"""Which names in a template exist in at least one row, and suggestions for the others."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -16,16 +16,16 @@ ROOTS = (
     "judge_resps",
     "judge_reqs",
 )
-LATE = ("judge_resps", "judge_reqs")  # what earlier judges say is not known before a run
+LATE = ("judge_resps", "judge_reqs")  # the replies of earlier judges are unknown before a run
 _ALWAYS = {
     "data": ("messages", "question", "gt", "history", "ref_answer"),
     "response": ("content", "reasoning_content", "tool_calls"),
 }
-_MOST_KEYS = 10_000  # of one place, kept for suggestions
+_MOST_KEYS = 10_000  # stored per path, for suggestions
 
 
 class KnownNames:
-    """Looks every name up in each row until it leads somewhere."""
+    """Looks every name up in each row until it resolves."""
 
     def __init__(self, names: Names) -> None:
         self._asked = {path[:end] for path in names.asked for end in range(1, len(path) + 1)}
@@ -39,7 +39,7 @@ class KnownNames:
         self._has_looked = False
 
     def look(self, item: RenderItem) -> None:
-        """Looks for what no earlier row had."""
+        """Look up the names that no earlier row has."""
         self._has_looked = True
         if not self._sought and not self._has_strangers:
             return
@@ -54,14 +54,14 @@ class KnownNames:
             self._follow(path, values)
 
     def found(self, names: Iterable[str]) -> None:
-        """Names that led to a value in a render, those of loop variables and the like among them."""
+        """Add names that resolved during a render, including those under loop variables."""
         self._existing.update(names)
 
     def exists(self, name: str) -> bool:
         return name in self._existing
 
     def never_there(self) -> dict[str, int]:
-        """What exists in no row, with its line, so far as the template does not ask for it first."""
+        """Names that exist in no row, with their lines, except those whose existence the template tests."""
         found: dict[str, int] = {}
         for path, line in self._first_lines.items():
             missing = self._missing_part(path)
@@ -70,12 +70,12 @@ class KnownNames:
         return found
 
     def suggestion(self, name: str) -> str | None:
-        """The existing name that this one probably represents."""
+        """The existing name that was probably meant, or None."""
         missing = {dotted(path): path for path in map(self._missing_part, self._first_lines) if path}
         return self._alike(missing[name]) if name in missing else None
 
     def _missing_part(self, path: Path) -> Path | None:
-        """The shortest beginning that is in no row; None if all of it is in some row, or that can't be known."""
+        """The shortest prefix that exists in no row; None if the whole name exists or this is unknown."""
         if path[0] not in ROOTS:
             return path[:1]
         return path[: self._sought[path] + 1] if path in self._sought and self._has_looked else None
@@ -98,7 +98,7 @@ class KnownNames:
             keys.update(value)
 
     def _alike(self, path: Path) -> str | None:
-        """The nearest key at the same place, the same key of the other object, or the nearest variable."""
+        """The closest key at the same place, the same key of the other object, or the closest variable."""
         *parent, last = path
         beside = closest(last, self._keys.get(tuple(parent), ()) if parent else ROOTS)
         elsewhere = (f"{root}.{last}" for root in _ALWAYS if last in self._keys[root,])
@@ -108,7 +108,7 @@ class KnownNames:
 
 
 def closest(word: str | int, words: Iterable[str]) -> str | None:
-    """The word that is most like it, whatever their case."""
+    """The most similar word, ignoring case."""
     by_lower = {one.lower(): one for one in words}
     matches = get_close_matches(str(word).lower(), by_lower, n=1)
     return by_lower[matches[0]] if matches else None
@@ -121,7 +121,7 @@ def _may_be_missing(path: Path) -> bool:
 
 
 def _step(value: Any, part: str | int) -> Any:
-    """What Jinja2 finds there: a key, an element or a method; LookupError where it finds nothing."""
+    """What Jinja2 finds at this step: a key, an element or a method. Raises LookupError if it finds nothing."""
     if isinstance(value, dict) and part in value:
         return value[part]
     if isinstance(value, list | str) and isinstance(part, int):

@@ -1,4 +1,4 @@
-"""Lint: a template rendered with every row, and what is wrong with it, reported once for all of them."""
+"""Template lint: renders a template with every row, and reports each problem once for all rows."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -12,22 +12,20 @@ from judging.core.sandbox.job import SandboxFailure
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import ScriptOutcome, run_preprocess
 
-Subject = tuple[
-    int, RenderItem | SandboxFailure
-]  # a row's line, and what the template sees of one of its answers
-Answer = tuple[
-    int, dict[str, Any], dict[str, Any] | None
-]  # a row's line, its data, one of its answers or None
+# A row's line, and the template's variables for one of its answers.
+Subject = tuple[int, RenderItem | SandboxFailure]
+# A row's line, its data, and one of its answers or None.
+Answer = tuple[int, dict[str, Any], dict[str, Any] | None]
 _BATCH = 500
 _REFERENCE = ("data", "ref_answer")
 _REFERENCES = (_REFERENCE, ("data", "gt"))
 
 
 def lint(sandbox: Sandbox, template: str, subjects: Iterable[Subject]) -> Lint:
-    """What is wrong with a template, over all subjects: a row's line with what a render of it sees.
+    """Lint a template with all subjects: a row's line and the variables of a render.
 
-    A row's subjects (its answers) follow each other; a Failure stands for a preprocess that failed. Memory does not
-    grow with their number. SandboxRefused, SandboxBroken as ``Sandbox.run``.
+    The subjects (answers) of a row must be consecutive; a SandboxFailure stands for a failed preprocess. Memory does
+    not grow with the number of subjects. Raises SandboxRefused and SandboxBroken as ``Sandbox.run`` does.
     """
     names, broken = names_of(sandbox, template)
     if broken:
@@ -51,7 +49,7 @@ def _batches(subjects: Iterable[Subject]) -> Iterator[list[Subject]]:
 
 
 class _Linting:
-    """What was met so far."""
+    """Collects the problems found so far."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
@@ -154,14 +152,14 @@ def _root(name: str) -> str:
 
 
 def _tells(note: NameAt, item: RenderItem) -> bool:
-    """A None that a reader can do something about: not of an answer or a reply that is yet to come."""
+    """Whether a None is worth a warning: not in an answer or a reply that does not exist yet."""
     root = _root(note.name)
     has_no_value_yet = root in LATE or (root == "response" and item.response is None)
     return note.name not in ("", "data", "response") and not has_no_value_yet
 
 
 def subjects(sandbox: Sandbox, answers: Iterable[Answer], script: str | None) -> Iterator[Subject]:
-    """What the template sees of each answer, after the preprocess script if there is one."""
+    """The template's variables for each answer, after running the preprocess script if there is one."""
     rest = iter(answers)
     if not script:
         for line, data, response in rest:

@@ -1,1 +1,1 @@
-"""People's verdicts: on what scale, who gets what next, which answers meet. Pure."""
+"""Human evaluation: scales, item assignment, sampling and answer pairs. No I/O."""

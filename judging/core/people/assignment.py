@@ -1,4 +1,4 @@
-"""Who gets what next. Pure and seeded: the same state and seed give the same items."""
+"""Decides which items a rater gets next. No I/O; the same state and seed give the same items."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-AHEAD_SECONDS = 600  # of rating without a connection that the items on a page are to last for
+AHEAD_SECONDS = 600  # of offline rating that the items on a page should last for
 FEWEST_AHEAD, MOST_AHEAD = 10, 30
-REPEAT_GAP = 10  # verdicts between an item and its silent repeat, so that one does not remember
+REPEAT_GAP = 10  # verdicts between an item and its hidden repeat, so that the rater does not remember it
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """An item that a rater may have: `rank` is its place in the evaluation's drawn order, `free` its free seats."""
+    """An item that a rater may get: `rank` in the evaluation's random order, `free`: number of ratings still needed."""
 
     pk: int
     rank: int
@@ -22,7 +22,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Twin:
-    """A silent repeat: how many verdicts ago its rater gave the original's."""
+    """A hidden repeat; `ago`: how many verdicts ago the rater judged the original."""
 
     pk: int
     ago: int
@@ -30,23 +30,25 @@ class Twin:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Which share of a rater's items are gold, and which are silent repeats; each 0…1."""
+    """The shares of a rater's items that are gold items and hidden repeats, each 0…1."""
 
     gold: float = 0.0
     repeats: float = 0.0
 
 
 def most_held(seconds_each: float | None, share: int) -> int:
-    """How many items a rater may hold: some ten minutes at the own pace, but no more than a fair share of the rest.
-    At least one, so that gold and repeats come at the end too."""
+    """How many items a rater may hold: about ten minutes' worth, but no more than a fair share of the rest.
+
+    At least one, so that gold items and repeats are still given at the end.
+    """
     wanted = round(AHEAD_SECONDS / seconds_each) if seconds_each else FEWEST_AHEAD
     return max(1, min(share, max(FEWEST_AHEAD, min(wanted, MOST_AHEAD))))
 
 
 def fair_share(left: int, mine: int, others: Sequence[int]) -> int:
-    """What of the `left` ratings falls to a rater who could give `mine`; `others`: how many each of the others could.
+    """A rater's share of the `left` ratings, at most `mine`; `others`: how many each other rater could give.
 
-    Who could give less than an equal share leaves the rest of it to the others.
+    The unused share of raters who could give less than an equal share is divided among the others.
     """
     raters = 1 + len(others)
     for could in sorted(others):
@@ -57,12 +59,12 @@ def fair_share(left: int, mine: int, others: Sequence[int]) -> int:
 
 
 def starting_rank(seed: int, rater: int, items: int) -> int:
-    """Where in the drawn order a rater starts, so that two who start together do not walk side by side."""
+    """The rank at which a rater starts, so that raters who start together do not get the same items in parallel."""
     return random.Random(f"start:{seed}:{rater}").randrange(items) if items else 0
 
 
 def in_order(found: Sequence[Open], order: str, start: int) -> list[Open]:
-    """Open items as a rater gets them: from the starting rank on and round; by need those that lack most first."""
+    """Open items in a rater's order: from the starting rank, wrapping around; by need, the neediest first."""
 
     def key(one: Open) -> tuple[int, bool, int]:
         return (-one.free if order == "need" else 0, one.rank < start, one.rank)
@@ -81,10 +83,10 @@ def mixed(
     seed: int,
     rater: int,
 ) -> list[int]:
-    """The next `count` items of a rater who has had `place` so far; each list is in the order of giving.
+    """The next `count` items of a rater who has had `place` items; each list is in the order of assignment.
 
-    Gold and repeats come at places drawn by the seed, so that their place does not reveal them. Gold is given only
-    among usual items; repeats that are left when those have run out are given at the end.
+    Gold items and repeats come at positions drawn by the seed, so that their position does not reveal them. Gold items
+    are only mixed in among usual items; repeats left over when those have run out come at the end.
     """
     normal, known, again = list(usual), list(gold), [twin.pk for twin in twins if twin.ago >= REPEAT_GAP]
     chosen: list[int] = []
@@ -101,8 +103,10 @@ def mixed(
 
 
 def gold_to_come(usual: int, gold: int, *, share: float, place: int, seed: int, rater: int) -> int:
-    """How many of `gold` items `mixed` puts among the next `usual` ones, so that a rater's total can count them from
-    the start: a total that grows would give them away."""
+    """How many of `gold` items `mixed` puts among the next `usual` ones.
+
+    A rater's total includes them from the start, because a growing total would reveal them.
+    """
     come = 0
     while share and usual > 0 and come < gold:
         if _drawn(seed, rater, place) < share:

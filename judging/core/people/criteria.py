@@ -1,7 +1,7 @@
-"""A criterion that people judge by, what its scale takes, and a comparison's verdict seen from either side.
+"""A criterion for human judgement, the values of its scale, and conversion of comparisons between sides.
 
-Canonical verdicts name the answers, not the places: `A` is the item's response, `B` its other response, whichever of
-them was on the left.
+Canonical verdicts refer to answers, not positions: `A` is the item's response, `B` its other response, whichever of
+them was shown on the left.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _BOUNDS: dict[str, tuple[int, int]] = {"five": (1, 5), "ten": (1, 10), "yes_no":
 
 
 class Criterion(msgspec.Struct, frozen=True, kw_only=True):
-    """What is judged and how. Its JSON is also a metric's: `min_score` and `max_score` are the scale's ends.
+    """What is judged and how. Its JSON can be read as a metric's: `min_score` and `max_score` are the scale's ends.
 
     scale: "five" 1–5, "ten" 1–10, "yes_no", "categories" (one of `categories`), "text" (free), "steps" (A>>B … B>>A),
-    "gsb" (the first answer good, same or bad compared with the other). `both_bad` only where two are compared.
+    "gsb" (whether the first answer is good, same or bad compared with the other). `both_bad` is for comparisons only.
     """
 
     name: str
@@ -46,12 +46,12 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def compares(self) -> bool:
-        """Is it about two answers?"""
+        """Whether it compares two answers."""
         return self.scale in COMPARING
 
     @property
     def choices(self) -> tuple[Value, ...]:
-        """Every value that it takes, in the order of its keys; none for free text."""
+        """All valid values, in the order of their keys; none for free text."""
         if self.scale in ("five", "ten"):
             return tuple(range(1, _BOUNDS[self.scale][1] + 1))
         if self.scale == "yes_no":
@@ -66,12 +66,12 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_json(cls, text: str) -> Criterion:
-        """Raises msgspec.ValidationError for a text that is none."""
+        """Raises msgspec.ValidationError if the text is not a valid criterion."""
         return msgspec.json.decode(text, type=cls)
 
 
 class ValuesRefused(Exception):
-    """Some values do not fit: {criterion number: code}; the codes: missing, not_on_scale, too_long, unknown."""
+    """Some values are invalid: {criterion number: code}; the codes are missing, not_on_scale, too_long, unknown."""
 
     def __init__(self, codes: Mapping[int, str]) -> None:
         super().__init__(", ".join(f"{number}: {code}" for number, code in codes.items()))
@@ -79,7 +79,7 @@ class ValuesRefused(Exception):
 
 
 def problem_of(criterion: Criterion, value: Any) -> str:
-    """Why a value does not fit a criterion, as a code; '' if it does. None or a blank text is no value."""
+    """Why a value is invalid for a criterion, as a code; '' if it is valid. None and blank texts count as no value."""
     if is_empty(value):
         return "missing" if criterion.required else ""
     if criterion.scale == "text":
@@ -91,12 +91,12 @@ def problem_of(criterion: Criterion, value: Any) -> str:
 
 
 def is_empty(value: Any) -> bool:
-    """Was nothing given?"""
+    """Whether no value was given."""
     return value is None or (isinstance(value, str) and not value.strip())
 
 
 def accepted(criteria: Mapping[int, Criterion], values: Mapping[int, Any]) -> dict[int, Value]:
-    """The values that were given, by criterion's number. Raises ValuesRefused naming every one that does not fit."""
+    """The given values by criterion number. Raises ValuesRefused with all invalid values."""
     codes = {number: problem_of(one, values.get(number)) for number, one in criteria.items()}
     codes |= {number: "unknown" for number in values if number not in criteria}
     if any(codes.values()):
@@ -105,16 +105,16 @@ def accepted(criteria: Mapping[int, Criterion], values: Mapping[int, Any]) -> di
 
 
 def turned(value: Value) -> Value:
-    """A comparison's verdict with the two sides exchanged; whatever else as it is."""
+    """A comparison's verdict with the two sides exchanged; any other value unchanged."""
     return _TURNED.get(value, value) if isinstance(value, str) else value
 
 
 def canonical(
     criteria: Mapping[int, Criterion], values: Mapping[int, Value], shown_first: int | None
 ) -> dict[int, Value]:
-    """Values in which `A` is what was shown first (left) as values in which `A` is the item's response.
+    """Convert values in which `A` is the answer shown first (left) to values in which `A` is the item's response.
 
-    `shown_first`: 1 the response, 2 the other one, None if there is but one. Its own inverse.
+    `shown_first`: 1 the response, 2 the other one, None if there is only one. The function is its own inverse.
     """
     return {
         number: turned(value) if shown_first == 2 and criteria[number].compares else value
@@ -123,7 +123,7 @@ def canonical(
 
 
 def outcome_of(criterion: Criterion, value: Value | None) -> Outcome:
-    """What a judgement keeps of a value: a free text is no score, but is in the detail."""
+    """The outcome stored for a value; free text is not a score, but is stored in the detail."""
     if value is None:
         return Outcome(NO_SCORE, reason=LEFT_EMPTY)
     if criterion.scale == "text":
@@ -135,7 +135,7 @@ MOST_SECONDS = 3600.0
 
 
 def active_seconds(seconds: Any) -> float:
-    """A time on an item as a client reports it, made safe: 0 for nonsense, at most an hour."""
+    """Sanitise the time on an item as reported by a client: 0 if invalid, at most an hour."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
         return 0.0
     return min(max(float(seconds), 0.0), MOST_SECONDS)

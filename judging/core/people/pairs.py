@@ -1,4 +1,4 @@
-"""Which answers meet in a side-by-side evaluation, and on which side each first is. Seeded, so it can be redone."""
+"""Which answers are compared side by side, and which one is shown first. Seeded, so reproducible."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ def every_pair(there: Sequence[int]) -> list[Pair]:
 
 
 def against(baseline: int, there: Sequence[int]) -> list[Pair]:
-    """Each candidate next to the baseline; none if the baseline did not answer."""
+    """Each candidate paired with the baseline; none if the baseline did not answer."""
     if baseline not in there:
         return []
     return [(one, baseline) for one in sorted(set(there)) if one != baseline]
 
 
 def balanced(items: Sequence[Sequence[int]], per_item: int, seed: int) -> list[list[Pair]]:
-    """At most `per_item` different pairs an item, so that candidates come equally often.
+    """At most `per_item` different pairs per item, so that candidates appear equally often.
 
-    `items` holds, per item, the candidates that answered it. Items are dealt in an order drawn by the seed; each next
-    pair is the one of those used least so far, then the one met least. Where all answered everything, the counts of
-    candidates differ by one at most, unless the last item's pairs leave no choice.
+    `items` holds, per item, the candidates that answered it. Items are processed in an order drawn by the seed; the
+    next pair is the one whose candidates were used least so far, then the least used pair. If all candidates answered
+    everything, their counts differ by one at most, unless the last item's pairs leave no choice.
     """
     order = random.Random(f"pairs:{seed}")
     used: Counter[int] = Counter()
@@ -55,9 +55,9 @@ def _burden(pair: Pair, used: Counter[int], met: Counter[Pair]) -> tuple[int, in
 
 
 def first_sides(pairs: Sequence[Name], seed: int) -> list[int]:
-    """Which answer of each item the first rater sees on the left: 1 or 2, in an order no one can guess.
+    """Which answer of each item the first rater sees on the left, 1 or 2, in an unpredictable order.
 
-    Of the items of the same pair each side comes first equally often, to within one.
+    Over the items of the same pair, each side comes first equally often, to within one.
     """
     order = random.Random(f"sides:{seed}")
     places: dict[Name, list[int]] = {}
@@ -74,5 +74,5 @@ def first_sides(pairs: Sequence[Name], seed: int) -> list[int]:
 
 
 def side_for(first: int, earlier: int) -> int:
-    """The side for an item's next rater: the sides alternate from rater to rater; `earlier` had it before."""
+    """The side for an item's next rater: sides alternate from rater to rater; `earlier`: number of raters before."""
     return 1 + (first - 1 + earlier) % 2

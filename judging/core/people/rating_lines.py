@@ -1,4 +1,4 @@
-"""Lines of ratings as they come from a file, JSON or CSV: each a checked record, or a code of what is wrong with it."""
+"""Parses lines of ratings from a JSON Lines or CSV file into checked records or error codes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ _MOST = 2**31
 
 @dataclass(frozen=True, slots=True)
 class RatingLine:
-    """A verdict of a file. `item` or, with `row`, `candidate` and, of two answers, `other`: what it is about; values by
-    name."""
+    """A verdict from a file, with values by criterion name.
+
+    What it is about is given by `item`, or by `row`, `candidate` and, for two answers, `other`.
+    """
 
     line: int
     rater: str
@@ -44,7 +46,7 @@ class RatingLine:
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that cannot be taken: its number, a code, and what the code is about."""
+    """A line that cannot be imported: its number, a code, and the code's parameters."""
 
     line: int
     code: str
@@ -58,7 +60,7 @@ class _Bad(Exception):
 
 
 def read_lines(text: str, criteria: Sequence[Criterion]) -> Iterator[RatingLine | BadLine]:
-    """Every line of a file, in its order; what starts with `{` is JSON Lines, everything else CSV with a head."""
+    """Parse all lines of a file, in order; text that starts with `{` is JSON Lines, other text CSV with a header."""
     given = _json_records(text) if text.lstrip().startswith("{") else _csv_records(text, criteria)
     for line, record in given:
         if isinstance(record, str):
@@ -99,7 +101,7 @@ def _csv_records(text: str, criteria: Sequence[Criterion]) -> Iterator[tuple[int
 
 
 def _from_cells(cells: dict[str, str], scales: Mapping[str, Criterion]) -> dict[str, Any]:
-    """A table's texts as what they mean: empty cells are left out, an apostrophe before a formula is taken off."""
+    """Convert a table row's texts; empty cells are left out, as is an apostrophe put before a formula."""
     plain = {
         name: _unquoted(cell) for name, cell in cells.items() if cell != "" and not name.startswith(VALUE)
     }

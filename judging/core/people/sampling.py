@@ -1,4 +1,4 @@
-"""The sample that people see, drawn with a known probability: what a correction of judges' scores rests on."""
+"""Draws the sample for human rating with known probabilities, as needed to correct judges' scores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A drawn row: its place in what it was drawn from, its stratum, and the probability with which it was drawn."""
+    """A drawn row: its position in the population, its stratum, and the probability with which it was drawn."""
 
     place: int
     stratum: str
@@ -17,10 +17,10 @@ class Drawn:
 
 
 def draw(strata: Sequence[str], size: int | None, seed: int, *, stratified: bool = False) -> list[Drawn]:
-    """`size` of the rows whose strata are given, without replacement, in their order; None or too many: all.
+    """Draw `size` of the rows with these strata, without replacement, in order; all if `size` is None or too large.
 
-    Stratified: in proportion (largest remainders), at least one of each stratum while `size` allows it; the
-    probability is then the stratum's own share drawn.
+    Stratified: in proportion (largest remainders), at least one of each stratum if `size` allows it; the probability is
+    then the share drawn from the stratum.
     """
     whole = len(strata)
     if size is None or size >= whole:
@@ -39,7 +39,7 @@ def draw(strata: Sequence[str], size: int | None, seed: int, *, stratified: bool
 
 
 def shares_of(sizes: dict[str, int], size: int) -> dict[str, int]:
-    """How many of each stratum: in proportion by largest remainders, one at least of each as far as `size` goes."""
+    """The number to draw from each stratum: by largest remainders, at least one each if `size` allows it."""
     whole = sum(sizes.values())
     by_size = sorted(sizes, key=lambda name: (-sizes[name], name))
     quotas = {name: size * sizes[name] // whole for name in by_size}
@@ -55,7 +55,7 @@ def shares_of(sizes: dict[str, int], size: int) -> dict[str, int]:
 
 
 def shuffled(count: int, seed: int) -> list[int]:
-    """The ranks 0 … count-1 in the order drawn by the seed."""
+    """The ranks 0 … count-1 in an order drawn by the seed."""
     ranks = list(range(count))
     random.Random(f"order:{seed}").shuffle(ranks)
     return ranks

@@ -1,4 +1,4 @@
-"""The fields of one line of a results file, each checked for its type."""
+"""Reads the fields of one results file line, checking each one's type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FORMULA_BEGINS = tuple("=+-@\t\r＝＋－＠")
 
 
 class Refusal(Exception):
-    """Why a line is skipped: a code and the parameters of its sentence."""
+    """Why a line is skipped: a code and the parameters of its message."""
 
     def __init__(self, code: str, **params: str) -> None:
         super().__init__(code)
@@ -24,23 +24,23 @@ class Refusal(Exception):
 
 
 class TableCell(str):
-    """A cell of a table: its type is not known."""
+    """A cell of a table, whose type is unknown."""
 
     __slots__ = ()
 
 
 def cell(text: str) -> TableCell:
-    """A cell as it was before an export put an apostrophe before what a spreadsheet takes for a formula."""
+    """A cell without the apostrophe that exports put before text that a spreadsheet would take for a formula."""
     return TableCell(text[1:] if text[:1] == "'" and text[1:2] in _FORMULA_BEGINS else text)
 
 
 def clean(text: str) -> str:
-    """Without NUL and half characters, which no database takes."""
+    """The text with NUL and lone surrogates, which databases reject, replaced."""
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def text_of(record: Mapping[str, Any], name: str, most: int | None = None) -> str:
-    """A text, or a whole number as one; '' if the field is absent or blank."""
+    """A text, or an integer as text; '' if the field is absent or blank."""
     given = record.get(name)
     if given is None:
         return ""
@@ -56,7 +56,7 @@ def text_of(record: Mapping[str, Any], name: str, most: int | None = None) -> st
 
 
 def number_of(record: Mapping[str, Any], name: str, low: float = 0.0, high: float = math.inf) -> float | None:
-    """A finite number within these bounds; None if the field is absent."""
+    """A finite number within the bounds; None if the field is absent."""
     given = plain(record.get(name))
     if given is None:
         return None
@@ -68,7 +68,7 @@ def number_of(record: Mapping[str, Any], name: str, low: float = 0.0, high: floa
 
 
 def whole_of(record: Mapping[str, Any], name: str, least: int = 1, most: int = MOST) -> int | None:
-    """A whole number within these bounds; None if the field is absent."""
+    """A whole number within the bounds; None if the field is absent."""
     given = number_of(record, name, -math.inf)
     if given is None:
         return None
@@ -78,7 +78,7 @@ def whole_of(record: Mapping[str, Any], name: str, least: int = 1, most: int = M
 
 
 def moment_of(record: Mapping[str, Any]) -> float | None:
-    """The point in time `at` as Unix seconds, from ISO 8601 (UTC unless it says otherwise) or from Unix seconds."""
+    """The time `at` in Unix seconds, given as ISO 8601 (UTC by default) or Unix seconds."""
     given = plain(record.get("at"))
     if given is None:
         return None
@@ -92,7 +92,7 @@ def moment_of(record: Mapping[str, Any]) -> float | None:
 
 
 def value_of(record: Mapping[str, Any]) -> Value | None:
-    """The verdict's value; None if there is none. What a table's cell means is read from its text."""
+    """The verdict's value, or None. The type of a table cell is inferred from its text."""
     given = plain(record.get("value"))
     if given is None or isinstance(given, bool):
         return given
@@ -106,7 +106,7 @@ def value_of(record: Mapping[str, Any]) -> Value | None:
 
 
 def is_finite(number: float) -> bool:
-    """Can a double hold it?"""
+    """Whether a double can represent it."""
     try:
         return math.isfinite(float(number))
     except OverflowError:
@@ -114,7 +114,7 @@ def is_finite(number: float) -> bool:
 
 
 def plain(given: Any) -> Any:
-    """What a cell's text represents; everything else as it is."""
+    """The value that a cell's text stands for; any other value unchanged."""
     if not isinstance(given, TableCell):
         return given
     text = given.strip()

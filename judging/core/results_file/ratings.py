@@ -1,4 +1,4 @@
-"""The export of a human evaluation (its ratings) read as results: a line of it holds a value for each criterion."""
+"""Converts the rating export of a human evaluation, with one value per criterion in each line, to results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from judging.core.results_file.fields import TableCell, plain
 from judging.core.results_file.records import Record, RefusedLine
 
 VALUE, ADJUDICATED = "value: ", "adjudicated: "
-"""What a criterion's columns are called by, before its name, where the export is a table."""
+"""Prefixes of a criterion's columns in a table export."""
 COMPARISONS = (*STEPS, BOTH_BAD)
 _NAMES = {
     "row": "line",
@@ -30,7 +30,7 @@ _NAMES = {
 def expanded(
     found: Iterable[tuple[int, Record | RefusedLine]],
 ) -> Iterator[tuple[int, Record | RefusedLine]]:
-    """The same lines, each rating as a verdict for each of its criteria."""
+    """The same lines, with each rating expanded to one verdict per criterion."""
     for line, record in found:
         if isinstance(record, RefusedLine) or not is_rating(record):
             yield line, record
@@ -40,12 +40,12 @@ def expanded(
 
 
 def is_rating(record: Record) -> bool:
-    """Does it name its row and candidate as ratings do?"""
+    """Whether the record names its row and candidate as ratings do."""
     return "row" in record and "candidate" in record and "model" not in record
 
 
 def _verdicts(record: Record) -> Iterator[Record]:
-    """Nothing for a rating that does not count: one that was changed since, of gold, or of a repeat."""
+    """The verdicts of a rating; none if it does not count: outdated, on a gold item, or a repeat."""
     if plain(record.get("current")) is False or plain(record.get("gold")) or plain(record.get("repeat_of")):
         return
     about = {name: record[known] for known, name in _NAMES.items() if known in record}

@@ -1,4 +1,4 @@
-"""A results file as records, streamed: memory holds a block of lines, however long the file is."""
+"""Reads a results file as a stream of records, holding only a block of lines in memory."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ FIELDS = (
     *("judge", "rater", "reasoning", "shown_first", "drawn_with", "repeat", "at", "seconds", "prompt_tokens"),
     *("completion_tokens", "cost", "min_score", "max_score", "role", "compares"),
 )
-"""The fields of a line; other fields are ignored."""
+"""The fields of a line; all others are ignored."""
 
 LINE_BYTES = 16 * 2**20
-_RATING_FIELDS = ("row", "candidate", "rater")  # of a human evaluation's export
+_RATING_FIELDS = ("row", "candidate", "rater")  # in the export of a human evaluation
 _DELIMITERS = (",", "\t", ";")
 
 Record = dict[str, Any]
@@ -43,7 +43,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RefusedLine:
-    """A skipped line: its number, a code, and the parameters of the code's sentence."""
+    """A skipped line: its number, a code, and the parameters of the code's message."""
 
     line: int
     code: str
@@ -51,7 +51,7 @@ class RefusedLine:
 
 
 class NotResults(Exception):
-    """The file is not a results file: a code and the parameters of its sentence."""
+    """The file is not a results file: a code and the parameters of its message."""
 
     def __init__(self, code: str, **params: str) -> None:
         super().__init__(code)
@@ -59,7 +59,7 @@ class NotResults(Exception):
 
 
 def records(path: Path) -> Iterator[tuple[int, Record | RefusedLine]]:
-    """Each line that is not blank, with the number of its (first) physical line. Raises NotResults."""
+    """Each non-blank line, with the number of its (first) physical line. Raises NotResults."""
     with Upload(path, Limits(row_bytes=LINE_BYTES)) as upload:
         try:
             yield from _records(upload)
@@ -92,7 +92,7 @@ def _json_records(parts: Iterator[Block]) -> Iterator[tuple[int, Record | Refuse
 
 
 def _json_object(line: bytes) -> Record | str:
-    """A JSON object; a code for what is none."""
+    """A JSON object, or an error code."""
     try:
         found = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -103,7 +103,7 @@ def _json_object(line: bytes) -> Record | str:
 
 
 def _json_by_python(line: bytes) -> Any:
-    """NaN and half characters, which strict readers refuse, are read and reported field by field."""
+    """Parse NaN and lone surrogates, which strict parsers reject, so that they are reported per field."""
     try:
         return json.loads(line.decode())
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""A line of a results file as a verdict, and what all lines of one metric have in common."""
+"""Converts lines of a results file to verdicts, and surveys all lines of each metric."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from judging.core.results_file.records import Record, RefusedLine
 from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED, Value
 
 REFERENCE = "@reference"
-"""The model's name that stands for the row's reference."""
+"""The model name that stands for the row's reference."""
 
 ADJUDICATOR: Literal["adjudicator"] = "adjudicator"
-"""The role of a rater who decides where raters differ."""
+"""The role of a rater who decides when raters differ."""
 
 Kind = Literal["number", "bool", "category", "comparison"]
 SourceKind = Literal["judge", "rater", "rules", "script", "combined", "adjudicator"]
 
 COMPARISONS = (*STEPS, BOTH_BAD)
 STATES = (SCORED, NO_SCORE, UNPARSED, ERROR, NOT_RUN)
-NOT_GIVEN, ELSEWHERE = "not_given", "elsewhere"  # reasons: none was given; one in words of its own
+NOT_GIVEN, ELSEWHERE = "not_given", "elsewhere"  # reasons: none given; not in the form `code: details`
 _PROGRAMS: tuple[SourceKind, ...] = ("rules", "script", "combined")
 _REASON = re.compile(r"([a-z][a-z0-9_]{0,39})(?:: (.*))?", re.DOTALL)
-_SMALL = 2**15 - 1  # what a column of small numbers holds
+_SMALL = 2**15 - 1  # the maximum of a small integer column
 LONGEST_METRIC, LONGEST_SOURCE = 200, 300
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerKey:
-    """A model's name and which of its answers to the row."""
+    """A model's name, and the number of its answer to the row."""
 
     model: str
     number: int
@@ -52,7 +52,7 @@ class AnswerKey:
 
 @dataclass(frozen=True, slots=True)
 class FileVerdict:
-    """A line that says something about an answer, or about two; whether they are there is not known yet."""
+    """A line with a verdict on an answer or a pair of answers, which may not exist in the database."""
 
     line: int
     row: int | None
@@ -78,14 +78,14 @@ class FileVerdict:
 
     @property
     def said(self) -> str:
-        """What it says, in one form: equal for equal verdicts."""
+        """The verdict in a canonical form: equal for equal verdicts."""
         if self.state != SCORED:
             return self.state
         return canonical(self.value)
 
     @property
     def said_of_turned(self) -> str:
-        """The same with the two answers exchanged."""
+        """The same with the two answers swapped."""
         return (
             canonical(None if self.value is None else turned(self.value))
             if self.state == SCORED
@@ -94,7 +94,7 @@ class FileVerdict:
 
 
 def canonical(value: Value | None) -> str:
-    """A value as text, 7 and 7.0 alike."""
+    """A value as text; 7 and 7.0 are equal."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return repr(float(value))
     return json.dumps(value, ensure_ascii=False)
@@ -102,7 +102,7 @@ def canonical(value: Value | None) -> str:
 
 @dataclass(slots=True)
 class MetricSurvey:
-    """What the lines of one metric hold: how many values of each kind, and the scale that they declare."""
+    """Statistics on the lines of one metric: the number of values of each kind, and the declared scales."""
 
     kinds: Counter[Kind] = field(default_factory=Counter)
     scales: Counter[tuple[float, float]] = field(default_factory=Counter)
@@ -110,17 +110,17 @@ class MetricSurvey:
 
     @property
     def kind(self) -> Kind | None:
-        """The kind of most values; None without any value."""
+        """The most frequent kind of value; None without values."""
         return max(self.kinds, key=lambda kind: self.kinds[kind], default=None)
 
     @property
     def scale(self) -> tuple[float, float] | None:
-        """The declared scale that most lines name; None where none is declared."""
+        """The most frequently declared scale; None if none is declared."""
         return max(self.scales, key=lambda scale: self.scales[scale], default=None)
 
 
 def survey(found: Iterable[tuple[int, Record | RefusedLine]]) -> dict[str, MetricSurvey]:
-    """Every metric of a file, in the order of its first lines."""
+    """Survey every metric of a file, in order of first appearance."""
     metrics: dict[str, MetricSurvey] = {}
     for _line, record in found:
         if isinstance(record, RefusedLine):
@@ -133,14 +133,14 @@ def survey(found: Iterable[tuple[int, Record | RefusedLine]]) -> dict[str, Metri
             if value is not None:
                 one.kinds[_kind(record, value)] += 1
         except Refusal:
-            continue  # reported when its line is read
+            continue  # reported when the line is parsed
     return metrics
 
 
 def verdicts(
     found: Iterable[tuple[int, Record | RefusedLine]], kinds: Mapping[str, Kind | None]
 ) -> Iterator[FileVerdict | RefusedLine]:
-    """Every line as a verdict, or why it is left out; `kinds` says what values a metric has."""
+    """Each line as a verdict, or why it is skipped; `kinds`: the kind of values of each metric."""
     for line, record in found:
         if isinstance(record, RefusedLine):
             yield record
@@ -191,7 +191,7 @@ def _verdict(line: int, record: Record, kinds: Mapping[str, Kind | None]) -> Fil
 
 
 def row_name(given: Any) -> str:
-    """A custom field `id` as text; '' for none. Raises Refusal for what names nothing."""
+    """A custom field `id` as text; '' if absent. Raises Refusal for a value that cannot be an id."""
     if given is None:
         return ""
     if isinstance(given, bool | list | dict):
@@ -239,7 +239,7 @@ def _source(record: Record) -> tuple[SourceKind, str]:
 
 
 def _compares(record: Record) -> bool:
-    """Does its value say which of two answers is better? A rater may also score two answers together."""
+    """Whether the value says which of two answers is better; a rater may also score two answers together."""
     return bool(text_of(record, "other_model")) and plain(record.get("compares")) is not False
 
 
@@ -252,7 +252,7 @@ def _kind(record: Record, value: Value) -> Kind:
 
 
 def _said(record: Record, metric: str, wanted: Kind | None) -> tuple[str, Value | None]:
-    """The state, and the value that a scored line has. Raises Refusal for one that does not fit its metric."""
+    """The state, and the value if it is scored. Raises Refusal for a value that does not fit the metric."""
     value, state, compares = value_of(record), text_of(record, "state") or SCORED, _compares(record)
     if state not in STATES:
         raise Refusal("unknown_state", state=state[:40])
@@ -268,7 +268,7 @@ def _said(record: Record, metric: str, wanted: Kind | None) -> tuple[str, Value 
         raise Refusal("not_a_comparison", value=_short(value))
     kind = _kind(record, value)
     if wanted == "category" and kind != wanted and isinstance(record["value"], str):
-        return state, text_of(record, "value").strip()  # a table's cell that looks like a number
+        return state, text_of(record, "value").strip()  # a table cell that looks like a number
     if wanted is not None and kind != wanted:
         raise Refusal("other_kind_of_value", metric=metric, kind=kind, wanted=wanted, value=_short(value))
     return state, value
@@ -279,7 +279,7 @@ def _short(value: Value) -> str:
 
 
 def _why(record: Record) -> tuple[str, str]:
-    """A code and words, from a reason as an export writes it, or as somebody else does."""
+    """A code and details, from a reason in the form of an export or any other text."""
     text = text_of(record, "reason").strip()
     if not text:
         return NOT_GIVEN, ""
@@ -288,7 +288,7 @@ def _why(record: Record) -> tuple[str, str]:
 
 
 class SeenVerdicts:
-    """The first thing said about each question, by digests. SQLite keeps them in a temporary file of its own."""
+    """The first verdict on each question, as digests, in a temporary SQLite file."""
 
     def __init__(self) -> None:
         self._table = sqlite3.connect("", isolation_level=None)
@@ -299,7 +299,7 @@ class SeenVerdicts:
         self._table.close()
 
     def agrees(self, question: Hashable, said: str) -> bool | None:
-        """Whether the same was said before, None where nothing was. What is said first is kept."""
+        """Whether an earlier verdict on the question is the same; without one, stores this one and returns None."""
         key, value = _digest(repr(question)), _digest(said)
         known = self._table.execute("SELECT said FROM seen WHERE question = ?", (key,)).fetchone()
         if known is not None:

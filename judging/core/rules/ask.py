@@ -1,6 +1,6 @@
-"""Prompts of judged lines, and how replies are parsed: an integer from 1 to 5 or nothing.
+"""Prompts for judged lines, and parsing of the replies: an integer from 1 to 5 or nothing.
 
-The texts are fenced as in the built-in templates, with their lengths, so that what is judged cannot vote.
+The texts are fenced with their lengths, as in the built-in templates, so that judged text cannot act as a verdict.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ _FIELD = {"en": "the field “{name}”", "zh": "字段“{name}”"}
 
 
 def prompt_for(rule: Rule, name: str, answer: Value, reference: Value) -> str:
-    """The prompt about the field `name`, in the language of the line."""
+    """The prompt about the field `name`, in the language of the rule's line."""
     language = rule.language
     what = _WHOLE[language] if rule.target.kind == "whole" else _FIELD[language].format(name=name)
     shown, wanted = text_of(answer), text_of(reference)
@@ -123,14 +123,14 @@ def prompt_for(rule: Rule, name: str, answer: Value, reference: Value) -> str:
 
 
 def asks_no_more(program: Program, other: Program) -> bool:
-    """Whether every question of `program` is one that `other` asks too, of the same answers."""
+    """Whether `other` asks every question that `program` asks, about the same answers."""
     if program.needs_judge and program.format != other.format:
         return False
     return _questions(program) <= _questions(other)
 
 
 def _questions(program: Program) -> Counter[tuple[object, ...]]:
-    """The parts of a prompt besides answer and reference."""
+    """The parts of each question's prompt other than answer and reference."""
     return Counter(
         (rule.target, rule.function.code, rule.language, _text_of(rule))
         for rule in program.rules
@@ -143,7 +143,7 @@ def _text_of(rule: Rule) -> str:
 
 
 def read_reply(content: str, finish_reason: str | None = None) -> Scored | Reason:
-    """The score with the judge's own words as its reason, or the reason why none can be read.
+    """The score, with the judge's own words as its reason, or the reason why there is none.
 
     Reasons without a score: `empty`, `nothing_offered`, `cut_off`, `out_of_range`, `not_integer`.
     """
@@ -157,7 +157,7 @@ def read_reply(content: str, finish_reason: str | None = None) -> Scored | Reaso
 
 
 def read_asked(asked: JudgeCall) -> Scored | Reason:
-    """The judge model's score of a line, or why there is none."""
+    """The judge model's score of a line, or the reason why there is none."""
     if asked.failure is not None:
         return Reason(asked.failure.code, {"detail": asked.failure.detail})
     reply = asked.reply or {}

@@ -30,13 +30,13 @@ from judging.core.rules.python_blocks import PythonProblem, scoring_function
 from judging.core.rules.write import read_format, read_format_argument, read_length
 
 _MEAN = "mean"
-_MOST_GUESSES = 100  # looking for the word that was meant is slow compared with everything else
+_MOST_GUESSES = 100  # finding the closest word is slow compared with everything else
 _LABEL_KINDS = {"rule": keywords.RULE_LABEL, "code": keywords.CODE_LABEL}
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedProgram:
-    """A program, None if there are errors; the errors and warnings in the order of the text."""
+    """A program, or None if there are errors; errors and warnings are in text order."""
 
     program: Program | None
     problems: tuple[Problem, ...]
@@ -51,7 +51,7 @@ class CheckedProgram:
 
 
 def read_program(text: str) -> CheckedProgram:
-    """Any text gives a program or at least one error; nothing is raised."""
+    """Parse and check `text`. Any text gives a program or at least one error; nothing is raised."""
     checker = _Checker(parse(text))
     program = checker.program()
     found = sorted(checker.problems, key=lambda problem: problem.place)
@@ -62,7 +62,7 @@ def read_program(text: str) -> CheckedProgram:
 
 
 def language_of(sheet: Sheet) -> str:
-    """The language that the program's own words are written in: `zh`, `en`, or '' if there are none."""
+    """The language of the program's own words: `zh`, `en`, or '' if there are none."""
     entries = (*sheet.entries, *sheet.misplaced)
     functions = [function.name for function in FUNCTIONS]
     written: list[tuple[str, list[keywords.Keyword]]] = []
@@ -83,7 +83,7 @@ class _Checker:
         self.problems = list(sheet.problems)
         self.blocks: dict[str, CodeBlock] = {}
         self.guesses = 0
-        self.functions: dict[str, str] = {}  # of Python blocks: label → the function to call
+        self.functions: dict[str, str] = {}  # of Python blocks: label → name of the function to call
 
     def program(self) -> Program | None:
         self._check_blocks()
@@ -164,7 +164,7 @@ class _Checker:
     def _note_unknown_function(self, entry: HeaderLine) -> None:
         met, name = entry.function, entry.name.text
         known = [word for pair in keywords.OWN_NAMES for word in pair.both()]
-        # `@聚合法式:min` is a name misspelt, not a function.
+        # `@聚合法式:min` is a misspelt setting name, not an unknown function.
         near_name = self._near(name, known) if name.startswith(("@", "＠")) and name not in known else ""
         near = "" if near_name else self._near(met.text, BY_WORD)
         self._note("unknown_function", met.place, met=met.text, near=near, near_name=near_name, name=name)

@@ -1,10 +1,10 @@
-"""A program on one answer: mechanical lines are scored at once, the rest become questions and calls; then the result.
+"""Applies a program to one answer: scores mechanical lines at once, collects questions and calls, then concludes.
 
     evaluation = plan(program, answer, reference)
-    found = {line: …}      what ask.read_reply and python_blocks.run_code say of questions and calls, by line
+    found = {line: …}      results of questions (ask.read_reply) and calls (python_blocks.run_code) by line
     result = conclude(evaluation, found)
 
-`judge_by_rules` does all of it for one item of a run.
+`judge_by_rules` does all of this for one item of a run.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ from judging.core.rules.values import Value, from_python, json_text, text_of
 from judging.core.values import Outcome
 
 FIELD_MISSING, REFERENCE_FORMAT = "reference.field_missing", "reference.format"
-ANSWER_LACKS = "field_missing"  # a reason with a score, 1
-_IN_THE_LINE = ("json_met", "json_wanted")  # the line's own sentence says these
+ANSWER_LACKS = "field_missing"  # a reason that comes with a score of 1
+_IN_THE_LINE = ("json_met", "json_wanted")  # already in the sentence about the line
 NOT_ASKED, NO_JUDGE = "not_asked", "judge.missing"
 PENDING = Reason("pending")
 
 Run = Callable[[BlockCall], Awaitable[Scored | Reason]]
-# One reply a question, in order; None if what was said before is read again, and this was not asked then.
+# One reply per question, in order; None if stored replies are parsed again and have none for this question.
 Ask = Callable[[Sequence[Question]], Awaitable[Sequence[JudgeCall | None]]]
 LineResults = dict[int, Scored | Reason]
 
 JUDGE = 0  # a rule metric has one judge model; a question's `repeat` is the index of its line
-MOST_VALUE = 4000  # characters of a field's value that are kept next to its score
+MOST_VALUE = 4000  # characters of a field's value that are stored with its score
 
 
 @dataclass(frozen=True, slots=True)
 class LineQuestion:
-    """A question for the judge model. `line` is an index of the evaluation's lines."""
+    """A question to the judge model. `line` is an index into the evaluation's lines."""
 
     line: int
     prompt: str
 
 
 class LineResult(msgspec.Struct, frozen=True, gc=False):
-    """A rule applied to one field. Without a score: `reason.code` is `pending`, or an error of the row.
+    """A rule applied to one field. Without a score, `reason.code` is `pending` or an error of the row.
 
-    `answer` and `reference` are the values that were looked at, None if there is none or none was needed.
+    `answer` and `reference` are the compared values, None if missing or not needed.
     """
 
     rule: Rule
@@ -71,7 +71,10 @@ class LineResult(msgspec.Struct, frozen=True, gc=False):
 
 
 class RuleEvaluation(msgspec.Struct, frozen=True):
-    """`failure` says why the answer lacks the format; then there are no lines. Requests are in the lines' order."""
+    """A program's lines with their open questions and calls, in the order of the lines.
+
+    `failure`: why the answer lacks the format; there are no lines then.
+    """
 
     program: Program
     lines: tuple[LineResult, ...] = ()
@@ -81,7 +84,7 @@ class RuleEvaluation(msgspec.Struct, frozen=True):
 
 
 def plan(program: Program, answer: str, reference: Any) -> RuleEvaluation:
-    """Scores the mechanical lines. `reference`: a text, a decoded JSON value, or None. Raises nothing."""
+    """Score the mechanical lines. `reference` is a text, a decoded JSON value or None. Raises nothing."""
     try:
         answered = _Side(read_fields(program.format, answer), answer)
     except NotInFormat as error:
@@ -93,7 +96,7 @@ def plan(program: Program, answer: str, reference: Any) -> RuleEvaluation:
 
 
 class _Side(msgspec.Struct, frozen=True):
-    """The answer, or the reference: its fields, and all of it."""
+    """The answer or the reference: its fields, and all of it."""
 
     fields: Fields
     whole: Value
@@ -109,7 +112,7 @@ class _RowError(Exception):
 
 
 class _Reference:
-    """The reference, read when a line first needs it."""
+    """The reference, parsed when a line first needs it."""
 
     def __init__(self, form: Format, given: Any) -> None:
         self._form = form
@@ -117,7 +120,7 @@ class _Reference:
         self._side: _Side | None = None
 
     def side(self, name: str) -> _Side:
-        """Raises _RowError if there is none or it has not the format."""
+        """Raises _RowError if there is no reference or it lacks the format."""
         if self._given is None:
             raise _RowError(Reason(FIELD_MISSING, {"name": name, "why": "none"}))
         if self._side is None:
@@ -128,7 +131,7 @@ class _Reference:
         return self._side
 
     def names(self, rule: Rule) -> list[str]:
-        """The fields that `@全部字段` represents."""
+        """The fields that `@全部字段` stands for."""
         shown = rule.target.written
         names = list(self.side(shown).fields)
         if not names:
@@ -158,7 +161,7 @@ def _side_of(form: Format, given: Any) -> _Side:
 
 @dataclass(slots=True)
 class _Planner:
-    """Collects lines, and the requests of those that others score."""
+    """Collects lines, with questions and calls for those that are not scored mechanically."""
 
     answer: _Side
     reference: _Reference
@@ -214,7 +217,7 @@ class _Planner:
 
 @dataclass(frozen=True, slots=True)
 class LineError:
-    """The first line without a score, `line` being its line in the program."""
+    """The first line without a score; `line` is its line in the program."""
 
     code: str
     line: int
@@ -222,7 +225,10 @@ class LineError:
 
 
 class Result(msgspec.Struct, frozen=True):
-    """`score` exactly if there is no `error`. `failure` says why the answer lacks the format (score 1, no lines)."""
+    """A program's result: a `score`, unless there is an `error`.
+
+    `failure`: why the answer lacks the format (score 1, no lines).
+    """
 
     score: int | float | None
     lines: tuple[LineResult, ...]
@@ -234,7 +240,7 @@ class Result(msgspec.Struct, frozen=True):
         return self.failure is None
 
     def outcome(self) -> Outcome:
-        """The judgement's: a rule program has no state `unparsed`. The detail starts with the program's line."""
+        """The judgement's outcome, never `unparsed`. An error's detail starts with the program's line."""
         if self.error is None:
             return Outcome("scored", self.score)
         details = "; ".join(
@@ -244,12 +250,15 @@ class Result(msgspec.Struct, frozen=True):
 
 
 def needs_answers(evaluation: RuleEvaluation) -> bool:
-    """Whether its requests are worth asking: not where a line without a score already decides."""
+    """Whether questions and calls are worth making: not if a line without a score already decides the outcome."""
     return all(line.score is not None or line.reason.code == "pending" for line in evaluation.lines)
 
 
 def conclude(evaluation: RuleEvaluation, found: Mapping[int, Scored | Reason]) -> Result:
-    """`found`: by index of the line what was found for it, a score or the reason why there is none."""
+    """Combine all lines into the result.
+
+    `found`: by index of the line, its score or the reason why there is none.
+    """
     if evaluation.failure is not None:
         return Result(WORST, (), evaluation.failure)
     lines = evaluation.lines
@@ -276,17 +285,17 @@ def _error_of(line: LineResult) -> LineError:
 
 
 def evaluate(program: Program, item: Item) -> RuleEvaluation:
-    """The program on an item's answer, against its row's reference."""
+    """Plan the program for an item's answer and its row's reference."""
     return plan(program, item.response.get("content") or "", reference_for(item))
 
 
 def reference_for(item: Item) -> Any:
-    """What an item is compared with, its numbers as they are written where that is known."""
+    """The reference of an item, with its numbers as written where available."""
     return reference_in(item.exact or item.data)
 
 
 async def judge_by_rules(program: Program, item: Item, run: Run, ask: Ask | None) -> Ruled:
-    """Score one item. Python blocks come first: where one fails, the judge model could not save the item.
+    """Score one item. Python blocks run first: if one fails, calling the judge model would be pointless.
 
     `ask` is None if the metric has no judge model.
     """

@@ -1,7 +1,7 @@
-"""The three formats, read safely: JSON objects, XML elements, any text.
+"""Safe parsing of the three formats: JSON objects, XML elements and plain text.
 
-JSON by the standard library's scanner with exact numbers; duplicate keys and NaN are refused. XML by expat, inside an
-element of ours, so that no document type, and with it no entity beyond XML's five, can be declared. Nesting is bounded.
+JSON uses the standard library's scanner with exact numbers; duplicate keys and NaN are rejected. XML uses expat inside
+a wrapper element, so that no document type, and hence no custom entity, can be declared. Nesting depth is limited.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DECLARATION = re.compile(r"<\?xml\s[^<>]*\?>")
 
 
 class NotInFormat(Exception):
-    """The text does not have the format: a reason from a bounded list, and what was met.
+    """The text does not have the format: a reason from a fixed list, and its parameters.
 
     Reasons: `not_json`, `not_object`, `duplicate_key`, `not_a_number`, `not_xml`, `doctype`, `no_element`,
     `text_between`, `other_root`, `too_deep`.
@@ -37,7 +37,7 @@ class NotInFormat(Exception):
 
 
 def read_fields(form: Format, text: str) -> Fields:
-    """The text's fields by name, in its order (of a plain text none). Raises NotInFormat."""
+    """The text's fields by name, in order (none for plain text). Raises NotInFormat."""
     if form.kind == "json":
         return read_json(text)
     if form.kind == "xml":
@@ -46,7 +46,7 @@ def read_fields(form: Format, text: str) -> Fields:
 
 
 def _lead(text: str) -> int:
-    """How many characters of white space come first."""
+    """The number of leading white space characters."""
     return len(text) - len(text.lstrip())
 
 
@@ -59,12 +59,12 @@ def _place(text: str, position: int) -> dict[str, str]:
 
 
 def read_json(text: str) -> Fields:
-    """A JSON object, white space around it allowed. Raises NotInFormat."""
+    """Parse a JSON object, with optional white space around it. Raises NotInFormat."""
     bare = text.strip()
     try:
         value, end = _scan(bare, 0)
         if end != len(bare):
-            _decode(bare)  # says where the rest starts
+            _decode(bare)  # raises with the position of the rest
     except StopIteration as error:
         raise _not_json(text, error.value) from None
     except json.JSONDecodeError as error:
@@ -73,14 +73,14 @@ def read_json(text: str) -> Fields:
         raise NotInFormat("too_deep") from None
     if not isinstance(value, dict):
         raise NotInFormat("not_object")
-    # Fewer brackets than that cannot nest too deeply, so the walk is spared.
+    # Fewer brackets than this cannot nest too deeply, so skip the walk.
     if text.count("[") + text.count("{") > MOST_DEPTH:
         check_depth(value)
     return value
 
 
 def _not_json(text: str, position: int) -> NotInFormat:
-    """What keeps the text from being JSON, as for a line of a data set; `position` after its white space."""
+    """Why the text is not JSON, as for a line of a data set; `position` does not count leading white space."""
     named: dict[str, str] = {}
     try:
         parse(text.strip())
@@ -121,7 +121,7 @@ def _refuse_constant(name: str) -> NoReturn:
 _decoder = json.JSONDecoder(
     object_pairs_hook=_once_each, parse_int=Number, parse_float=Number, parse_constant=_refuse_constant
 )
-# The scanner itself: what the library does around it takes as long as a small answer.
+# The scanner itself, because the library's wrapper takes as long as scanning a small answer.
 _decode, _scan = _decoder.decode, make_scanner(_decoder)  # type: ignore[arg-type]
 
 
@@ -129,9 +129,9 @@ _decode, _scan = _decoder.decode, make_scanner(_decoder)  # type: ignore[arg-typ
 
 
 def read_xml(text: str, root: str = "") -> Fields:
-    """The texts of sibling elements, or of those in the one element `root`. Repeated ones make a list.
+    """The texts of sibling elements, or of the children of the single element `root`. Repeated ones form a list.
 
-    A declaration (`<?xml …?>`) may be before them, and nothing but white space between. Raises NotInFormat.
+    They may be preceded by a declaration (`<?xml …?>`) and separated by white space only. Raises NotInFormat.
     """
     reader = _XmlReader(root)
     try:
@@ -141,7 +141,7 @@ def read_xml(text: str, root: str = "") -> Fields:
             raise NotInFormat("doctype") from None
         line = error.lineno - 1 + text.count("\n", 0, _lead(text))
         raise NotInFormat("not_xml", line=str(max(1, line)), column=str(error.offset + 1)) from None
-    except UnicodeEncodeError:  # half a character
+    except UnicodeEncodeError:  # a lone surrogate
         raise NotInFormat("not_xml", line="1", column="1") from None
     if not reader.found:
         raise NotInFormat("no_element")
@@ -149,7 +149,7 @@ def read_xml(text: str, root: str = "") -> Fields:
 
 
 class _XmlReader:
-    """Collects the elements at one depth: 1 is our own element, 2 the siblings (or the root), 3 what is in the root."""
+    """Collects the elements at one depth: 1 is the wrapper, 2 the siblings (or the root), 3 the root's children."""
 
     def __init__(self, root: str) -> None:
         self.found: dict[str, list[str]] = {}
@@ -159,7 +159,7 @@ class _XmlReader:
         self._roots = 0
         self._text: list[str] = []
         self._since_tag: list[str] = []
-        self._open: list[list[Any]] = []  # the parts so far of the field's element, and of those in it
+        self._open: list[list[Any]] = []  # the parts so far of the field's element and its open descendants
         self._parser = parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartElementHandler = self._start
@@ -224,7 +224,7 @@ def _is_xml_blank(text: str) -> bool:
     return not text.strip(" \t\r\n")
 
 
-# --- a field found by its name --------------------------------------------------------------------------------
+# --- finding a field by name ------------------------------------------------------------------------------------
 
 _STEP = re.compile(r"([^.\[\]]+)((?:\[[0-9]{1,9}\])*)")
 
@@ -240,7 +240,7 @@ FieldValue = Value | Literal[_Missing.MISSING]
 
 
 def path_of(name: str) -> Path:
-    """`a.b[0]` as ("a", "b", 0); () for a name that has neither dots nor indices, or not in that form."""
+    """Parse `a.b[0]` into ("a", "b", 0); () for a name without dots and indices, or with malformed ones."""
     if "." not in name and "[" not in name:
         return ()
     path: list[str | int] = []
@@ -253,7 +253,7 @@ def path_of(name: str) -> Path:
 
 
 def look_up(fields: Fields, name: str, path: Path = ()) -> FieldValue:
-    """The field of that very name, else what its path leads to, else MISSING."""
+    """The field with exactly this name, otherwise the value at its path, otherwise MISSING."""
     if name in fields:
         return fields[name]
     return _follow(fields, path) if path else MISSING

@@ -1,4 +1,4 @@
-"""The scoring functions, their table, and the aggregates. docs: CONTRIBUTING.md, "A rule function"."""
+"""The scoring functions, their table, and the aggregates. How to add one: CONTRIBUTING.md, "A rule function"."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _FORMAT_HELD = Scored(BEST, Reason("format_held"))
 
 
 def exact_match(answer: Value, reference: Value, _argument: None) -> Scored:
-    """5 if equal by value."""
+    """5 if answer and reference are equal by value."""
     return _EQUAL if same(answer, reference) else _DIFFERENT
 
 
 def length(answer: Value, _reference: Value, limit: Length) -> Scored:
-    """5 if the text, white space at its ends left out, has a length within the limit (code points)."""
+    """5 if the length of the stripped text in code points is within the limit."""
     count = len(text_of(answer).strip())
     params = {"length": str(count), "low": str(limit.low), "high": str(limit.high)}
     if limit.low <= count <= limit.high:
@@ -30,7 +30,7 @@ def length(answer: Value, _reference: Value, limit: Length) -> Scored:
 
 
 def has_format(answer: Value, _reference: Value, form: Format) -> Scored:
-    """5 if the field's text has the format."""
+    """5 if the field's text has the required format."""
     try:
         read_fields(form, text_of(answer))
     except NotInFormat as error:
@@ -39,13 +39,13 @@ def has_format(answer: Value, _reference: Value, form: Format) -> Scored:
 
 
 def equals(answer: Value, _reference: Value, constant: str) -> Scored:
-    """5 if the field's text is the constant."""
+    """5 if the field's text equals the constant."""
     same_text = text_of(answer) == constant
     return Scored(BEST if same_text else WORST, _compared(same_text, constant))
 
 
 def not_equals(answer: Value, _reference: Value, constant: str) -> Scored:
-    """5 if the field's text is not the constant."""
+    """5 if the field's text differs from the constant."""
     same_text = text_of(answer) == constant
     return Scored(WORST if same_text else BEST, _compared(same_text, constant))
 
@@ -55,14 +55,14 @@ def _compared(same_text: bool, constant: str) -> Reason:
 
 
 def contained_in(answer: Value, reference: Value, argument: str | None) -> Scored:
-    """5 if the answer is a part of the reference, in whose place an argument may be."""
+    """5 if the answer is part of the reference, or of the argument if there is one."""
     if is_part(answer, reference):
         return _compared_with("part_of", BEST, argument)
     return _compared_with("not_part_of", WORST, argument)
 
 
 def contains(answer: Value, reference: Value, argument: str | None) -> Scored:
-    """5 if the reference, in whose place an argument may be, is a part of the answer."""
+    """5 if the answer contains the reference, or the argument if there is one."""
     if is_part(reference, answer):
         return _compared_with("holds", BEST, argument)
     return _compared_with("does_not_hold", WORST, argument)
@@ -75,9 +75,9 @@ def _compared_with(what: str, score: int, argument: str | None) -> Scored:
 
 
 def is_part(part: Value, whole: Value) -> bool:
-    """Substring; of lists every element; of objects every pair; other values must be equal.
+    """Whether `part` is a substring, a subset of list elements or of object pairs, or an equal value.
 
-    A single value next to a list counts as a list of one.
+    Next to a list, a single value counts as a list of one.
     """
     if isinstance(part, list) or isinstance(whole, list):
         return set(map(identity, _as_list(part))) <= set(map(identity, _as_list(whole)))
@@ -119,13 +119,13 @@ Score = int | float
 
 
 def aggregate(name: str, scores: Sequence[Score]) -> Score:
-    """min, max, mean, median or mode (the lowest of those that tie) of at least one score."""
+    """The min, max, mean, median or mode (the lowest one if several tie) of at least one score."""
     return _AGGREGATES[name](scores)
 
 
 def _mean(scores: Sequence[Score]) -> Score:
     mean = math.fsum(scores) / len(scores)
-    # Rounding must not carry it past the scores themselves.
+    # Rounding must not move the mean outside the range of the scores.
     return min(max(mean, min(scores)), max(scores))
 
 

@@ -1,4 +1,4 @@
-"""The language's own words, each in Chinese and in English; a program may mix them."""
+"""The language's keywords, each in Chinese and English; a program may mix them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from itertools import islice
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """One word in both languages."""
+    """A keyword in both languages."""
 
     zh: str
     en: str
@@ -44,9 +44,10 @@ CODE_LABEL = Keyword("代码", "code")
 
 
 def language_of(written: Iterable[tuple[str, Iterable[Keyword]]]) -> str:
-    """`zh` or `en`, whichever more of the words are written in; of none that is known, by its characters; else ''.
+    """The language (`zh` or `en`) that most of the words are written in.
 
-    `written`: each word with the pairs that it may be one of.
+    Decided by the characters if no word is known or both are equally frequent; '' if that is undecided too. `written`:
+    each word with the keywords that it may be.
     """
     words = [(word, list(pairs)) for word, pairs in written]
     chinese = sum(any(word == pair.zh for pair in pairs) for word, pairs in words)
@@ -63,7 +64,7 @@ _MOST_KNOWN = 200
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """The known word that `word` was most likely meant to be, or ''. Width and case do not count."""
+    """The known word closest to `word`, or ''. Character width and case are ignored."""
     by_plain = {_plain(one): one for one in islice(known, _MOST_KNOWN)}
     found = difflib.get_close_matches(_plain(word)[:80], by_plain, n=1, cutoff=0.6)
     return by_plain[found[0]] if found else ""

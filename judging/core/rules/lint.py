@@ -1,4 +1,4 @@
-"""References held against the program: does each parse, has it the fields, of usual types, would it score 5 itself?"""
+"""Checks a data set's references against a program: format, fields, types, and whether each would score 5."""
 
 from __future__ import annotations
 
@@ -22,15 +22,18 @@ from judging.core.rules.program import BEST, BlockCall, Code, Program, Reason, R
 from judging.core.rules.values import Number, Value, from_python, text_of
 
 BREAKS_RULE, OTHER_TYPE = "reference.breaks_rule", "reference.other_type"
-FIRST_ROWS = 12  # named for each complaint
+FIRST_ROWS = 12  # rows listed for each complaint
 
 RunCode = Callable[[Code, list[BlockCall]], list[Scored | Reason]]
-Kinds = tuple[tuple[str, str], ...]  # field, kind of its value
+Kinds = tuple[tuple[str, str], ...]  # (field, kind of its value)
 
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """`code`: reference.format, .field_missing, .breaks_rule, .other_type; `line`: the program's line that minds."""
+    """A problem with a reference. `line`: the program's line that it violates.
+
+    `code`: reference.format, .field_missing, .breaks_rule or .other_type.
+    """
 
     code: str
     line: int
@@ -40,7 +43,7 @@ class Complaint:
 
 @dataclass(slots=True)
 class ReferenceFinding:
-    """A complaint of some rows: how many, the first of their lines, and the reason of the very first."""
+    """A complaint aggregated over rows: their number, the first of their lines, and the reason for the first row."""
 
     code: str
     line: int
@@ -57,8 +60,10 @@ class ReferenceFinding:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceLint:
-    """Of `rows` references `minded` have a complaint, `missing` of them because there is none; complaints by line of
-    the program, the most frequent first."""
+    """Of `rows` references, `minded` have a complaint, `missing` of them because there is no reference.
+
+    `complaints` are sorted by line of the program, then by frequency.
+    """
 
     rows: int
     minded: int
@@ -67,7 +72,7 @@ class ReferenceLint:
 
 
 class References:
-    """Looks at references in batches. `run` runs Python blocks; without it they are left out, as judged lines are."""
+    """Checks references in batches. `run` runs Python blocks; without it they are skipped, as judged lines are."""
 
     def __init__(self, program: Program, run: RunCode | None = None) -> None:
         self._program, self._run = program, run
@@ -76,12 +81,11 @@ class References:
         self._rows = self._minded = self._missing = 0
         self._found: dict[tuple[int, str, str], ReferenceFinding] = {}
         self._kinds: dict[tuple[str, str], ReferenceFinding] = {}
-        self._faultless: Counter[Kinds] = (
-            Counter()
-        )  # rows without another complaint, by the kinds of their fields
+        # Rows without any other complaint, by the kinds of their fields.
+        self._faultless: Counter[Kinds] = Counter()
 
     def add(self, batch: Sequence[tuple[int, Any]]) -> None:
-        """References (a text, a decoded JSON value or None) with the lines of their rows."""
+        """Check references (a text, a decoded JSON value or None), each given with its row's line number."""
         planned = [_planned(self._program, reference) for _row, reference in batch]
         scored = self._scored([one for one in planned if isinstance(one, RuleEvaluation)])
         for (row, reference), one in zip(batch, planned, strict=True):
@@ -93,7 +97,7 @@ class References:
                 self._note(row, one, ())
 
     def found(self) -> ReferenceLint:
-        """What was minded so far."""
+        """The result so far."""
         usual = self._usual()
         odd = [
             self._odd(name, kind, usual[name]) for name, kind in self._kinds if usual.get(name, kind) != kind
@@ -108,7 +112,7 @@ class References:
         return ReferenceLint(self._rows, minded, complaints, self._missing)
 
     def _scored(self, evaluations: list[RuleEvaluation]) -> Any:
-        """The lines of each evaluation, Python blocks run: many calls of a block together."""
+        """The lines of each evaluation, after running the Python blocks; all calls of a block run together."""
         found: list[dict[int, Scored | Reason]] = [{} for _ in evaluations]
         by_block: dict[str, list[tuple[int, BlockCall]]] = {}
         for index, evaluation in enumerate(evaluations):
@@ -137,7 +141,7 @@ class References:
             self._faultless[kinds] += 1
 
     def _usual(self) -> dict[str, str]:
-        """The kind of value that each field has in most references."""
+        """The most common kind of value of each field."""
         usual: dict[str, tuple[int, str]] = {}
         for (name, kind), one in self._kinds.items():
             if one.rows > usual.get(name, (0, ""))[0]:
@@ -151,7 +155,7 @@ class References:
 
 
 def kind_of(value: Value) -> str:
-    """text, number, bool, null, list or object."""
+    """The JSON type of a value: text, number, bool, null, list or object."""
     if isinstance(value, bool):
         return "bool"
     kinds = ((str, "text"), (Number, "number"), (list, "list"), (dict, "object"))
@@ -159,7 +163,7 @@ def kind_of(value: Value) -> str:
 
 
 def _planned(program: Program, reference: Any) -> RuleEvaluation | list[Complaint]:
-    """The reference as if it were an answer; complaints where it cannot be one."""
+    """Evaluate the reference as if it were an answer; returns complaints if that is not possible."""
     needing = next((rule for rule in program.rules if _looks_at_reference(rule)), None)
     if reference is None:
         return [_complaint(needing, Reason(FIELD_MISSING, {"why": "none"}))] if needing else []
@@ -175,7 +179,7 @@ def _planned(program: Program, reference: Any) -> RuleEvaluation | list[Complain
 
 
 def _kinds(lines: Sequence[LineResult]) -> Kinds:
-    """The kinds of the fields that the lines looked at, each once."""
+    """The kinds of the fields that the lines use, without duplicates."""
     named = [line for line in lines if line.rule.target.kind != "whole" and line.reason.code != ANSWER_LACKS]
     return tuple(
         {line.name: kind_of(line.answer) for line in named if line.reason.code != FIELD_MISSING}.items()
@@ -196,7 +200,7 @@ def _complaint(rule: Rule, reason: Reason) -> Complaint:
 
 
 def _of_line(line: LineResult) -> Complaint:
-    if line.reason.code == ANSWER_LACKS:  # here the reference is the answer
+    if line.reason.code == ANSWER_LACKS:  # the reference takes the place of the answer here
         lacks = Reason(FIELD_MISSING, {"name": line.name, "why": "lacks"})
         return Complaint(FIELD_MISSING, line.rule.place.line, line.name, lacks)
     known = line.reason.code in (FIELD_MISSING, REFERENCE_FORMAT)

@@ -1,4 +1,4 @@
-"""A program's text → the sheet of what is written. It never stops at an error: each is noted, and reading continues."""
+"""Parses a program's text into a `Sheet`; errors are collected, and parsing continues after each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NEED_NO_FUNCTION = (keywords.FORMAT, keywords.AGGREGATE)  # their own errors sa
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """One line without its newline (the `\\r` of `\\r\\n` is still there); `number` counts from 1."""
+    """One line without its newline (but with the `\\r` of `\\r\\n`); `number` counts from 1."""
 
     number: int
     text: str
@@ -29,11 +29,11 @@ class SourceLine:
 
     @property
     def start(self) -> SourcePlace:
-        """Where its first character that is no white space is."""
+        """The position of the first character that is not white space."""
         return SourcePlace(self.number, len(self.text) - len(self.text.lstrip()) + 1)
 
     def parts(self) -> list[Word]:
-        """The line cut at its first two colons, at most three words, blanks around them left out."""
+        """Split the line at its first two colons into at most three stripped words."""
         return [self._word(start, end) for start, end in _between_colons(self.text)]
 
     def _word(self, start: int, end: int) -> Word:
@@ -51,14 +51,14 @@ class Tag:
 
 
 def lines_of(text: str) -> list[SourceLine]:
-    """Every line of a program, a byte order mark at its start left out."""
+    """All lines of a program, without a leading byte order mark."""
     return [
         SourceLine(number, line) for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1)
     ]
 
 
 def tag_on(line: SourceLine) -> Tag | None:
-    """The tag that the line is, or None."""
+    """The tag that makes up the whole line, or None."""
     found = _TAG.fullmatch(line.stripped) if "<" in line.text else None
     if found is None or not found[2].strip():
         return None
@@ -66,7 +66,7 @@ def tag_on(line: SourceLine) -> Tag | None:
 
 
 def crowded_tag(line: SourceLine, prefixes: tuple[str, ...]) -> str:
-    """The label of a block's tag that shares its line with other text, or ''; a label starts with a prefix."""
+    """The label of a block tag that shares its line with other text, or ''; it must start with a prefix."""
     if "<" not in line.text or tag_on(line) is not None:
         return ""
     text = line.stripped
@@ -82,7 +82,7 @@ def _between_colons(text: str) -> list[tuple[int, int]]:
 
 
 def parse(text: str) -> Sheet:
-    """Any text gives a sheet."""
+    """Parse any text into a sheet; never raises."""
     return _Parser(lines_of(text)).sheet()
 
 
@@ -129,7 +129,7 @@ class _Parser:
             self.header_end = SourcePlace(met.number, len(met.text.rstrip()) + 1)
             return
         self._note("missing_header", met.start if met else SourcePlace(1, 1), met=met.stripped if met else "")
-        # A first line that was meant to be the head is reported once.
+        # Skip a first line that was meant as the header, so that it is reported only once.
         if met is not None and (met.stripped.startswith(("#", "＃")) or met.stripped.upper() == "DSL"):
             self.at = met.number
 
@@ -189,13 +189,13 @@ class _Parser:
         self.at = end if closing is None else closing + 1
 
     def _closing(self, label: str) -> int | None:
-        """The index of the next line that closes a block of this label."""
+        """The index of the next line that closes a block with this label."""
         closing = self.closings.get(label, [])
         found = bisect.bisect_left(closing, self.at)
         return closing[found] if found < len(closing) else None
 
     def _where_something_begins(self) -> int:
-        """The index of the next line that can't belong to a block that is never closed."""
+        """The index of the next line that cannot belong to an unclosed block."""
         rest = range(self.at, len(self.lines))
         return next((index for index in rest if self._begins_something(self.lines[index])), len(self.lines))
 
@@ -208,13 +208,13 @@ class _Parser:
 
 
 def _crowded(line: SourceLine) -> dict[str, str]:
-    """The error for a line that holds a block's tag and other text."""
+    """Error parameters for a line that holds a block tag and other text."""
     label = crowded_tag(line, _LABELS)
     return {"kind": "crowded", "label": label} if label else {}
 
 
 def _closings(lines: list[SourceLine]) -> dict[str, list[int]]:
-    """By label, the indices of the lines that close it."""
+    """Indices of the closing lines by label."""
     found: dict[str, list[int]] = {}
     for index, line in enumerate(lines):
         tag = tag_on(line)
@@ -224,7 +224,7 @@ def _closings(lines: list[SourceLine]) -> dict[str, list[int]]:
 
 
 def _entry(line: SourceLine) -> HeaderLine | None:
-    """`name : function [: argument]`; None for a line that is not of this form."""
+    """Parse `name : function [: argument]`; None for a line of any other form."""
     name, *rest = line.parts()
     if not name.text or not rest:
         return None

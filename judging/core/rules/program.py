@@ -1,6 +1,6 @@
-"""A program in two forms: as written (`Sheet`) and as checked (`Program`). All frozen.
+"""The data of a program in two forms: as written (`Sheet`) and as checked (`Program`). All frozen.
 
-Places and the words as written do not count when two programs are compared.
+Source positions and the words as written are ignored when two programs are compared.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class SourcePlace:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A piece of the text, and where it starts."""
+    """A piece of the text and its position."""
 
     text: str
     place: SourcePlace = field(compare=False)
@@ -35,7 +35,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An error or a warning: its code, its position, and the parameters of its sentence."""
+    """An error or a warning: its code, position, and the parameters of its message."""
 
     code: str
     place: SourcePlace
@@ -51,7 +51,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class HeaderLine:
-    """A header line: `name : function [: argument]`. The function is '' where the line ends with its colon."""
+    """A header line: `name : function [: argument]`. The function is '' if the line ends with its colon."""
 
     name: Word
     function: Word
@@ -60,7 +60,7 @@ class HeaderLine:
 
 @dataclass(frozen=True, slots=True)
 class CodeBlock:
-    """`<label>` … `</label>`; `text` is exactly what is between, less the newlines at the tags."""
+    """`<label>` … `</label>`; `text` is exactly what is between the tags, without the newlines next to them."""
 
     label: Word
     text: str
@@ -69,7 +69,7 @@ class CodeBlock:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """Everything that is written, in its order. `misplaced`: header lines behind the format line."""
+    """Everything as written, in order. `misplaced`: header lines after the format line."""
 
     entries: tuple[HeaderLine, ...]
     format: HeaderLine | None
@@ -79,12 +79,12 @@ class Sheet:
     problems: tuple[Problem, ...]
 
 
-# --- as meant --------------------------------------------------------------------------------------------------
+# --- as checked ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """`root` only of XML: the name of the element around the fields, '' where they are side by side."""
+    """An answer format. `root`, for XML only: the element around the fields, '' if they are siblings at the top."""
 
     kind: Literal["json", "xml", "text"]
     root: str = ""
@@ -92,7 +92,7 @@ class Format:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Whose value a line scores. `path`: keys and indices of `a.b[0]`, empty for a plain name; `name` of named ones."""
+    """The field that a line scores. `path`: keys and indices of `a.b[0]`, empty for a plain name."""
 
     kind: Literal["named", "all", "whole"]
     name: str = ""
@@ -102,7 +102,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """Characters, both ends included."""
+    """A range of lengths in characters, both ends included."""
 
     low: int
     high: int
@@ -110,7 +110,7 @@ class Length:
 
 @dataclass(frozen=True, slots=True)
 class RuleText:
-    """A natural-language rule's block."""
+    """The block of a natural-language rule."""
 
     label: str
     text: str
@@ -118,7 +118,7 @@ class RuleText:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A Python block, and which of its functions is called."""
+    """A Python block, and which of its functions to call."""
 
     label: str
     source: str
@@ -133,9 +133,9 @@ OPTIONAL: frozenset[ArgumentKind] = frozenset({"none", "replacement"})
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One function. `code` is also the name of its help; `by` says who scores: we, the judge model, a Python block.
+    """A scoring function. `code` also names its help text; `by`: scored by us, the judge model or a Python block.
 
-    `score` takes the answer's value, the reference's (None if it is not needed), the argument.
+    `score` takes the answer's value, the reference's (None if not needed) and the argument.
     """
 
     code: str
@@ -148,7 +148,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One line: a field, a function, its argument. `word` is the function's name as written."""
+    """One line: a field, a function and its argument. `word` is the function's name as written."""
 
     target: Field
     function: Function
@@ -156,10 +156,10 @@ class Rule:
     word: str = field(compare=False)
     place: SourcePlace = field(compare=False)
     needs_reference: bool = field(init=False, compare=False)
-    """Whether the function compares with the reference's field: an argument can take its place."""
+    """Whether the function compares with the reference's field; an argument can replace it."""
 
     def __post_init__(self) -> None:
-        # Asked for every line of every answer, so it is computed once.
+        # Precomputed, because it is needed for every line of every answer.
         replaced = self.function.argument == "replacement" and self.argument is not None
         object.__setattr__(self, "needs_reference", self.function.needs_reference and not replaced)
 
@@ -170,7 +170,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program without errors."""
+    """A checked program."""
 
     rules: tuple[Rule, ...]
     aggregate: str
@@ -179,18 +179,18 @@ class Program:
 
     @property
     def needs_judge(self) -> bool:
-        """Whether a line has to be asked of a judge model."""
+        """Whether a judge model has to score a line."""
         return any(rule.function.by == "judge" for rule in self.rules)
 
 
-# --- what a line gives -----------------------------------------------------------------------------------------
+# --- results of a line -----------------------------------------------------------------------------------------
 
 BEST, WORST = 5, 1
 
 
-# Several for every answer: a struct is made in a quarter of a dataclass's time, and it is in no cycle.
+# Several are created for every answer: a struct takes a quarter of a dataclass's time and forms no cycles.
 class Reason(msgspec.Struct, frozen=True, gc=False):
-    """Why a line has its score, or none: a code and the parameters of its sentence."""
+    """Why a line has its score or none: a code and the parameters of its message."""
 
     code: str
     params: dict[str, str] = {}
@@ -205,7 +205,7 @@ class Scored(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class BlockCall:
-    """A call of a Python block to be run in the sandbox. `arguments`: JSON text of its two parameters."""
+    """A call of a Python block, to be run in the sandbox. `arguments`: its two parameters as JSON."""
 
     line: int
     code: Code

@@ -1,8 +1,8 @@
-"""Python blocks: which function of a block scores, and running it in the sandbox.
+"""Python blocks: finds the scoring function of a block and runs it in the sandbox.
 
-The function is found in the block's syntax tree; checking compiles and runs nothing. Compiling would find every error
-of syntax, but a hostile block can make it take minutes (each `finally` is compiled twice, nested ones twice as often
-again); what is where Python does not allow it is found in the tree instead.
+Checking only inspects the syntax tree; it compiles and runs nothing. Compiling would find every syntax error, but a
+hostile block can make it take minutes (each `finally` is compiled twice, nested ones exponentially often), so misplaced
+statements are found in the tree instead.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from judging.core.scripts import ScriptOutcome, run_preprocess
 
 FAILED, NO_SCORE = "code.failed", "code.result"
 
-# The block keeps its own names: it is run in a module of its own. These lines come after as many empty ones as the
-# block has lines, so that a line's number identifies its block.
+# The block runs in its own namespace, so that its names are separate. These lines come after as many empty lines as the
+# block has, so that a line number tells whether it belongs to the block.
 _AROUND = """\
 import decimal
 import fractions
@@ -47,7 +47,10 @@ REFERENCE, ANSWER = "ref_answer", "model_answer"
 
 
 class PythonProblem(Exception):
-    """`python_syntax` or `python_no_function`; line and column of the block, from 1, or 0 if there is no place."""
+    """A block cannot be used: `python_syntax` or `python_no_function`.
+
+    Line and column are within the block, from 1; the line is 0 if there is no position.
+    """
 
     def __init__(self, code: str, line: int = 0, column: int = 1, **params: str) -> None:
         super().__init__(code)
@@ -55,7 +58,7 @@ class PythonProblem(Exception):
 
 
 def scoring_function(source: str) -> str:
-    """The name of the one top-level function that takes both values by name. Raises PythonProblem."""
+    """The name of the only top-level function that accepts both values by name. Raises PythonProblem."""
     found = [node for node in _parsed(source).body if isinstance(node, ast.FunctionDef) and _takes_both(node)]
     if not found:
         raise PythonProblem("python_no_function", count="0")
@@ -69,10 +72,10 @@ def _parsed(source: str) -> ast.Module:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(source)
-            symtable.symtable(source, "<code>", "exec")  # names: twice a parameter, `nonlocal` of nothing
+            symtable.symtable(source, "<code>", "exec")  # names: duplicate parameters, unbound `nonlocal`
     except SyntaxError as error:
         _refuse(error.msg, error.lineno or 1, error.offset or 1)
-    except (ValueError, OverflowError) as error:  # a NUL, half a character
+    except (ValueError, OverflowError) as error:  # a NUL or a lone surrogate
         _refuse(str(error))
     except (RecursionError, MemoryError):
         _refuse("too deeply nested")
@@ -87,7 +90,7 @@ def _refuse(detail: str, line: int = 1, column: int = 1) -> NoReturn:
 
 
 def _takes_both(function: ast.FunctionDef) -> bool:
-    """Whether it can be called with the two names and nothing else."""
+    """Whether it can be called with the two keyword arguments and nothing else."""
     arguments = function.args
     named = [argument.arg for argument in (*arguments.args, *arguments.kwonlyargs)]
     if REFERENCE not in named or ANSWER not in named:
@@ -96,7 +99,7 @@ def _takes_both(function: ast.FunctionDef) -> bool:
 
 
 def _required(arguments: ast.arguments) -> list[str]:
-    """The names of parameters without a default, positional-only ones as names that nothing can fill."""
+    """The names of parameters without a default; positional-only ones get a `/`, so that no keyword can match them."""
     positional = [*(f"/{one.arg}" for one in arguments.posonlyargs), *(one.arg for one in arguments.args)]
     needed = positional[: len(positional) - len(arguments.defaults)]
     pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
@@ -105,7 +108,7 @@ def _required(arguments: ast.arguments) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """What a node is in."""
+    """What encloses a node."""
 
     function: bool = False
     asynchronous: bool = False
@@ -113,7 +116,7 @@ class _Around:
 
 
 def misplaced(tree: ast.Module) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
-    """Each misplaced node in the order of the text, with Python's own words about it."""
+    """Each misplaced node, in text order, with Python's own error message."""
     waiting: list[tuple[ast.AST, _Around]] = [(tree, _Around())]
     while waiting:
         node, around = waiting.pop()
@@ -135,7 +138,7 @@ def _wrong(node: ast.stmt | ast.expr, around: _Around) -> str:
 
 
 def _inside(node: ast.AST, around: _Around) -> list[tuple[ast.AST, _Around]]:
-    """The node's children, with what they are in: only a body is in its function, class or loop."""
+    """The node's children with their surroundings: only a body is inside its function, class or loop."""
     body = _of_body(node, around)
     found: list[tuple[ast.AST, _Around]] = []
     for name, value in ast.iter_fields(node):
@@ -156,14 +159,14 @@ def _of_body(node: ast.AST, around: _Around) -> _Around:
 def run_code(
     sandbox: Sandbox, code: Code, calls: Sequence[BlockCall], *, each_alone: bool = False
 ) -> list[Scored | Reason]:
-    """For each call of this block its score, or why there is none (`code.failed`, `code.result`), in order."""
+    """The score of each call of this block, in order, or why there is none (`code.failed`, `code.result`)."""
     items = [({"arguments": call.arguments}, {"content": ""}) for call in calls]
     outcomes = run_preprocess(sandbox, script_for(code), items, each_alone=each_alone)
     return [_found(outcome, code) for outcome in outcomes]
 
 
 def script_for(code: Code) -> str:
-    """The script that calls the block's function by the names of its parameters."""
+    """The script that calls the block's function with keyword arguments."""
     around = _AROUND.format(source=code.source, function=code.function, low=WORST, high=BEST)
     return "\n" * _lines_in(code) + around
 
@@ -178,7 +181,7 @@ def _found(outcome: ScriptOutcome, code: Code) -> Scored | Reason:
 
 
 def _told(failure: SandboxFailure, code: Code) -> dict[str, str]:
-    """Python's error message, and the line of the program."""
+    """Python's error message, and its line in the program."""
     inside = failure.line if failure.line and failure.line <= _lines_in(code) else None
     place = str(code.first_line + inside - 1) if inside else ""
     return {"label": code.label, "why": failure.code, "detail": failure.message, "code_line": place}

@@ -1,6 +1,6 @@
-"""Values of fields, exact: a number keeps the digits it was written with, and `true` is no number.
+"""Exact field values: a number keeps its digits as written, and `true` is not a number.
 
-A value is text, Number, bool, None, a list or a dict of values. Depth is bounded by whoever read it.
+A value is a text, Number, bool, None, or a list or dict of values. Callers bound the nesting depth when parsing.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any
 import msgspec
 
 _quoted = json.encoder.encode_basestring
-_MOST_EXPONENT_DIGITS = 1000  # beyond, Python would refuse to count; a longer number equals only itself
+_MOST_EXPONENT_DIGITS = 1000  # Python refuses to parse longer exponents; such numbers equal only themselves
 
 
 class Number(msgspec.Struct, frozen=True, gc=False):
-    """A JSON number as it is written."""
+    """A JSON number as written in the source."""
 
     source: str
 
 
 class Markup(str):
-    """The text of an XML element that has child elements. `parts`: its texts and children, (tag, parts), in order."""
+    """The text of an XML element with child elements. `parts`: its texts and children, (tag, parts), in order."""
 
     parts: tuple[Any, ...]
 
@@ -43,25 +43,25 @@ _scan = make_scanner(json.JSONDecoder(parse_int=Number, parse_float=Number))  # 
 
 
 def exact_json(text: str) -> Any:
-    """A valid JSON text with its numbers as they are written: a Value, if it is not nested too deeply."""
+    """Parse valid JSON, keeping numbers as written; a Value, provided that it is not nested too deeply."""
     return _scan(text.lstrip(), 0)[0]
 
 
 def from_python(value: Any) -> Value:
-    """A decoded JSON value as a Value; an int or a float is written as Python would."""
+    """Convert a decoded JSON value to a Value; ints and floats are written as Python writes them."""
     if type(value) in _AS_IT_IS:
         return value  # type: ignore[no-any-return]
     if isinstance(value, dict):
         return {key: one if type(one) in _AS_IT_IS else from_python(one) for key, one in value.items()}
     if isinstance(value, list):
         return [from_python(element) for element in value]
-    if isinstance(value, str):  # a text of another class is a text
+    if isinstance(value, str):  # an instance of a str subclass becomes a plain str
         return str(value)
     return Number(repr(value) if isinstance(value, float) else str(value))
 
 
 def json_text(value: Value) -> str:
-    """JSON text: characters as they are, `, ` and `: ` between, numbers as in the source."""
+    """JSON text with unescaped non-ASCII characters, `, ` and `: ` as separators, and numbers as in the source."""
     if isinstance(value, str):
         return _quoted(value)
     if isinstance(value, Number):
@@ -74,13 +74,16 @@ def json_text(value: Value) -> str:
 
 
 def text_of(value: Value) -> str:
-    """A field's text: a text itself, the JSON text of anything else."""
+    """A field's text: a text itself, or the JSON text of any other value."""
     return value if isinstance(value, str) else json_text(value)
 
 
 def same(one: Value, other: Value) -> bool:
-    """Equal by value: texts by characters, numbers exactly (1 = 1.0 ≠ "1"), objects and lists deep, XML elements with
-    children by tags, order and texts."""
+    """Whether two values are equal.
+
+    Texts are compared by characters, numbers exactly (1 = 1.0 ≠ "1"), objects and lists deeply, XML elements with
+    children by tags, order and texts.
+    """
     if isinstance(one, Markup) or isinstance(other, Markup):
         return identity(one) == identity(other)
     if isinstance(one, str) or isinstance(other, str):
@@ -89,7 +92,7 @@ def same(one: Value, other: Value) -> bool:
 
 
 def identity(value: Value) -> Hashable:
-    """Something that can be put into a set and is equal exactly where the values are."""
+    """A hashable key that is equal exactly if the values are."""
     if isinstance(value, Markup):
         return ("xml", value.parts)
     if value is None or isinstance(value, str):
@@ -104,7 +107,7 @@ def identity(value: Value) -> Hashable:
 
 
 def _digits_and_exponent(source: str) -> tuple[str, int | str]:
-    """The number as whole digits without zeros at the ends, with its sign, times a power of ten."""
+    """A number as signed digits without leading or trailing zeros, and a power of ten."""
     mantissa, _, exponent = source.lower().partition("e")
     if len(exponent) > _MOST_EXPONENT_DIGITS:
         return source, ""

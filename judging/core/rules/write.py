@@ -1,4 +1,4 @@
-"""A program → its text, which reads as the same program; and arguments as text, both ways."""
+"""Writes a program as text that parses to the same program; and converts arguments to and from text."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import re
 from judging.core.rules import keywords
 from judging.core.rules.program import Argument, CodeBlock, Field, Format, Length, Program, Rule
 
-# Chinese keyboards write these; they mean the same in an argument that is no free text.
+# Typed by Chinese keyboards; equivalent in arguments that are not free text.
 _NARROW = str.maketrans("，（）", ",()")
 _LIMIT = re.compile(r"([0-9]{1,9})")
 _RANGE = re.compile(r"\(\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*\)")
-# A name of XML, without the rarest characters that XML itself allows.
+# An XML name, without the rarest characters that XML allows.
 _XML_NAME = re.compile(r"[^\W\d][\w.:·-]*")
 
 
 def read_length(text: str) -> Length | None:
-    """`60` (at most) or `(20, 60)`; None for anything else."""
+    """Parse `60` (at most) or `(20, 60)`; None for anything else."""
     plain = text.translate(_NARROW)
     if limit := _LIMIT.fullmatch(plain):
         return Length(0, int(limit[1]))
@@ -27,7 +27,7 @@ def read_length(text: str) -> Length | None:
 
 
 def read_format(kind: str, root: str = "") -> Format | None:
-    """`JSON`, `XML`, `XML` with a root, `字符串` or `text`; None for anything else."""
+    """Parse `JSON`, `XML`, `XML` with a root, `字符串` or `text`; None for anything else."""
     if kind == keywords.XML and (not root or _XML_NAME.fullmatch(root)):
         return Format("xml", root)
     if root:
@@ -38,18 +38,18 @@ def read_format(kind: str, root: str = "") -> Format | None:
 
 
 def read_format_argument(text: str) -> Format | None:
-    """The same, written as one argument: `XML:root`."""
+    """Like `read_format`, for a single argument such as `XML:root`."""
     kind, colon, root = text.replace("：", ":").partition(":")
     return None if colon and not root.strip() else read_format(kind.strip(), root.strip())
 
 
 def write_length(length: Length) -> str:
-    """The argument of `read_length`."""
+    """The inverse of `read_length`."""
     return str(length.high) if length.low == 0 else f"({length.low}, {length.high})"
 
 
 def write_format(form: Format, language: str) -> str:
-    """The argument of `read_format_argument`."""
+    """The inverse of `read_format_argument`."""
     if form.kind == "text":
         return keywords.TEXT.in_language(language)
     if form.kind == "json":
@@ -58,7 +58,7 @@ def write_format(form: Format, language: str) -> str:
 
 
 def write_argument(argument: Argument, language: str) -> str:
-    """An argument as it is in a line; '' for none."""
+    """An argument as written in a line; '' for none."""
     if isinstance(argument, Length):
         return write_length(argument)
     if isinstance(argument, Format):
@@ -69,7 +69,7 @@ def write_argument(argument: Argument, language: str) -> str:
 
 
 def write(program: Program, language: str = "") -> str:
-    """The text in one language (`zh` or `en`), by default the one that most of its lines are written in."""
+    """Write the program in one language (`zh` or `en`); defaults to the one used in most of its lines."""
     spoken = language or language_of(program)
     lines = [keywords.HEADER, *(_line(rule, spoken) for rule in program.rules)]
     lines.append(f"{keywords.AGGREGATE.in_language(spoken)}:{program.aggregate}")
@@ -78,7 +78,7 @@ def write(program: Program, language: str = "") -> str:
 
 
 def language_of(program: Program) -> str:
-    """`en` where more lines are written in English than in Chinese, else `zh`."""
+    """`en` if most lines are written in English, otherwise `zh`."""
     english = sum(rule.language == "en" for rule in program.rules)
     return "en" if english > len(program.rules) / 2 else "zh"
 
@@ -96,6 +96,6 @@ def _name(field: Field, language: str) -> str:
 
 
 def _block(block: CodeBlock) -> str:
-    # A carriage return at the text's end would be taken for a part of the newline behind it.
+    # A carriage return at the end of the text would be read as part of the newline after it.
     newline = "\r\n" if block.text.endswith("\r") else "\n"
     return f"<{block.label.text}>\n{block.text}{newline}</{block.label.text}>"

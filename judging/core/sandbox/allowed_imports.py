@@ -1,4 +1,4 @@
-"""The modules that a script may import, and the imports in a script that would fail: found before an item is run."""
+"""The modules that a script may import, and a check for imports that would fail, made before any item is run."""
 
 import ast
 import sys
@@ -19,7 +19,7 @@ _ENCODINGS = """
 IMPORTABLE = frozenset(_IMPORTABLE.split())
 ENCODINGS = tuple(_ENCODINGS.split())
 
-LAZY = (  # imported by the standard library itself, some of it from C
+LAZY = (  # imported by the standard library itself, partly from C
     "_strptime",
     "copyreg",
     "encodings.idna",
@@ -38,18 +38,17 @@ def is_importable(name: str) -> bool:
 
 
 def failing_import(tree: ast.AST) -> tuple[str, int] | None:
-    """The first module that can't be imported, with its line; None if there is none.
+    """The first module that cannot be imported, with its line, or None.
 
-    An import whose failure the script handles may fail, and one for type checkers is never run.
+    Imports whose failure the script handles are allowed to fail, as are those for type checkers, which never run.
     """
     found = sorted(_failing(tree), key=lambda one: one[1])
     return found[0] if found else None
 
 
 def _failing(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    left: list[tuple[ast.AST, bool]] = [
-        (tree, False)
-    ]  # a stack: a script may be nested deeper than Python recurses
+    # A stack, because a script may be nested deeper than Python recurses.
+    left: list[tuple[ast.AST, bool]] = [(tree, False)]
     while left:
         node, may_fail = left.pop()
         if isinstance(node, ast.Import | ast.ImportFrom) and not may_fail:
@@ -60,7 +59,7 @@ def _failing(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def _modules(node: ast.Import | ast.ImportFrom) -> list[str]:
-    """The modules that the statement imports, and names that are not in theirs."""
+    """The modules that a statement imports, including imported names that are not values of their module."""
     if isinstance(node, ast.Import):
         return [one.name for one in node.names]
     module = "." * node.level + (node.module or "")
@@ -98,5 +97,5 @@ def _suppresses(item: ast.withitem) -> bool:
 
 
 def _name_of(node: ast.expr) -> str:
-    """Of a name or an attribute the last word."""
+    """The last component of a name or an attribute."""
     return getattr(node, "id", "") or getattr(node, "attr", "")

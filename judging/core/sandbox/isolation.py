@@ -1,6 +1,6 @@
-"""The layers of isolation around a worker, set up by system calls through ctypes, and which of them hold here.
+"""The isolation layers of a worker, set up through ctypes system calls, and which of them work on this machine.
 
-Each layer's function sets it up or raises OSError. Layers are first tried in a process that may fail.
+Each layer has a function that sets it up or raises OSError. Layers are first tried in a process that may fail.
 """
 
 import contextlib
@@ -57,9 +57,9 @@ def _mount(source: bytes | None, target: bytes, kind: bytes | None, flags: int, 
 
 
 def enter_namespaces() -> None:
-    """New namespaces for processes, network, mounts and names; the next fork is the first process of its own tree.
+    """Enter new namespaces for processes, network, mounts and names; the next fork is the first process of a new tree.
 
-    As root directly; otherwise (or where root may not) through a user namespace.
+    Root does so directly; other users, and root without the permission, use a user namespace.
     """
     user, group = os.getuid(), os.getgid()
     if user != 0 or _libc.unshare(_NAMESPACES) == -1:
@@ -83,9 +83,9 @@ def _enter_empty_root() -> None:
 
 
 def drop_privileges() -> None:
-    """User nobody, no capabilities, none gained by exec, and no tracing by another process."""
+    """Become user nobody without capabilities, unable to gain any by exec or to be traced by another process."""
     if os.geteuid() == 0:
-        with contextlib.suppress(OSError):  # a container may not allow the change; the other layers hold
+        with contextlib.suppress(OSError):  # a container may forbid the change; the other layers still hold
             os.setgroups([])
             os.setresgid(_NOBODY, _NOBODY, _NOBODY)
             os.setresuid(_NOBODY, _NOBODY, _NOBODY)
@@ -96,14 +96,14 @@ def drop_privileges() -> None:
 
 
 def die_with_parent(parent: int) -> None:
-    """Asks the kernel for SIGKILL when the parent ends; ends at once if it already has."""
+    """Have the kernel send SIGKILL when the parent ends; exit at once if it already has."""
     _prctl(_PR_SET_PDEATHSIG, _SIGKILL, "parent death signal")
     if os.getppid() != parent:
         os._exit(1)
 
 
 def landlock() -> None:
-    """No file, no TCP port, no abstract socket, no signal outwards: as much as this kernel's Landlock knows."""
+    """Deny access to files, TCP ports, abstract sockets and outside signals, as far as this kernel's Landlock can."""
     version = _system_call(_LANDLOCK_CREATE, "landlock", None, ctypes.c_size_t(0), 1)
     handled = [(1 << _LANDLOCK_FILE_RIGHTS.get(version, 16)) - 1]
     if version >= 4:
@@ -127,7 +127,7 @@ _program = _Program(len(_code or b"") // 8, _code)
 
 
 def seccomp() -> None:
-    """Blocks every system call except the few that a warm interpreter needs. Nothing can be opened afterwards."""
+    """Block every system call except the few that a warm interpreter needs. Nothing can be opened afterwards."""
     if _code is None:
         raise OSError(errno.ENOSYS, f"no system call table for {os.uname().machine}")
     _checked(
@@ -143,7 +143,7 @@ def address_space() -> int:
 
 
 def limit_resources(memory_bytes: int, cpu_seconds: int) -> None:
-    """Kernel limits in addition to the parent's, in case the parent is gone."""
+    """Set kernel limits in addition to the parent's, in case the parent is gone."""
     limits = {
         resource.RLIMIT_AS: memory_bytes,
         resource.RLIMIT_CPU: cpu_seconds,
@@ -160,7 +160,7 @@ def limit_resources(memory_bytes: int, cpu_seconds: int) -> None:
 
 
 def keep_only(descriptor: int) -> None:
-    """Moves the descriptor to the channel's number and closes all behind it."""
+    """Move the descriptor to the channel's number and close all higher ones."""
     if descriptor != CHANNEL:
         os.dup2(descriptor, CHANNEL, inheritable=False)
     os.closerange(CHANNEL + 1, 1 << 16)
@@ -168,7 +168,7 @@ def keep_only(descriptor: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """A worker's confinement: the working layers, and its limits."""
+    """The confinement of a worker: the working layers, and its limits."""
 
     held: frozenset[str]
     memory_bytes: int
@@ -176,12 +176,12 @@ class Confinement:
 
 
 def memory_limit(memory_mb: int) -> int:
-    """Bytes of address space: what the warm interpreter has, and what an item may add."""
+    """Bytes of address space: what the warm interpreter uses plus what an item may add."""
     return address_space() + memory_mb * 1024 * 1024
 
 
 def raise_around_zygote(without: set[str]) -> set[str]:
-    """Sets up namespaces and drops rights; returns every layer that holds here, those of workers tried out."""
+    """Enter namespaces and drop privileges; returns all layers that work here, after trials of the workers' ones."""
     held = set()
     if "namespaces" not in without and _holds_in_a_trial(_namespaces_hold):
         enter_namespaces()
@@ -194,7 +194,7 @@ def raise_around_zygote(without: set[str]) -> set[str]:
 
 
 def raise_around_worker(confinement: Confinement) -> None:
-    """The filter comes last, because it blocks the calls that set up the others."""
+    """Confine a worker. The system call filter comes last, because it blocks the calls that set up the others."""
     if "landlock" in confinement.held:
         landlock()
     limit_resources(confinement.memory_bytes, confinement.cpu_seconds)
@@ -203,13 +203,13 @@ def raise_around_worker(confinement: Confinement) -> None:
 
 
 def _become_first_process() -> None:
-    """Goes on in a child, the first process of the new tree: when it ends, the kernel ends the whole tree."""
+    """Continue in a child, the first process of the new tree: when it ends, the kernel ends the whole tree."""
     first = os.fork()
     if first:
         os.closerange(0, 1 << 16)
         os.waitpid(first, 0)
         os._exit(0)
-    die_with_parent(0)  # a parent outside the sandbox's own process tree is seen as process 0
+    die_with_parent(0)  # a parent outside the process namespace has process id 0
 
 
 def _holds_in_a_trial(trial: Callable[[], bool]) -> bool:

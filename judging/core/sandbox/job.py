@@ -1,9 +1,9 @@
-"""Jobs and outcomes of the sandbox, their limits, and the errors when it can't run.
+"""Jobs and outcomes of the sandbox, their limits, and the errors raised if it cannot run.
 
 SandboxError
 ├── SandboxRefused      this machine isolates less than the configured minimum
-└── SandboxBroken       its process can't be started, or ended unexpectedly: no script is to blame
-    └── TooManyFiles    this process can open no more channel; the sandbox itself is fine
+└── SandboxBroken       its process cannot be started, or ended unexpectedly; not caused by a script
+    └── TooManyFiles    this process cannot open another channel; the sandbox itself works
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ LAYERS: tuple[Layer, ...] = ("namespaces", "landlock", "seccomp")
 
 
 class SandboxError(Exception):
-    """The sandbox did not run; nothing is known about the script."""
+    """The sandbox did not run, so nothing is known about the script."""
 
 
 class SandboxRefused(SandboxError):
@@ -36,10 +36,10 @@ class TooManyFiles(SandboxBroken):
 
 @dataclass(frozen=True, slots=True)
 class SandboxLimits:
-    """Bounds on one item.
+    """Limits for one item.
 
-    ``seconds``: processor time, and five times as much elapsed time. ``memory_mb``: what a worker may add to the warm
-    interpreter. ``output_kb``: thousands (1024) of characters it may produce, beyond the size of its own input.
+    ``seconds``: processor time; elapsed time may be five times as long. ``memory_mb``: what a worker may add to the
+    warm interpreter. ``output_kb``: units of 1024 characters that it may produce, beyond the size of its own input.
     """
 
     seconds: float = 5.0
@@ -52,7 +52,7 @@ class SandboxLimits:
 
     @property
     def printed_characters(self) -> int:
-        """Printed lines are for reading, not data: a quarter of the output is kept."""
+        """A quarter of the output limit, because printed text is for reading and not data."""
         return self.output_characters // 4
 
 
@@ -61,7 +61,7 @@ class SandboxFailure:
     """Why an item (or the whole job) has no value.
 
     ``code``: ``syntax``, ``load``, ``exception``, ``undefined``, ``timeout``, ``memory``, ``output``, ``result``,
-    ``killed``, ``protocol``. ``message`` quotes Python or says what was met. ``line`` is the source's own.
+    ``killed``, ``protocol``. ``message`` quotes Python or describes the problem. ``line`` is the source's own.
     """
 
     code: str
@@ -71,10 +71,10 @@ class SandboxFailure:
 
 @dataclass(frozen=True, slots=True)
 class Job(Generic[Shape]):
-    """One source text to prepare once and to run over items.
+    """A source text to prepare once and to run on items.
 
-    ``shape`` is the type that a value must have: whatever else a worker says is a ``protocol`` failure.
-    ``each_alone`` gives every item a worker of its own (item mode).
+    ``shape`` is the required type of a value: any other reply of a worker is a ``protocol`` failure. ``each_alone``
+    runs every item in its own worker (item mode).
     """
 
     kind: Kind
@@ -85,7 +85,7 @@ class Job(Generic[Shape]):
 
 
 class JobOutcome(msgspec.Struct, Generic[Shape], frozen=True):
-    """One item's value, or why there is none; ``seconds`` of processor time as the worker counted them."""
+    """One item's value, or why there is none; ``seconds``: processor time as reported by the worker."""
 
     value: Shape | None
     failure: SandboxFailure | None

@@ -1,4 +1,4 @@
-"""The sandbox as the rest of the program uses it: jobs and items in, outcomes out, from any thread."""
+"""The sandbox's public interface: jobs and items in, outcomes out, from any thread."""
 
 import os
 import threading
@@ -23,15 +23,14 @@ from judging.core.sandbox.supervisor import ZygoteSupervisor
 
 _MOST_BATCH_BYTES = 32 << 20
 _MOST_BATCH_ITEMS = 1000
-_MOST_WORKERS = 8  # that run at a time
-_MOST_STARTS = 4  # of workers for one batch, when something outside ends them or their zygote
+_MOST_WORKERS = 8  # running at the same time
+_MOST_STARTS = 4  # of workers for one batch, if something outside kills them or their zygote
 
 
 class Sandbox:
-    """Runs jobs in disposable workers; started at its first use. All methods may be called from any thread.
+    """Runs jobs in disposable workers; started on first use. All methods can be called from any thread.
 
-    ``level``: 3 all walls, 2 and 1 some, 0 none (see README.md). ``without`` leaves walls out, to see what a machine
-    that lacks them does.
+    ``without`` disables isolation layers, to simulate machines that lack them. ``level``: see README.md.
     """
 
     def __init__(
@@ -45,7 +44,7 @@ class Sandbox:
         self._minimum_level = minimum_level
         self._without = without
         self._held: frozenset[str] = frozenset()
-        self._closed = 0  # how often
+        self._closed = 0  # number of `close` calls
         self._supervisor: ZygoteSupervisor | None = None
         self._make_locks()
         _ALL.add(self)
@@ -64,7 +63,7 @@ class Sandbox:
 
     @property
     def level(self) -> int:
-        """How much of the isolation holds on this machine, as found by trying."""
+        """The isolation level of this machine, from trials: 3 with all layers, 2 and 1 with some, 0 without seccomp."""
         self._running()
         if "seccomp" not in self._held:
             return 0
@@ -77,9 +76,9 @@ class Sandbox:
         return tuple(layer for layer in LAYERS if layer not in self._held)
 
     def run(self, job: Job[Shape], items: list[dict[str, Any]]) -> list[JobOutcome[Shape]]:
-        """One outcome per item, in order.
+        """Run the job on items and return one outcome per item, in order.
 
-        SandboxRefused below the minimum level; SandboxBroken if the sandbox can't run, or is closed meanwhile.
+        Raises SandboxRefused below the minimum level; SandboxBroken if the sandbox cannot run, or is closed meanwhile.
         """
         closed_before = self._closed
         self._require_level()
@@ -98,16 +97,16 @@ class Sandbox:
         return outcomes
 
     def load_failure(self, job: Job[Any]) -> SandboxFailure | None:
-        """Why the job's source cannot be prepared; None if it can. No item is run.
+        """Why the job's source cannot be prepared, or None. No item is run.
 
-        Raises SandboxRefused and SandboxBroken as `run` does.
+        Raises SandboxRefused and SandboxBroken like `run`.
         """
         closed_before = self._closed
         self._require_level()
         return self._run_worker(job, [], False, closed_before).job_failure
 
     def close(self) -> None:
-        """Ends the sandbox's processes and what runs in them; a later use starts it again."""
+        """End the sandbox's processes and the workers in them; the next use starts them again."""
         with self._starting:
             self._closed += 1
             if self._supervisor:
@@ -115,7 +114,7 @@ class Sandbox:
             self._supervisor = None
 
     def reset_after_fork(self) -> None:
-        """After a fork: the processes are the parent's; its threads, who may have held the locks, are not here."""
+        """Reset in a forked child: the processes are the parent's, and threads that may hold the locks are gone."""
         if self._supervisor:
             self._supervisor.let_go()
         self._supervisor = None
@@ -144,7 +143,7 @@ class Sandbox:
         return supervisor
 
     def _found_to_hold(self, supervisor: ZygoteSupervisor) -> frozenset[str]:
-        """The layers are set up; a worker now attempts everything that they should block."""
+        """The layers that hold, after a worker has attempted everything that they should block."""
         if "seccomp" in supervisor.held:
             probe = Job("probe", "", list[str], {})
             answered = WorkerSession(supervisor, probe, [frame({})], self.limits).listen()
@@ -153,7 +152,7 @@ class Sandbox:
         return supervisor.held
 
     def _run_worker(self, job: Job[Shape], batch: list[bytes], careful: bool, closed_before: int) -> Answered:
-        """Retries if something else ended the worker, or its zygote, before it started: that is no script's fault."""
+        """Run a worker, retrying if something other than the script killed it, or its zygote, before it started."""
         with self._places:
             for _ in range(_MOST_STARTS):
                 supervisor = self._running(closed_before)
@@ -179,7 +178,7 @@ class Sandbox:
 
 
 def _batch(items: list[dict[str, Any]]) -> list[bytes]:
-    """Frames of the first items, as many as one worker takes: it reads them all before it runs the first."""
+    """Frames of as many of the first items as fit into one worker, which reads all of them before it runs the first."""
     size = 0
     frames: list[bytes] = []
     for item in items[:_MOST_BATCH_ITEMS]:

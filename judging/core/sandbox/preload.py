@@ -1,4 +1,4 @@
-"""Loads everything that a worker may need, because a worker can open no file."""
+"""Loads everything that a worker may need, because a worker cannot open files."""
 
 import codecs
 import contextlib
@@ -16,9 +16,8 @@ from judging.core.sandbox.scripts import LoadedScript, forget
 from judging.core.sandbox.templates import Renderer
 from judging.core.sandbox.wire import Failed
 
-_TIMES = (
-    8  # an interpreter's own code changes while it is new: better here once than in the pages of each worker
-)
+# So that the interpreter specialises its code here rather than in the memory pages of each worker.
+_TIMES = 8
 _SCRIPT = """
 def {kind}(data, resp, **kwargs):
     resp["length"] = len(resp.content)
@@ -31,7 +30,7 @@ _EVERY_BRANCH = (
 
 
 class NothingMore:
-    """The only remaining finder: modules that are not loaded can't be imported."""
+    """The only remaining finder: modules that are not loaded yet cannot be imported."""
 
     @staticmethod
     def find_spec(
@@ -41,7 +40,7 @@ class NothingMore:
 
 
 def import_all() -> None:
-    """Imports the modules, triggers their lazy imports, and then blocks every other import."""
+    """Import the modules, trigger their lazy imports, and then block every other import."""
     for name in sorted(IMPORTABLE) + list(LAZY):
         importlib.import_module(name)
     for encoding in ENCODINGS:

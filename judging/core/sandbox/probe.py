@@ -1,4 +1,4 @@
-"""Attempts forbidden actions inside a worker, and returns those that were not blocked."""
+"""Attempts forbidden actions inside a worker and reports those that were not blocked."""
 
 import _thread
 import mmap
@@ -30,7 +30,7 @@ _ATTEMPTS: dict[str, Callable[[], Any]] = {
 
 
 class SandboxProbe:
-    """The job's source and items are not looked at."""
+    """A job handler that ignores the job's source and items."""
 
     def __init__(self, job: dict[str, Any]) -> None:
         pass

@@ -1,4 +1,4 @@
-"""Preprocess and postprocess scripts inside a worker: loading one, calling its function, reading what it did."""
+"""Preprocess and postprocess scripts inside a worker: loads one, calls its function and reads its results."""
 
 import ast
 import builtins
@@ -49,7 +49,7 @@ GIVEN = {
 
 
 class ScriptRecord(dict[str, Any]):
-    """A dict whose keys are attributes too, also those of dicts that were put into it, or into lists in it."""
+    """A dict whose keys are also attributes, as are those of dicts within it, directly or in lists."""
 
     def __getitem__(self, key: str) -> Any:
         value = super().__getitem__(key)
@@ -89,9 +89,9 @@ _FEW = 32
 
 
 def _make_records(values: list[Any]) -> None:
-    """Dicts in a list become records in their places: the list is the script's own, so it stays the same one.
+    """Replace dicts in a list by records in place, so that the script keeps working on the same list.
 
-    This happens at every access, so of a long list the first and the last element represent all.
+    Runs at every access, so for a long list only the first and last element are checked.
     """
     kinds = set(map(type, values if len(values) <= _FEW else (values[0], values[-1])))
     if dict in kinds or list in kinds:
@@ -106,7 +106,7 @@ _decode = make_decoder(ScriptRecord)
 
 
 class Printed(io.StringIO):
-    """Keeps the first characters of what is printed since it was last taken."""
+    """Captures the beginning of printed output, up to a limit, until it is taken."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ class Printed(io.StringIO):
         self.was_cut = False
 
     def take(self) -> tuple[str, bool]:
-        """What was kept, and whether it was cut; starts afresh."""
+        """The captured text, and whether it was cut; resets both."""
         if self._room == self._most and not self.was_cut:
             return "", False
         text, was_cut = self.getvalue(), self.was_cut
@@ -148,7 +148,7 @@ def import_allowed(
     fromlist: tuple[str, ...] | None = (),
     level: int = 0,
 ) -> ModuleType:
-    """``import`` as scripts have it. The list is documented for their authors; it is no isolation."""
+    """``import`` for scripts. The list of modules is documented for their authors; it is not a security boundary."""
     parts = [f"{name}.{part}" for part in fromlist or () if f"{name}.{part}" in sys.modules]
     for module in (name, *parts):
         if level or not is_importable(module):
@@ -156,12 +156,12 @@ def import_allowed(
     return __import__(name, globals, locals, fromlist or (), level)
 
 
-# Made before the workers are: each has one script, and so a copy of its own.
+# Created before the workers fork: each has one script, and so its own copy.
 _BUILTINS = {**vars(builtins), "__import__": import_allowed}
 
 
 def load(source: str) -> ModuleType:
-    """Runs the script's own top level as a module. Failed where it does not compile."""
+    """Run the script's top level as a module. Raises Failed if it cannot be compiled."""
     try:
         tree = ast.parse(source, FILE)
         code: CodeType = compile(tree, FILE, "exec", dont_inherit=True)
@@ -181,13 +181,13 @@ def load(source: str) -> ModuleType:
 
 
 def forget() -> None:
-    """As if no script had been loaded."""
+    """Undo the effects of loading a script."""
     sys.modules.pop("script", None)
     linecache.cache.pop(FILE, None)
 
 
 class LoadedScript:
-    """A loaded script. ``options``: ``most`` characters beyond the item's own, ``printed`` characters kept."""
+    """A loaded script. ``options``: ``most`` characters beyond the item's size, ``printed`` captured characters."""
 
     line_of = staticmethod(line_of)
 
@@ -195,7 +195,7 @@ class LoadedScript:
         self._kind: str = job["kind"]
         self._most: int = job["options"]["most"]
         self._printed = Printed(job["options"]["printed"])
-        sys.stdout = sys.stderr = self._printed  # what is printed while loading goes with the first item
+        sys.stdout = sys.stderr = self._printed  # output printed while loading goes with the first item
         self._invoke = invocation(self._find(load(job["source"])), self._kind)
 
     def _find(self, module: ModuleType) -> Callable[..., Any]:
@@ -205,12 +205,12 @@ class LoadedScript:
         return function  # type: ignore[no-any-return]
 
     def answer(self, raw: memoryview) -> list[Any]:
-        """``[result, changed, printed, was cut, failure]``."""
+        """Call the script for one item: ``[result, changed, printed, was cut, failure]``."""
         result, changed = None, None
         failure: WireFailure | None = None
         try:
             result, changed = self._call(raw)
-        except BaseException as error:  # whatever a script raises is this item's answer
+        except BaseException as error:  # anything that a script raises is this item's answer
             failure = describe(error, line_of)
         return [result, changed, *self._printed.take(), failure]
 
@@ -231,8 +231,8 @@ class LoadedScript:
 
 
 def filled(item: dict[str, Any], kind: str) -> dict[str, Any]:
-    """The arguments of a call, every absent one as the specification has it."""
-    given = dict(item)  # a plain one, for it is read at every call
+    """The arguments of a call, with the defaults for absent fields that are specified for scripts."""
+    given = dict(item)  # a plain dict, because it is read on every call
     fill_data = given["data"].setdefault
     for name in _OF_DATA:
         fill_data(name, None)
@@ -253,7 +253,7 @@ def filled(item: dict[str, Any], kind: str) -> dict[str, Any]:
 
 
 def invocation(function: Callable[..., Any], kind: str) -> Callable[[dict[str, Any]], Any]:
-    """Calls the function with the parameters that it declares; Failed where it wants one that there is not."""
+    """A caller that passes the function the parameters it declares. Raises Failed for an unknown required parameter."""
     given = GIVEN[kind]
     if kind == "preprocess" and _declares_just(function, given):  # `inspect` would take longer than a call
         return lambda values: function(values["data"], values["resp"])
@@ -272,8 +272,8 @@ def invocation(function: Callable[..., Any], kind: str) -> Callable[[dict[str, A
 
 
 def _declares_just(function: Callable[..., Any], names: tuple[str, ...]) -> bool:
-    """Whether it is a plain function of just these parameters in this order, and possibly others."""
-    if type(function) is not FunctionType or function.__dict__:  # a decorator's has other parameters
+    """Whether it is a plain function whose positional parameters are exactly these, in this order."""
+    if type(function) is not FunctionType or function.__dict__:  # a decorator's wrapper has other parameters
         return False
     code = function.__code__
     return code.co_varnames[: code.co_argcount] == names and not code.co_kwonlyargcount
@@ -285,7 +285,7 @@ def _first_line(function: Callable[..., Any]) -> int | None:
 
 
 def without_class(value: Any) -> Any:
-    """A number or text of a class of the script's own as the plain one under it, whatever its methods say."""
+    """A number or text of a subclass as its plain base type, regardless of overridden methods."""
     if type(value) in _PLAIN:
         return value
     bare = (bare for plain, bare in _BARE if issubclass(type(value), plain))
@@ -293,7 +293,7 @@ def without_class(value: Any) -> Any:
 
 
 def checked_result(result: Any, kind: str, most: int) -> Any:
-    """The result as one of bool, int of 64 bits, finite float, str within the limit, None."""
+    """The result, if it is a bool, 64-bit int, finite float, str within the limit or None. Raises Failed otherwise."""
     if result is None or result is True or result is False:
         return result
     result = without_class(result)
@@ -307,7 +307,7 @@ def checked_result(result: Any, kind: str, most: int) -> Any:
 
 
 def named_result(result: Any) -> str:
-    """What came back, in words that fit behind “returned”."""
+    """A description of the result that follows the word “returned”."""
     if isinstance(result, str):
         wrong = (
             f"of {len(result)} characters" if _is_plain(result) else "with half a character or a NUL in it"
@@ -334,14 +334,14 @@ def _is_plain(text: str) -> bool:
 
 
 class Before:
-    """A dict's fields before a call: plain values themselves, of others the JSON text that they had."""
+    """A snapshot of a dict's fields before a call: plain values as they are, others as JSON text."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self._values = fields.copy()
         self._texts = {key: _encode(value) for key, value in fields.items() if type(value) not in _PLAIN}
 
     def changed(self, after: dict[str, Any], name: str) -> dict[str, Any]:
-        """Fields that were added or have another value; a field that was taken out is None."""
+        """Fields that were added or changed; a removed field is None."""
         values, texts = self._values, self._texts
         kept = 0
         fields = {}
@@ -372,13 +372,13 @@ def _checked_key(key: Any, name: str) -> str:
 
 
 def as_json(value: Any, path: str, depth: int) -> Any:
-    """The value as plain JSON data; Failed names the place of what is none."""
+    """Convert the value to plain JSON data. Raises Failed naming the path of any other value."""
     value = without_class(value)
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str) and _is_plain(value):
         return value
-    if isinstance(value, int) and (depth or value in _INT64):  # an uploaded list may hold larger ones
+    if isinstance(value, int) and (depth or value in _INT64):  # an uploaded list may contain larger ones
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value

@@ -1,20 +1,20 @@
-"""The system calls that a worker may make, as the program that the kernel's seccomp filter runs.
+"""The system calls that a worker may make, as a program for the kernel's seccomp filter.
 
-Numbers from the kernel's tables (arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h).
-Everything that is not named here ends with EPERM.
+Numbers from the kernel's tables (arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h). System
+calls that are not listed fail with EPERM.
 """
 
 import errno
 import platform
 import struct
 
-CHANNEL = 3  # the one descriptor that a worker may read and write
+CHANNEL = 3  # the only descriptor that a worker may read and write
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 _PROT_EXEC, _MAP_ANONYMOUS = 0x4, 0x20
-_CLOCKS = 12  # clocks from here on (or negative ones) belong to devices or to other processes
+_CLOCKS = 12  # clocks from this number on (and negative ones) belong to devices or to other processes
 _X32 = 0x40000000
 
 _AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -55,7 +55,7 @@ _REFUSED = _refuse(errno.EPERM)
 
 
 def _argument(index: int) -> Instruction:
-    """Loads the lower half, all that these arguments have, on little-endian machines."""
+    """Load the lower half of an argument on little-endian machines; these arguments use no more."""
     return (_LOAD, 0, 0, _ARGUMENTS + 8 * index)
 
 
@@ -86,7 +86,7 @@ def _conditions(name: str) -> list[Instruction]:
             return _not_executable()
         case "clock_gettime":
             return _own_clock()
-        case "clone3":  # its flags can't be read here; C libraries then fall back to clone, which is refused
+        case "clone3":  # its flags cannot be read here; C libraries then fall back to clone, which is refused
             return [_refuse(errno.ENOSYS)]
     return [_ALLOWED]
 
@@ -109,7 +109,7 @@ def _instructions(machine: str) -> list[Instruction]:
 
 
 def filter_program(machine: str | None = None) -> bytes | None:
-    """The ``struct sock_filter`` array for this machine, or None if its system calls are not known."""
+    """The ``struct sock_filter`` array for this machine, or None if its system call numbers are not known."""
     name = machine or platform.machine()
     if name not in _AUDIT:
         return None

@@ -1,9 +1,9 @@
-"""The parent's side of one worker: what is sent, what comes back, and how the worker ended. Replies are not trusted.
+"""The parent's side of one worker: sends requests, reads replies, and finds out how the worker ended.
 
-Both directions use frames: a four-byte big-endian length and that many bytes of JSON. To the worker: the job, then each
-item. From it: one reply to the job, then one to each item, in order: ``[processor seconds, value, failure]`` with
-``failure`` null or ``[code, message, line]``. A worker can forge all of it, so codes must be known ones and integers
-are limited to 64 bits: the rest of the program relies on both.
+Both directions use frames: a four-byte big-endian length and that many bytes of JSON. The worker gets the job, then
+each item. It sends one reply to the job, then one to each item, in order: ``[processor seconds, value, failure]`` with
+``failure`` null or ``[code, message, line]``. A worker can forge all of it, so replies are not trusted: codes must be
+known ones and integers are limited to 64 bits, because the rest of the program relies on both.
 """
 
 import contextlib
@@ -25,8 +25,8 @@ from judging.core.sandbox.job import Job, JobOutcome, SandboxBroken, SandboxFail
 from judging.core.sandbox.supervisor import ZygoteSupervisor
 
 MOST_DEPTH = 200
-MOST_REPLY_BYTES = 64 << 20  # also for all replies of a worker together, except the last
-MOST_MARKS = 500_000  # texts, commas and brackets of a reply
+MOST_REPLY_BYTES = 64 << 20  # also the limit for all replies of a worker together, except the last
+MOST_MARKS = 500_000  # strings, commas and brackets in a reply
 MOST_MESSAGE = 2000
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # slow to create
 _HEAD = struct.Struct(">I")
@@ -35,8 +35,8 @@ _NUL = re.compile(rb"(?<!\\)(?:\\\\)*+\\u0000")
 GRACE_SECONDS = 0.5  # a worker enforces the time limit itself; after this long it is killed
 _WALL_FACTOR = 5
 _SLACK_BYTES = 1 << 20
-_BYTES_A_CHARACTER = 6  # of the longest JSON escape
-_TIMES_IN_PREVIEW = 2  # a preview returns its item as text and in pieces; other jobs return it once at most
+_BYTES_A_CHARACTER = 6  # the longest JSON escape
+_TIMES_IN_PREVIEW = 2  # a preview returns its item as text and in pieces; other jobs return it at most once
 
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 FailureCode = Literal["syntax", "load", "exception", "undefined", "timeout", "memory", "output", "result"]
@@ -48,20 +48,20 @@ class ProtocolError(Exception):
 
 
 def frame(message: Any) -> bytes:
-    """One frame. Lone surrogates are allowed (an invalid row can contain them); JSON's escapes are not."""
+    """Encode a frame. Lone surrogates are encoded as they are, because an invalid row can contain them."""
     try:
         body = msgspec.json.encode(message)
-    except (UnicodeEncodeError, OverflowError, TypeError):  # half characters, integers beyond 64 bits
+    except (UnicodeEncodeError, OverflowError, TypeError):  # lone surrogates, integers beyond 64 bits
         body = _encode(message).encode("utf-8", "surrogatepass")
     return _HEAD.pack(len(body)) + body
 
 
 class Frames:
-    """Cuts a worker's bytes into frames."""
+    """Splits a worker's bytes into frames."""
 
     def __init__(self) -> None:
         self._held = bytearray()
-        self._taken = 0  # of its bytes
+        self._taken = 0  # bytes of `_held` already returned
 
     def add(self, chunk: bytes) -> None:
         del self._held[: self._taken]
@@ -69,7 +69,7 @@ class Frames:
         self._held += chunk
 
     def take(self, longest: int) -> bytearray | None:
-        """The next whole frame, or None if more bytes are needed. ProtocolError as soon as one is longer."""
+        """The next complete frame, or None if more bytes are needed. Raises ProtocolError if it is too long."""
         held = self._held
         begin = self._taken + _HEAD.size
         if len(held) < begin:
@@ -95,7 +95,7 @@ def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
 
 
 def read_reply(body: bytes | bytearray, job: Job[Any]) -> tuple[float, Any, SandboxFailure | None]:
-    """A reply to the job or to one item: seconds, value, failure; ProtocolError for anything else."""
+    """Parse a reply to the job or to one item: seconds, value, failure. Raises ProtocolError if it is invalid."""
     try:
         check_json_size(body, depth=MOST_DEPTH, marks=MOST_MARKS)
     except TooLarge as error:
@@ -112,7 +112,7 @@ def read_reply(body: bytes | bytearray, job: Job[Any]) -> tuple[float, Any, Sand
 
 
 def failure_of(given: ReportedFailure | None) -> SandboxFailure | None:
-    """A failure as a worker reported it, its message cut."""
+    """A failure as reported by a worker, with its message truncated."""
     if given is None:
         return None
     code, message, line = given
@@ -125,10 +125,10 @@ class NeverBegan(SandboxBroken):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The result of one worker: outcomes so far, and the failure that ended it early, if there was one.
+    """The result of one worker: the outcomes so far, and the failure that ended it early, if any.
 
     A careful worker was ended by the first item without an outcome. Any other worker may have been ended by a later
-    item, with replies to earlier ones still unsent; these items are run again by a careful worker.
+    item, with replies to earlier ones still unsent; those items are run again by a careful worker.
     """
 
     outcomes: list[JobOutcome[Any]] = field(default_factory=list)
@@ -174,7 +174,7 @@ class WorkerSession:
         finally:
             self._channel.close()
             if self._status is None:
-                with contextlib.suppress(SandboxBroken):  # then it is dead already
+                with contextlib.suppress(SandboxBroken):  # it is dead already then
                     self._supervisor.dismiss_worker(self._number)
 
     def _send(self) -> None:
@@ -191,7 +191,7 @@ class WorkerSession:
             self._never_began()
 
     def _replies(self) -> Answered:
-        """Replies, as many as fit into memory; the remaining items go to another worker."""
+        """As many replies as fit into memory; the remaining items go to another worker."""
         outcomes: list[JobOutcome[Any]] = []
         for item in self._batch:
             try:
@@ -215,9 +215,9 @@ class WorkerSession:
         return seconds, value, failure
 
     def _longest_reply(self, item_bytes: int) -> int:
-        """Maximum bytes of a reply to the job (no item) or to an item. A worker that exceeds it is killed.
+        """Maximum size in bytes of a reply to the job (no item) or to an item. A worker that exceeds it is killed.
 
-        The output limit plus the size of the item, because a template may show a long answer in full.
+        The output limit plus the size of the item, because a template may output a long answer in full.
         """
         return min(MOST_REPLY_BYTES, self._longest + self._times_item * item_bytes)
 
@@ -235,7 +235,7 @@ class WorkerSession:
                 chunk = self._channel.recv(1 << 18)
             except TimeoutError:
                 patience = self._processor_time_left() if left > 0 else 0.0
-            except ConnectionResetError:  # reset, not closed: the worker had not read everything
+            except ConnectionResetError:  # reset rather than closed: the worker had not read everything
                 self._never_began()
             except OSError:
                 raise self._death() from None
@@ -249,7 +249,7 @@ class WorkerSession:
         return body
 
     def _processor_time_left(self) -> float:
-        """From the times that the worker reported; false times extend it at most to the elapsed-time limit."""
+        """Computed from the times that the worker reported; false ones extend it to the elapsed-time limit at most."""
         used = self._supervisor.processor_seconds(self._number) - self._spent
         return self._limits.seconds + GRACE_SECONDS - used
 

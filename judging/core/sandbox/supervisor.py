@@ -1,4 +1,4 @@
-"""The parent's handle on the zygote: starting it, asking it for workers, ending them and it."""
+"""The parent's handle on the zygote: starts it, requests workers from it, and ends both."""
 
 import contextlib
 import importlib.util
@@ -15,21 +15,21 @@ from judging.core.sandbox.job import Layer, SandboxBroken, SandboxLimits, TooMan
 _REQUEST = struct.Struct("<cq")
 _ANSWER = struct.Struct("<qd")
 _START_SECONDS = 60.0
-_NICER = 5  # so that pages are served first
+_NICER = 5  # so that page requests get processor time first
 _HERE = Path(__file__).resolve()
 
 
 def _import_places() -> list[str]:
-    """Folders of this project and of the packages that a worker needs."""
+    """The folders of this project and of the packages that a worker imports."""
     specs = [importlib.util.find_spec(name) for name in ("jinja2", "markupsafe")]
     packages = {str(Path(spec.origin).parents[1]) for spec in specs if spec and spec.origin}
     return [str(_HERE.parents[3]), *sorted(packages)]
 
 
 class ZygoteSupervisor:
-    """One zygote; ``cpu_seconds`` bounds the life of each of its workers.
+    """A zygote process; ``cpu_seconds`` limits the processor time of each of its workers.
 
-    Requests are answered at once, one after the other, whichever thread asks.
+    Requests from all threads are answered one after the other.
     """
 
     def __init__(self, limits: SandboxLimits, without: frozenset[Layer], cpu_seconds: int) -> None:
@@ -89,7 +89,7 @@ class ZygoteSupervisor:
         return frozenset(json.loads(message))
 
     def start_worker(self) -> tuple[int, socket.socket]:
-        """A fresh worker's number and the channel to it."""
+        """The process id of a new worker, and the channel to it."""
         number, _, descriptors = self._ask(b"s", 0)
         if not descriptors:  # the kernel drops them when the buffer is full
             self.dismiss_worker(number)
@@ -100,11 +100,11 @@ class ZygoteSupervisor:
         return self._ask(b"c", worker)[1]
 
     def end_worker(self, worker: int) -> int:
-        """Kills it if it still lives; its wait status."""
+        """Kill the worker if it is still running, and return its wait status."""
         return self._ask(b"e", worker)[0]
 
     def dismiss_worker(self, worker: int) -> None:
-        """Kills it without waiting for its end."""
+        """Kill the worker without waiting for it to end."""
         self._ask(b"d", worker)
 
     def _ask(self, letter: bytes, number: int) -> tuple[int, float, list[int]]:
@@ -119,7 +119,7 @@ class ZygoteSupervisor:
         return (*_ANSWER.unpack(answer), descriptors)
 
     def close(self) -> None:
-        """Ends the zygote and, by the kernel, every worker of it. Who waits for an answer has SandboxBroken."""
+        """End the zygote; the kernel then ends its workers. Pending requests raise SandboxBroken."""
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_RDWR)
         with self._lock:
@@ -134,6 +134,6 @@ class ZygoteSupervisor:
                 self._process.wait(2)
 
     def let_go(self) -> None:
-        """In a forked child: the zygote is the parent's, and must see it end although this copy lives on."""
+        """Detach in a forked child: the zygote is the parent's, and must still notice when the parent ends."""
         self._control.close()
-        self._process.returncode = 0  # not ours to wait for
+        self._process.returncode = 0  # so that it is not waited for here

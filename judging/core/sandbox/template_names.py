@@ -1,4 +1,4 @@
-"""Which names a parsed template looks up."""
+"""Finds the names that a parsed template looks up."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ PathAndLine = tuple[Path, int]
 
 
 def path_of(node: nodes.Node) -> Path | None:
-    """`("data", "a", 0)` for a chain of names (however its parts are written), None for any other expression."""
+    """`("data", "a", 0)` for a chain of names in any notation, None for any other expression."""
     if isinstance(node, nodes.Name):
         return (node.name,)
     if isinstance(node, nodes.Getattr):
@@ -27,9 +27,9 @@ def path_of(node: nodes.Node) -> Path | None:
 
 
 def expression_name(node: nodes.Node) -> str:
-    """A short name for an expression: its chain, or the first chain in it, or nothing for a constant.
+    """A short name for an expression: its chain, otherwise the first chain in it, otherwise '' (for a constant).
 
-    Of `a if b else c` it is what may be shown that gives the name, not what is asked.
+    For `a if b else c`, the name comes from the values that may be output, not from the condition.
     """
     if isinstance(node, nodes.CondExpr):
         shown = (expression_name(one) for one in (node.expr1, node.expr2) if one is not None)
@@ -38,7 +38,7 @@ def expression_name(node: nodes.Node) -> str:
 
 
 def parts_of_text(node: nodes.Filter) -> Iterator[nodes.Node | None]:
-    """What a filter makes a text of: its input, the elements of a list that is written there, what `format` puts in."""
+    """The nodes that a filter turns into text: its input, the elements of a literal list, the arguments of `format`."""
     yield node.node
     if node.name == "join" and isinstance(node.node, (nodes.List, nodes.Tuple)):
         yield from node.node.items
@@ -48,7 +48,7 @@ def parts_of_text(node: nodes.Filter) -> Iterator[nodes.Node | None]:
 
 
 def used_names(tree: nodes.Template, environment: Environment) -> list[PathAndLine]:
-    """Names that must come from outside, each once per line, in the template's order."""
+    """Names that must come from outside, each once per line, in template order."""
     own = {node.name for node in tree.find_all(nodes.Name) if node.ctx != "load"}
     own |= {node.name for node in tree.find_all(nodes.Macro)}
     known = own | _SPECIAL | set(environment.globals)
@@ -57,7 +57,7 @@ def used_names(tree: nodes.Template, environment: Environment) -> list[PathAndLi
 
 
 def asked_names(tree: nodes.Template) -> list[Path]:
-    """Names that the template itself asks whether they are there, so that it can do without."""
+    """Names whose existence the template tests, so that they may be missing."""
     asked = [node.node for node in tree.find_all(nodes.Test) if node.name in _ASKING_TESTS]
     asked += [node.node for node in tree.find_all(nodes.Filter) if node.name in ASKING_FILTERS and node.node]
     paths = [path for path in map(path_of, asked) if path]
@@ -67,9 +67,9 @@ def asked_names(tree: nodes.Template) -> list[Path]:
 
 
 def tested_names(tree: nodes.Template) -> list[PathAndLine]:
-    """Names whose truth decides something: `{% if data.x %}`, `data.x or …`, `data.x | default('', true)`.
+    """Names whose truth value decides something: `{% if data.x %}`, `data.x or …`, `data.x | default('', true)`.
 
-    A variable that is set to one of them counts as the name, `data.get('x')` as `data.x`.
+    A variable that is set to one of them counts as that name, and `data.get('x')` as `data.x`.
     """
     names = {
         target.name: path
@@ -93,7 +93,7 @@ def _assigned(tree: nodes.Template) -> Iterator[tuple[nodes.Node, nodes.Node]]:
 
 
 def _path_looked_up(node: nodes.Node) -> Path | None:
-    """The path of a name, also where `get` looks it up."""
+    """The path of a name, including a lookup with `get`."""
     if not (
         isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr) and node.node.attr == "get"
     ):
@@ -123,7 +123,7 @@ def _tested(tree: nodes.Template) -> Iterator[nodes.Node]:
 
 
 def _parts_tested(node: nodes.Node) -> Iterator[nodes.Node]:
-    """What decides whether an expression is true."""
+    """The parts of an expression that decide whether it is true."""
     if isinstance(node, (nodes.And, nodes.Or)):
         yield from _parts_tested(node.left)
         yield from _parts_tested(node.right)
@@ -134,7 +134,7 @@ def _parts_tested(node: nodes.Node) -> Iterator[nodes.Node]:
 
 
 def _asked_by_in(compared: nodes.Compare) -> Iterator[Path]:
-    """`data.x` of `'x' in data`."""
+    """`data.x` in `'x' in data`."""
     key = compared.expr.value if isinstance(compared.expr, nodes.Const) else None
     for operand in compared.ops:
         inner = path_of(operand.expr)
@@ -148,7 +148,7 @@ def _chains(node: nodes.Node) -> Iterator[PathAndLine]:
         yield path, node.lineno
         return
     if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr):
-        yield from _chains(node.node.node)  # the method's own name is no field
+        yield from _chains(node.node.node)  # the method's own name is not a field
         children = [child for child in node.iter_child_nodes() if child is not node.node]
     else:
         children = list(node.iter_child_nodes())

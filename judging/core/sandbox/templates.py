@@ -1,4 +1,4 @@
-"""Jinja2 inside a worker: compiling, rendering, and noting which names were undefined or None if they were used.
+"""Jinja2 inside a worker: compiles and renders templates, and records which used names were undefined or None.
 
 Constants are never folded: `{% if false %}{{ 'a' * 10**9 }}{% endif %}` costs nothing because it is never reached.
 """
@@ -33,7 +33,7 @@ _decode = make_decoder()
 
 
 class Notes:
-    """What one render met: each name once per line, in the order of use. ``found``: names that led to a value."""
+    """Names recorded during a render, each once per line, in order of use. ``found``: names that have a value."""
 
     def __init__(self) -> None:
         self.undefined: dict[Note, str] = {}
@@ -41,13 +41,13 @@ class Notes:
         self.found: set[str] = set()
 
     def clear(self) -> None:
-        """For another item; what was found stays."""
+        """Reset for the next item; `found` accumulates."""
         self.undefined.clear()
         self.none.clear()
 
 
 class SubstitutedText(str):
-    """A substituted part of the output that remembers where it came from."""
+    """A substituted part of the output that knows its origin."""
 
     kind: str
     name: str
@@ -55,7 +55,7 @@ class SubstitutedText(str):
 
 
 class Missing(ChainableUndefined):
-    """An undefined value that notes its use; asking whether it is defined, or for a default, is no use of it."""
+    """An undefined value that records its use; testing whether it is defined, or `default`, does not count as use."""
 
     notes: Notes
     dotted = ""
@@ -109,9 +109,9 @@ class Missing(ChainableUndefined):
 
 
 class Generator(CodeGenerator):
-    """Writes each lookup and each substitution with the name and line that it has in the template.
+    """Generates code that passes the name and line in the template along with each lookup and substitution.
 
-    What a filter or a text takes in is noted too where it is None: `{{ data.gt|trim }}` shows the word None as well.
+    None in the input of a filter or a formatted text is recorded too: `{{ data.gt|trim }}` also outputs the word None.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -180,7 +180,7 @@ class Generator(CodeGenerator):
 
 
 class SandboxEnvironment(ImmutableSandboxedEnvironment):
-    """Jinja2's immutable sandbox as a judge prompt sees it."""
+    """Jinja2's immutable sandbox, configured for judge prompts."""
 
     code_generator_class = Generator
 
@@ -199,19 +199,17 @@ class SandboxEnvironment(ImmutableSandboxedEnvironment):
         str(value)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """A field comes before a dict's method of its name."""
+        """Look up an attribute; a dict's field takes precedence over its method of the same name."""
         if isinstance(obj, dict) and attribute in obj:
             return obj[attribute]
         return super().getattr(obj, attribute)
 
     def unsafe_undefined(self, obj: Any, attribute: str) -> Undefined:
-        """Refused where it is asked for, and not taken for a name that is only missing."""
+        """Raise an error for an unsafe attribute, rather than treating it as missing."""
         raise SecurityError(f"{attribute!r} of a {type(obj).__name__} is out of reach for templates")
 
     def attribute(self, obj: Any, attribute: str, name: str, line: int) -> Any:
-        if (
-            type(obj) is dict and attribute in obj
-        ):  # what nearly all lookups are, without the extra steps of the others
+        if type(obj) is dict and attribute in obj:  # skips the extra steps for nearly all lookups
             value = obj[attribute]
             if not isinstance(value, Missing):
                 self.notes.found.add(name)
@@ -224,18 +222,18 @@ class SandboxEnvironment(ImmutableSandboxedEnvironment):
     def _named(self, value: Any, obj: Any, name: str, line: int) -> Any:
         if not isinstance(value, Missing):
             self.notes.found.add(name)
-        elif not value.dotted:  # a field of what is itself undefined is that same undefined value
+        elif not value.dotted:  # a field of an undefined value is that same undefined value
             value.dotted, value.line = str(value._undefined_name) if value is obj else name, line
         return value
 
     def taken_in(self, value: Any, name: str, line: int) -> Any:
-        """The value itself, noted where it is None."""
+        """Return the value, recording it if it is None."""
         if value is None:
             self.notes.none[name, line] = None
         return value
 
     def substitute(self, value: Any, name: str, line: int, reaches_the_page: bool, escaped: bool) -> str:
-        """A value as text; in a preview, where it goes straight to the page, with its origin."""
+        """A value as text; in a preview, if it goes straight to the output, with its origin."""
         if type(value) is str and not escaped:
             text = value
         else:
@@ -249,13 +247,12 @@ class SandboxEnvironment(ImmutableSandboxedEnvironment):
         return piece
 
 
-_environment = (
-    SandboxEnvironment()
-)  # made before the workers are: each has one template, and so one of its own
+# Created before the workers fork: each has one template, and so its own copy.
+_environment = SandboxEnvironment()
 
 
 def template_line(trace: TracebackType | None) -> int | None:
-    """The template's line in a traceback: the innermost one that is in a compiled template."""
+    """The template's line in a traceback: the innermost one in a compiled template."""
     line = None
     while trace:
         template = trace.tb_frame.f_globals.get("__jinja_template__")
@@ -266,7 +263,10 @@ def template_line(trace: TracebackType | None) -> int | None:
 
 
 class Renderer:
-    """A compiled template. ``options``: ``undefined`` (strict, lenient), ``most`` characters beyond the item's own."""
+    """A compiled template.
+
+    ``options``: ``undefined`` (strict, lenient), ``most`` characters of output beyond the item's size.
+    """
 
     def __init__(self, job: dict[str, Any]) -> None:
         self._strict = job["options"]["undefined"] == "strict"
@@ -288,13 +288,16 @@ class Renderer:
     line_of = staticmethod(template_line)
 
     def answer(self, raw: memoryview) -> list[Any]:
-        """``[text, undefined, none, failure, pieces, found]``; ``found`` holds names that no earlier item had."""
+        """Render one item: ``[text, undefined, none, failure, pieces, found]``.
+
+        ``found`` has the names that no earlier item had.
+        """
         self._notes.clear()
         pieces: list[str] = []
         failure: WireFailure | None = None
         try:
             self._render(context_of(_decode(raw)), pieces, self._most + len(raw))
-        except BaseException as error:  # whatever a template raises is this item's answer
+        except BaseException as error:  # anything that a template raises is this item's answer
             failure = describe(error, self.line_of)
         undefined = self._undefined() if self._notes.undefined else []
         if undefined and (self._strict or failure):
@@ -323,7 +326,7 @@ class Renderer:
             pieces.append(piece)
 
     def _context(self, values: dict[str, Any]) -> Context:
-        """What ``Template.new_context`` makes, but from plain dicts: the chained ones take longer than a render."""
+        """Like ``Template.new_context``, but from plain dicts: the chained ones take longer than a render."""
         template, environment = self._template, self._template.environment
         parent = {**environment.globals, **values}
         return environment.context_class(
@@ -331,7 +334,7 @@ class Renderer:
         )
 
     def _line_reached(self, flow: Iterator[str]) -> int | None:
-        """The template's line where a suspended render is."""
+        """The template line at which a suspended render is."""
         frame = flow.gi_frame if isinstance(flow, GeneratorType) else None
         return self._template.get_corresponding_lineno(frame.f_lineno) if frame else None
 
@@ -351,7 +354,7 @@ def described(pieces: list[str]) -> list[tuple[str, str, str, int | None]]:
 
 
 def context_of(item: dict[str, Any]) -> dict[str, Any]:
-    """The variables of a template, every absent one as the specification has it."""
+    """A template's variables, with the defaults for absent fields that are specified for templates."""
     data, response = item["data"], item["response"]
     for name in _DATA_DEFAULTS:
         data.setdefault(name, None)
@@ -365,8 +368,10 @@ def context_of(item: dict[str, Any]) -> dict[str, Any]:
 
 
 class NameFinder:
-    """The names that a template looks up, with their lines, those that it asks for, and those whose truth it tests;
-    parsing alone is enough."""
+    """Finds the names that a template looks up, with lines, and those whose existence or truth it tests.
+
+    Only parses the template; it is not rendered.
+    """
 
     def __init__(self, job: dict[str, Any]) -> None:
         try:
@@ -379,5 +384,5 @@ class NameFinder:
     line_of = staticmethod(template_line)
 
     def answer(self, raw: memoryview) -> list[Any]:
-        """``[[[path, line], …], [path, …], [[path, line], …]]``."""
+        """``[[[path, line], …], [path, …], [[path, line], …]]``: used, asked and tested names."""
         return self._names

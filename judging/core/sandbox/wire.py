@@ -1,4 +1,4 @@
-"""What a worker sends and reads: failures, dotted names, JSON. Imports only the standard library."""
+"""The data that a worker exchanges with its parent: failures, dotted names, JSON. Imports only the standard library."""
 
 import json
 import sys
@@ -24,11 +24,11 @@ _PLACES = sorted(
 
 
 class OutOfTime(BaseException):
-    """The item used its processor time up. No Exception, so that a script's own handlers let it pass."""
+    """The item used up its processor time. Not an Exception, so that a script's handlers do not catch it."""
 
 
 class Failed(Exception):
-    """A failure that was found, not met: it has its code, and its line if there is one."""
+    """A failure that was detected rather than raised by Python, with a code and, if known, a line."""
 
     def __init__(self, code: str, message: str, line: int | None = None) -> None:
         super().__init__(message)
@@ -36,14 +36,14 @@ class Failed(Exception):
 
 
 def without_places(text: str) -> str:
-    """The text without the server's paths and without what JSON in UTF-8 can't carry."""
+    """The text without the server's paths, and without characters that JSON in UTF-8 cannot carry."""
     for place in _PLACES:
         text = text.replace(f"{place}/", "")
     return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 
 def describe(error: BaseException, line_of: Callable[[TracebackType | None], int | None]) -> WireFailure:
-    """Code, message and line. Texts of exceptions are the script's too: they may raise, or be endless."""
+    """Code, message and line of a failure. An exception's text is up to the script: it may raise, or be endless."""
     line = line_of(error.__traceback__)
     if isinstance(error, Failed):
         return error.code, str(error)[:_MOST_MESSAGE], error.line or line
@@ -70,7 +70,7 @@ def dotted(path: Path) -> str:
 
 
 def make_encoder(*, allow_nan: bool) -> Callable[[Any], str]:
-    """What ``json.JSONEncoder(ensure_ascii=False).encode`` does, without looking for circles: the depth ends those."""
+    """A faster ``json.JSONEncoder(ensure_ascii=False).encode``; recursion limits replace the check for cycles."""
     refuse = json.JSONEncoder().default
     make = getattr(encoder, "c_make_encoder", None)  # not every interpreter has it
     if make is None:
@@ -80,6 +80,6 @@ def make_encoder(*, allow_nan: bool) -> Callable[[Any], str]:
 
 
 def make_decoder(hook: Callable[[dict[str, Any]], Any] | None = None) -> Callable[[memoryview], Any]:
-    """Reads one JSON text that the parent wrote; lone surrogates pass."""
+    """A reader for one JSON text written by the parent; lone surrogates are allowed."""
     scan = json.JSONDecoder(object_hook=hook).scan_once  # type: ignore[attr-defined]
     return lambda raw: scan(str(raw, "utf-8", "surrogatepass"), 0)[0]

@@ -1,4 +1,4 @@
-"""A worker: isolates itself, prepares one source text, answers its items one by one, ends."""
+"""A worker process: isolates itself, prepares one source text, answers its items one by one and exits."""
 
 import gc
 import os
@@ -20,21 +20,18 @@ Result = TypeVar("Result")
 _encode = make_encoder(allow_nan=False)
 _decode = make_decoder()
 _HEAD = struct.Struct(">I")
-_MOST_HELD, _LONGEST_HELD = 1 << 14, 0.002  # bytes and seconds that replies may wait for others
-_LOOKS, _MOST_BETWEEN = (
-    20,
-    0.1,
-)  # looks at the clock while an item uses its time up; seconds from one to the next
+_MOST_HELD, _LONGEST_HELD = 1 << 14, 0.002  # bytes and seconds of replies to buffer
+_LOOKS, _MOST_BETWEEN = 20, 0.1  # clock checks within the time limit; most seconds between two
 
 
 class JobHandler(Protocol):
-    """One kind of job: made from the job (preparing the source), then asked once per item."""
+    """Handles one kind of job: created from the job, which prepares the source, then called once per item."""
 
     def answer(self, raw: memoryview) -> Any:
-        """The value for one item, given as JSON."""
+        """The value for one item, which is given as JSON."""
 
     def line_of(self, trace: TracebackType | None) -> int | None:
-        """The source's own line in a traceback."""
+        """The line of the source in a traceback."""
 
 
 HANDLERS: dict[str, Callable[[dict[str, Any]], JobHandler]] = {
@@ -48,7 +45,7 @@ HANDLERS: dict[str, Callable[[dict[str, Any]], JobHandler]] = {
 
 
 def run(channel: int, zygote: int, confinement: isolation.Confinement, seconds: float) -> NoReturn:
-    """Never returns into the zygote's code, whatever happens."""
+    """Run the worker. Never returns into the zygote's code, whatever happens."""
     try:
         isolation.die_with_parent(zygote)
         isolation.keep_only(channel)
@@ -61,10 +58,10 @@ def run(channel: int, zygote: int, confinement: isolation.Confinement, seconds: 
 
 
 class Watch:
-    """Raises OutOfTime in the code that runs when an item has used its processor time.
+    """Raises OutOfTime in the running code when an item has used up its processor time.
 
-    It looks at the clock a few times while an item may last, so that a batch of quick ones sets no timer for each.
-    Code that swallows the end of its time is interrupted again at every further look.
+    A periodic timer checks the clock several times within the time limit, so that a batch of quick items does not set a
+    timer for each. Code that catches OutOfTime is interrupted again at every further check.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -83,7 +80,7 @@ class Watch:
 def serve(watch: Watch) -> None:
     requests = Requests()
     job = _decode(requests.next())
-    items = [requests.next() for _ in range(job["items"])]  # all of them, so that no one waits for the other
+    items = [requests.next() for _ in range(job["items"])]  # first, so that neither side blocks
     replies = Replies(watch, job["careful"])
     handler, failure = attempt(HANDLERS[job["kind"]], job, watch, scripts.line_of)
     longest = iter(job["longest"])
@@ -109,16 +106,16 @@ def attempt(
             return act(given), None
         finally:
             watch.is_running = False
-    except BaseException as error:  # a script may raise anything, and it is all an answer
+    except BaseException as error:  # a script may raise anything, and that is a valid answer
         return None, describe(error, line_of)
 
 
 class Requests:
-    """The parent's frames, as views on what was read: memory that is not copied need not be touched twice."""
+    """The parent's frames, as views of the bytes read, to avoid copying them."""
 
     def __init__(self) -> None:
         self._held = memoryview(b"")
-        self._taken = 0  # of its bytes
+        self._taken = 0  # bytes of `_held` already returned
 
     def next(self) -> memoryview:
         begin = self._hold(_HEAD.size)
@@ -127,7 +124,7 @@ class Requests:
         return self._held[begin : begin + length]
 
     def _hold(self, size: int) -> int:
-        """Where the next bytes start, once so many of them are there."""
+        """Read until `size` more bytes are available; returns the offset at which they start."""
         begin = self._taken
         if begin + size > len(self._held):
             whole = bytearray(self._held[begin:])
@@ -146,7 +143,7 @@ def read_some() -> bytes:
 
 
 class Replies:
-    """Buffered replies: sent together while they come fast, or (``careful``) each before the next item starts."""
+    """Buffers replies while items are quick; with ``careful``, sends each before the next item starts."""
 
     def __init__(self, watch: Watch, careful: bool) -> None:
         self._watch = watch
@@ -155,7 +152,7 @@ class Replies:
         self._sent_at = time.monotonic()
 
     def add(self, value: Any, failure: WireFailure | None, most: int) -> None:
-        """The reply to an item, whose time ends here; the next one's starts. `most`: the bytes it may have."""
+        """Add the reply to an item, and start timing the next item. `most`: the maximum size of the reply in bytes."""
         self._watch.began = now = time.process_time()
         try:
             body = _encode([now, value, failure]).encode()

@@ -1,10 +1,9 @@
 """The warm process that forks a worker for every job. It never sees a template or a script.
 
-Started by its path with one argument (JSON: paths to import from, layers to leave out, limits), its control socket as
-standard input. Requests are a letter and a worker's process id: ``s`` answers the id of a worker and its channel, ``c``
-a worker's processor seconds; ``e`` ends a worker and answers its wait status; ``d`` ends one without waiting. One
-worker is always ready, its walls raised, waiting for a job. The zygote ends when the other side of its control socket
-closes.
+Started by its path with one argument (JSON: import paths, disabled layers, limits) and its control socket as standard
+input. A request is a letter and a worker's process id: ``s`` returns a worker's id and channel, ``c`` a worker's
+processor seconds; ``e`` ends a worker and returns its wait status; ``d`` ends one without waiting. One worker is always
+waiting for a job, already isolated. The zygote exits when the other side of its control socket closes.
 """
 
 import gc
@@ -20,11 +19,11 @@ from typing import Any
 
 REQUEST = struct.Struct("<cq")
 ANSWER = struct.Struct("<qd")
-Start = Callable[[int, int], None]  # a worker's life: the number of its channel, the zygote's process
+Start = Callable[[int, int], None]  # (channel, zygote's process id): runs a worker
 
 
 def processor_seconds(pid: int) -> float:
-    """What a process of ours has used; the clock's number is built as ``clock_getcpuclockid(3)`` does."""
+    """Processor time used by a child process; the clock id is computed as in ``clock_getcpuclockid(3)``."""
     return time.clock_gettime((~pid << 3) | 2)
 
 
@@ -33,7 +32,7 @@ def main() -> None:
     sys.path[:] = [*config["paths"], *sys.path]
     os.nice(config["nice"])
     control = socket.socket(fileno=os.dup(0))
-    from judging.core.sandbox import isolation, preload, worker  # found by the paths set above
+    from judging.core.sandbox import isolation, preload, worker  # importable only with the paths set above
 
     preload.import_all()
     memory = isolation.memory_limit(config["memory_mb"])
@@ -82,7 +81,7 @@ def serve(control: socket.socket, start: Start) -> None:
 
 
 def fork_worker(start: Start) -> tuple[int, int]:
-    """A worker's process id, and the parent's end of its channel."""
+    """Fork a worker; returns its process id and the parent's end of its channel."""
     zygote = os.getpid()
     ours, theirs = socket.socketpair()
     pid = os.fork()
@@ -93,7 +92,7 @@ def fork_worker(start: Start) -> tuple[int, int]:
 
 
 def end_worker(pid: int) -> int:
-    """Kills it unless it is already dead, and waits: its process id can't have been given to another before that."""
+    """Kill a worker, if it is not dead yet, and wait for it: its process id cannot be reused before that."""
     os.kill(pid, signal.SIGKILL)
     return os.waitpid(pid, 0)[1]
 

@@ -1,6 +1,6 @@
-"""The figures of a report: functions over a pandas DataFrame with one row for each judgement; no database.
+"""The statistics of a report: functions over a pandas DataFrame with one row per judgement; no database access.
 
-`frame` describes that table and makes it; `report` builds the document that the page, the command and the API show;
-the other modules hold one family of formulas each, with formula, units, assumptions and source in their docstrings.
+`frame` describes and builds that table; `report` builds the document shown by the page, the command and the API; each
+other module holds one family of formulas, with formula, units, assumptions and source in the docstrings.
 docs/notebook.md shows how to use them in a notebook.
 """

@@ -1,5 +1,6 @@
-"""How far raters agree beyond chance (units × raters, a missing rating is NaN), and put items in the same order; under
-a metric each two of the people who rated, and each with the rest.
+"""Inter-rater agreement corrected for chance, and rank correlation; agreement per metric, rater pair and rater.
+
+Rating matrices have shape (units, raters), with NaN for a missing rating.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from .verdicts import Verdicts, steps_of
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-MOST_RATED = 60  # values of a bootstrap of alpha, which holds a square of them for each unit
+MOST_RATED = 60  # most distinct values for which alpha is bootstrapped: each unit needs a matrix of this size
 
 
 def krippendorff_alpha(ratings: Floats, level: Level) -> float | None:
     """`1 - D_o / D_e` over the coincidences of values within units; 1 is perfect, 0 is chance, unit-free.
 
-    `ratings` has shape (units, raters) and holds numbers (codes, where nominal), NaN where nobody rated. Units with
-    fewer than two ratings say nothing. None where no two can be compared or where nothing varies. Assumes that raters
-    are interchangeable. Source: Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011.
+    `ratings` has shape (units, raters) and holds numbers (codes if nominal), with NaN for a missing rating. Units with
+    fewer than two ratings are ignored. None if no unit has two ratings or if nothing varies. Assumes that raters are
+    interchangeable. Source: Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011.
     """
     together = coincidences(ratings)
     if together is None:
@@ -44,8 +45,10 @@ def krippendorff_alpha(ratings: Floats, level: Level) -> float | None:
 
 
 def coincidences(ratings: Floats) -> tuple[Floats, Floats] | None:
-    """The values (values,) in their order and how often each met each within units (values, values); rows of a unit
-    of m ratings are weighted by 1 / (m - 1). None without a unit of two ratings."""
+    """The sorted values (values,) and their coincidence matrix (values, values); None if no unit has two ratings.
+
+    The pairs of a unit with m ratings are weighted by 1 / (m - 1).
+    """
     there = ~np.isnan(ratings)
     ratings = ratings[there.sum(axis=1) >= 2]
     if ratings.size == 0:
@@ -58,9 +61,9 @@ def coincidences(ratings: Floats) -> tuple[Floats, Floats] | None:
 
 
 def percent_agreement(ratings: Floats) -> float | None:
-    """The share of pairs of raters within units who said the same, 0…1; None where no two rated the same unit.
+    """The share of pairs of raters within units who gave the same rating, 0…1; None if no unit has two ratings.
 
-    `ratings` as above. Not corrected for chance.
+    `ratings` as in `krippendorff_alpha`. Not corrected for chance.
     """
     there = ~np.isnan(ratings)
     many = there.sum(axis=1).astype(float)
@@ -77,7 +80,7 @@ def _nominal(values: Floats, marginal: Floats) -> Floats:
 
 
 def _ordinal(values: Floats, marginal: Floats) -> Floats:
-    """Squared: how many ratings lie between two values, each end counted half."""
+    """The squared number of ratings between two values, with each end counted half."""
     middle = np.cumsum(marginal) - marginal / 2
     distance: Floats = (middle[:, None] - middle[None, :]) ** 2
     return distance
@@ -104,10 +107,10 @@ _DISTANCES: dict[Level, Callable[[Floats, Floats], Floats]] = {
 
 
 def fleiss_kappa(ratings: Floats) -> float | None:
-    """`(P - P_e) / (1 - P_e)` with P the mean agreement of pairs within items, P_e the chance of two agreeing.
+    """`(P - P_e) / (1 - P_e)` with P the mean pairwise agreement within items and P_e the agreement expected by chance.
 
-    `ratings` (items, raters) as above, taken as labels. None unless every item has the same number of ratings, two
-    or more, and where nothing varies. Source: Fleiss, Psychological Bulletin 76(5), 1971.
+    `ratings` (items, raters) as in `krippendorff_alpha`, treated as labels. None if items differ in their number of
+    ratings or have fewer than two, or if nothing varies. Source: Fleiss, Psychological Bulletin 76(5), 1971.
     """
     counts = _counts(ratings)
     sizes = counts.sum(axis=1)
@@ -120,11 +123,11 @@ def fleiss_kappa(ratings: Floats) -> float | None:
 
 
 def gwet_ac1(ratings: Floats) -> float | None:
-    """`(P - P_e) / (1 - P_e)` with `P_e = sum_k pi_k (1 - pi_k) / (q - 1)` over the q labels met.
+    """`(P - P_e) / (1 - P_e)` with `P_e = sum_k pi_k (1 - pi_k) / (q - 1)` over the q labels that occur.
 
-    `ratings` (items, raters) as above, taken as labels; P is the mean over items of two or more ratings, pi_k the mean
-    share of label k over all items. Steady where one label dominates, unlike kappa. None where nothing varies. Source:
-    Gwet, British Journal of Mathematical and Statistical Psychology 61(1), 2008.
+    `ratings` (items, raters) as in `krippendorff_alpha`, treated as labels; P is the mean over items with at least two
+    ratings, pi_k the mean share of label k over all items. Unlike kappa, stable if one label dominates. None if nothing
+    varies. Source: Gwet, British Journal of Mathematical and Statistical Psychology 61(1), 2008.
     """
     counts = _counts(ratings)
     sizes = counts.sum(axis=1)
@@ -139,7 +142,7 @@ def gwet_ac1(ratings: Floats) -> float | None:
 
 
 def _counts(ratings: Floats) -> Floats:
-    """How many gave each value, (items, values)."""
+    """The number of ratings with each value: (items, values)."""
     values = np.unique(ratings[~np.isnan(ratings)])
     if not values.size:
         return np.zeros((len(ratings), 0))
@@ -147,10 +150,10 @@ def _counts(ratings: Floats) -> Floats:
 
 
 def cohen_kappa(a: Floats, b: Floats) -> float | None:
-    """`(P - P_e) / (1 - P_e)` of two raters on the same items, both of shape (items,), taken as labels.
+    """`(P - P_e) / (1 - P_e)` of two raters on the same items, both of shape (items,), treated as labels.
 
-    None for no item and where both always say the same one thing. Source: Cohen, Educational and Psychological
-    Measurement 20(1), 1960.
+    None without items or if both raters only ever give the same single label. Source: Cohen, Educational and
+    Psychological Measurement 20(1), 1960.
     """
     if not a.size:
         return None
@@ -163,8 +166,8 @@ def cohen_kappa(a: Floats, b: Floats) -> float | None:
 def quadratic_kappa(a: Floats, b: Floats) -> float | None:
     """`1 - sum (a_i - b_i)² / (sum_ij (a_i - b_j)² / n)`: Cohen's kappa with quadratic weights.
 
-    Both of shape (items,), numbers on one scale; they need not be whole. None for no item and where neither varies
-    and both agree. Source: Cohen, Psychological Bulletin 70(4), 1968; Fleiss and Cohen 1973.
+    Both have shape (items,) and hold numbers on one scale, not necessarily whole. None without items, or if both are
+    constant and equal. Source: Cohen, Psychological Bulletin 70(4), 1968; Fleiss and Cohen 1973.
     """
     return finite(_quadratic_kappas(_kappa_parts(a, b).sum(axis=0)[None])[0]) if a.size else None
 
@@ -172,9 +175,10 @@ def quadratic_kappa(a: Floats, b: Floats) -> float | None:
 def quadratic_kappa_interval(
     a: Floats, b: Floats, clusters: Ints, draws: Draws
 ) -> tuple[float | None, float | None]:
-    """Percentile bootstrap interval of `quadratic_kappa`, whole clusters of items drawn together.
+    """Percentile bootstrap interval of `quadratic_kappa`, resampling whole clusters of items.
 
-    None where a side never varies: kappa is 0 in every draw then, whatever the other side says."""
+    None if either side is constant: kappa is then 0 in every draw, whatever the other side is.
+    """
     if np.unique(clusters).size < 2 or same(a) or same(b):
         return None, None
     return percentiles(_quadratic_kappas(draws.sums(clusters, _kappa_parts(a, b))))
@@ -185,7 +189,7 @@ def _kappa_parts(a: Floats, b: Floats) -> Floats:
 
 
 def _quadratic_kappas(sums: Floats) -> Floats:
-    """Kappa for each row of sums of `_kappa_parts` (draws, parts); NaN where nothing varies."""
+    """Kappa for each row of summed `_kappa_parts` (draws, parts); NaN if nothing varies."""
     total, of_a, of_b, squares_a, squares_b, observed = sums.T
     expected = squares_a + squares_b - 2 * of_a * of_b / np.maximum(total, 1)
     known = expected > ROUNDING * np.maximum(1.0, squares_a + squares_b)
@@ -194,7 +198,7 @@ def _quadratic_kappas(sums: Floats) -> Floats:
 
 
 def contingency(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """The values of both in order (values,), and how often a gave one where b gave another (values, values)."""
+    """The sorted values of both (values,) and the contingency table, a in rows and b in columns (values, values)."""
     values, codes = np.unique(np.concatenate([a, b]), return_inverse=True)
     counts = np.bincount(codes[: a.size] * values.size + codes[a.size :], minlength=values.size**2)
     return values, counts.reshape(values.size, values.size).astype(float)
@@ -203,10 +207,10 @@ def contingency(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 def alpha_interval(
     ratings: Floats, clusters: Ints, level: Level, draws: Draws
 ) -> tuple[float | None, float | None]:
-    """Percentile bootstrap interval of `krippendorff_alpha`, whole clusters of units drawn together.
+    """Percentile bootstrap interval of `krippendorff_alpha`, resampling whole clusters of units.
 
-    `ratings` (units, raters), `clusters` (units,). Source: Efron and Tibshirani 1993; resampling units as in
-    Zapf et al., BMC Medical Research Methodology 16, 2016.
+    `ratings` (units, raters), `clusters` (units,). Source: Efron and Tibshirani 1993; resampling units as in Zapf et
+    al., BMC Medical Research Methodology 16, 2016.
     """
     kept = (~np.isnan(ratings)).sum(axis=1) >= 2
     ratings, clusters = ratings[kept], clusters[kept]
@@ -223,7 +227,7 @@ def alpha_interval(
 
 
 def _alphas(values: Floats, observed: Floats, level: Level) -> Floats:
-    """Alpha for each coincidence matrix (draws, values, values); NaN where nothing varies."""
+    """Alpha for each coincidence matrix (draws, values, values); NaN if nothing varies."""
     marginal = observed.sum(axis=2)
     total = marginal.sum(axis=1)
     if level == "ordinal":
@@ -238,7 +242,7 @@ def _alphas(values: Floats, observed: Floats, level: Level) -> Floats:
     return alphas
 
 
-MOST_TABLED = 200  # values of a Kendall's tau by its table; beyond, scipy sorts
+MOST_TABLED = 200  # most distinct values for which Kendall's tau uses a table; scipy sorts beyond it
 
 
 def pearson(a: Floats, b: Floats) -> float | None:
@@ -250,12 +254,12 @@ def pearson(a: Floats, b: Floats) -> float | None:
 
 
 def spearman(a: Floats, b: Floats) -> float | None:
-    """Pearson's correlation of the ranks, ties at their mean rank. Source: Spearman 1904."""
+    """Pearson's correlation of the ranks, with ties at their mean rank. Source: Spearman 1904."""
     return pearson(mean_ranks(a), mean_ranks(b))
 
 
 def mean_ranks(values: Floats) -> Floats:
-    """Each value's rank from 1, equal ones at the mean of theirs: shape (items,)."""
+    """Ranks from 1, with ties at their mean rank: shape (items,)."""
     import pandas as pd
 
     return np.asarray(pd.Series(values).rank(), dtype=np.float64)
@@ -266,13 +270,13 @@ def kendall(a: Floats, b: Floats) -> float | None:
     if a.size < 2 or same(a) or same(b):
         return None
     if max(np.unique(a).size, np.unique(b).size) > MOST_TABLED:
-        from scipy.stats import kendalltau  # here: slow to import
+        from scipy.stats import kendalltau  # imported here because it is slow to import
 
         return finite(kendalltau(a, b).statistic)
     _, counts = contingency(a, b)
     below = np.zeros((counts.shape[0] + 1, counts.shape[1] + 1))
     below[1:, 1:] = counts.cumsum(axis=0).cumsum(axis=1)
-    lower = below[:-1, :-1]  # of items lower in both
+    lower = below[:-1, :-1]  # items lower in both a and b
     crossed = below[:-1, -1:] - below[:-1, 1:]  # lower in a, higher in b
     concordant, discordant = float((counts * lower).sum()), float((counts * crossed).sum())
     pairs = a.size * (a.size - 1) / 2
@@ -280,14 +284,17 @@ def kendall(a: Floats, b: Floats) -> float | None:
     return finite((concordant - discordant) / np.sqrt((pairs - tied[0]) * (pairs - tied[1])))
 
 
-MOST_PAIRED = 30  # raters whose pairs are shown: those with the most items
+MOST_PAIRED = 30  # raters for whom pairs are computed: those with the most items
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ratings:
-    """Verdicts as numbers, or codes of labels. `by_slot` (items, most ratings of an item): who said it does not matter;
-    `said`: the same with different labels always apart. `values`, `items`, `authors` (verdicts,): the same as a list;
-    `names` of the authors; `clusters` (items,)."""
+    """Verdicts as numbers, or as codes for labels.
+
+    `by_slot` (items, most ratings of an item): values without regard to who gave them; `said`: the same, as codes in
+    which different labels always differ. `values`, `codes`, `items`, `authors` (verdicts,): the same in long form.
+    `names`: of the authors; `clusters` (items,).
+    """
 
     level: Level
     by_slot: Floats
@@ -301,12 +308,12 @@ class Ratings:
 
 
 def raters_of(verdicts: Verdicts) -> DataFrame:
-    """People's own verdicts, without an adjudicator's."""
+    """People's own verdicts, excluding adjudicators'."""
     return verdicts.people[(verdicts.people["source"] == "rater").to_numpy()]
 
 
 def ratings_of(rows: DataFrame, verdicts: Verdicts) -> Ratings:
-    """The scored ones among rows of these verdicts, as numbers."""
+    """The scored verdicts in `rows` as numbers; `verdicts` supplies the level of measurement."""
     level = verdicts.level
     scored = rows[rows["kind"].notna().to_numpy()]
     items = np.unique(scored["item"].to_numpy(), return_inverse=True)[1].astype(np.int64)
@@ -335,7 +342,7 @@ def ratings_of(rows: DataFrame, verdicts: Verdicts) -> Ratings:
 
 
 def _slots(values: Floats, items: Ints) -> Floats:
-    """A row for each item, its values from the left, NaN behind them."""
+    """One row per item, with its values from the left, padded with NaN."""
     import pandas as pd
 
     verdicts = pd.DataFrame({"item": items, "value": values})
@@ -344,7 +351,7 @@ def _slots(values: Floats, items: Ints) -> Floats:
 
 
 def rater_agreement(verdicts: Verdicts, draws: Draws) -> Raters | None:
-    """The figures of raters' own verdicts (no adjudicator's) under one metric; None where nobody rated."""
+    """Rater agreement under one metric, excluding adjudicators; None if there are no ratings."""
     rows = raters_of(verdicts)
     table = ratings_of(rows, verdicts)
     if not table.names:
@@ -368,7 +375,7 @@ def rater_agreement(verdicts: Verdicts, draws: Draws) -> Raters | None:
 
 
 def _pairs(table: Ratings) -> list[RaterPair]:
-    """Each two of the raters with the most items, where they have items in common, by name."""
+    """Agreement of every pair of raters with items in common, by name; limited to the raters with the most items."""
     most = np.argsort(-np.bincount(table.authors), kind="stable")[:MOST_PAIRED]
     mine = {}
     for author in sorted(most):
@@ -396,7 +403,7 @@ def _pairs(table: Ratings) -> list[RaterPair]:
 
 
 def _each(table: Ratings, rows: DataFrame) -> dict[str, RaterFigures]:
-    """Each rater's items, the share of the other raters' verdicts on them that say the same, and pace."""
+    """Each rater's item count, share of other raters' matching verdicts on them, and mean seconds per item."""
     pairs = np.column_stack([table.items, table.codes])
     _, same, alike = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
     agreeing = np.bincount(table.authors, weights=alike[same.ravel()] - 1.0)

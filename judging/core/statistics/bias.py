@@ -1,7 +1,7 @@
-"""Signs of bias in verdicts: the ends of a scale, answers with a planted verdict, and what an answer looks like.
+"""Signs of bias in verdicts: use of the scale's ends, verdict-like text in answers, and answer length and formatting.
 
-Length, headings, lists and bold are a model of looks only: it says nothing about what an answer says, and is not
-AlpacaEval's length-controlled win rate. And scores corrected by people's labels on a random sample (PPI++).
+Length, headings, lists and bold describe only an answer's appearance, not its content; this is not AlpacaEval's
+length-controlled win rate. Also corrects scores with people's labels on a random sample (PPI++).
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 
 def scale_ends(mine: DataFrame, metric: Metric) -> list[ScaleEnds]:
-    """How often each judge gives the lowest and the highest score of a declared scale, by name, over the rows of one
-    metric."""
+    """How often each judge gives the lowest and highest score of a declared scale, by judge name.
+
+    `mine`: the rows of one metric.
+    """
     if metric.low is None or metric.high is None or metric.compares:
         return []
     scores = mine[((mine["source"] == "judge") & (mine["kind"] == "number")).to_numpy()]
@@ -44,7 +46,7 @@ def scale_ends(mine: DataFrame, metric: Metric) -> list[ScaleEnds]:
 
 
 class Flagged(NamedTuple):
-    """A candidate's answers that hold a text like a verdict: all, those with a score, and the sum of the scores."""
+    """A candidate's answers with verdict-like text: their number, how many are scored, the sum of the scores."""
 
     answers: int
     scores: int
@@ -54,9 +56,10 @@ class Flagged(NamedTuple):
 def planted_verdicts(
     flagged: Mapping[tuple[str, str], Flagged], frame: DataFrame, metrics: Sequence[Metric]
 ) -> list[Planted]:
-    """Beside the mean of each candidate's flagged answers that of its others; by (metric, candidate), over answers.
+    """Compare the mean score of each candidate's flagged answers with that of its other answers.
 
-    A mean is None where no such answer has a number."""
+    `flagged` is keyed by (metric, candidate). A mean is None without a numeric score.
+    """
     found = []
     for metric in metrics:
         mine = {name: one for (of, name), one in flagged.items() if of == metric.name}
@@ -85,13 +88,13 @@ _BOLD = re.compile(r"\*\*[^*\n]+\*\*|__[^_\n]+__")
 
 
 def features_of(text: str) -> tuple[int, int, int, int]:
-    """Characters, and how many Markdown headings, list items and bold passages."""
+    """The number of characters, Markdown headings, list items and bold passages."""
     return len(text), len(_HEADER.findall(text)), len(_LIST.findall(text)), len(_BOLD.findall(text))
 
 
 def answer_features(answers: Iterable[tuple[str, int, int, str]]) -> DataFrame:
-    """The features of answers (candidate, row, response, text): a row for each, indexed by the first three."""
-    import pandas as pd  # in functions: it takes 300 ms, which most processes do not need
+    """Features of answers (candidate, row, response, text): one row each, indexed by the first three."""
+    import pandas as pd  # imported in functions: it takes 300 ms, which most processes do not need
 
     found = [(candidate, row, number, *features_of(text)) for candidate, row, number, text in answers]
     table = pd.DataFrame(found, columns=["candidate", "row", "response", *FEATURES])
@@ -104,7 +107,7 @@ def answer_keys(each: DataFrame, name: str, number: str) -> list[tuple[str, int,
 
 
 def length_effects(verdicts: Verdicts, features: DataFrame | None, draws: Draws) -> list[LengthEffect]:
-    """For each judge of scores, how they go with length within rows: rows with one answer say nothing.
+    """How each judge's scores relate to answer length within rows; rows with one answer are ignored.
 
     Spearman: the correlation of ranks within the row, centred there. Slope: `sum dy dx / sum dx²` with dx the
     difference of `log2(length)` from the row's mean. Intervals: bootstrap by rows.
@@ -161,7 +164,7 @@ def _length_effect(
 
 
 def _figures(sums: Floats) -> tuple[Floats, Floats]:
-    """Correlation and slope from sums (draws, 5); NaN where nothing varies."""
+    """Correlation and slope from sums (draws, 5); NaN if nothing varies."""
     both, first, second, product, square = sums.T
     spread = np.sqrt(first * second)
     nothing = np.full(both.shape, np.nan)
@@ -174,8 +177,11 @@ FEWEST_LABELLED = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labelled:
-    """A judge's scores and people's: `people` and `judge` (n,) of the labelled items, `drawn_with` (n,) how likely each
-    was drawn (NaN: not at random), `rest` (N,) the judge's scores of the items without a label."""
+    """People's labels and a judge's scores.
+
+    `people` and `judge` (n,): of the labelled items. `drawn_with` (n,): each one's sampling probability (NaN: not
+    sampled at random). `rest` (N,): the judge's scores of the unlabelled items.
+    """
 
     people: Floats
     judge: Floats
@@ -193,7 +199,7 @@ class Correction:
 
 
 def correct(given: Labelled) -> Correction:
-    """By `prediction_powered`, or by `inverse_probability` where items were drawn with different probabilities."""
+    """Correct by `inverse_probability` if sampling probabilities differ, otherwise by `prediction_powered`."""
     differing = not np.allclose(given.drawn_with, given.drawn_with[0], rtol=1e-9, atol=0.0)
     return inverse_probability(given) if differing else prediction_powered(given)
 
@@ -201,9 +207,9 @@ def correct(given: Labelled) -> Correction:
 def prediction_powered(given: Labelled) -> Correction:
     """`λ mean_N(f) + mean_n(y − λ f)`, `se² = λ² var_N(f) / N + var_n(y − λ f) / n`.
 
-    `λ = cov_n(y, f) / ((1 + n/N) var(f))` cut to 0…1, var(f) over all n + N items; without unlabelled items 0. In score
-    units. Assumes that the n are a simple random sample. Source: Angelopoulos, Duchi and Zrnic, "PPI++", 2023, with
-    the mean's closed form of λ; the same estimator as `ppi_py.ppi_mean_ci`.
+    `λ = cov_n(y, f) / ((1 + n/N) var(f))` clipped to 0…1, var(f) over all n + N items; 0 without unlabelled items. In
+    score units. Assumes that the n are a simple random sample. Source: Angelopoulos, Duchi and Zrnic, "PPI++", 2023,
+    with the closed form of λ for the mean; the same estimator as `ppi_py.ppi_mean_ci`.
     """
     y, f, rest = given.people, given.judge, given.rest
     weight = _weight(y, f, rest)
@@ -224,9 +230,9 @@ def _weight(y: Floats, f: Floats, rest: Floats) -> float:
 
 
 def inverse_probability(given: Labelled) -> Correction:
-    """`mean_T(λ f + ξ (y − λ f) / π)` over all T = n + N items, ξ = 1 for the labelled, π the probability of a label.
+    """`mean_T(λ f + ξ (y − λ f) / π)` over all T = n + N items, ξ = 1 if labelled, π the probability of being labelled.
 
-    λ minimises the variance of these terms, cut to 0…1; `se² = var_T(terms) / T`. Unbiased whatever the π > 0. Source:
+    λ minimises the variance of these terms, clipped to 0…1; `se² = var_T(terms) / T`. Unbiased for any π > 0. Source:
     Horvitz and Thompson 1952; Zrnic and Candès, "Active Statistical Inference", 2024.
     """
     y, f, chance = given.people, given.judge, given.drawn_with
@@ -244,10 +250,10 @@ def inverse_probability(given: Labelled) -> Correction:
 
 
 def ratings_to_halve(given: Labelled) -> int | None:
-    """How many further random labels halve the interval: the least m with `v(n + m) <= v(n) / 4`.
+    """How many more random labels halve the interval: the smallest m with `v(n + m) <= v(n) / 4`.
 
-    `v(n) = (var(y) - N/(n + N) cov(y, f)² / var(f)) / n` at the best λ, n + N held while unlabelled items remain. None
-    where nothing varies. Source: PPI++ (above), the variance at its λ.
+    `v(n) = (var(y) - N/(n + N) cov(y, f)² / var(f)) / n` at the optimal λ, with n + N fixed while unlabelled items
+    remain. None if nothing varies. Source: PPI++ (above), the variance at its λ.
     """
     n, pool = given.people.size, given.people.size + given.rest.size
     spread = float(np.concatenate([given.judge, given.rest]).var())
@@ -273,7 +279,7 @@ def ratings_to_halve(given: Labelled) -> int | None:
 
 
 def corrected_scores(verdicts: Verdicts) -> list[Corrected]:
-    """For each candidate and each judge of a metric of scores, where people labelled some of its answers."""
+    """Corrected scores for each candidate and judge of a scored metric, if people labelled some of its answers."""
     people = verdicts.value[verdicts.value["kind"].isin(["number", "bool"]).to_numpy()]
     if people.empty or verdicts.compares:
         return []
@@ -322,7 +328,7 @@ def _corrected(metric: Metric, candidate: str, judge: str, given: Labelled) -> C
 
 
 def why_refused(given: Labelled) -> str | None:
-    """A code of `document.REFUSED` where labels can't correct the judge, else None."""
+    """A code of `document.REFUSED` if the labels cannot correct the judge, otherwise None."""
     chance = given.drawn_with
     if np.isnan(chance).any() or (chance <= 0).any() or (chance > 1).any():
         return "not_random"

@@ -1,6 +1,4 @@
-"""The figures of one metric on one candidate: a cell of the report; and of two candidates on the items that both have:
-difference, test, correction, what so many items show.
-"""
+"""Computes a report's cells (one metric for one candidate) and its pairs: difference, test, correction, power."""
 
 from __future__ import annotations
 
@@ -52,15 +50,16 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 MOST_CATEGORIES = 30
-FEW = 30  # below so many independent units the t interval leans on scores being about normal
+FEW = 30  # below this many independent units, the t interval relies on scores being roughly normal
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scale:
-    """What all candidates of one metric share, so that their figures are on one scale.
+    """The scale shared by all candidates of one metric.
 
-    `kind`: what its mean is over: numbers if any value is one, else bools, else categories; None without a value.
-    `low`, `high`: the declared scale (a bool's is 0…1); `lowest`, `highest`: the scale widened by the scores met.
+    `kind`: what the mean is over: numbers if any value is one, otherwise bools, otherwise categories; None without
+    values. `low`, `high`: the declared scale (0…1 for bools); `lowest`, `highest`: the scale extended to the observed
+    scores.
     """
 
     metric: Metric
@@ -73,14 +72,14 @@ class Scale:
 
     @property
     def threshold(self) -> float | None:
-        """From which score a response passes."""
+        """The lowest score with which a response passes."""
         if self.kind == "bool":
             return 1.0
         return self.high if self.metric.pass_threshold is None else self.metric.pass_threshold
 
 
 def scale_of(judgements: DataFrame, metric: Metric) -> Scale:
-    """The scale of the metric whose judgements these are."""
+    """The scale of the metric that these judgements belong to."""
     kind = next((kind for kind in KINDS if (judgements["kind"] == kind).any()), None)
     if kind == "category":
         return Scale(metric, kind)
@@ -96,7 +95,7 @@ def scale_of(judgements: DataFrame, metric: Metric) -> Scale:
 def metric_cells(
     mine: DataFrame, scale: Scale, names: Sequence[str], *, clustered: bool
 ) -> tuple[dict[str, Cell], dict[str, Series[float]]]:
-    """The cell of each of these candidates under one metric, and its items' means, from one row for each answer."""
+    """Each candidate's cell under one metric and its items' means, from one row per answer."""
     given: Mapping[str, DataFrame] = dict(iter(mine.groupby("candidate", observed=True)))  # type: ignore[arg-type]
     cells, means = {}, {}
     for name in names:
@@ -107,7 +106,7 @@ def metric_cells(
 
 
 def _cell(given: DataFrame, means: Floats, scale: Scale, clustered: bool) -> Cell:
-    """The figures of one metric on one candidate; `means` are those of its items with a value of the scale's kind."""
+    """The figures of one metric for one candidate; `means`: of its items with a value of the scale's kind."""
     scored = of_kind(given, scale.kind)
     cell = _counts_and_mean(given, _main(means, item_units(scored), scale), scale)
     cell["off_scale"] = _off_scale(scored, scale)
@@ -128,7 +127,7 @@ def _main(means: Floats, units: Ints, scale: Scale) -> Estimate:
 
 
 def _counts_and_mean(given: DataFrame, main: Estimate, scale: Scale) -> Cell:
-    """Counts, mean and bounds; the rest empty."""
+    """Counts, mean and bounds; the other fields are left empty."""
     counts, kinds = _counts(given["state"]), _counts(given["kind"])
     states = {state: int(counts.get(state, 0)) for state in (SCORED, NO_SCORE, UNPARSED, ERROR, NOT_RUN)}
     asked = len(given) - states[NO_SCORE]
@@ -168,7 +167,7 @@ def _counts(column: Series[Any]) -> dict[str, int]:
 
 
 def _bounds(given: DataFrame, scale: Scale) -> tuple[float | None, float | None]:
-    """The mean had all unscored got the lowest, the highest score; None if an end is unknown."""
+    """The mean if all unscored responses had got the lowest, or the highest, score; None if that is unknown."""
     unscored = ~given["state"].isin([SCORED, NO_SCORE])
     counted = given[unscored | (given["kind"] == scale.kind)]
     low, high = (
@@ -192,7 +191,7 @@ def _top_share(scored: DataFrame, scale: Scale) -> float | None:
 
 
 def _add_rate(cell: Cell, given: DataFrame, scale: Scale) -> None:
-    """The rate of true, for every metric with bools; as the main figure its interval is the cell's."""
+    """Add the rate of true values if there are bools; if they are the main kind, its interval replaces the cell's."""
     if scale.kind != "bool" and not cell["kinds"]["bool"]:
         return
     rate = estimate_rate(of_kind(given, "bool"))
@@ -202,7 +201,7 @@ def _add_rate(cell: Cell, given: DataFrame, scale: Scale) -> None:
 
 
 def _add_categories(cell: Cell, given: DataFrame) -> None:
-    """The most frequent labels, most frequent first, then by name; the rest in one count."""
+    """Add the most frequent labels, by frequency and then name, and the number of the rest."""
     if not cell["kinds"]["category"]:
         return
     mine = of_kind(given, "category")[["row", "unit", "label"]]
@@ -218,7 +217,7 @@ def _add_categories(cell: Cell, given: DataFrame) -> None:
 
 
 def _add_repeats(cell: Cell, scored: DataFrame, scale: Scale) -> None:
-    """What only several responses to an item can tell."""
+    """Add the figures that need several responses per item."""
     responses = ranked(scored)
     sizes = sizes_shown(int(responses.sizes.max()))
     best = {str(k): best_at_k(responses, k) for k in sizes}
@@ -243,7 +242,7 @@ def _add_repeats(cell: Cell, scored: DataFrame, scale: Scale) -> None:
 
 
 def _notes(cell: Cell, means: Floats, clustered: bool) -> list[str]:
-    """What a reader must know before trusting the mean, as codes of `document.NOTES`."""
+    """What a reader must know before trusting the mean, as codes from `document.NOTES`."""
     units = cell["clusters"]
     reasons = {
         "nothing_scored": cell["scored"] == 0,
@@ -262,7 +261,7 @@ TIE = 1e-9  # relative; item means of equal responses may differ by rounding
 
 @dataclass(frozen=True, slots=True)
 class MeanDifference:
-    """The mean of a − b over shared items, its two-sided p, and on how many items a wins, ties, loses."""
+    """The mean of a − b over shared items, its two-sided p, and the number of items that a wins, ties and loses."""
 
     estimate: Estimate
     p: float | None
@@ -272,9 +271,9 @@ class MeanDifference:
 
 
 def metric_pairs(means: DataFrame, units: Series[int], metric: Metric) -> list[Pair]:
-    """Every pair of candidates under one metric, by name, Holm-corrected together.
+    """All pairs of candidates under one metric, by name, with Holm's correction over all of them.
 
-    `means` has a row for each item and a column for each candidate, NaN where it has no mean; `units` are the items'.
+    `means` has a row per item and a column per candidate, NaN for a missing mean; `units` are the items' units.
     """
     clusters, values = units.to_numpy(), {str(name): means[name].to_numpy() for name in means}
     pairs = []
@@ -313,10 +312,10 @@ def _pair(a: str, b: str, metric: Metric, difference: MeanDifference) -> Pair:
 
 
 def paired_difference(a: Floats, b: Floats, clusters: Ints | None = None) -> MeanDifference:
-    """Compares two candidates' item means on the items that both have; all three of shape (shared items,).
+    """Compare two candidates' item means on shared items; all arguments have shape (shared items,).
 
-    The difference is the mean of a_i − b_i with the (clustered) t interval and t test of `estimate_mean`.
-    Ties are differences below rounding. Source: paired t test (Student 1908).
+    The difference is the mean of a_i − b_i with the (clustered) t interval and t test of `estimate_mean`. Differences
+    within rounding are ties. Source: paired t test (Student 1908).
     """
     near = TIE * np.maximum(1.0, np.maximum(np.abs(a), np.abs(b)))
     differences = np.where(np.abs(a - b) <= near, 0.0, a - b)
@@ -326,10 +325,10 @@ def paired_difference(a: Floats, b: Floats, clusters: Ints | None = None) -> Mea
 
 
 def p_value(estimate: Estimate) -> float | None:
-    """Two-sided p of "the mean is 0": t test with clusters − 1 degrees of freedom; None below two units.
+    """Two-sided p for "the mean is 0": t test with clusters − 1 degrees of freedom; None with fewer than two units.
 
-    Where every difference is the same there is no t: 1 if that is 0, else the exact sign test `2^(1 - n)`
-    over the n independent units, so that two items can't prove anything.
+    If all differences are equal, t is undefined: p is 1 if they are 0, otherwise that of the exact sign test,
+    `2^(1 - n)` over the n independent units, so that two items cannot prove anything.
     """
     if estimate.mean is None or estimate.se is None:
         return None
@@ -341,8 +340,8 @@ def p_value(estimate: Estimate) -> float | None:
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Holm's step-down correction, in the order given: `max_{j <= i} min(1, (m - j + 1) p_(j))`.
 
-    None stays None. Holds the family-wise error under any dependence. m counts the tests that could be
-    made. Source: Holm 1979.
+    None stays None. Controls the family-wise error under any dependence. m is the number of p values that are not None.
+    Source: Holm 1979.
     """
     tested = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
     corrected: list[float | None] = [None] * len(p_values)
@@ -354,10 +353,10 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def smallest_difference(estimate: Estimate) -> float | None:
-    """The smallest true difference that a test on these items finds with a power of 80 %.
+    """The smallest true difference that a test on these items detects with a power of 80 %.
 
-    `(t_{1-a/2} + t_power) se`, in score units. Takes the spread seen as the true one; None if there is
-    none to see. Source: Bloom, "Minimum Detectable Effects", Evaluation Review 19(5), 1995.
+    `(t_{1-a/2} + t_power) se`, in score units. Uses the observed spread as the true one; None without a spread. Source:
+    Bloom, "Minimum Detectable Effects", Evaluation Review 19(5), 1995.
     """
     if not estimate.se:
         return None
@@ -365,10 +364,10 @@ def smallest_difference(estimate: Estimate) -> float | None:
 
 
 def items_needed(estimate: Estimate, wanted: float) -> int | None:
-    """How many items of this kind find a true difference of `wanted` (score units, not 0) with a power of 80 %.
+    """The number of items of this kind that detects a true difference of `wanted` (score units) with a power of 80 %.
 
-    The smallest n with `(t_{1-a/2, df} + t_{power, df})² n0 se² / n <= wanted²`, where df keeps the ratio of
-    clusters to items seen. None if no spread is seen.
+    The smallest n with `(t_{1-a/2, df} + t_{power, df})² n0 se² / n <= wanted²`, where df keeps the observed ratio of
+    clusters to items. None without a spread, or if `wanted` is 0.
     """
     if not estimate.se or wanted == 0:
         return None

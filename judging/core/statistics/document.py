@@ -1,4 +1,4 @@
-"""The shape of the document that `report --json` prints; None if a figure can't be had, never NaN."""
+"""The structure of the document printed by `report --json`; a figure that cannot be computed is None, never NaN."""
 
 from typing import NotRequired, TypedDict
 
@@ -6,7 +6,7 @@ from .numeric import BinCount
 
 
 class CategoryShare(TypedDict):
-    """`count` responses; `share` (0…1) means the items' shares, with Wilson's interval."""
+    """`count`: responses; `share` (0…1): the mean of the items' shares, with Wilson's interval."""
 
     count: int
     share: float | None
@@ -15,17 +15,18 @@ class CategoryShare(TypedDict):
 
 
 class OtherCategories(TypedDict):
-    """The labels beyond the most frequent ones, together."""
+    """The labels beyond the most frequent ones, summed up."""
 
     labels: int
     count: int
 
 
 class VarianceShares(TypedDict):
-    """Squared score units, and the share of the whole that is between items.
+    """Variance components in squared score units, and the share of the total that is between items.
 
-    `se_twice_items`, `se_twice_responses`: about what the mean's standard error would be with twice as many items, or
-    with twice as many responses to each: which of the two is worth its calls."""
+    `se_twice_items`, `se_twice_responses`: the approximate standard error of the mean with twice as many items, or
+    twice as many responses per item; they show which of the two is the better use of calls.
+    """
 
     between: float | None
     within: float | None
@@ -35,19 +36,16 @@ class VarianceShares(TypedDict):
 
 
 class Cell(TypedDict):
-    """The figures of one metric on one candidate.
+    """The figures of one metric for one candidate.
 
-    `kind`: "number", "bool" or "category": what the metric's mean is over; None if nothing is scored.
-    `kinds`: scored responses by kind. `mean`: over items, an item's responses first; a bool counts 1 or 0;
-    None for categories. `ci_low`, `ci_high`: 95 %: t, for bools Wilson.
-    `items`: items behind the main figure; `clusters`: independent units among them.
-    `responses` = scored + no_score + unparsed + errors + not_run; `asked` = responses − no_score;
-    `coverage` = scored / asked, None if nothing was asked.
-    `low_bound`, `high_bound`: the mean if every unparsed, failed or not run response had got the
-    lowest/highest score (of the scale or met, whichever is further out). `top_share`: share of scored
-    responses at or above the scale's top, an item's share first. `off_scale`: scored responses outside the
-    declared scale.
-    `notes`: codes, see `NOTES`.
+    `kind`: "number", "bool" or "category", the kind of values that the mean is over; None if nothing is scored.
+    `kinds`: number of scored responses by kind. `mean`: over items, averaging each item's responses first; a bool
+    counts as 1 or 0; None for categories. `ci_low`, `ci_high`: 95 %; t interval, or Wilson for bools. `items`: items
+    behind the main figure; `clusters`: independent units among them. `responses` = scored + no_score + unparsed +
+    errors + not_run; `asked` = responses − no_score; `coverage` = scored / asked, None if `asked` is 0. `low_bound`,
+    `high_bound`: the mean if every unparsed, failed or not run response had got the lowest/highest score (of the scale
+    or observed, whichever is further out). `top_share`: share of scored responses at or above the scale's top, averaged
+    per item first. `off_scale`: scored responses outside the declared scale. `notes`: codes, see `NOTES`.
     """
 
     kind: str | None
@@ -87,12 +85,11 @@ class Cell(TypedDict):
 
 
 class Pair(TypedDict):
-    """Two candidates on the items that both have a mean for; `difference` is a − b.
+    """Two candidates compared on the items for which both have a mean; `difference` is a − b.
 
-    `p_holm` is corrected over all pairs of the same metric; `distinguishable` says whether it is below 1 −
-    level.
-    `smallest_difference`: what so many items show with the report's power; `items_needed`: for
-    `wanted_difference`.
+    `p_holm` is corrected over all pairs of the same metric; `distinguishable`: whether it is below 1 − level.
+    `smallest_difference`: the difference detectable with this many items at the report's power; `items_needed`: to
+    detect `wanted_difference`.
     """
 
     a: str
@@ -116,11 +113,14 @@ class Pair(TypedDict):
 
 
 class SideCell(TypedDict):
-    """One candidate's comparisons. `win_rate` counts a tie half, over items, with Wilson's interval on the effective
-    size. `rating`: Bradley–Terry in natural log-odds, mean zero over the candidates; `se` and the interval by the
-    sandwich, clustered by row; None if a candidate won or lost all, or if the candidates are not connected.
-    `rank_low`…`rank_high`: places that the other candidates' intervals leave, 1 is best. `style_rating`: the rating of
-    the model with the features of answers, looks held equal; None without one."""
+    """One candidate's comparisons.
+
+    `win_rate`: over items, with a tie as half a win and Wilson's interval on the effective size. `rating`:
+    Bradley–Terry in natural log-odds, mean zero over the candidates, with `se` and interval from the sandwich estimator
+    clustered by row; None if a candidate won or lost all, or if the candidates are not connected.
+    `rank_low`…`rank_high`: possible ranks given the intervals, 1 is best. `style_rating`: the rating adjusted for the
+    answers' style features; None without them.
+    """
 
     comparisons: int
     wins: int
@@ -140,7 +140,7 @@ class SideCell(TypedDict):
 
 
 class SidePair(TypedDict):
-    """How a compares with b; `ties` include `both_bad`."""
+    """The comparisons of a with b; `ties` include `both_bad`."""
 
     a: str
     b: str
@@ -154,7 +154,7 @@ class SidePair(TypedDict):
 
 
 class FirstSide(TypedDict):
-    """How often what was first won; `share` counts a tie half."""
+    """How often the answer shown first won; `share` counts a tie as half a win."""
 
     first: int
     second: int
@@ -165,7 +165,7 @@ class FirstSide(TypedDict):
 
 
 class Coefficient(TypedDict):
-    """Natural log-odds for one standard deviation of the feature's difference between the two answers."""
+    """Natural log-odds per standard deviation of the feature's difference between the two answers."""
 
     coefficient: float
     se: float
@@ -174,8 +174,10 @@ class Coefficient(TypedDict):
 class SideBySide(TypedDict):
     """Comparisons under one metric by one author (a judge's name, `rules`, `script`, `combined` or `people`).
 
-    `steps`: how often each verdict was given, from `a`'s view of `pairs`. `perfect`: candidates that won or lost all.
-    `style`: a Bradley–Terry model with the features of answers next to the candidates; None without features."""
+    `steps`: how often each verdict was given, from the point of view of `a` in `pairs`. `perfect`: candidates that won
+    or lost all. `style`: coefficients of a Bradley–Terry model with candidates and style features; None without
+    features.
+    """
 
     metric: str
     by: str
@@ -189,7 +191,7 @@ class SideBySide(TypedDict):
 
 
 class HumanCeiling(TypedDict):
-    """How far people agree with each other on the same items: over pairs of raters."""
+    """How well people agree with each other on the same items, over pairs of raters."""
 
     items: int
     exact: float | None
@@ -198,8 +200,10 @@ class HumanCeiling(TypedDict):
 
 
 class CandidateBias(TypedDict):
-    """A judge's bias (judge − people) on one candidate's answers, and its difference from that on the others': where
-    judge and candidate are of one model family a difference above 0 is self-preference."""
+    """A judge's bias (judge − people) on one candidate's answers, and its difference from the bias on the others'.
+
+    If judge and candidate belong to the same model family, a difference above 0 indicates self-preference.
+    """
 
     candidate: str
     items: int
@@ -212,13 +216,14 @@ class CandidateBias(TypedDict):
 
 
 class JudgeAgreement(TypedDict):
-    """A judge against people's value of an answer, or against another judge, on the items that both have.
+    """A judge compared with people's value of an answer, or with another judge, on the items that both rated.
 
-    `kappa` is Cohen's, `kappa_weighted` quadratic, with its bootstrap interval by rows, which is None if one side
-    never varies: both are 0 then, and None if neither varies. `bias`: judge − other.
-    `confusion[i][j]`: how often the judge said `labels[i]` where the other said `labels[j]`; empty if there are too
-    many different values. `true_positive_rate`, `true_negative_rate` where both are two-valued: of what the other
-    calls true (false), how much the judge does, with Wilson's interval."""
+    `kappa` is Cohen's, `kappa_weighted` quadratic, with its bootstrap interval by rows. If one side is constant, both
+    are 0 without an interval; if both are, they are None. `bias`: judge − other. `confusion[i][j]`: how often the judge
+    gave `labels[i]` when the other gave `labels[j]`; empty if there are too many different values.
+    `true_positive_rate`, `true_negative_rate`, if both are binary: the share of what the other calls true (false) for
+    which the judge agrees, with Wilson's interval.
+    """
 
     metric: str
     judge: str
@@ -250,7 +255,7 @@ class JudgeAgreement(TypedDict):
 
 
 class Repeats(TypedDict):
-    """One judge asked the same several times: the share of pairs of repeats that agree, and alpha."""
+    """One judge's repeats of the same question: the share of pairs of repeats that agree, and alpha."""
 
     metric: str
     judge: str
@@ -260,7 +265,7 @@ class Repeats(TypedDict):
 
 
 class OrderEffect(TypedDict):
-    """One judge's comparisons seen in both orders: `flips` of `pairs`, and how often the side shown first won."""
+    """One judge's comparisons seen in both orders: `flips` out of `pairs`, and how often the side shown first won."""
 
     metric: str
     judge: str
@@ -273,8 +278,11 @@ class OrderEffect(TypedDict):
 
 
 class LengthEffect(TypedDict):
-    """Rank correlation of a judge's scores with the answers' lengths in characters, within rows, and the score units
-    that a doubled length goes with; `items` rows, drawn by the document's seed where there are many."""
+    """How a judge's scores relate to answer length in characters, within rows.
+
+    Rank correlation, and the change in score units per doubling of the length. `items`: rows, sampled with the
+    document's seed if there are many.
+    """
 
     metric: str
     judge: str
@@ -288,7 +296,7 @@ class LengthEffect(TypedDict):
 
 
 class ScaleEnds(TypedDict):
-    """How a judge uses its scale: the shares of its `scores` that are the lowest and the highest there is."""
+    """How a judge uses its scale: the shares of its `scores` that are the scale's lowest and highest."""
 
     metric: str
     judge: str
@@ -298,7 +306,7 @@ class ScaleEnds(TypedDict):
 
 
 class Planted(TypedDict):
-    """A candidate's `answers` that hold a text like a verdict: their mean score and that of its other answers."""
+    """A candidate's `answers` that contain verdict-like text: their mean score, and that of its other answers."""
 
     metric: str
     candidate: str
@@ -319,15 +327,17 @@ class RaterPair(TypedDict):
 
 
 class GoldHits(TypedDict):
-    """Of the criteria of gold items that a rater rated, how many got the known answer."""
+    """How many of a rater's criteria on gold items match the known answer."""
 
     right: int
     of: int
 
 
 class RaterFigures(TypedDict):
-    """One rater: items, the share of the others' verdicts on them that are the same, mean seconds an item; `gold` where
-    known answers were asked for."""
+    """One rater: items, the share of other raters' matching verdicts on them, mean seconds per item.
+
+    `gold` is present if the rater had items with known answers.
+    """
 
     items: int
     agreement_with_others: float | None
@@ -336,7 +346,7 @@ class RaterFigures(TypedDict):
 
 
 class Raters(TypedDict):
-    """How far people agree under one metric, over `items` that two or more rated; `level` is alpha's."""
+    """How well people agree under one metric, over `items` rated by at least two; `level` is the one used for alpha."""
 
     metric: str
     level: str
@@ -352,14 +362,15 @@ class Raters(TypedDict):
     each: dict[str, RaterFigures]
 
 
-_Corrected = TypedDict("_Corrected", {"lambda": float | None})  # a keyword can't be an attribute
+_Corrected = TypedDict("_Corrected", {"lambda": float | None})  # a keyword cannot be a class attribute
 
 
 class Corrected(_Corrected):
-    """A candidate's mean from people's labels on a random sample and a judge's scores of the rest (PPI++).
+    """A candidate's mean, from people's labels on a random sample and a judge's scores of the rest (PPI++).
 
-    `labelled` items have both, `judged` the judge's score only. `halve`: how many more ratings would halve the
-    interval. `lambda`: the weight of the judge's scores. `refused`: why there is no figure, a code of `REFUSED`."""
+    `labelled` items have both, `judged` only the judge's score. `halve`: how many more ratings would halve the
+    interval. `lambda`: the weight of the judge's scores. `refused`: why there is no figure, a code of `REFUSED`.
+    """
 
     metric: str
     candidate: str
@@ -377,7 +388,7 @@ class Corrected(_Corrected):
 
 
 class Deviation(TypedDict):
-    """A candidate's mean on the rows of one value minus its mean on the rest; `p_bh` over the whole breakdown."""
+    """A candidate's mean on the rows with one value minus its mean on the rest; `p_bh` is over the whole breakdown."""
 
     value: str
     candidate: str
@@ -391,14 +402,16 @@ class Deviation(TypedDict):
 
 
 class ValueAgreement(JudgeAgreement):
-    """A judge against people on the rows of one value."""
+    """A judge compared with people on the rows with one value."""
 
     value: str
 
 
 class Breakdown(TypedDict):
-    """The cells again, by the values of one field of the rows, and each judge against people; `left_out`: values beyond
-    the most frequent."""
+    """Cells by the values of one field of the rows, and each judge compared with people.
+
+    `left_out`: number of values beyond the most frequent ones.
+    """
 
     field: str
     values: dict[str, dict[str, dict[str, Cell]]]
@@ -408,10 +421,11 @@ class Breakdown(TypedDict):
 
 
 class Report(TypedDict):
-    """The whole document; `rows` counts the rows that the run covers. `seed`: of every random draw in it.
+    """The whole document; `rows` counts the rows that the run covers, `seed` is used for every random draw in it.
 
-    `candidates`: values of judges and rules, combined; people's under metrics on which only people spoke.
-    `people_candidates`: people's, under every metric on which they spoke."""
+    `candidates`: combined values of judges and rules, or people's for metrics that only people rated.
+    `people_candidates`: people's values, for every metric that they rated.
+    """
 
     rows: int
     level: float

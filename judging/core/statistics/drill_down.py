@@ -1,6 +1,6 @@
-"""The items that figures of verdicts were counted over: comparisons by an author, what raters said of the same answers,
-what people and a judge said of them, a judge's repeats, what it said in both orders, the ends of its scale; and items
-with several answers.
+"""The items behind the verdict statistics, for drill-down, and items with several answers.
+
+Lists comparisons, ratings, judge agreement, repeats, order effects and scale ends.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 WINS, TIES, LOSSES = "wins", "ties", "losses"
-_BAD = 3  # in place of a step: both answers were bad
+_BAD = 3  # stands for "both answers are bad" in place of a step
 _COLUMNS = 6  # row, first candidate, its response, second candidate, its response, step
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """What an author said of two answers: `label` of `STEPS`, in which A is `candidate`'s."""
+    """An author's verdict on two answers: `label` is one of `STEPS`, in which A is the answer of `candidate`."""
 
     row: int
     candidate: str
@@ -51,13 +51,13 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 class Comparisons(msgspec.Struct, frozen=True):
-    """All comparisons under a metric by one author: `packed` is a table (comparisons, `_COLUMNS`) of int32."""
+    """All comparisons by one author under a metric: `packed` is a table (comparisons, `_COLUMNS`) of int32."""
 
     names: list[str]
     packed: bytes
 
     def of(self, candidate: str, other: str = "") -> ComparisonsOf:
-        """Those of a candidate with all others, or with one of them. ValueError for names that were not compared."""
+        """A candidate's comparisons with all others, or with one. Raises ValueError for names not compared."""
         table = np.frombuffer(self.packed, "<i4").reshape(-1, _COLUMNS).astype(np.int64)
         a = self.names.index(candidate)
         second = (table[:, 3] == a) & (table[:, 1] != a)
@@ -70,7 +70,7 @@ class Comparisons(msgspec.Struct, frozen=True):
 
 
 class ComparisonsOf(msgspec.Struct, frozen=True):
-    """Comparisons in which one candidate always stands first."""
+    """Comparisons in which one candidate is always first."""
 
     names: list[str]
     table: Ints
@@ -79,7 +79,7 @@ class ComparisonsOf(msgspec.Struct, frozen=True):
         return len(self.table)
 
     def having(self, outcome: str) -> ComparisonsOf:
-        """Those that the candidate wins, loses, or that tie (with those in which both were bad), or of one label."""
+        """The comparisons that the candidate wins, loses or ties (including both bad), or those with one label."""
         return ComparisonsOf(self.names, self.table[self._where(outcome)])
 
     def count(self, outcome: str) -> int:
@@ -112,7 +112,7 @@ def _steps() -> dict[str, int]:
 
 
 def comparisons_listed(verdicts: Verdicts) -> dict[str, Comparisons]:
-    """By author, as `preference.side_by_side` counts them."""
+    """Comparisons by author, as `preference.side_by_side` counts them."""
     return {by: _packed(each) for by, each, _ in comparisons_by(verdicts) if len(each)}
 
 
@@ -132,14 +132,15 @@ def _packed(each: DataFrame) -> Comparisons:
     return Comparisons([str(name) for name in names], np.column_stack(columns).astype("<i4").tobytes())
 
 
-MOST_LISTED = 20_000  # answers with several verdicts
+MOST_LISTED = 20_000  # most answers listed
 
 
 class ListedVerdicts(msgspec.Struct, frozen=True):
-    """Answers, or two, that several verdicts are about, those first on which they differ most; a list each.
+    """Answers (or pairs of answers) with several verdicts, those with the largest differences first; parallel lists.
 
-    `said`: (who or which of `names`, what) of each. `apart`: do they differ (of two orders: is the other one the
-    winner)? `total`: how many there are; of many only those that differ most are in the lists."""
+    `said`: for each, (index into `names`, value) per verdict. `apart`: whether they differ (for two orders: whether the
+    winner changed). `total`: how many there are; the lists are limited to those that differ most.
+    """
 
     total: int
     names: list[str]
@@ -152,8 +153,11 @@ class ListedVerdicts(msgspec.Struct, frozen=True):
     apart: list[bool]
 
     def places(self, *wanted: tuple[str, str], apart: bool = False, least: int = 1) -> list[int]:
-        """Where all of these, (name, value), spoke, and said this value ('' is any), and at least so many verdicts are;
-        with `apart` those on which they differ. ValueError for an unknown name."""
+        """Indices of the entries with all of the `wanted` (name, value) verdicts, '' being any value.
+
+        Entries need at least `least` verdicts; with `apart`, verdicts that differ. Raises ValueError for an unknown
+        name.
+        """
         asked = [(self.names.index(name), value) for name, value in wanted if name]
         return [
             place
@@ -165,7 +169,7 @@ class ListedVerdicts(msgspec.Struct, frozen=True):
 
 
 def ratings_listed(verdicts: Verdicts) -> ListedVerdicts | None:
-    """What raters said, as `raters.rater_agreement` counts it; None where nobody rated."""
+    """The raters' verdicts, as `agreement.rater_agreement` counts them; None without ratings."""
     rows = raters_of(verdicts)
     rows = rows[rows["kind"].notna().to_numpy()]
     if not len(rows):
@@ -175,8 +179,7 @@ def ratings_listed(verdicts: Verdicts) -> ListedVerdicts | None:
 
 
 def judges_listed(verdicts: Verdicts) -> ListedVerdicts | None:
-    """What judge models said of the same answers, each one value, as `judges.judge_agreements` holds them against each
-    other; None for fewer than two."""
+    """The judge models' values for the same answers, as in `judges.judge_agreements`; None for fewer than two."""
     import pandas as pd
 
     judges = [rows for rows in verdicts.authors.values() if (rows["source"] == "judge").all()]
@@ -194,7 +197,7 @@ def judges_listed(verdicts: Verdicts) -> ListedVerdicts | None:
 
 
 def repeats_listed(verdicts: Verdicts) -> dict[str, ListedVerdicts]:
-    """By judge, the answers of which it was asked several times, as `judges.judge_repeats` counts them."""
+    """By judge, the answers that it judged several times, as `judges.judge_repeats` counts them."""
     found = {}
     for judge, all_rows in verdicts.judges.items() if (verdicts.rows["repeat"] > 1).any() else ():
         rows = without_single_orders(all_rows).drop_duplicates(["item", "repeat"])
@@ -208,11 +211,11 @@ def repeats_listed(verdicts: Verdicts) -> dict[str, ListedVerdicts]:
     return found
 
 
-ORDERS = ("1", "2")  # which of the two answers stood first
+ORDERS = ("1", "2")  # which of the two answers was shown first
 
 
 def orders_listed(verdicts: Verdicts) -> dict[str, ListedVerdicts]:
-    """By judge, what it said of two answers in either order, as `judges.order_effects` counts it."""
+    """By judge, its verdicts on two answers in both orders, as `judges.order_effects` counts them."""
     found = {}
     for judge, all_rows in verdicts.judges.items() if verdicts.compares else ():
         seen, twice = seen_both_ways(all_rows)
@@ -228,8 +231,10 @@ def orders_listed(verdicts: Verdicts) -> dict[str, ListedVerdicts]:
 
 
 def first_sides_listed(verdicts: Verdicts) -> dict[str, ListedVerdicts]:
-    """By author, the comparisons whose order is known, each alone, as `judges.first_side` counts them; `apart`: was the
-    answer that stood first the winner?"""
+    """By author, each comparison with a known order, as `judges.first_side` counts them.
+
+    `apart`: whether the answer shown first won.
+    """
     found = {}
     for by, _, all_of in comparisons_by(verdicts):
         rows = with_known_order(all_of)
@@ -254,8 +259,10 @@ def scale_ends_listed(mine: DataFrame, metric: Metric, end: float | None) -> dic
 
 
 def answers_listed(values: DataFrame, metric: Metric) -> dict[str, ListedVerdicts]:
-    """By candidate, the items with several scored answers and what each got, as `means.best_at_k` counts them; `values`
-    are those that a cell is made of (`verdicts.counted`)."""
+    """By candidate, the items with several scored answers and their scores, as `means.best_at_k` counts them.
+
+    `values`: the rows that a cell is computed from (`verdicts.counted`).
+    """
     scale, found = scale_of(values, metric), {}
     if scale.kind in (None, "category"):
         return {}
@@ -270,7 +277,7 @@ def answers_listed(values: DataFrame, metric: Metric) -> dict[str, ListedVerdict
 
 
 def _alone(rows: DataFrame, places: Ints, names: list[str], apart: Bools) -> ListedVerdicts:
-    """Each verdict for itself, those first that are `apart`."""
+    """One entry per verdict, with those that are `apart` first."""
     order = np.argsort(~apart, kind="stable")[:MOST_LISTED]
     about = rows.iloc[order]
     said = [[one] for one in zip(places[order].tolist(), _values(about), strict=True)]
@@ -287,8 +294,10 @@ def _by_item(
     *,
     opposed: bool = False,
 ) -> ListedVerdicts:
-    """From verdicts (verdicts,) on `entries`, whose `codes` are equal where they say the same; `opposed`: only codes of
-    opposite signs are apart."""
+    """Group verdicts (verdicts,) by `entries`; equal `codes` mean equal verdicts.
+
+    `opposed`: only codes of opposite signs count as different.
+    """
     order = np.lexsort((places, entries))
     starts = np.flatnonzero(np.r_[True, np.diff(entries[order]) > 0])
     ends = np.r_[starts[1:], order.size]
@@ -307,7 +316,7 @@ def _by_item(
 def _listed(
     about: DataFrame, names: list[str], total: int, said: list[list[tuple[int, Value]]], apart: Bools
 ) -> ListedVerdicts:
-    """`about`: a verdict of each entry, in the order of the list; `total`: how many entries there are in all."""
+    """Build the lists. `about`: one verdict of each entry, in the order of the list; `total`: of all entries."""
     others = about["other"].astype(object)
     return ListedVerdicts(
         total=total,
@@ -323,7 +332,7 @@ def _listed(
 
 
 def _values(rows: DataFrame) -> list[Value]:
-    """What each scored verdict says."""
+    """The value of each scored verdict."""
     verdicts = zip(rows["kind"], rows["label"], rows["value"].tolist(), strict=True)
     return [
         str(label) if kind == "category" else value == 1 if kind == "bool" else plain_number(value)
@@ -331,15 +340,16 @@ def _values(rows: DataFrame) -> list[Value]:
     ]
 
 
-MOST_PAIRED = 20_000  # answers of a judge that are kept
-MOST_LABELS = 11  # different numbers; more are shown rounded to whole ones
-ABOUT = "~"  # before a number: all that are rounded to it
+MOST_PAIRED = 20_000  # most answers listed per judge
+MOST_LABELS = 11  # most different numbers; if there are more, they are rounded to whole numbers
+ABOUT = "~"  # prefix of a number that stands for all values rounded to it
 
 
 class Paired(msgspec.Struct, frozen=True):
-    """A judge's values and people's on the same answers, a list each. `others`: what the answers are compared with.
+    """A judge's and people's values for the same answers, as parallel lists.
 
-    `total`: how many answers there are; of many only those with the largest differences are in the lists.
+    `others`: the candidates that the answers are compared with. `total`: how many answers there are; the lists are
+    limited to those with the largest differences.
     """
 
     total: int
@@ -361,21 +371,21 @@ class Paired(msgspec.Struct, frozen=True):
 
     @property
     def rounded(self) -> bool:
-        """Are there so many different numbers that tables round them?"""
+        """Whether there are so many different numbers that tables round them."""
         return self.numeric and len({*self.judge, *self.people}) > MOST_LABELS
 
     def places(self, judge: str = "", people: str = "") -> list[int]:
-        """Where these values are (`value_key`, or about a number); '' is any value."""
+        """Indices of the entries with these values, given as `value_key` (exact or rounded); '' is any value."""
         both = enumerate(zip(self.judge, self.people, strict=True))
         return [place for place, (a, b) in both if is_meant(judge, a) and is_meant(people, b)]
 
     def counts(self) -> Counter[tuple[Value, Value]]:
-        """How many answers have which two values."""
+        """How many answers have each pair of values."""
         return Counter(zip(self.judge, self.people, strict=True))
 
 
 def value_key(value: Value, *, rounded: bool = False) -> str:
-    """A value as an address names it; `rounded`: with all that are rounded to the same whole number, halves up."""
+    """A value as it appears in a URL; `rounded`: the key of all values that round to the same whole number."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -384,14 +394,14 @@ def value_key(value: Value, *, rounded: bool = False) -> str:
 
 
 def is_meant(asked: str, value: Value) -> bool:
-    """Does a value have this key? '' is any."""
+    """Whether a value has this key; '' matches any."""
     if not asked or asked == value_key(value):
         return True
     return asked.startswith(ABOUT) and not isinstance(value, str) and asked == value_key(value, rounded=True)
 
 
 def paired_under(judgements: DataFrame, metric: Metric, most: int = MOST_PAIRED) -> dict[str, Paired]:
-    """By each judge, rule program and script of a metric that has answers in common with people."""
+    """By name, the pairs of each judge, rule program and script of a metric that has answers in common with people."""
     mine = judgements[(judgements["metric"] == metric.name).to_numpy()]
     if not of_people(mine).any():
         return {}

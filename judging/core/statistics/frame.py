@@ -60,11 +60,11 @@ STATES = (SCORED, NO_SCORE, UNPARSED, ERROR, NOT_RUN)
 SOURCES: tuple[Source, ...] = ("judge", "rules", "script", "combined", "override", "rater", "adjudicator")
 PEOPLE: tuple[Source, ...] = ("rater", "adjudicator")
 ORDERS: tuple[Order, ...] = ("first", "swapped", "both")
-REFERENCE = "@reference"  # the other side of a comparison with the row's reference
+REFERENCE = "@reference"  # the other side of a comparison with the row's reference answer
 COMBINED = "combined"
 RESPONSE = ["metric", "candidate", "row", "response"]
-ANSWERS = [*RESPONSE, "other", "other_response"]  # what is judged: an answer, or two
-VERDICT = [*ANSWERS, "source", "by", "repeat", "order", "shown_first", "main"]  # one judgement for each
+ANSWERS = [*RESPONSE, "other", "other_response"]  # what is judged: an answer or a pair of answers
+VERDICT = [*ANSWERS, "source", "by", "repeat", "order", "shown_first", "main"]  # unique per judgement
 COLUMNS = [
     "metric", "candidate", "other", "row", "response", "other_response", "state", "kind", "value", "label",
     "by", "source", "repeat", "order", "main", "shown_first", "drawn_with", "seconds", "cluster", "weight",
@@ -76,8 +76,8 @@ BATCH = 50_000  # tuples held as Python objects at a time
 class Metric:
     """A metric's name and scale; `low` and `high` are None if its scores have no declared scale.
 
-    `pass_threshold`: from which score a response passes (pass@k); None means the top of the scale, true for bools.
-    `wanted_difference`: the difference between candidates that the run should be able to show, in score units.
+    `pass_threshold`: the lowest score that passes (pass@k); None means the top of the scale, true for bools.
+    `wanted_difference`: the difference between candidates that the run should be able to detect, in score units.
     `compares`: its numbers 1…5 compare the row's reference (A) with the answer (B): 1 is A>>B, 5 is B>>A.
     """
 
@@ -91,7 +91,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who makes a metric's judgements, and in which order this one sees the two sides of a comparison."""
+    """The author of a metric's judgements, and the order in which it sees the two sides of a comparison."""
 
     by: str
     source: Source
@@ -99,8 +99,10 @@ class Author:
 
 
 class VerdictRow(NamedTuple):
-    """What someone said about an answer or two, as a row of the table; see there. `metric` and `candidate` are keys
-    of the mappings next to it, `other` is a name or None, `value` is JSON."""
+    """One verdict on an answer or a pair of answers, as a row of the table described above.
+
+    `metric` and `candidate` are keys of the mappings passed with it, `other` is a name or None, `value` is JSON.
+    """
 
     metric: Hashable
     candidate: Hashable
@@ -128,14 +130,14 @@ def judgement_frame(
     *,
     authors: Mapping[Any, Author] | None = None,
 ) -> DataFrame:
-    """The table of judgements that come as tuples from a database cursor, a million in about two seconds.
+    """Build the table from tuples of a database cursor; a million take about two seconds.
 
     A tuple is (metric key, candidate key, row, response, state, value as JSON or None, cluster or None). The keys are
-    those of `metrics` and `candidates`, whose order is kept. Tuples are read in batches, never held all at once.
-    `authors`: who made a metric's judgements, by its key; without one, a judge called `judge`.
-    KeyError for an unknown key or state, ValueError where two metrics or two candidates share a name.
+    those of `metrics` and `candidates`, whose order is preserved. Tuples are read in batches and never all held in
+    memory. `authors`: by metric key, the author of its judgements; defaults to a judge called `judge`. Raises KeyError
+    for an unknown key or state, ValueError if two metrics or two candidates have the same name.
     """
-    import pandas as pd  # in functions: it takes 300 ms, which most processes do not need
+    import pandas as pd  # imported in functions: it takes 300 ms, which most processes do not need
 
     names = {key: metric.name for key, metric in metrics.items()}
     stream = iter(judgements)
@@ -156,8 +158,7 @@ def judgement_frame(
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """A million tuples in no circle: looking through the whole process for circles as they come took a third of the
-    time."""
+    """Disable garbage collection: with a million acyclic tuples, its scans took a third of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -170,7 +171,7 @@ def _without_collector() -> Iterator[None]:
 def verdict_frame(
     verdicts: Iterable[VerdictRow], metrics: Mapping[Any, Metric], candidates: Mapping[Any, str]
 ) -> DataFrame:
-    """The table of verdicts of people, of single judges, or of elsewhere. Errors as of `judgement_frame`."""
+    """The table of verdicts by people, by individual judges or from imports. Raises the same as `judgement_frame`."""
     given = list(verdicts)
     columns = dict(zip(VerdictRow._fields, zip(*given, strict=True) if given else [()] * 17, strict=True))
     names = {key: metric.name for key, metric in metrics.items()}
@@ -191,7 +192,7 @@ def verdict_frame(
 
 
 def joined(frames: Sequence[DataFrame]) -> DataFrame:
-    """Several tables of the same metrics and candidates as one."""
+    """Concatenate tables of the same metrics and candidates."""
     import pandas as pd
     from pandas.api.types import union_categoricals
 
@@ -215,7 +216,7 @@ def _as_objects(column: Series[Any]) -> Series[Any]:
 
 
 def _completed(frame: DataFrame, **given: Any) -> DataFrame:
-    """The table with all columns; those that are not given say that nothing is known."""
+    """Add the missing columns with their defaults, and split `json` into kind, value and label."""
     import pandas as pd
 
     size = len(frame)
@@ -238,7 +239,7 @@ def _completed(frame: DataFrame, **given: Any) -> DataFrame:
 def _names(texts: Sequence[str | None]) -> Any:
     import pandas as pd
 
-    # As objects: Arrow, which pandas holds texts in otherwise, refuses lone surrogates.
+    # As objects, because Arrow, pandas' default for texts, rejects lone surrogates.
     return pd.Categorical(pd.Series(list[Any](texts), dtype=object))
 
 
@@ -272,17 +273,17 @@ def _coded(keys: Sequence[Any], names: Mapping[Any, str]) -> Categorical:
         raise ValueError("two metrics or two candidates share a name")
     places = {key: place for place, key in enumerate(names)}
     codes = np.fromiter(map(places.__getitem__, keys), dtype=np.int64, count=len(keys))
-    # As objects: Arrow, which pandas holds texts in otherwise, refuses lone surrogates.
+    # As objects, because Arrow, pandas' default for texts, rejects lone surrogates.
     return pd.Categorical.from_codes(codes, pd.Index(list(names.values()), dtype=object))
 
 
 def _values(texts: Categorical) -> tuple[Categorical, Any, Categorical]:
-    """Kind, value and label of each text; each distinct text is read once, as most scores repeat."""
+    """Kind, value and label of each text; each distinct text is parsed once, because most scores repeat."""
     import pandas as pd
 
     read = [json.loads(text) for text in texts.categories]
     kinds = pd.Categorical([_kind(value) for value in read], categories=list(KINDS))
-    # Codes are -1 if there is no text: the last of the values.
+    # Code -1 stands for no text and indexes the last value.
     values = np.array(
         [np.nan if value is None or isinstance(value, str) else value for value in [*read, None]]
     )
@@ -303,11 +304,11 @@ def _kind(value: Any) -> Kind | None:
 
 
 def ordered(frame: DataFrame) -> DataFrame:
-    """The table in one order, so that equal judgements give equal sums however they arrived, with `unit`.
+    """Sort the table, so that equal judgements give equal sums in whatever order they arrived, and add `unit`.
 
-    Sorted by metric, candidate, row and response, then by the other columns of `VERDICT`. ValueError where the same
-    author has two judgements of a response under a metric, a scored one has no value, another one has, or weights
-    differ from 1.
+    Sorted by metric, candidate, row and response, then by the other columns of `VERDICT`. Raises ValueError if the same
+    author has two judgements of a response under a metric, if a scored judgement has no value, if an unscored one has a
+    value, or if a weight is not 1.
     """
     _check(frame)
     result = frame.astype({"metric": "category", "candidate": "category"})
@@ -328,7 +329,7 @@ def _sorted(frame: DataFrame, keys: Ints) -> tuple[DataFrame, Ints]:
 
 
 def _keys(frame: DataFrame, columns: Sequence[str]) -> Ints:
-    """A number for each row, in the order of the columns; equal where they are equal."""
+    """A number for each row that sorts like the columns and is equal if they all are."""
     keys = np.zeros(len(frame), dtype=np.int64)
     if keys.size == 0:
         return keys
@@ -341,7 +342,7 @@ def _keys(frame: DataFrame, columns: Sequence[str]) -> Ints:
 
 
 def answers_coded(frame: DataFrame) -> Ints:
-    """A number for each answer, or two, that a row is about, under its metric: shape (rows,), in the order of rows."""
+    """A number for each row's metric and answer (or pair of answers): shape (rows,), in the order of rows."""
     return _keys(frame, ANSWERS)
 
 
@@ -359,7 +360,7 @@ def _check(frame: DataFrame) -> None:
 
 
 def _units(frame: DataFrame) -> Series[int]:
-    """Each judgement's unit, numbered by first appearance in the order of rows."""
+    """Each judgement's unit, numbered by first appearance in row order."""
     import pandas as pd
 
     clusters = frame.drop_duplicates("row").set_index("row")["cluster"].sort_index()
@@ -370,12 +371,12 @@ def _units(frame: DataFrame) -> Series[int]:
 
 
 def rated_candidates(judgements: DataFrame) -> list[str]:
-    """The names of the candidates, with judgements or without; the reference only where it was rated itself."""
+    """The candidates' names, with or without judgements; the reference is included only if it was rated itself."""
     rated = (judgements["candidate"] == REFERENCE).any()
     return [str(one) for one in judgements["candidate"].cat.categories if one != REFERENCE or rated]
 
 
 def of_kind(judgements: DataFrame, kind: Kind | None) -> DataFrame:
-    """Those that are scored with a value of this kind; for None no judgement."""
+    """The judgements that are scored with a value of this kind; none if `kind` is None."""
     mine = (judgements["kind"] == kind).to_numpy()
     return judgements if mine.all() else judgements[mine]

@@ -1,4 +1,4 @@
-"""Judge health: each judge against people and against other judges, its repeats, and what order and length do to it."""
+"""Judge health: agreement with people and other judges, consistency of repeats, and position effects."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame
 
-MOST_LABELS = 20  # of a confusion table
+MOST_LABELS = 20  # of a confusion table; more are rounded or omitted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shared:
-    """The answers that two authors both have a value for.
+    """The answers for which two authors both have a value; arrays have shape (answers,).
 
-    `a`, `b`: the values as numbers; `said`: what is the same or not, as codes; `clusters`: the rows; `places`: which of
-    the answers these are; all of shape (answers,). `level`: of the values' scale. `labels` and `counts` (labels,
-    labels): the confusion table. `coded`: is what was said a place in `labels`, not a number itself?"""
+    `a`, `b`: the values as numbers; `said`: codes to compare for equality; `clusters`: the rows; `places`: indices of
+    these answers in the input; `level`: of the values' scale. `labels` and `counts` (labels, labels): the confusion
+    table. `coded`: whether `said` holds indices into `labels` rather than numbers.
+    """
 
     level: Level
     a: Floats
@@ -44,7 +45,7 @@ class Shared:
 
 
 def judge_agreements(verdicts: Verdicts, draws: Draws) -> list[JudgeAgreement]:
-    """Every judge, rule program and script of a metric against people, then each two judges, by name."""
+    """Agreement of every judge, rule program and script with people, then of each pair of judges, by name."""
     authors, found = verdicts.authors, agreements_with_people(verdicts, draws)
     judges = [name for name, rows in authors.items() if (rows["source"] == "judge").all()]
     for a, b in combinations(judges, 2):
@@ -56,7 +57,7 @@ def judge_agreements(verdicts: Verdicts, draws: Draws) -> list[JudgeAgreement]:
 
 
 def agreements_with_people(verdicts: Verdicts, draws: Draws) -> list[JudgeAgreement]:
-    """Every judge, rule program and script of a metric against people, by name, where they have answers in common."""
+    """Agreement with people of every judge, rule program and script that has answers in common with them, by name."""
     found = []
     for judge, judged in verdicts.authors.items() if len(verdicts.people) else ():
         rows, people = on_both(judged, verdicts.value)
@@ -103,8 +104,10 @@ def _agreement(verdicts: Verdicts, judge: str, against: str, shared: Shared, dra
 
 
 def bias_by_candidate(rows: DataFrame, shared: Shared) -> list[CandidateBias]:
-    """A judge's bias on each candidate's answers beside that on the others', by name, as `means.welch`: rows that
-    candidates share make the interval too wide rather than too narrow."""
+    """A judge's bias on each candidate's answers compared with the other candidates', by name (`means.welch`).
+
+    Rows shared between candidates make the interval too wide rather than too narrow.
+    """
     names = rows["candidate"].astype(str).to_numpy()
     found = []
     for name in np.unique(names):
@@ -129,16 +132,16 @@ def bias_by_candidate(rows: DataFrame, shared: Shared) -> list[CandidateBias]:
 
 
 def shared_values(rows: DataFrame, others: DataFrame, level: Level) -> Shared:
-    """The values of two authors on the same items, in one order."""
+    """The values of two authors on the same items, in the same order."""
     kinds = {*rows["kind"].unique(), *others["kind"].unique()}
     if "category" in kinds:
         compared = rows["other"].notna().all()
-        return _of_labels(rows, others, level if compared else "nominal")  # numbers beside them have no order
+        return _of_labels(rows, others, level if compared else "nominal")  # unordered with numbers
     if kinds == {"bool"}:
         return _of_bools(rows, others)
     a, b = rows["value"].to_numpy(), others["value"].to_numpy()
     values, counts = agreement.contingency(a, b)
-    if values.size > MOST_LABELS:  # the table is of whole numbers then
+    if values.size > MOST_LABELS:  # the table then holds rounded values
         values, counts = agreement.contingency(np.floor(a + 0.5), np.floor(b + 0.5))
     clusters, labels = rows["unit"].to_numpy(), [plain_number(one) for one in values]
     return Shared(level, a, b, (a, b), clusters, np.arange(a.size), [*labels], counts, coded=False)
@@ -149,7 +152,7 @@ def plain_number(value: float) -> float:
 
 
 def _of_bools(rows: DataFrame, others: DataFrame) -> Shared:
-    """Of several people the side that more took; items on which they are even are left out."""
+    """Several people count as their majority; items on which they are tied are left out."""
     a, b = rows["value"].to_numpy(), others["value"].to_numpy()
     kept = (a != 0.5) & (b != 0.5)
     a, b = ((one[kept] > 0.5).astype(np.float64) for one in (a, b))
@@ -161,7 +164,7 @@ def _of_bools(rows: DataFrame, others: DataFrame) -> Shared:
 
 
 def _of_labels(rows: DataFrame, others: DataFrame, level: Level) -> Shared:
-    """Comparisons are numbers by their steps; where one author knows no strengths, both count by direction only."""
+    """Comparisons count by their steps; if one author's labels have no strengths, both count by direction only."""
     labelled = (rows["label"].notna().to_numpy()) & (others["label"].notna().to_numpy())
     first, second = (one["label"].to_numpy(dtype=object)[labelled] for one in (rows, others))
     if level != "nominal" and not (_has_strengths(first) and _has_strengths(second)):
@@ -188,7 +191,7 @@ def _has_strengths(labels: NDArray[np.object_]) -> bool:
 
 
 def _add_rates(found: JudgeAgreement, shared: Shared) -> None:
-    """True positive and negative rates, from the table's columns."""
+    """Add true positive and negative rates, from the columns of the confusion table."""
     for name, truth in (("positive", 1), ("negative", 0)):
         column = shared.counts[:, truth]
         total, right = column.sum(), column[truth]
@@ -199,7 +202,7 @@ def _add_rates(found: JudgeAgreement, shared: Shared) -> None:
 
 
 def human_ceiling(verdicts: Verdicts, rows: DataFrame) -> HumanCeiling:
-    """How far people agree with each other on these items of a judge."""
+    """How well people agree with each other on these items of a judge."""
     raters = raters_of(verdicts)
     table = ratings_of(raters[raters["item"].isin(rows["item"]).to_numpy()], verdicts)
     several = (~np.isnan(table.by_slot)).sum(axis=1) >= 2
@@ -214,7 +217,7 @@ def human_ceiling(verdicts: Verdicts, rows: DataFrame) -> HumanCeiling:
 
 
 def _pairs_of(ratings: Floats) -> tuple[Floats, Floats]:
-    """Each two ratings of an item, both ways round, as raters are interchangeable."""
+    """All pairs of ratings of an item, in both directions, because raters are interchangeable."""
     columns = [(a, b) for a, b in permutations(range(ratings.shape[1]), 2)]
     if not columns:
         return np.zeros(0), np.zeros(0)
@@ -225,7 +228,7 @@ def _pairs_of(ratings: Floats) -> tuple[Floats, Floats]:
 
 
 def judge_repeats(verdicts: Verdicts) -> list[Repeats]:
-    """Each judge's repeats on the same question against each other."""
+    """The consistency of each judge's repeats of the same question."""
     found = []
     again = (verdicts.rows["repeat"] > 1).any()
     for name, rows in verdicts.judges.items() if again else ():
@@ -246,7 +249,7 @@ def judge_repeats(verdicts: Verdicts) -> list[Repeats]:
 
 
 def order_effects(verdicts: Verdicts) -> list[OrderEffect]:
-    """Each judge's comparisons that it saw in both orders. A flip: with the order the winner changed to the other."""
+    """Position effects in each judge's comparisons seen in both orders; a flip means that the winner changed."""
     found = []
     for name, rows in verdicts.judges.items() if verdicts.compares else ():
         seen, twice = seen_both_ways(rows)
@@ -270,9 +273,10 @@ def order_effects(verdicts: Verdicts) -> list[OrderEffect]:
 
 
 def seen_both_ways(rows: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """A judge's verdicts whose order is known, and of what it saw both ways the steps with A shown first (column 1) and
-    with B first (column 2): the first verdict of either order beside the first of the other, whatever repeats these
-    are, and so on."""
+    """A judge's verdicts with a known order, and a table of steps with A shown first (column 1) and B first (column 2).
+
+    The table pairs the n-th verdict in one order with the n-th in the other, whatever their repeat numbers are.
+    """
     seen = with_known_order(rows)
     steps = seen.assign(step=steps_of(seen)).sort_values(["item", "repeat"], kind="stable")
     steps["time"] = steps.groupby(["item", "shown_first"]).cumcount()
@@ -281,12 +285,12 @@ def seen_both_ways(rows: DataFrame) -> tuple[DataFrame, DataFrame]:
 
 
 def with_known_order(rows: DataFrame) -> DataFrame:
-    """The comparisons with a verdict of which it is known what stood first."""
+    """The scored comparisons for which the answer shown first is known."""
     return rows[((rows["order"] != "both") & (rows["shown_first"] > 0) & rows["kind"].notna()).to_numpy()]
 
 
 def first_side(rows: DataFrame) -> FirstSide:
-    """How often what stood first won, over verdicts whose order is known, with Wilson's interval."""
+    """How often the answer shown first won, over verdicts with a known order, with Wilson's interval."""
     known = with_known_order(rows)
     ahead = np.sign(steps_of(known)) * np.where(known["shown_first"] == 1, 1, -1)
     first, second, ties = (int((ahead == sign).sum()) for sign in (1, -1, 0))

@@ -1,4 +1,4 @@
-"""Means over items with standard error, interval and clusters; rates; and several responses to an item."""
+"""Means over items with standard errors, intervals and clusters; rates; and figures of several responses per item."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean and how sure it is.
+    """A mean and its uncertainty.
 
-    `se`, `low` and `high` are None if fewer than two independent units (items, or clusters of them) leave
-    nothing to estimate a spread from; `mean` is None if there is no item.
+    `se`, `low` and `high` are None with fewer than two independent units (items, or clusters of items), because there
+    is no spread to estimate; `mean` is None without items.
     """
 
     mean: float | None
@@ -33,31 +33,30 @@ class Estimate:
 def item_means(judgements: DataFrame) -> Series[float]:
     """The mean `value` of each item's responses (mean@n) in one cell, indexed and sorted by `row`.
 
-    Judgements without a value are left out. Items count alike however many responses they have.
+    Judgements without a value are left out. Items have equal weight, however many responses they have.
     """
     return judgements.groupby("row")["value"].mean()
 
 
 def item_units(judgements: DataFrame) -> Ints:
-    """The independent unit of each item of one cell, in the order of `item_means`: shape (items,)."""
+    """The independent unit of each item in one cell, in the order of `item_means`: shape (items,)."""
     return judgements.groupby("row")["unit"].first().to_numpy()
 
 
 def standard_error(values: Floats) -> float | None:
-    """`sqrt(sum((s_i - mean)^2) / (n (n - 1)))` over items, in the scores' unit; None below two items.
+    """`sqrt(sum((s_i - mean)^2) / (n (n - 1)))` over items, in score units; None with fewer than two items.
 
-    Assumes independent items. Source: the central limit theorem; Miller, "Adding Error Bars to Evals",
-    2024, eq. 1.
+    Assumes independent items. Source: the central limit theorem; Miller, "Adding Error Bars to Evals", 2024, eq. 1.
     """
     return clustered_standard_error(values, np.arange(values.size))
 
 
 def clustered_standard_error(values: Floats, clusters: Ints) -> float | None:
-    """`sqrt(G / (G - 1) * sum_g (sum_{i in g} (s_i - mean))^2) / n`; None below two clusters.
+    """`sqrt(G / (G - 1) * sum_g (sum_{i in g} (s_i - mean))^2) / n`; None with fewer than two clusters.
 
-    In the scores' unit. `values` and `clusters` have shape (items,); items of one cluster may depend on
-    each other, clusters may not. With one item in each cluster it is `standard_error`. Source: Liang and
-    Zeger 1986; Miller 2024, eq. 4, with the usual correction G / (G - 1) for a small number G of clusters.
+    In score units. `values` and `clusters` have shape (items,); items within a cluster may depend on each other,
+    clusters must be independent. Equals `standard_error` with one item per cluster. Source: Liang and Zeger 1986;
+    Miller 2024, eq. 4, with the usual correction G / (G - 1) for a small number G of clusters.
     """
     member = np.unique(clusters, return_inverse=True)[1]
     count = int(member.max()) + 1 if member.size else 0
@@ -74,9 +73,8 @@ def clustered_standard_error(values: Floats, clusters: Ints) -> float | None:
 def estimate_mean(values: Floats, clusters: Ints | None = None) -> Estimate:
     """The mean of the items' scores (items,) with its t interval: `mean ± t(0.975, df) * se`.
 
-    `df` is items - 1, with `clusters` (items,) clusters - 1. Where all values are equal `se` is 0 and the
-    interval has no width: the sample shows no spread, which the report says next to it. Not clipped to a
-    scale.
+    `df` is items - 1, or clusters - 1 with `clusters` (items,). If all values are equal, `se` is 0 and the interval has
+    no width, because the sample shows no spread; the report adds a note. Not clipped to a scale.
     """
     n = values.size
     units = n if clusters is None else np.unique(clusters).size
@@ -91,7 +89,7 @@ def estimate_mean(values: Floats, clusters: Ints | None = None) -> Estimate:
 
 
 class Apart(NamedTuple):
-    """The difference of two means with its interval and two-sided p; None if there is none."""
+    """The difference of two means with its interval and two-sided p, each None if it cannot be computed."""
 
     difference: float | None
     low: float | None
@@ -100,8 +98,10 @@ class Apart(NamedTuple):
 
 
 def welch(a: Estimate, b: Estimate) -> Apart:
-    """Welch's t test of two means of different items: `t = (a - b) / sqrt(se_a² + se_b²)`, with the degrees of freedom
-    of Welch and Satterthwaite. Source: Welch, Biometrika 34, 1947."""
+    """Welch's t test of two means of different items: `t = (a - b) / sqrt(se_a² + se_b²)`.
+
+    Degrees of freedom by Welch and Satterthwaite. Source: Welch, Biometrika 34, 1947.
+    """
     if a.mean is None or b.mean is None:
         return Apart(None, None, None, None)
     difference = a.mean - b.mean
@@ -117,15 +117,15 @@ def welch(a: Estimate, b: Estimate) -> Apart:
 def mean_if_all_got(judgements: DataFrame, fill: float) -> float | None:
     """The mean over items if every judgement without a value had got the score `fill`.
 
-    The item's mean is taken first, and an item without any scored response counts. With the scale's ends as `fill`
-    these are the worst-case bounds of Manski, "Partial Identification", 2003. None for no judgement.
+    Averaged per item first; items without any scored response count too. With the scale's ends as `fill` these are the
+    worst-case bounds of Manski, "Partial Identification", 2003. None without judgements.
     """
     filled = judgements.assign(value=judgements["value"].fillna(fill))
     return mean_of_items(np.asarray(item_means(filled), dtype=np.float64))
 
 
 def mean_of_items(values: Floats) -> float | None:
-    """Their mean: exactly the value where all are equal; None for no item and where it is not finite."""
+    """The mean, or exactly the common value if all are equal; None without items or if it is not finite."""
     if not values.size:
         return None
     with quiet():
@@ -134,7 +134,7 @@ def mean_of_items(values: Floats) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A rate in 0…1 with its interval, over `items` items and `responses` responses, `count` of them true."""
+    """A rate in 0…1 with its interval, over `items` items and `responses` responses, `count` of which are true."""
 
     rate: float | None
     se: float | None
@@ -147,10 +147,10 @@ class Rate:
 
 
 def wilson(rate: float, n: float) -> tuple[float, float]:
-    """`(p + z²/2n ± z sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n)`: the interval of a rate over n > 0 trials.
+    """`(p + z²/2n ± z sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n)`: Wilson's interval of a rate over n > 0 trials.
 
-    Stays inside 0…1 and has a width where all trials agree. Assumes independent trials; `n` need not be
-    whole. Source: Wilson 1927; recommended by Brown, Cai and DasGupta, Statistical Science 16(2), 2001.
+    Stays within 0…1 and has a width even if all trials agree. Assumes independent trials; `n` may be fractional.
+    Source: Wilson 1927; recommended by Brown, Cai and DasGupta, Statistical Science 16(2), 2001.
     """
     z = normal_quantile(UPPER)
     spread = z * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
@@ -160,11 +160,11 @@ def wilson(rate: float, n: float) -> tuple[float, float]:
 
 
 def effective_size(estimate: Estimate, responses: int) -> float:
-    """How many independent trials a rate is worth: `1 + p (1 - p) / se²`, at most `responses`.
+    """The number of independent trials that a rate is worth: `1 + p (1 - p) / se²`, at most `responses`.
 
-    With one response an item and no clusters that is n itself. Where nothing varies the design effect can't
-    be seen; then only the independent units count. Source: Franco, Little, Louis and Slud, Journal of
-    Survey Statistics and Methodology 7(3), 2019 (Wilson's interval with the effective sample size).
+    This is n itself with one response per item and no clusters. If nothing varies, the design effect cannot be
+    estimated and only the independent units count. Source: Franco, Little, Louis and Slud, Journal of Survey Statistics
+    and Methodology 7(3), 2019 (Wilson's interval with the effective sample size).
     """
     rate = estimate.mean or 0.0
     if estimate.se is None or not 0 < rate < 1:
@@ -175,9 +175,9 @@ def effective_size(estimate: Estimate, responses: int) -> float:
 
 
 def estimate_rate(judgements: DataFrame) -> Rate:
-    """The rate of true in one cell, the item's rate first, with Wilson's interval on the effective size.
+    """The rate of true values in one cell, averaged per item first, with Wilson's interval on the effective size.
 
-    `value` is 1 if true, else 0.
+    `value` is 1 if true, otherwise 0.
     """
     mean = estimate_mean(np.asarray(item_means(judgements), dtype=np.float64), item_units(judgements))
     low = high = None
@@ -188,27 +188,29 @@ def estimate_rate(judgements: DataFrame) -> Rate:
     return Rate(mean.mean, mean.se, low, high, count, responses, mean.items, mean.clusters)
 
 
-MANY = 10  # up to here every k is shown, beyond it the powers of two and the largest
+MANY = 10  # every k up to this is shown; beyond it only powers of two and the largest
 
 
 @dataclass(frozen=True, slots=True)
 class Variance:
-    """Variance components in squared score units; the share of the total that is between items (0…1)."""
+    """Variance components in squared score units, and the share of the total that is between items (0…1)."""
 
     between: float | None
     within: float | None
     share_between: float | None
 
     def error_of_mean(self, items: float, responses: float) -> float | None:
-        """`sqrt((between + within / responses) / items)`: the standard error of a mean over so many items with so many
-        responses each. Source: Miller, "Adding Error Bars to Evals", 2024, section 3.2."""
+        """`sqrt((between + within / responses) / items)`: the standard error of a mean; `responses` is per item.
+
+        Source: Miller, "Adding Error Bars to Evals", 2024, section 3.2.
+        """
         if self.between is None or self.within is None:
             return None
         return finite(np.sqrt((self.between + self.within / responses) / items))
 
 
 def sizes_shown(most: int) -> list[int]:
-    """The k that a report shows where items have at most `most` scored responses."""
+    """The values of k that a report shows if items have at most `most` scored responses."""
     if most <= MANY:
         return list(range(1, most + 1))
     powers = [2**power for power in range(most.bit_length()) if 2**power < most]
@@ -217,8 +219,10 @@ def sizes_shown(most: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
-    """A cell's scored responses by item and ascending value: each one's value, item (0 …), rank within the item (from
-    0) and the item's number of responses; all of shape (responses,)."""
+    """A cell's scored responses, by item and ascending value; all arrays have shape (responses,).
+
+    `items`: item numbers from 0; `ranks`: ranks within the item, from 0; `sizes`: the item's number of responses.
+    """
 
     values: Floats
     items: Ints
@@ -237,10 +241,10 @@ def ranked(judgements: DataFrame) -> Ranked:
 
 
 def best_at_k(responses: Ranked, k: int) -> tuple[float | None, int]:
-    """The expected best of k of an item's responses, meaned over items; and how many items.
+    """The expected best of k of an item's responses, averaged over items, and the number of items.
 
-    `sum_r s_(r) C(r-1, k-1) / C(n, k)` with the item's n scores ascending (draws without replacement):
-    unbiased for the best of k fresh responses. Items with fewer than k scored responses are left out, hence the count.
+    `sum_r s_(r) C(r-1, k-1) / C(n, k)` with the item's n scores ascending (draws without replacement): unbiased for the
+    best of k new responses. Items with fewer than k scored responses are left out, so the number is returned too.
     Source: order statistics; the same argument as pass@k (Chen et al. 2021).
     """
     return _expected(responses, responses.ranks, k)
@@ -263,26 +267,29 @@ def _expected(responses: Ranked, ranks: Ints, k: int) -> tuple[float | None, int
 
 
 def pass_at_k(responses: Ranked, k: int, threshold: float = 1.0) -> tuple[float | None, int]:
-    """The probability (0…1) that at least one of k responses passes, meaned over items; and how many items.
+    """The probability (0…1) that at least one of k responses passes, averaged over items, and the number of items.
 
-    `1 - C(n - c, k) / C(n, k)` for an item with c responses of at least `threshold` among n: unbiased. Omissions as in
-    `best_at_k`. Source: Chen et al., "Evaluating Large Language Models Trained on Code", 2021, eq. 1.
+    `1 - C(n - c, k) / C(n, k)` for an item with c responses of at least `threshold` among n: unbiased. Items are left
+    out as in `best_at_k`. Source: Chen et al., "Evaluating Large Language Models Trained on Code", 2021, eq. 1.
     """
     none_passes, items = _all_among(responses, responses.values < threshold, k)
     return (None, 0) if none_passes is None else (finite(1 - none_passes), items)
 
 
 def all_pass_at_k(responses: Ranked, k: int, threshold: float = 1.0) -> tuple[float | None, int]:
-    """The probability (0…1) that all of k responses pass, meaned over items; and how many items.
+    """The probability (0…1) that all of k responses pass, averaged over items, and the number of items.
 
-    `C(c, k) / C(n, k)` for an item with c responses of at least `threshold` among n: unbiased. Omissions as in
-    `best_at_k`. Source: Yao et al., "τ-bench", 2024, who call it pass^k.
+    `C(c, k) / C(n, k)` for an item with c responses of at least `threshold` among n: unbiased. Items are left out as in
+    `best_at_k`. Source: Yao et al., "τ-bench", 2024, where it is called pass^k.
     """
     return _all_among(responses, responses.values >= threshold, k)
 
 
 def _all_among(responses: Ranked, meant: Bools, k: int) -> tuple[float | None, int]:
-    """The probability that all of k responses are among those that are meant, (responses,), meaned over items."""
+    """The probability that k responses of an item are all selected by the mask `meant` (responses,).
+
+    Averaged over items; also returns their number.
+    """
     sizes = np.bincount(responses.items)
     counts = np.bincount(responses.items[meant], minlength=sizes.size)
     enough = sizes >= k
@@ -294,10 +301,10 @@ def _all_among(responses: Ranked, meant: Bools, k: int) -> tuple[float | None, i
 def variance_components(judgements: DataFrame) -> Variance:
     """The variance between items and within them (between an item's responses), by analysis of variance.
 
-    within = MSW, between = max(0, (MSB - MSW) / n0), n0 = (N - sum n_i² / N) / (I - 1); the share is the
-    intraclass correlation ICC(1). None if no item has two responses or there is only one item. Assumes
-    that responses to an item are exchangeable and equally noisy. Source: Searle, Casella and McCulloch,
-    "Variance Components", 1992, 3.6; Shrout and Fleiss 1979.
+    within = MSW, between = max(0, (MSB - MSW) / n0), n0 = (N - sum n_i² / N) / (I - 1); the share is the intraclass
+    correlation ICC(1). None if no item has two responses or there is only one item. Assumes that responses to an item
+    are exchangeable and equally noisy. Source: Searle, Casella and McCulloch, "Variance Components", 1992, 3.6; Shrout
+    and Fleiss 1979.
     """
     items = judgements.groupby("row")["value"]
     scores, sizes = judgements["value"].to_numpy(), items.size().to_numpy()
@@ -315,7 +322,7 @@ def variance_components(judgements: DataFrame) -> Variance:
 
 
 def _share_of_draws(chosen_from: Ints, chosen: int, pool: Ints, drawn: int) -> Floats:
-    """`C(chosen_from, chosen) / C(pool, drawn)`, by logarithms so that large pools don't overflow."""
+    """`C(chosen_from, chosen) / C(pool, drawn)`, computed with logarithms so that large pools do not overflow."""
     most = int(max(chosen_from.max(initial=0), pool.max(initial=0)))
     log_factorial = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, most + 1)))))
 

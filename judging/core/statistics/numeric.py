@@ -1,8 +1,7 @@
-"""What the formulas share: finite numbers, quantiles of the normal and the t distribution, the bootstrap, sequences of
-intervals, and the round numbers of bins and axes.
+"""Shared numerics: normal and t quantiles, the bootstrap, confidence sequences, round numbers for bins and axes.
 
-`scipy.special` is imported inside: it costs 50 MB that a web process without a report need not hold
-(`scipy.stats` would cost twice that and three times as long).
+`scipy.special` is imported in functions: it costs 50 MB, which a web process that builds no report does not need
+(`scipy.stats` would cost twice that and take three times as long).
 """
 
 from __future__ import annotations
@@ -23,25 +22,25 @@ Bools = npt.NDArray[np.bool_]
 
 LEVEL = 0.95  # of every interval
 UPPER = 0.5 + LEVEL / 2  # the quantile at which an interval ends
-POWER = 0.8  # of the smallest difference and the items needed
-ROUNDING = 1e-12  # relative; differences below it come from the order of additions, not from the data
+POWER = 0.8  # of the smallest detectable difference and the items needed
+ROUNDING = 1e-12  # relative; smaller differences come from the order of additions, not from the data
 
 
 def finite(value: float) -> float | None:
-    """The value as a Python float, None for NaN and the infinities, which strict JSON cannot say."""
+    """The value as a Python float; None for NaN and infinity, which strict JSON does not allow."""
     number = float(value)
     return number if math.isfinite(number) else None
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Overflow gives infinity without a warning: scripts may return 1e300; `finite` makes it None."""
+    """Suppress overflow warnings: scripts may return 1e300; `finite` turns the resulting infinity into None."""
     with np.errstate(over="ignore", invalid="ignore"):
         yield
 
 
 def same(values: Floats) -> bool:
-    """Whether nothing varies but rounding. True for no value and for one."""
+    """Whether all values are equal up to rounding. True for no value and for one."""
     if values.size < 2:
         return True
     low, high = float(values.min()), float(values.max())
@@ -55,7 +54,7 @@ def normal_quantile(probability: float) -> float:
 
 def t_quantile(probability: float, df: float) -> float:
     """t with P(T <= t) = probability for `df` > 0 degrees of freedom (Student's t, inverse of its CDF)."""
-    from scipy.special import stdtrit  # here, as below: start-up does not wait for scipy
+    from scipy.special import stdtrit  # imported here and below so that start-up does not wait for scipy
 
     return float(stdtrit(df, probability))
 
@@ -69,21 +68,25 @@ def t_two_sided(statistic: float, df: float) -> float:
 
 DRAWS = 1000
 MOST_UNITS = 1000
-"""More units than this are put at random into so many groups, which are drawn whole: the spread stays the same."""
+"""With more units than this, they are assigned at random to this many groups, which are resampled whole.
+
+The spread stays the same.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Seeded draws; the same seed and the same clusters give the same ones."""
+    """Seeded bootstrap draws, reproducible for the same seed and clusters."""
 
     seed: int = 0
     count: int = DRAWS
 
     def of(self, clusters: Ints) -> tuple[Floats, Ints]:
-        """How often each unit is drawn, (draws, units), and which unit each item belongs to, (items,).
+        """How often each unit is drawn, (draws, units), and the unit of each item, (items,).
 
-        `clusters` (items,): what stays together. Source: Efron and Tibshirani, "An Introduction to the Bootstrap",
-        1993; the random groups of many units: Wolter, "Introduction to Variance Estimation", 2007, chapter 2.
+        `clusters` (items,): items to be resampled together. Source: Efron and Tibshirani, "An Introduction to the
+        Bootstrap", 1993; the random groups of many units: Wolter, "Introduction to Variance Estimation", 2007, chapter
+        2.
         """
         rng = np.random.default_rng(self.seed)
         _, member = np.unique(clusters, return_inverse=True)
@@ -96,7 +99,7 @@ class Draws:
         return counts.reshape(self.count, units).astype(np.float64), member.astype(np.int64)
 
     def sums(self, clusters: Ints, parts: Floats) -> Floats:
-        """What the items' parts (items, parts) sum to in each draw: (draws, parts)."""
+        """The sum of the items' parts (items, parts) in each draw: (draws, parts)."""
         drawn, member = self.of(clusters)
         of_units = np.zeros((drawn.shape[1], parts.shape[1]))
         np.add.at(of_units, member, parts)
@@ -104,7 +107,7 @@ class Draws:
 
 
 def percentiles(values: Floats) -> tuple[float | None, float | None]:
-    """The percentile interval of a bootstrap's values (draws,); None where half of the draws gave none."""
+    """The percentile interval of bootstrap values (draws,); None if fewer than half of the draws are finite."""
     known = values[np.isfinite(values)]
     if known.size < max(2, values.size / 2):
         return None, None
@@ -112,12 +115,12 @@ def percentiles(values: Floats) -> tuple[float | None, float | None]:
     return finite(low), finite(high)
 
 
-LARGEST_BET = 0.5  # λ is cut here, as the paper advises; any number below 1 is valid
+LARGEST_BET = 0.5  # λ is clipped here, as the paper advises; any number below 1 is valid
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Of a mean, in the values' own unit."""
+    """An interval of a mean, in the unit of the values."""
 
     low: float
     high: float
@@ -128,13 +131,13 @@ class Interval:
 
 
 def mean_so_far(values: Sequence[float], low: float, high: float, alpha: float = 0.05) -> Interval:
-    """Where the mean of such values lies, from those so far in the order in which they came: the intersection of the
-    intervals after each of them. With probability 1 - alpha it holds the mean at all times at once, for independent
-    values of any distribution; so stopping when it is narrow is no peeking.
+    """A confidence sequence for the mean of values, given in the order in which they came.
+
+    The intersection of the intervals after each value. With probability 1 - alpha it contains the mean at all times at
+    once, for independent values of any distribution, so stopping as soon as it is narrow enough is valid.
 
     The predictable plug-in empirical-Bernstein confidence sequence (Waudby-Smith & Ramdas 2023, "Estimating means of
-    bounded random variables by betting", JRSS-B 86, theorem 2).
-    All values must lie within `low` … `high`; raises ValueError otherwise.
+    bounded random variables by betting", JRSS-B 86, theorem 2). Raises ValueError if a value is outside `low` … `high`.
     """
     scaled = (np.asarray(values, dtype=np.float64) - low) / (high - low)
     if not scaled.size:
@@ -144,7 +147,7 @@ def mean_so_far(values: Sequence[float], low: float, high: float, alpha: float =
     count = np.arange(1, scaled.size + 1)
     means = (0.5 + np.cumsum(scaled)) / (count + 1)
     variances = (0.25 + np.cumsum((scaled - means) ** 2)) / (count + 1)
-    # What a bet may know: only what came before.
+    # A bet may only use earlier values.
     means_before = np.concatenate(([0.5], means[:-1]))
     variances_before = np.concatenate(([0.25], variances[:-1]))
     bets = np.minimum(
@@ -156,7 +159,7 @@ def mean_so_far(values: Sequence[float], low: float, high: float, alpha: float =
     margin = (np.log(2 / alpha) + np.cumsum(surprise)) / total
     least = max(0.0, float(np.max(centre - margin)))
     most = min(1.0, float(np.min(centre + margin)))
-    if least > most:  # has probability alpha at most
+    if least > most:  # has a probability of at most alpha
         least = most = (least + most) / 2
     return Interval(low + least * (high - low), low + most * (high - low))
 
@@ -166,7 +169,7 @@ EVEN_BINS = 10
 
 
 class BinCount(TypedDict):
-    """`count` scores with low <= score < high; the last bin takes high too; a whole number's bin: low = high."""
+    """`count` scores with low <= score < high; the last bin includes high. The bin of a whole number has low = high."""
 
     low: float
     high: float
@@ -175,18 +178,17 @@ class BinCount(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """The bins that a metric's candidates share. `integral`: one a whole number, else `edges` (bins + 1,)."""
+    """The bins shared by a metric's candidates. `integral`: one bin per whole number; otherwise `edges` (bins + 1,)."""
 
     edges: Floats
     integral: bool
 
 
 def choose_bins(scores: Floats, low: float | None, high: float | None) -> Bins | None:
-    """Bins over the scale low…high, widened to hold every score; None where there is neither.
+    """Bins over the scale low…high, widened to include every score; None without a scale and scores.
 
-    In score units; an end is None where none is declared. One bin a whole number where the scores and the
-    ends are whole and at most 21 of them; else up to ten even bins whose width is 1, 2 or 5 times a power
-    of ten.
+    In score units; an end is None if it is not declared. One bin per whole number if the scores and ends are whole and
+    span at most 21 numbers; otherwise up to about ten even bins whose width is 1, 2 or 5 times a power of ten.
     """
     ends = [float(end) for end in (low, high) if end is not None]
     if scores.size:
@@ -204,7 +206,7 @@ def choose_bins(scores: Floats, low: float | None, high: float | None) -> Bins |
 
 
 def histogram(scores: Floats, bins: Bins) -> list[BinCount]:
-    """Counts scores (responses,) into bins; every score must lie within them."""
+    """Count scores (responses,) per bin; every score must be within the bins."""
     if bins.integral:
         counts = np.bincount((scores - bins.edges[0]).astype(np.int64), minlength=bins.edges.size)
         return [
@@ -221,13 +223,13 @@ def histogram(scores: Floats, bins: Bins) -> list[BinCount]:
 
 
 def _divisible(first: float, last: float) -> bool:
-    """Whether floats can tell bin edges between the two apart."""
+    """Whether floats can represent distinct bin edges between the two."""
     width = last - first
     return math.isfinite(width) and width > max(1e-300, 1e-12 * max(abs(first), abs(last)))
 
 
 def nice_step(raw: float) -> float:
-    """The smallest of 1, 2, 5 times a power of ten that is at least `raw` > 0 (Heckbert 1990)."""
+    """The smallest number of the form 1, 2 or 5 times a power of ten that is at least `raw` > 0 (Heckbert 1990)."""
     power = math.floor(math.log10(raw))
     for factor in (1, 2, 5, 10):
         step = _decimal(factor, power)
@@ -237,7 +239,7 @@ def nice_step(raw: float) -> float:
 
 
 def step_digits(step: float) -> int:
-    """How many decimals multiples of a nice step need."""
+    """How many decimals the multiples of a nice step need."""
     return max(0, -math.floor(math.log10(step) + 1e-9))
 
 
@@ -249,7 +251,7 @@ def multiples(low: float, high: float, step: float) -> list[float]:
 
 
 def nice_ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round, evenly spaced numbers that enclose low…high: about `about` of them, at least two."""
+    """Round, evenly spaced numbers that enclose low…high: approximately `about` of them, at least two."""
     if not high > low:
         low, high = low - 0.5, low + 0.5
     return multiples(low, high, nice_step((high - low) / about))

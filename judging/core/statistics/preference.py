@@ -1,4 +1,4 @@
-"""Two answers side by side: win rates, Bradley–Terry ratings, ranks, and what order and looks do, by each author."""
+"""Pairwise comparisons by author: win rates, Bradley–Terry ratings, ranks, and position and style effects."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ MOST_STEPS, SMALL_STEP = 50, 1e-10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairedComparisons:
-    """Comparisons of `size` candidates: `a` and `b` their numbers, `won` 1 if a won, ½ for a tie, 0 if b won,
-    `clusters` the row (or its cluster); all of shape (comparisons,)."""
+    """Comparisons of `size` candidates, as arrays of shape (comparisons,).
+
+    `a`, `b`: candidate numbers; `won`: 1 if a won, ½ for a tie, 0 if b won; `clusters`: the row, or its cluster.
+    """
 
     size: int
     a: Ints
@@ -37,8 +39,11 @@ class PairedComparisons:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strengths:
-    """Bradley–Terry ratings (candidates,) in natural log-odds, mean zero, and their covariance (candidates,
-    candidates); of a model with features also their coefficients and standard errors."""
+    """Bradley–Terry ratings (candidates,) in natural log-odds with mean zero, and their covariance.
+
+    `covariance` has shape (candidates, candidates). A model with features also has their coefficients and standard
+    errors.
+    """
 
     ratings: Floats
     covariance: Floats
@@ -47,7 +52,7 @@ class Strengths:
 
 
 def wins_between(comparisons: PairedComparisons) -> Floats:
-    """How often each candidate beat each other, a tie half to each: (candidates, candidates)."""
+    """How often each candidate beat each other one, with a tie as half a win for both: (candidates, candidates)."""
     wins = np.zeros((comparisons.size, comparisons.size))
     np.add.at(wins, (comparisons.a, comparisons.b), comparisons.won)
     np.add.at(wins, (comparisons.b, comparisons.a), 1 - comparisons.won)
@@ -55,13 +60,15 @@ def wins_between(comparisons: PairedComparisons) -> Floats:
 
 
 def is_connected(comparisons: PairedComparisons) -> bool:
-    """Whether comparisons lead from every candidate to every other one, whoever won."""
+    """Whether every candidate is linked to every other one by comparisons, regardless of who won."""
     return _all_reached((wins_between(comparisons) + wins_between(comparisons).T) > 0)
 
 
 def has_ratings(comparisons: PairedComparisons) -> bool:
-    """Whether Bradley–Terry ratings exist: wins or ties lead from every candidate to every other one. Then no one, and
-    no group of candidates, won or lost all against the rest. Source: Ford, American Mathematical Monthly 64(8), 1957.
+    """Whether Bradley–Terry ratings exist: a path of wins or ties leads from every candidate to every other one.
+
+    Then no candidate or group of candidates won or lost everything against the rest. Source: Ford, American
+    Mathematical Monthly 64(8), 1957.
     """
     wins = wins_between(comparisons) > 0
     return _all_reached(wins) and _all_reached(wins.T)
@@ -79,9 +86,9 @@ def bradley_terry(comparisons: PairedComparisons, features: Floats | None = None
     """`log(p / (1 - p)) = rating_a - rating_b (+ features @ coefficients)`, by maximum likelihood (Newton's method).
 
     `features`: (comparisons, features), a's minus b's. The covariance is the sandwich `H⁺ (sum_g s_g s_gᵀ) H⁺ G/(G−1)`
-    with the scores s_g summed over the comparisons of a cluster. Independent clusters are assumed. None if the
-    ratings do not exist. Source: Bradley and Terry, Biometrika 39, 1952; a tie half to each as in Chatbot Arena;
-    Huber 1967, White 1982 for the sandwich.
+    with the scores s_g summed over the comparisons of a cluster. Assumes independent clusters. None if the ratings do
+    not exist. Source: Bradley and Terry, Biometrika 39, 1952; half a win for a tie as in Chatbot Arena; Huber 1967,
+    White 1982 for the sandwich.
     """
     if comparisons.size < 2 or not has_ratings(comparisons):
         return None
@@ -104,7 +111,7 @@ def bradley_terry(comparisons: PairedComparisons, features: Floats | None = None
 
 
 def candidate_design(comparisons: PairedComparisons) -> Floats:
-    """1 for a, −1 for b: (comparisons, candidates)."""
+    """The design matrix, 1 for a and −1 for b: (comparisons, candidates)."""
     many = np.arange(comparisons.a.size)
     design = np.zeros((many.size, comparisons.size))
     np.add.at(design, (many, comparisons.a), 1.0)
@@ -118,10 +125,11 @@ def _chance(odds: Floats) -> Floats:
 
 
 def _fitted(design: Floats, won: Floats, size: int) -> tuple[Floats, Floats] | None:
-    """The parameters and the inverse of their information, to which what holds the ratings' sum at zero is added.
+    """The parameters and the inverse of their information matrix, with a term that fixes the ratings' sum at zero.
 
-    Scores of comparisons sum to zero over the candidates, so that between two of them this inverse does what H⁺ does;
-    it needs no guess, from rounding, at which eigenvalue is 0."""
+    The scores of comparisons sum to zero over the candidates, so for differences between candidates this inverse equals
+    H⁺, without having to decide under rounding which eigenvalue is 0.
+    """
     held = np.zeros((design.shape[1], design.shape[1]))
     held[:size, :size] = 1.0
     parameters = np.zeros(design.shape[1])
@@ -151,8 +159,11 @@ def _sandwich(inverse: Floats, scores: Floats, clusters: Ints) -> Floats:
 
 
 def rank_intervals(found: Strengths) -> list[tuple[int, int]]:
-    """The places (1 is best) that each candidate may have: 1 + how many are surely better, and the number of candidates
-    less how many are surely worse. Sure: the interval of the two ratings' difference is on one side of zero."""
+    """The range of ranks (1 is best) that each candidate can have.
+
+    Best: 1 + the number of candidates that are surely better; worst: the number of candidates minus those surely worse.
+    Sure means that the interval of the two ratings' difference does not contain zero.
+    """
     ratings, covariance = found.ratings, found.covariance
     variances = np.diag(covariance)
     errors = np.sqrt(np.maximum(variances[:, None] + variances[None, :] - 2 * covariance, 0.0))
@@ -163,9 +174,10 @@ def rank_intervals(found: Strengths) -> list[tuple[int, int]]:
 
 
 def side_by_side(verdicts: Verdicts, features: DataFrame | None = None) -> list[SideBySide]:
-    """One entry for each author of a metric's comparisons, people together as `people`; none if nothing is compared.
+    """One entry per author of a metric's comparisons, with all people as `people`; empty if nothing is compared.
 
-    `features`: of the answers, as `style.answer_features` gives them."""
+    `features`: of the answers, from `bias.answer_features`.
+    """
     found = [
         _of_author(verdicts.metric, name, each, all_of, features)
         for name, each, all_of in comparisons_by(verdicts)
@@ -174,7 +186,10 @@ def side_by_side(verdicts: Verdicts, features: DataFrame | None = None) -> list[
 
 
 def comparisons_by(verdicts: Verdicts) -> list[tuple[str, DataFrame, DataFrame]]:
-    """Who compared, the scored comparisons, one for each two answers, and all verdicts behind them; people last."""
+    """For each author: the name, the scored comparisons (one per pair of answers) and all verdicts behind them.
+
+    People come last.
+    """
     if not verdicts.compares:
         return []
     rows = verdicts.rows
@@ -224,7 +239,7 @@ def _comparisons(each: DataFrame, names: list[str]) -> PairedComparisons:
 
 
 def _rate(won: Floats, clusters: Ints) -> tuple[float | None, float | None, float | None]:
-    """The mean of outcomes (comparisons,) of 1, ½ and 0, with Wilson's interval on the effective size."""
+    """The mean of outcomes 1, ½ and 0 (comparisons,) with Wilson's interval on the effective size."""
     mean = estimate_mean(won, clusters)
     if mean.mean is None:
         return None, None, None
@@ -292,20 +307,19 @@ def _pairs(names: list[str], met: PairedComparisons, each: DataFrame) -> list[Si
 
 
 class StyleEffects(NamedTuple):
-    """`coefficients` of the features by name; `ratings` (candidates,) in natural log-odds with looks held equal."""
+    """`coefficients`: by feature; `ratings` (candidates,): in natural log-odds, adjusted for style."""
 
     coefficients: dict[str, Coefficient]
     ratings: Floats
 
 
 def style_effects(each: DataFrame, met: PairedComparisons, features: DataFrame) -> StyleEffects | None:
-    """The coefficients of the features in a Bradley–Terry model with candidates: what a verdict owes to looks next to
-    who answered, and the candidates' ratings in it.
+    """The style coefficients and the style-adjusted ratings from a Bradley–Terry model with candidates and features.
 
-    A feature's value is `(a - b) / (a + b)` of the two answers, 0 if both have none, over its standard deviation.
-    Comparisons whose answers' texts are unknown are left out; a feature that never differs, or goes with others
-    exactly, is no key. None if the model has no fit. Source: Li, Angelopoulos and Chiang, "Does style matter?",
-    LMSYS 2024.
+    A feature's value is `(a - b) / (a + b)` of the two answers, 0 if both have none, divided by its standard deviation.
+    Comparisons without the answers' texts are left out; a feature that never differs, or is collinear with others, has
+    no coefficient. None if the model cannot be fitted. Source: Li, Angelopoulos and Chiang, "Does style matter?", LMSYS
+    2024.
     """
     sides = [
         features.reindex(answer_keys(each, name, number)).to_numpy(dtype=np.float64)
@@ -330,7 +344,7 @@ def style_effects(each: DataFrame, met: PairedComparisons, features: DataFrame) 
 
 
 def _informative(met: PairedComparisons, apart: Floats, spread: Floats) -> list[int]:
-    """The features that differ and are no mixture of the ones before them and of who answered."""
+    """The features that vary and are not collinear with the candidates and the features before them."""
     design = candidate_design(met)
     kept: list[int] = []
     for place in np.flatnonzero(spread > 0).tolist():

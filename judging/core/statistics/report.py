@@ -1,4 +1,4 @@
-"""The document of a run's figures, the same for the page, the command line and the API, and breakdowns by a field."""
+"""Builds the report of a run, shared by the page, the command line and the API, and breakdowns by a field."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def report(
     rows: int | None = None,
     features: DataFrame | None = None,
 ) -> Report:
-    """The figures of a table of judgements (`frame`), as strict JSON types (`document.Report` explains each).
+    """Compute the report from a table of judgements (see `frame`); `document.Report` describes the result.
 
-    `metrics`: those that figures are wanted of, with their scales, in this order. `rows`: how many rows the run
-    covers, by default those that have a judgement. `features`: of the answers, from `bias.answer_features`.
-    Every candidate has a cell under every metric, with zeros and None if it has no judgement.
-    With nothing scored every figure is None; with one item (or one cluster) there is a mean without error or interval
-    (a rate has Wilson's); where all values are equal the error is 0 and the interval has no width, and `notes` says
-    so. Equal judgements give equal documents, whatever their order. ValueError as `frame.ordered`.
+    `metrics`: the metrics to report, with their scales, in this order. `rows`: how many rows the run covers; defaults
+    to those with a judgement. `features`: of the answers, from `bias.answer_features`. Every candidate has a cell under
+    every metric, with zeros and None if it has no judgement. If nothing is scored, every figure is None. A single item
+    (or cluster) has a mean without standard error or interval (a rate has Wilson's). If all values are equal, the
+    standard error is 0, the interval has no width and `notes` says so. The result does not depend on the order of the
+    judgements. Raises ValueError as `frame.ordered` does.
     """
     frame = ordered(judgements)
     units = frame.drop_duplicates("row").set_index("row")["unit"].sort_index()
@@ -62,7 +62,7 @@ def report(
 def _cells_and_pairs(
     frame: DataFrame, metrics: Sequence[Metric], units: Series[int]
 ) -> tuple[Cells, dict[str, list[Pair]]]:
-    import pandas as pd  # in functions: it takes 300 ms, which most processes do not need
+    import pandas as pd  # imported in functions: it takes 300 ms, which most processes do not need
 
     names = rated_candidates(frame)
     clustered = bool(frame["cluster"].notna().any())
@@ -82,7 +82,7 @@ def _cells_and_pairs(
 
 
 def people_cells(frame: DataFrame, metrics: Sequence[Metric]) -> Cells:
-    """The cells of people's values, of the candidates and metrics on which people spoke."""
+    """Cells of people's values, for the candidates and metrics that people rated."""
     people = frame[of_people(frame)]
     clustered = bool(frame["cluster"].notna().any())
     cells: Cells = {}
@@ -98,7 +98,7 @@ def people_cells(frame: DataFrame, metrics: Sequence[Metric]) -> Cells:
 def _verdict_figures(
     frame: DataFrame, metrics: Sequence[Metric], features: DataFrame | None
 ) -> dict[str, Any]:
-    """What is about verdicts and who gave them, in the order of metrics."""
+    """The sections about individual verdicts and their authors, in the order of `metrics`."""
     draws = Draws()
     names = ("side_by_side", "judges", "repeats", "order", "length", "scale_ends", "raters", "corrected")
     found: dict[str, list[Any]] = {name: [] for name in names}
@@ -128,9 +128,9 @@ def breakdown(
     field: str,
     values: Mapping[int, str],
 ) -> Breakdown:
-    """The cells of an ordered table by the values of a field, `values` {row: value}; rows without one count as ''.
+    """Cells of an ordered table by the values of a field; `values` maps row → value, rows without one count as ''.
 
-    The most frequent values are kept, in the order of their names. `p_bh` is corrected over all comparisons.
+    The most frequent values are included, sorted by name. `p_bh` is corrected over all comparisons.
     """
     rows = frame["row"].to_numpy()
     known, place = np.unique(rows, return_inverse=True)
@@ -154,7 +154,7 @@ def breakdown(
 
 
 def _agreements(frame: DataFrame, metric: Metric, kept: Sequence[str], draws: Draws) -> list[ValueAgreement]:
-    """Each judge of a metric against people, value by value."""
+    """Each judge's agreement with people under one metric, per value."""
     mine = frame[(frame["metric"] == metric.name).to_numpy()]
     if of_people(mine).all() or not of_people(mine).any():
         return []
@@ -180,7 +180,7 @@ def _add_cells(cells: dict[str, dict[str, dict[str, Cell]]], mine: DataFrame, me
 
 
 def _deviations(mine: DataFrame, metric: Metric, kept: Sequence[str]) -> list[Deviation]:
-    """Of each value and candidate; none if the metric has no mean."""
+    """The deviations of every value and candidate; none if the metric has no mean."""
     scale = scale_of(mine, metric)
     if scale.kind in (None, "category"):
         return []
@@ -212,10 +212,10 @@ def _deviation(value: str, candidate: str, metric: str, a: Estimate, b: Estimate
 
 
 def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
-    """The step-up correction, in the order given: `min_{j >= i} min(1, m p_(j) / j)`; None stays None.
+    """The Benjamini–Hochberg step-up correction, in the order given: `min_{j >= i} min(1, m p_(j) / j)`.
 
-    Holds the false discovery rate where tests are independent or positively dependent. Source: Benjamini and
-    Hochberg, Journal of the Royal Statistical Society B 57(1), 1995.
+    None stays None. Controls the false discovery rate for independent or positively dependent tests. Source: Benjamini
+    and Hochberg, Journal of the Royal Statistical Society B 57(1), 1995.
     """
     tested = sorted(((p, place) for place, p in enumerate(p_values) if p is not None), reverse=True)
     corrected: list[float | None] = [None] * len(p_values)

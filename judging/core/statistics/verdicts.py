@@ -1,4 +1,4 @@
-"""Several verdicts on one answer as one: of judges their mean or majority, of people their value; and comparisons."""
+"""Combines several verdicts on one answer (judges' by mean or majority, people's into one value); and comparisons."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 STEPS = {"A>>B": 2.0, "A>B": 1.0, "A=B": 0.0, "both_bad": 0.0, "B>A": -1.0, "B>>A": -2.0}
-"""How far a comparison's verdict is on the side of A, the answer in `candidate` and `response`."""
+"""How strongly a comparison's verdict favours A, the answer in `candidate` and `response`."""
 LABELS = {2.0: "A>>B", 1.0: "A>B", 0.0: "A=B", -1.0: "B>A", -2.0: "B>>A"}
 BOTH_BAD = "both_bad"
 _TURNED = {"A>>B": "B>>A", "A>B": "B>A", "B>A": "A>B", "B>>A": "A>>B"}
 _COUNTED_FIRST = ("scored", "unparsed", "error", "not_run", "no_score")
-"""Which state several verdicts come to: the first of these that one of them has."""
+"""The combined state of several verdicts: the first of these that any of them has."""
 
 
 def of_people(judgements: DataFrame) -> Bools:
-    """Whether people said it: shape (rows,)."""
+    """Whether each row is a person's verdict: shape (rows,)."""
     return np.asarray(judgements["source"].isin(PEOPLE), dtype=np.bool_)
 
 
 def compares(judgements: DataFrame, metric: Metric) -> bool:
-    """Whether a metric's verdicts are about two answers."""
+    """Whether a metric's verdicts compare two answers."""
     return metric.compares or bool(judgements["other"].notna().any())
 
 
 def as_comparisons(judgements: DataFrame, metric: Metric) -> DataFrame:
-    """A metric's rows about two answers, each with the same answer as A whoever said it; the rest is left out.
+    """A metric's comparison rows, oriented so that the same answer is always A; other rows are dropped.
 
-    Numbers 1…5 of a metric that `compares` become labels, and the answer, which is B in them, becomes A.
+    For a metric that `compares`, the numbers 1…5 become labels, and the judged answer, which is B in them, becomes A.
     """
     rows = _from_numbers(judgements) if metric.compares else judgements
     rows = rows[rows["other"].notna()]
@@ -48,7 +48,7 @@ def as_comparisons(judgements: DataFrame, metric: Metric) -> DataFrame:
 
 
 def _from_numbers(judgements: DataFrame) -> DataFrame:
-    import pandas as pd  # in functions: it takes 300 ms, which most processes do not need
+    import pandas as pd  # imported in functions: it takes 300 ms, which most processes do not need
 
     numbers = ((judgements["kind"] == "number") & judgements["other"].isna()).to_numpy()
     if not numbers.any():
@@ -69,7 +69,7 @@ def _from_numbers(judgements: DataFrame) -> DataFrame:
 
 
 def _oriented(rows: DataFrame) -> DataFrame:
-    """A is the candidate whose name comes first, of the same name the lower response; the reference is always B."""
+    """Make A the candidate with the lower name, or the lower response of one candidate; the reference is always B."""
     import pandas as pd
 
     mine, others = rows["candidate"].astype(object), rows["other"].astype(object)
@@ -91,21 +91,21 @@ def _oriented(rows: DataFrame) -> DataFrame:
 
 
 def steps_of(rows: DataFrame) -> Floats:
-    """How far each scored comparison is on A's side, −2…2; NaN for the others: shape (rows,)."""
+    """How strongly each scored comparison favours A, −2…2; NaN for other rows: shape (rows,)."""
     return np.asarray(rows["label"].astype(object).map(STEPS), dtype=np.float64)
 
 
 def one_each(judgements: DataFrame) -> DataFrame:
-    """One row for each answer (or two) and metric, in the same order: what all verdicts of these rows come to.
+    """Combine the verdicts into one row for each answer (or pair) and metric, in the same order.
 
-    A row that stands alone stays as it is. Where a reviewer overrode, an adjudicator decided or several judges were
-    combined already, that counts alone. Else a judge's repeats are one mean, and the judges (or people) the mean of
-    theirs; of labels the majority, more than half of them; of a comparison the majority of its directions, without one
-    `A=B`, and its strength the median of those of that direction, the weaker of two in the middle. Labels without a
-    majority leave no value: `unparsed` for judges, `no_score` for people.
+    A single row is returned unchanged. A reviewer's override, otherwise an adjudicator's decision, otherwise an already
+    combined value, takes precedence over all other rows. Otherwise a judge's repeats are averaged first, then the
+    judges (or people). Labels are combined by majority (more than half). Comparisons are combined by the majority of
+    their directions (`A=B` if there is none) and the median strength in that direction, the weaker of the two middle
+    ones. Labels without a majority leave no value: `unparsed` for judges, `no_score` for people.
     """
     codes = answers_coded(judgements)
-    if (codes[1:] > codes[:-1]).all():  # sorted, and each alone
+    if (codes[1:] > codes[:-1]).all():  # sorted, without duplicates
         return judgements
     _, first, item = np.unique(codes, return_index=True, return_inverse=True)
     if first.size == len(judgements):
@@ -115,15 +115,14 @@ def one_each(judgements: DataFrame) -> DataFrame:
 
 
 def counted(frame: DataFrame, metric: Metric) -> DataFrame:
-    """What a metric's cells are made of, one row for each answer: judges' and rules' values, and people's where only
-    they spoke."""
+    """The rows behind a metric's cells, one per answer: judges' and rules' values, or people's if only people rated."""
     mine = frame[((frame["metric"] == metric.name) & frame["main"]).to_numpy()]
     people = of_people(mine)
     return one_each(mine if people.all() else mine[~people])
 
 
 def _deciding(rows: DataFrame, item: Ints) -> Bools:
-    """Whether a row's word counts among those on the same item."""
+    """Whether each row takes precedence among the rows for the same item, and so counts."""
     counts = np.ones(len(rows), dtype=np.bool_)
     for source in ("override", "adjudicator", COMBINED):
         mine = (rows["source"] == source).to_numpy() & counts
@@ -132,7 +131,7 @@ def _deciding(rows: DataFrame, item: Ints) -> Bools:
 
 
 def _merged(firsts: DataFrame, rows: DataFrame, item: Ints) -> DataFrame:
-    """One row for each item, 0 … : `firsts` with the state and value that `rows`, whose `item` is given, come to."""
+    """One row per item: `firsts` with the combined state and value of `rows`; `item` (rows,) numbers items from 0."""
     import pandas as pd
 
     size = len(firsts)
@@ -166,20 +165,20 @@ def _codes(column: Series[Any]) -> Ints:
 
 
 def _least(values: Ints, item: Ints, size: int, most: int) -> Ints:
-    """The least of each item's values; `most` where it has none."""
+    """Each item's minimum; `most` for an item without values."""
     import pandas as pd
 
     return pd.Series(values).groupby(item).min().reindex(range(size), fill_value=most).to_numpy()
 
 
 def _means(said: DataFrame, item: Ints, size: int) -> Floats:
-    """Of each author's mean over repeats: (items,), NaN without a number."""
+    """The mean of the authors' means over their repeats: (items,), NaN without a number."""
     by_author = said["value"].groupby([item, said["source"].cat.codes, said["by"].cat.codes]).mean()
     return by_author.groupby(level=0).mean().reindex(range(size)).to_numpy()
 
 
 def _majorities(said: DataFrame, item: Ints, size: int) -> NDArray[np.object_]:
-    """The label that each item's labels come to: (items,), None where there is none."""
+    """Each item's majority label: (items,), None without a majority."""
     labelled = said["label"].notna().to_numpy()
     found = np.full(size, None, dtype=object)
     if not labelled.any():
@@ -192,9 +191,9 @@ def _majorities(said: DataFrame, item: Ints, size: int) -> NDArray[np.object_]:
 
 
 def _directions(steps: Floats, labels: NDArray[np.object_], item: Ints, size: int) -> NDArray[np.object_]:
-    """A comparison's direction and strength."""
+    """Each item's combined direction and strength as a label: (items,)."""
     side = np.sign(steps).astype(np.int64)
-    winner = _majority(side + 1, item, size, 3) - 1  # 2: none
+    winner = _majority(side + 1, item, size, 3) - 1  # 2: no majority
     found = np.full(size, None, dtype=object)
     present = np.bincount(item, minlength=size) > 0
     found[present & ((winner == 2) | (winner == 0))] = "A=B"
@@ -212,7 +211,7 @@ def _directions(steps: Floats, labels: NDArray[np.object_], item: Ints, size: in
 
 
 def _majority(votes: Ints, item: Ints, size: int, none: int) -> Ints:
-    """What has more than half of the votes on each item; `none` where nothing has."""
+    """The value with more than half of each item's votes; `none` if there is no such value."""
     import pandas as pd
 
     votes_of = pd.Series(votes).groupby([item, votes]).size()
@@ -222,9 +221,11 @@ def _majority(votes: Ints, item: Ints, size: int, none: int) -> Ints:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdicts:
-    """All verdicts under one metric, comparisons with A in one place (`as_comparisons`), each with the number of the
-    answer or two that it is about (`item`). `people`: theirs; `value`: what these come to; `authors`: of each judge,
-    script and rule program one row for each item, by name."""
+    """All verdicts under one metric; comparisons are oriented by `as_comparisons`.
+
+    `rows` has a number for the answer or pair of answers (`item`). `people`: people's verdicts; `value`: those combined
+    per item; `authors`: for each judge, script and rule program, by name, one row per item.
+    """
 
     metric: Metric
     compares: bool
@@ -235,9 +236,12 @@ class Verdicts:
 
     @property
     def level(self) -> Level:
-        """Nominal for labels and bools; ordinal for comparisons and for whole numbers on a declared scale of whole
-        numbers; interval for all other numbers. People's numbers count, or else single judges': several that are
-        combined are rarely whole."""
+        """The level of measurement of the values.
+
+        Nominal for labels and bools; ordinal for comparisons and for whole numbers on a declared scale with whole ends;
+        interval for all other numbers. Decided by people's numbers, or else single judges', because combined values are
+        rarely whole.
+        """
         if self.compares:
             return "ordinal"
         numbers = self.rows[(self.rows["kind"] == "number").to_numpy()]
@@ -255,7 +259,7 @@ class Verdicts:
         return set(self.rows["kind"].dropna().unique()) == {"bool"}
 
     def of_part(self, part: str) -> Verdicts:
-        """What is said of the rows of this `part`. `rows` stay all, so that the level does too."""
+        """The verdicts on the rows of this `part`. `rows` is not filtered, so that `level` stays the same."""
 
         def kept(rows: DataFrame) -> DataFrame:
             return rows[(rows["part"] == part).to_numpy()]
@@ -265,20 +269,20 @@ class Verdicts:
 
     @property
     def judges(self) -> dict[str, DataFrame]:
-        """Every single verdict of the judge models, by name."""
+        """All individual verdicts of the judge models, by name."""
         mine = self.rows[(self.rows["source"] == "judge").to_numpy()]
         parts = {str(name): part for name, part in mine.groupby("by", observed=True)}
         return {name: parts[name] for name in sorted(parts)}
 
 
 def says_one_thing_each(mine: DataFrame, metric: Metric) -> bool:
-    """Whether one judge scored every answer once, so that there is nothing to compare verdicts with."""
+    """Whether a single judge scored every answer once, so that there are no verdicts to compare."""
     authors = np.unique(_codes(mine["by"])).size <= 1 and not of_people(mine).any()
     return bool(authors and not compares(mine, metric) and (mine["repeat"] <= 1).all() and mine["main"].all())
 
 
 def verdicts_under(mine: DataFrame, metric: Metric) -> Verdicts:
-    """The verdicts among the rows of one metric."""
+    """Collect the verdicts from the rows of one metric."""
     comparing = compares(mine, metric)
     rows = as_comparisons(mine, metric) if comparing else mine
     rows = rows.assign(item=answers_coded(rows))
@@ -288,14 +292,14 @@ def verdicts_under(mine: DataFrame, metric: Metric) -> Verdicts:
 
 
 def _by_author(rows: DataFrame) -> dict[str, DataFrame]:
-    """Repeats are one mean, and where it was asked in both orders only what both come to counts."""
+    """One row per item for each author: repeats averaged, and both orders replaced by their combined verdict."""
     rows = rows[(rows["source"] != "override").to_numpy()]
     parts = {str(name): mine for name, mine in rows.groupby("by", observed=True)}
     return {name: one_each(without_single_orders(parts[name])) for name in sorted(parts)}
 
 
 def without_single_orders(rows: DataFrame) -> DataFrame:
-    """Of answers that were judged in both orders only what both come to."""
+    """Drop the single-order verdicts of answers that also have a combined one."""
     both = (rows["order"] == "both").to_numpy()
     if not both.any():
         return rows
@@ -304,7 +308,7 @@ def without_single_orders(rows: DataFrame) -> DataFrame:
 
 
 def on_both(rows: DataFrame, others: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """The rows of two authors on the items that both have a value for, in one order."""
+    """The rows of two authors for the items on which both have a value, in the same order."""
     rows, others = rows[rows["kind"].notna().to_numpy()], others[others["kind"].notna().to_numpy()]
     _, a, b = np.intersect1d(
         rows["item"].to_numpy(), others["item"].to_numpy(), assume_unique=True, return_indices=True
