@@ -1,4 +1,4 @@
-"""A system check of the sandbox. It starts processes, so it runs only in `manage.py serve` and `check --deploy`."""
+"""A system check of the sandbox. It starts processes, so it only runs in `manage.py serve` and `check --deploy`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ TAG = "sandbox"
 
 @register(TAG, deploy=True)
 def sandbox_holds(app_configs: object = None, **options: Any) -> list[CheckMessage]:
-    """Isolation that works on this machine, found by trying."""
+    """Report which isolation layers work on this machine, by starting a sandbox."""
     return of_status(status(again=True))
 
 
 def of_status(found: SandboxStatus) -> list[CheckMessage]:
-    """A try as messages, for a check or a page."""
+    """Convert a sandbox status to messages for a check or a page."""
     if found.level is None:
         text = _("Templates and scripts can't run: %(error)s") % {"error": found.problem}
         return [

@@ -1,4 +1,4 @@
-"""The main job from end to end, for the command line: upload, judge with a worker of this process, write results."""
+"""A complete evaluation for the command line: upload, judge with a worker in this process, write results."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from judging.runs.worker.reconcile import free_dead_leases
 from judging.runs.worker.run_worker import work
 
 PROJECT = "command-line"
-# A command ends, though its judge is down or its key is wrong; a run in the browser waits until it is fixed.
+# A command must end even if its judge is down or its key is wrong; in the browser, a run waits until this is fixed.
 PATIENCE = RetryPolicy(max_outage_seconds=20, max_consecutive_failures=None)
 
 
 class CannotStart(Exception):
-    """Why the run cannot be: a sentence."""
+    """The run is not possible; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedRun:
-    """A run as it stands, and its report."""
+    """A run in its current state, and its report."""
 
     run: Run
     report: dict[str, Any]
@@ -49,7 +49,7 @@ class EvaluatedRun:
         return self.run.state == RunState.FINISHED
 
     def document(self) -> dict[str, Any]:
-        """spec: commands, `evaluate --json`."""
+        """The JSON document (spec: commands, `evaluate --json`)."""
         run, counts = self.run, counts_in_force(self.run)
         return {
             "run": run.pk,
@@ -64,7 +64,7 @@ class EvaluatedRun:
 
 
 def begin(file: Path, metrics_path: Path, name: str) -> Run:
-    """Upload and read the file, make the run for this process alone. Raises CannotStart."""
+    """Upload and import the file, and create a run for this process only. Raises CannotStart."""
     if name and Run.objects.filter(name=name).exists():
         raise CannotStart(f"There is a run called {name} already; choose another --name, or --resume {name}.")
     asked_for = read_metrics(metrics_path)
@@ -87,7 +87,7 @@ def begin(file: Path, metrics_path: Path, name: str) -> Run:
 
 
 def read_metrics(path: Path) -> MetricsFile:
-    """What a metrics file asks for. Raises CannotStart with every error and its line."""
+    """Parse a metrics file. Raises CannotStart with all errors and their lines."""
     try:
         file = read_metrics_file(path.read_text(encoding="utf-8-sig"), path.parent)
     except UnicodeDecodeError:
@@ -101,13 +101,13 @@ def read_metrics(path: Path) -> MetricsFile:
 
 
 def key_names(file: MetricsFile) -> set[str]:
-    """The environment variables that hold the keys of judges and candidates."""
+    """The environment variables with the API keys of judges and candidates."""
     judges = {judge.api_key_env for metric in file.metrics for judge in metric.judges}
     return (judges | {candidate.api_key_env for candidate in file.candidates}) - {""}
 
 
 def upload(project: Project, file: Path, label: str) -> Version:
-    """Store and read the file in this process. Raises CannotStart where it has bad rows or cannot be read."""
+    """Store and import the file in this process. Raises CannotStart if it has invalid rows or cannot be read."""
     with file.open("rb") as stream:
         version = dataset_upload(
             project=project, name=label or file.stem, file=stream, file_name=file.name, user=None
@@ -127,7 +127,7 @@ def upload(project: Project, file: Path, label: str) -> Version:
 
 
 def go_on(name_or_id: str) -> Run:
-    """The run to resume, taken over by this process. Raises CannotStart."""
+    """Resume a run in this process. Raises CannotStart."""
     run = Run.objects.filter(name=name_or_id).first() or Run.objects.filter(pk=whole(name_or_id) or 0).first()
     if run is None:
         raise CannotStart(f"There is no run called {name_or_id} in this DATA_DIR.")
@@ -143,7 +143,7 @@ def go_on(name_or_id: str) -> Run:
 
 
 def work_to_the_end(run: Run, out: Path, stop: threading.Event) -> EvaluatedRun:
-    """Judge until the run has ended or `stop` is set; write both files then."""
+    """Judge until the run has ended or `stop` is set, then write both files."""
     while not stop.is_set() and not Run.objects.get(pk=run.pk).ended:
         work(workers.owner(), stop=stop, only=run.pk, policy=PATIENCE)
         stop.wait(0.2)
@@ -155,7 +155,7 @@ def work_to_the_end(run: Run, out: Path, stop: threading.Event) -> EvaluatedRun:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write the file so that a reader sees the old one or the new one, never a part."""
+    """Write the file atomically, so that readers see the old or the new content."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.write_text(text, encoding="utf-8")
     draft.replace(path)

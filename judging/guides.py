@@ -1,4 +1,4 @@
-"""The guides: pages of docs/ in English and Chinese that the app shows."""
+"""The guides: pages of docs/ in English and Chinese, shown in the app."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PICTURE = re.compile(r"^!\[(.+)\]\(images/([\w.-]+)\)$", re.MULTILINE)
 
 
 def guide(page: str, language: str, address_of: Callable[[str], str]) -> tuple[str, SafeString]:
-    """Title and HTML of a guide in a language, else in the reader's; links to guides lead to their addresses."""
+    """Title and HTML of a guide in the given language, or else in the user's. Links to guides become their URLs."""
     file = GUIDES[page].get(language) or GUIDES[page][reader_language()]
     title, _newline, text = _text(file).partition("\n")
     for other, files in GUIDES.items():
@@ -31,15 +31,16 @@ def guide(page: str, language: str, address_of: Callable[[str], str]) -> tuple[s
 
 
 def titles(pages: Iterable[str]) -> dict[str, str]:
-    """Each guide's title in the reader's language."""
+    """Each guide's title in the user's language."""
     found = {page: _text(GUIDES[page][reader_language()]).partition("\n")[0] for page in pages}
     return {page: title.removeprefix("# ") for page, title in found.items()}
 
 
 def _html(text: str) -> SafeString:
-    """Our own pictures, between which the text is treated as any other: there they would become links.
+    """Render a guide. Pictures are inserted between blocks of Markdown, which would turn them into links.
 
-    Both themes' are there, and the style sheet shows one: the theme chosen in the app may not be the browser's.
+    Both themes' pictures are included and the style sheet shows one, since the app's theme may differ from the
+    browser's.
     """
     before, *rest = _PICTURE.split(text)
     pictures = zip(rest[::3], rest[1::3], rest[2::3], strict=True)

@@ -1,4 +1,4 @@
-"""Lint's findings as sentences in the reader's language."""
+"""Localized messages for lint findings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from judging.sandbox_messages import localized
 
 
 def sentence(found: LintFinding) -> str:
-    """What was found, and what to do."""
+    """The message for a finding, with advice."""
     words = {
         "syntax": _syntax,
         "render_error": _render_error,

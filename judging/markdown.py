@@ -1,6 +1,6 @@
-"""Markdown of models, made safe: raw HTML is shown, not obeyed; pictures become links, so nothing is fetched.
+"""Safe rendering of models' Markdown: raw HTML is escaped, and pictures become links, so nothing is fetched.
 
-Formulas ($…$, $$…$$, \\(…\\), \\[…\\]) become MathML, code in a named language is coloured.
+Formulas ($…$, $$…$$, \\(…\\), \\[…\\]) become MathML; code with a language is highlighted.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from markdown_it.token import Token
 
 from judging.markdown_formulas import formulas_plugin, mathml
 
-LONGEST = 100_000  # characters; a longer text is shown as it is written
-# What one page's texts may cost, so that it takes less than two seconds even where each step takes its longest.
+LONGEST = 100_000  # characters; longer texts are shown as plain text
+# The cost limit of a page's texts: less than two seconds, even if every step takes the maximum time.
 PAGE_MARKUP = 25_000  # characters of markup, up to 35 microseconds each
 PAGE_EXTRAS = 75_000  # steps of formulas and code, up to 14 microseconds each
-FORMULA_COST = 8  # of every formula, next to its length
+FORMULA_COST = 8  # per formula, in addition to its length
 _TAGS = {
     *("h1", "h2", "h3", "h4", "h5", "h6", "p", "br", "hr", "blockquote", "ul", "ol", "li", "pre", "code"),
     *("a", "em", "strong", "s", "del", "table", "thead", "tbody", "tr", "th", "td", "span"),
@@ -64,8 +64,8 @@ _ATTRIBUTES = {
     "mover": {"accent"},
     "munder": {"accentunder"},
 }
-_MARKUP = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~\n\r"  # characters that may cost the parser more than a look
-# Coloured languages: their lexers stay within _cost, whatever the code is. Some others take minutes.
+_MARKUP = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~\n\r"  # characters that may be expensive to parse
+# Languages to highlight: their lexers stay within _cost for any input. Some others can take minutes.
 _LANGUAGES = """
     python py python3 pycon pytb javascript js typescript ts jsx tsx json json5 html xml css scss less bash
     sh shell zsh powershell ps1 batch bat c cpp c++ java kotlin scala go golang rust rs swift objective-c
@@ -79,13 +79,13 @@ _CHINESE = re.compile("[\u3400-\u9fff]")
 
 
 class Allowance:
-    """A number of steps that is used up."""
+    """A limited number of steps."""
 
     def __init__(self, steps: int) -> None:
         self.left = steps
 
     def take(self, steps: int) -> bool:
-        """False, and nothing is taken, where fewer are left."""
+        """Use up steps. Returns False and uses none if fewer are left."""
         if steps > self.left:
             return False
         self.left -= steps
@@ -93,8 +93,8 @@ class Allowance:
 
 
 class MarkupBudget:
-    """What formatting the texts of one page may cost: its markup in characters that mean something to Markdown, and
-    formulas and code. No clock: the same page looks the same on every machine."""
+    """The formatting cost allowed for the texts of one page: markup characters, and steps of formulas and code. Not
+    based on time, so that a page looks the same on every machine."""
 
     def __init__(self) -> None:
         self.markup = Allowance(PAGE_MARKUP)
@@ -102,13 +102,13 @@ class MarkupBudget:
 
 
 class _TooDeep(Exception):
-    """Lists or quotes nested deeper than the parser goes; it would leave out what is inside."""
+    """Lists or quotes are nested deeper than the parser supports; it would drop their content."""
 
 
 def html_of(text: str, budget: MarkupBudget | None = None, *, wrapped: bool = False) -> SafeString:
-    """The text as HTML that can do nothing but be read. A page's texts share a budget; what exceeds it stays plain.
+    """Render a text as safe, passive HTML. A page's texts share a budget; what exceeds it is shown as plain text.
 
-    `wrapped`: the text's lines end where they got too long, as in our own guides.
+    `wrapped`: line ends in the text are only wraps, as in our own guides.
     """
     budget = budget or MarkupBudget()
     env: dict[str, Any] = {"budget": budget, "plain_parts": False, "wrapped": wrapped}
@@ -143,7 +143,7 @@ def _note(text: str) -> SafeString:
 
 
 def _is_json_object(text: str) -> bool:
-    """It is no Markdown: its indents, stars and underscores mean themselves."""
+    """Whether the text is a JSON object, in which indents, asterisks and underscores are not Markdown."""
     bare = text.strip()
     if not (bare.startswith("{") and bare.endswith("}")):
         return False
@@ -167,13 +167,13 @@ def _parser() -> MarkdownIt:
 
 
 def _stress(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-    """Chinese is stressed otherwise than by slanting, so it gets a class of its own."""
+    """Mark emphasized Chinese with a language, since it is not styled as italics."""
     stressed = tokens[index + 1].content if index + 1 < len(tokens) else ""
     return '<em lang="zh">' if _CHINESE.search(stressed) else "<em>"
 
 
 def _end_of_line(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-    """Models end lines where they mean a line's end. A wrapped line continues, in Chinese without a blank."""
+    """Models' line ends are intended, so they become <br>. A wrapped line continues, without a space in Chinese."""
     if not env["wrapped"]:
         return "<br>\n"
     before, after = tokens[index - 1].content[-1:], tokens[index + 1].content[:1]
@@ -186,14 +186,14 @@ def _picture(self: RendererHTML, tokens: Sequence[Token], index: int, options: A
 
 
 def _stop_too_deep(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
-    """A list takes two levels at a time."""
+    """Raise _TooDeep before the parser's limit; each list uses two levels."""
     if state.level >= state.md.options.maxNesting - 2:
         raise _TooDeep
     return False
 
 
 def _formula(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-    """What can't be drawn is shown as it was written."""
+    """Render a formula as MathML, or as code if it can't be converted."""
     latex = tokens[index].content
     if not env["budget"].extras.take(FORMULA_COST + _cost(len(latex))):
         env["plain_parts"] = True
@@ -212,13 +212,13 @@ def _code(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any,
 
 
 def _cost(length: int) -> int:
-    """Some lexers, and formulas in formulas, take time up to the square of the length."""
+    """The cost of code or a formula. Some lexers, and nested formulas, take quadratic time."""
     return length + length**2 // 500
 
 
 def _coloured(code: str, language: str) -> str:
-    """The code with a class for each kind of word."""
-    # Loaded with the first code that is shown: a process that starts does not wait for it.
+    """Highlight the code with CSS classes."""
+    # Imported on first use, to keep startup fast.
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
     from pygments.lexers import get_lexer_by_name

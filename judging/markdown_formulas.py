@@ -1,6 +1,6 @@
-"""Formulas in Markdown: $…$, $$…$$, \\(…\\) and \\[…\\] become `formula` tokens, the last two kinds also as blocks.
+"""Formulas in Markdown: $…$, $$…$$, \\(…\\) and \\[…\\] become `formula` tokens; $$…$$ and \\[…\\] also as blocks.
 
-Delimiters are found in one pass over a text, so that a text full of them costs no more than any other.
+Delimiters are found in one pass over a text, so that many of them don't make parsing slower.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from markdown_it.ruler import RuleOptionsType
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 
-MOST_LINES = 200  # of a formula in a block of its own; the check of its lines is repeated for every opener
+MOST_LINES = 200  # of a block formula, whose lines are checked again for every opener
 
-LONGEST = 2_000  # characters; a longer formula is shown as it is written
+LONGEST = 2_000  # characters; longer formulas are not converted
 _DEFINITION = re.compile(r"\\(?:(?:re)?new(?:command|environment)|def|DeclareMathOperator)(?![a-zA-Z])")
 
 _CLOSERS = {"$$": "$$", "$": "$", "\\(": "\\)", "\\[": "\\]"}  # `$$` before `$`
-_MARK = re.compile(r"\\.|\$", re.DOTALL)  # whatever a backslash escapes is no delimiter
+_MARK = re.compile(r"\\.|\$", re.DOTALL)  # an escaped character is not a delimiter
 _BLANK_TO_LINE_END = re.compile(r"[ \t]*(?:\n|\Z)")
 
 
 def formulas_plugin(parser: MarkdownIt) -> None:
-    """Adds `formula` tokens; `meta["display"]` is true if one is on a line alone."""
+    """Add `formula` tokens to the parser. `meta["display"]` is true for display formulas."""
     parser.inline.ruler.before("escape", "formula", _inline)
     interrupts: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
     parser.block.ruler.before("fence", "formula", _block, interrupts)
@@ -50,7 +50,7 @@ def _inline(state: StateInline, silent: bool) -> bool:
 
 
 def _block(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
-    """A formula whose closing delimiter ends its line, inside the block (list item, quote) that it starts in."""
+    """Parse a formula whose closing delimiter ends a line within the block (list item, quote) that it starts in."""
     start = state.bMarks[line] + state.tShift[line]
     if state.is_code_block(line) or (opener := _opener(state.src, start)) not in ("$$", "\\["):
         return False
@@ -85,21 +85,21 @@ def _opener(text: str, at: int) -> str | None:
 
 
 def _is_money(text: str, opener: str, at: int, end: int) -> bool:
-    """As Pandoc has it: a dollar with a digit before it, with a space inside, or with a digit behind it."""
+    """Whether dollar signs mean money, by Pandoc's rules: a digit before or after them, or a space inside."""
     before, behind = text[at - 1 : at], text[end + len(opener) : end + len(opener) + 1]
     spaced = opener == "$" and (text[at + 1].isspace() or text[end - 1].isspace())
     return spaced or before.isdigit() or behind.isdigit()
 
 
 def _closing(text: str, env: Any, begin: int, closer: str) -> int | None:
-    """Where the next closing delimiter is."""
+    """The position of the next closing delimiter; None if there is none."""
     places = _places(text, env)[closer]
     found = bisect_left(places, begin)
     return places[found] if found < len(places) else None
 
 
 def _places(text: str, env: Any) -> dict[str, list[int]]:
-    """Where each closing delimiter is in a text that is being parsed; kept in the parser's environment."""
+    """The positions of all closing delimiters in a text, cached in the parser's environment."""
     known: dict[str, dict[str, list[int]]] = env.setdefault("formula_places", {})
     if text not in known:
         places: dict[str, list[int]] = {closer: [] for closer in _CLOSERS.values()}
@@ -113,13 +113,14 @@ def _places(text: str, env: Any) -> dict[str, list[int]]:
 
 
 def mathml(latex: str, *, display: bool) -> str | None:
-    """A `<math>` element, not yet cleaned (commands such as \\href reach its attributes); None if it can't be made.
+    """Convert to a `<math>` element, not yet sanitized (commands like \\href reach its attributes); None if not
+    possible.
 
-    The converter has no grammar of its own to fail by: what is not LaTeX raises whatever it stumbles over.
+    The converter does not validate its input: invalid LaTeX may raise any exception.
     """
     if len(latex) > LONGEST or not latex.strip() or _DEFINITION.search(latex):
-        return None  # definitions that use each other could grow without end
-    from latex2mathml.converter import convert  # slow to import: only with the first formula
+        return None  # recursive definitions could grow indefinitely
+    from latex2mathml.converter import convert  # slow to import
 
     try:
         return convert(latex, display="block" if display else "inline")

@@ -1,4 +1,4 @@
-"""Codes of the core as sentences in the reader's language: what happened, and what to do."""
+"""Localized messages for the core's codes: what happened and what to do."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REASONS: dict[str, StrPromise] = {
     "answer_failed": gettext_lazy(
         "The candidate model returned no answer, so there is nothing to judge. Retrying calls it again."
     ),
-    # no connection came about
+    # connection failed
     "bad_url": gettext_lazy(
         "The endpoint address is not a valid http or https URL. Edit the endpoint; don't include a "
         "username or password."
@@ -50,7 +50,7 @@ REASONS: dict[str, StrPromise] = {
     "timeout_connect": gettext_lazy(
         "Connection timed out. Check the address, the network and whether you need a proxy."
     ),
-    # the reply did not come whole
+    # incomplete reply
     "timeout_first_byte": gettext_lazy(
         "The server accepted the request but did not start replying in time. Try again later, or raise "
         "“Time to first byte” in the endpoint."
@@ -60,7 +60,7 @@ REASONS: dict[str, StrPromise] = {
         "The reply took too long. Raise “Total timeout” in the endpoint, or lower max_tokens."
     ),
     "cut": gettext_lazy("The connection closed before the reply was complete. Try again."),
-    # the server will not answer this request, ever
+    # permanent errors
     "bad_key": gettext_lazy("Invalid API key. Enter the key again in the endpoint."),
     "forbidden": gettext_lazy(
         "The API key lacks permission for this request. Check what the key can access."
@@ -88,7 +88,7 @@ REASONS: dict[str, StrPromise] = {
     "content_filter": gettext_lazy(
         "The provider's content filter blocked the reply because of the prompt. Try another judge model."
     ),
-    # the server would answer, later
+    # temporary errors
     "rate_limited": gettext_lazy(
         "Rate limit still exceeded after several retries. Lower the endpoint's concurrency, then retry."
     ),
@@ -96,7 +96,7 @@ REASONS: dict[str, StrPromise] = {
         "The server is still overloaded after several retries. Lower the endpoint's concurrency, then retry."
     ),
     "server_error": gettext_lazy("The server returned an error, even after several retries. Retry later."),
-    # a reply with nothing to read in it
+    # empty or unusable replies
     "empty_reply": gettext_lazy("The judge model returned an empty reply. Retry, or check the request."),
     "truncated": gettext_lazy("The judge model used all its tokens on reasoning. Raise max_tokens."),
     "bad_reply": gettext_lazy(
@@ -119,7 +119,7 @@ REASONS: dict[str, StrPromise] = {
         "The endpoint is down, so the request was not sent. Runs retry automatically; use “Test "
         "connection” on the endpoint page to try now."
     ),
-    # a reply without a score
+    # replies without a score
     "empty": gettext_lazy("The judge's reply contains only reasoning."),
     "nothing_offered": gettext_lazy("No score was found in the judge's reply."),
     "cut_off": gettext_lazy("The judge's reply hit the token limit before it gave a score."),
@@ -130,7 +130,7 @@ REASONS: dict[str, StrPromise] = {
     # people
     "left_empty": gettext_lazy("The rater skipped this optional criterion."),
     "free_text": gettext_lazy("Free text is stored but not scored."),
-    # the prompt
+    # prompts
     "prompt_undefined": gettext_lazy(
         "The template uses a name that this row or answer doesn't have. Fix the name, give it a default, "
         "or make the metric lenient."
@@ -148,7 +148,7 @@ REASONS: dict[str, StrPromise] = {
         "Templates can't be rendered on this server because the sandbox is incomplete or can't start. "
         "Contact an administrator."
     ),
-    # a script
+    # scripts
     "script_syntax": gettext_lazy("The script has a syntax error. Fix the line shown."),
     "script_load": gettext_lazy("The script could not be loaded. Fix the script."),
     "script_exception": gettext_lazy("The script failed on this item. Fix the line shown."),
@@ -165,7 +165,7 @@ REASONS: dict[str, StrPromise] = {
         "Scripts can't run on this server because the sandbox is incomplete or can't start. Contact an "
         "administrator."
     ),
-    # the user's regular expression
+    # users' regular expressions
     "parser_timeout": gettext_lazy("The metric's regular expression timed out on this reply. Simplify it."),
     "parser_memory": gettext_lazy(
         "The metric's regular expression exceeded the memory limit on this reply. Simplify it."
@@ -182,7 +182,7 @@ REASONS: dict[str, StrPromise] = {
         "The process that parsed this reply returned an invalid result, which was discarded."
     ),
     "parser_undefined": gettext_lazy("The metric's regular expression is invalid. Fix it."),
-    # the run itself
+    # runs
     "budget_calls": gettext_lazy("The run reached its request budget."),
     "budget_tokens": gettext_lazy("The run reached its token budget."),
     "budget_money": gettext_lazy("The run reached its cost budget."),
@@ -214,7 +214,7 @@ REASONS: dict[str, StrPromise] = {
     "internal": gettext_lazy(
         "Internal error on this item. See the worker log; retry, and report it if it happens again."
     ),
-    # a rule program; the line's own sentence says more (judging.rule_messages)
+    # rule programs; judging.rule_messages has more specific messages for lines
     "rules_invalid": gettext_lazy("The metric's rule program has errors, so it can't score anything."),
     "reference.field_missing": gettext_lazy(
         "The row's reference is missing a field that a rule compares. Fix the row or the rule."
@@ -231,7 +231,7 @@ REASONS: dict[str, StrPromise] = {
     "not_asked": gettext_lazy("A rule was not scored because another rule has an error."),
 }
 
-# What is to be done where it is a model under test, and not a judge, that a call was about.
+# Messages for calls to candidate models, where they differ from those for judges.
 OF_CANDIDATES: dict[str, StrPromise] = {
     "context_too_long": gettext_lazy(
         "The row's messages exceed the model's context window. Shorten them, or use a model with a larger "
@@ -244,7 +244,7 @@ OF_CANDIDATES: dict[str, StrPromise] = {
 }
 
 ShownIn = Literal["", "prompt", "run", "rules"]
-"""Where a reply without a score is shown: next to the prompt being tried, in a run, or as a line of a rule program."""
+"""Where a reply without a score is shown: next to the prompt being tried, in a run, or for a rule program line."""
 
 _OF_A_RUN = gettext_lazy("Re-judge, re-parse the stored replies on the run page, or override the score.")
 _OF_A_LINE = gettext_lazy("Re-judge, or choose another judge model.")
@@ -341,9 +341,9 @@ FILE_PROBLEMS: dict[str, StrPromise] = {
 
 
 def reason_sentence(code: str, detail: str = "", shown_in: ShownIn = "") -> str:
-    """Why a judgement has no score, what to do, and the words of the server or of Python, if there are any.
+    """Why a judgement has no score and what to do, with the server's or Python's message, if any.
 
-    `code` is a judgement's reason or a call's error code; an unknown one is shown as it is. What to do about a reply
+    `code`: a judgement's reason or a call's error code; unknown codes are returned unchanged. The advice for a reply
     without a score depends on where it is `shown_in`.
     """
     sentence = str(REASONS.get(code) or code)
@@ -353,10 +353,10 @@ def reason_sentence(code: str, detail: str = "", shown_in: ShownIn = "") -> str:
         return sentence
     if code == "answer_failed":
         return f"{sentence} {why_no_answer(detail)}"
-    if code == "held_down":  # its detail is another code with words
+    if code == "held_down":  # the detail is another code with its detail
         inner, _colon, words_of_it = detail.partition(": ")
         return f"{sentence} {reason_sentence(inner, words_of_it)}"
-    if code in Held.codes:  # its detail is seconds
+    if code in Held.codes:  # the detail is a number of seconds
         pattern = _("%(sentence)s Next attempt in %(time)s.")
         return pattern % {"sentence": sentence, "time": duration(detail)}
     if code in ERROR_CODES:
@@ -373,7 +373,7 @@ WHILE_DOWN: dict[str, StrPromise] = {
 
 
 def why_down(code: str, detail: str) -> str:
-    """What the last requests to an endpoint that is down came to; no one need retry it by hand."""
+    """How the last requests to a failed endpoint ended. Gives no advice to retry, since that happens automatically."""
     if code not in WHILE_DOWN:
         return reason_sentence(code, detail)
     sentence = str(WHILE_DOWN[code])
@@ -382,7 +382,7 @@ def why_down(code: str, detail: str) -> str:
 
 
 def why_no_answer(detail: str) -> str:
-    """Of a judgement with `answer_failed`, whose detail is a code with words: why the model under test gave none."""
+    """Why a candidate model gave no answer, from the detail of an `answer_failed` judgement ("code: message")."""
     code, _colon, words = detail.partition(": ")
     if code not in OF_CANDIDATES:
         return reason_sentence(code, words)

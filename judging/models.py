@@ -1,4 +1,4 @@
-"""All models of the app; each is defined in its package."""
+"""All models of the app, which are defined in its packages."""
 
 from judging.comparison.models import ComparedCell, Comparison
 from judging.endpoints.models import Endpoint, EndpointLoad, EndpointShare

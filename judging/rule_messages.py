@@ -1,4 +1,4 @@
-"""The rule language in the reader's words: errors of a program, reasons of a line, help for its functions."""
+"""Localized messages of the rule language: errors of a program, reasons of a line, help for its functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CROWDED = gettext_lazy(
     "Block tags need their own lines: write “<%(label)s>”, then the text, then “</%(label)s>”."
 )
 
-# By code, or by code and variant (what kind of argument, how many functions, whether a name is near).
+# By code, or by code and variant (kind of argument, number of functions, whether there is a similar name).
 PROBLEMS: dict[str, StrPromise] = {
     "missing_header": gettext_lazy("The first line is “%(met)s”; write “# DSL” there, with one space."),
     "missing_header.empty": gettext_lazy("The program is empty; start it with the line “# DSL”."),
@@ -141,7 +141,7 @@ REASONS: dict[str, StrPromise] = {
     "does_not_hold_argument": gettext_lazy("Does not contain “%(argument)s”."),
     "field_missing": gettext_lazy("The answer has no field “%(name)s”."),
     "code_returned": gettext_lazy("The block “%(label)s” returned %(score)s."),
-    # a text without the format
+    # texts with an invalid format
     "not_json": gettext_lazy("Not JSON: line %(line)s, column %(column)s."),
     "not_object": gettext_lazy("JSON, but not an object in braces."),
     "duplicate_key": gettext_lazy("Duplicate key “%(name)s” in one object."),
@@ -152,7 +152,7 @@ REASONS: dict[str, StrPromise] = {
     "text_between": gettext_lazy("There is text between the XML elements; only white space is allowed."),
     "other_root": gettext_lazy("Expected one root element “%(wanted)s”, found “%(met)s”."),
     "too_deep": gettext_lazy("Nested deeper than 100 levels."),
-    # a line without a score
+    # lines without a score
     "pending": gettext_lazy("Not scored yet."),
     "not_asked": gettext_lazy("Not scored, because another line has an error."),
     "judge.missing": gettext_lazy("This line needs a judge model, but none is set."),
@@ -215,7 +215,7 @@ ARGUMENTS: dict[str, StrPromise] = {
 }
 
 
-# Words of the language that a sentence may name. A program is answered in its own.
+# Keywords that messages refer to, in the language of the program.
 _NAMED = {
     "exact_match": BY_WORD["exact_match"].name,
     "length": BY_WORD["length"].name,
@@ -232,12 +232,12 @@ def words_in(language: str) -> dict[str, str]:
 
 
 def reader_language() -> str:
-    """The reader's language, of the two that programs are written in."""
+    """The user's language, restricted to the two that programs can be written in."""
     return "zh" if (get_language() or "").startswith("zh") else "en"
 
 
 def problem_sentence(problem: Problem) -> str:
-    """What was met and what to write instead."""
+    """The message for a problem, with advice."""
     own = words_in(problem.params.get("language") or reader_language())
     params = {**own, **problem.params, "detail": localized(problem.params.get("detail", ""))}
     sentence = str(PROBLEMS[_variant(problem)]) % params
@@ -261,7 +261,7 @@ def _variant(problem: Problem) -> str:
 
 
 def reason_sentence(reason: Reason) -> str:
-    """Why a line has its score or none; of a judge model its own words."""
+    """Why a line has its score or none. A judge model's reason is quoted."""
     if reason.code == "judge_said":
         return reason.params["said"]
     variant = f"{reason.code}.{reason.params.get('why')}"
@@ -275,7 +275,7 @@ def reason_sentence(reason: Reason) -> str:
 
 
 def _filled(sentence: StrPromise, params: dict[str, str]) -> str:
-    """With what was met; of a text that is not JSON the first thing that keeps it from that."""
+    """The sentence with its parameters. For invalid JSON, with the first syntax error."""
     text = str(sentence) % params
     if sentence is not REASONS["not_json"] or "problem" not in params:
         return text
@@ -284,7 +284,7 @@ def _filled(sentence: StrPromise, params: dict[str, str]) -> str:
 
 
 def _with_details(sentence: str, reason: Reason) -> str:
-    """A row's or a block's error with what is behind it."""
+    """The sentence with the cause of a row's or a block's error."""
     params = reason.params
     if reason.code == "reference.format":
         why = _filled(REASONS[params["why"]], params)

@@ -1,4 +1,4 @@
-"""The addresses of runs and their judgements, below /p/<project>/runs/."""
+"""URLs of runs and their judgements under /p/<project>/runs/."""
 
 from __future__ import annotations
 

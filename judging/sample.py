@@ -1,4 +1,4 @@
-"""The sample projects, one in each language: small data sets, truly judged over HTTP by the demo judge."""
+"""The sample projects, one per language: small data sets, judged over HTTP by the demo judge."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RATED_ROWS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """What one of the sample projects is called, in its language; `metrics`: name, built-in template, scale."""
+    """The texts of a sample project in its language. `metrics`: (name, built-in template, lowest, highest score)."""
 
     language: str
     project: str
@@ -84,9 +84,9 @@ SAMPLES = (
 
 
 def prepare() -> int:
-    """Make the sample projects if there are none, and say on which port the demo judge shall listen.
+    """Create the sample projects if there are none. Returns the port for the demo judge.
 
-    The port of the last time is taken again where it is free, because finished runs name it.
+    The previous port is reused if it is free, because it is part of the endpoint's URL in finished runs.
     """
     endpoint = demo_endpoints().first()
     port = free_port(urlsplit(endpoint.url).port if endpoint else settings.CONFIG.port + 1)
@@ -105,14 +105,14 @@ def demo_endpoints() -> QuerySet[Endpoint]:
 
 
 def test_connections() -> None:
-    """Test the samples' endpoints once, as a user would, so that no page says that they were never tested."""
+    """Run the connection test of the samples' endpoints once, so that they are not shown as untested."""
     for endpoint in demo_endpoints():
         if not endpoint.works:
             endpoint_remember_test(endpoint=endpoint, found=try_endpoint(endpoint))
 
 
 def free_port(wanted: int | None) -> int:
-    """`wanted` if nobody listens there, else any free port."""
+    """Return `wanted` if it is free, else any free port."""
     for port in (wanted or 0, 0):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -125,7 +125,7 @@ def free_port(wanted: int | None) -> int:
 
 
 def make(sample: Sample, administrator: User, url: str) -> None:
-    """A project and everything in it; the run is left to the worker."""
+    """Create a project with its contents. The run is processed by a worker."""
     with transaction.atomic():
         slug = SAMPLE_SLUGS[sample.language]
         project = project_create(name=sample.project, slug=slug, owner=administrator)
@@ -151,7 +151,7 @@ def make(sample: Sample, administrator: User, url: str) -> None:
 
 
 def make_evaluation(sample: Sample, user: User, version: Version) -> None:
-    """Open and empty: whoever looks round may try what raters do. No verdict is made up."""
+    """Create an open human evaluation, without verdicts, for users to try rating."""
     evaluation_create(
         project=version.dataset.project,
         name=sample.evaluation,
@@ -169,7 +169,7 @@ def make_evaluation(sample: Sample, user: User, version: Version) -> None:
 
 
 def make_administrator() -> User:
-    """The local visitor's account: without a password until somebody sets one."""
+    """Get or create the local administrator, who has no password until one is set."""
     user, made = User.objects.get_or_create(
         username=LOCAL_ADMINISTRATOR, defaults={"is_superuser": True, "is_staff": True}
     )
@@ -193,7 +193,7 @@ def make_metric(
 
 
 def upload(sample: Sample, project: Project, user: User) -> Version:
-    """The rows in the sample's language, by the same service as any upload, and read at once: they are few."""
+    """Upload the rows in the sample's language with the regular service. They are imported immediately, being few."""
     path = settings.BASE_DIR / "datasets" / "samples" / "sample.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     rows = [line for line in lines if json.loads(line)["language"] == sample.language]

@@ -1,6 +1,6 @@
-"""Technical messages in English, as they are stored with judgements, in the reader's language.
+"""Translation of technical messages, which are stored with judgements in English.
 
-They are those of our sandbox, and frequent syntax errors. What else Python says (`KeyError: 'x'`) stays as it is.
+Covers the sandbox's messages and frequent syntax errors. Other Python messages (`KeyError: 'x'`) are not translated.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import cache
 from django.utils.translation import gettext, gettext_noop
 
 _NAME = re.compile(r"%\((\w+)\)s")
-_SYNTAX_ERROR = re.compile(r"((?:Syntax|Indentation|Tab)Error|error): (.*)", re.S)  # `error` is that of re
+_SYNTAX_ERROR = re.compile(r"((?:Syntax|Indentation|Tab)Error|error): (.*)", re.S)  # `error` is raised by re
 _PLACE = re.compile(
     r"line (?P<line>\d+) of the (?P<kind>preprocess|postprocess) script(?:: (?P<rest>.*))?", re.S
 )
@@ -41,7 +41,7 @@ MESSAGES = (
     gettext_noop("isolation level %(level)s, at least %(minimum)s required"),
 )
 
-# The most frequent syntax errors that Python, Jinja, JSON and regular expressions report.
+# The most frequent syntax errors of Python, Jinja, JSON and regular expressions.
 SYNTAX = (
     gettext_noop("invalid syntax"),
     gettext_noop("'%(sign)s' was never closed"),
@@ -100,7 +100,7 @@ SYNTAX = (
     gettext_noop("bad escape %(escape)s at position %(place)s"),
 )
 
-# The most frequent errors of scripts and templates that run.
+# The most frequent runtime errors of scripts and templates.
 RUNNING = (
     gettext_noop("NameError: name '%(name)s' is not defined"),
     gettext_noop("ZeroDivisionError: division by zero"),
@@ -111,7 +111,7 @@ RUNNING = (
     gettext_noop("OverflowError: Range too big. The sandbox blocks ranges larger than MAX_RANGE (%(most)s)."),
 )
 
-# What messages of syntax call a part of a template or a script.
+# Names of syntax elements in syntax error messages.
 PARTS = (
     gettext_noop("begin of statement block"),
     gettext_noop("end of statement block"),
@@ -126,7 +126,7 @@ PARTS = (
 
 
 def localized(message: str) -> str:
-    """The message in the active language, with the line and script that it starts with."""
+    """The message in the active language, including a leading line number and script name."""
     place = _PLACE.fullmatch(message)
     if place is not None:
         words = {"line": place["line"], "kind": place["kind"], "detail": localized(place["rest"] or "")}
@@ -143,7 +143,7 @@ _PART_NAMES = frozenset(("wanted", "met", "what", "tags"))
 
 
 def _translated(message: str, msgids: tuple[str, ...], parts: frozenset[str]) -> str:
-    """By the first message that matches, the more exact ones are first. `parts` are translated themselves."""
+    """Translate by the first matching msgid; more specific ones come first. Values in `parts` are translated too."""
     for msgid in msgids:
         found = _pattern(msgid).fullmatch(message)
         if found is not None:
@@ -160,6 +160,6 @@ def _pattern(msgid: str) -> re.Pattern[str]:
 
 
 def _expression(msgid: str) -> str:
-    """`more than %(most)s characters` as `more than (?P<most>.+?) characters`."""
+    """Convert `more than %(most)s characters` to `more than (?P<most>.+?) characters`."""
     texts = _NAME.split(msgid)
     return "".join(f"(?P<{part}>.+?)" if number % 2 else re.escape(part) for number, part in enumerate(texts))

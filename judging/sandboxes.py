@@ -1,4 +1,4 @@
-"""Sandboxes with the limits of this site's settings, and how much isolation this machine offers."""
+"""Sandboxes with the limits of this site's settings, and the isolation available on this machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judging.core.sandbox.pool import Sandbox
 
 
 def make_sandbox(*, seconds: float | None = None) -> Sandbox:
-    """A sandbox with the configured limits; `seconds` of processor time an item, where less is enough."""
+    """Create a sandbox with the configured limits. `seconds`: a lower limit of CPU time per item."""
     config = settings.CONFIG
     limits = SandboxLimits(
         seconds or config.sandbox_seconds, config.sandbox_memory_mb, config.sandbox_output_kb
@@ -24,19 +24,19 @@ def make_sandbox(*, seconds: float | None = None) -> Sandbox:
 
 
 def minimum_level() -> int:
-    """Below this level of isolation nothing that users wrote is run. None at all is for developing only."""
+    """The isolation level required to run user code. Level 0 (no isolation) is allowed for development only."""
     config = settings.CONFIG
     return 0 if config.sandbox_allow_unsafe and settings.DEBUG else max(1, int(config.sandbox_minimum_level))
 
 
-PREVIEW_SECONDS = 2.0  # of processor time an item: someone is waiting
+PREVIEW_SECONDS = 2.0  # CPU time per item; a user is waiting
 
 _preview_lock = threading.Lock()
 _preview: Sandbox | None = None
 
 
 def preview_sandbox() -> Sandbox:
-    """This process's sandbox for previews, shared by its threads; started at its first use."""
+    """This process's sandbox for previews, shared by its threads and created on first use."""
     global _preview
     with _preview_lock:
         if _preview is None:
@@ -47,9 +47,9 @@ def preview_sandbox() -> Sandbox:
 
 @dataclass(frozen=True, slots=True)
 class SandboxStatus:
-    """What holds of the isolation on this machine, as found by trying at `tried_at`.
+    """The isolation that works on this machine, as tested at `tried_at`.
 
-    `level` is None if the sandbox can't start at all, and `problem` says why; `missing` walls do not hold.
+    `level` is None if the sandbox can't start at all; `problem` says why. `missing`: layers that don't work.
     """
 
     level: int | None
@@ -60,7 +60,7 @@ class SandboxStatus:
 
     @property
     def refused(self) -> bool:
-        """Whether nothing that users wrote is run here."""
+        """Whether user code is not run on this machine."""
         return self.level is None or self.level < self.minimum
 
 
@@ -69,7 +69,7 @@ _last: SandboxStatus | None = None
 
 
 def status(*, again: bool = False) -> SandboxStatus:
-    """This process's last try; the first one, or one `again`, starts processes and takes a fraction of a second."""
+    """The last tested status. The first test, or one with `again`, starts processes and takes a moment."""
     global _last
     with _trying:
         if _last is None or again:

@@ -1,4 +1,4 @@
-"""The only way to an endpoint: returns it, or raises."""
+"""Access to endpoints with permission checks. Views must load endpoints through here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from judging.endpoints.models import Endpoint
 
 
 def get_endpoint(request: HttpRequest, slug: str, endpoint_id: int, may: May) -> Endpoint:
-    """An endpoint of the project called `slug`. Raises Http404 or PermissionDenied."""
+    """Return an endpoint of the project `slug`. Raises Http404 or PermissionDenied."""
     project = access.get_project(request, slug, may)
     endpoint = Endpoint.objects.filter(project=project, pk=endpoint_id).first()
     if endpoint is None:

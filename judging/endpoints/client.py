@@ -1,6 +1,6 @@
-"""One worker's clients of endpoints, synchronized with those of the other workers.
+"""One worker's endpoint clients, synchronized with those of other workers.
 
-A client knows the endpoint's concurrency and rate limits, whether it is up, and how often to retry.
+A client tracks the endpoint's concurrency and rate limits, its availability and its retry budget.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ RunInThread = Callable[..., Awaitable[Any]]
 
 
 class EndpointClient:
-    """Shared by all models of all runs of this worker that use the endpoint. `manual`: for one call from a page."""
+    """Shared by all models and runs of this worker that use the endpoint. `manual`: for a single call from a page."""
 
     def __init__(
         self,
@@ -57,10 +57,10 @@ class EndpointClient:
         self.rate = RateLimiter(partial(in_thread, limiter.reserve, key))
         self.breaker = CircuitBreaker()
         self.retries = RetryBudget()
-        self._expected = max_concurrency  # at its start a worker requests the maximum
+        self._expected = max_concurrency  # a starting worker requests the maximum
 
     def record(self, reply: Reply | None, error: JudgeError | None, reservation: Reservation | None) -> None:
-        """Learns from how a try ended."""
+        """Update limits, retry budget and circuit breaker with the result of an attempt."""
         answered = reply or (error.reply if error else None)
         if error is None or answered:
             self.concurrency.succeeded()
@@ -74,7 +74,7 @@ class EndpointClient:
             self.rate.settle(reservation, answered)
 
     def report(self) -> limiter.WorkerReport:
-        """The changes to report to the other workers; they count as reported afterwards."""
+        """Return the changes since the last report to other workers, and reset them."""
         events, failures, self.breaker.unreported = self.concurrency.take_events(), self.breaker.unreported, 0
         in_flight = self.concurrency.in_flight
         wanted = 1 if self.manual else max(in_flight + self.concurrency.waiting, self._expected)
@@ -93,7 +93,7 @@ class EndpointClient:
 
     @property
     def urgent(self) -> bool:
-        """Whether to report at once."""
+        """Whether to report immediately."""
         events = self.concurrency.events
         if self.manual and self.concurrency.waiting:
             return True
@@ -106,7 +106,7 @@ class EndpointClient:
         self.concurrency.share = allocation.share
 
     def update(self, status: EndpointStatus) -> None:
-        """Applies what other workers reported. An unreported success of this worker takes precedence."""
+        """Apply the status reported by other workers. An unreported success of this worker takes precedence."""
         if status.closed_for:
             self.concurrency.close_for(status.closed_for)
         if status.down_for is None or not self.concurrency.events.successes:
@@ -115,7 +115,7 @@ class EndpointClient:
 
 @dataclass(slots=True)
 class ModelConnection:
-    """A judge or candidate model of one run: its own settings, and its endpoint's shared client."""
+    """A judge or candidate model of one run: its own settings and its endpoint's shared client."""
 
     settings: JudgeSettings
     client: EndpointClient
@@ -126,7 +126,7 @@ class ModelConnection:
     setting_failures: int = 0  # in a row
 
     def learn(self, refuses: frozenset[str]) -> bool:
-        """Remembers parameters that the server rejects; returns whether they are new."""
+        """Remember parameters that the server rejects. Returns whether any are new."""
         new = refuses - self.settings.refuses
         if new:
             self.settings = replace(self.settings, refuses=self.settings.refuses | new)
@@ -134,7 +134,8 @@ class ModelConnection:
 
 
 class ClientPool:
-    """`reads` and `writes` run database work outside the event loop. `manual`: for a single call from a page."""
+    """The endpoint clients of one worker. `reads` and `writes` run database work outside the event loop. `manual`: for
+    a single call from a page."""
 
     def __init__(self, owner: str, *, reads: RunInThread, writes: RunInThread, manual: bool = False) -> None:
         self.owner = owner
@@ -145,7 +146,7 @@ class ClientPool:
         self._allocated_at = time.monotonic()
 
     def connection(self, judge: JudgeModel) -> ModelConnection:
-        """Reads the database."""
+        """Return a connection for the model. Reads the database."""
         row = Endpoint.objects.filter(pk=judge.endpoint).first() if judge.endpoint else None
         client, name = self.client(judge), row.name if row else judge.url
         try:
@@ -156,7 +157,7 @@ class ClientPool:
         return ModelConnection(settings, client, row.pk if row else None, unusable(judge, row), name=name)
 
     def client(self, judge: JudgeModel) -> EndpointClient:
-        """Reads and writes the database."""
+        """Return the client of the model's endpoint, creating it if needed. Reads and writes the database."""
         key = limiter.endpoint_key(judge)
         if key not in self.clients:
             limiter.ensure_row(key)
@@ -168,8 +169,8 @@ class ClientPool:
         return self.clients[key]
 
     async def keep_in_sync(self) -> None:
-        """Until cancelled. When the database has been unavailable so long that others may take its slots, it has
-        stopped using them."""
+        """Synchronize with other workers until cancelled. If the database is unavailable, stop using slots before the
+        leases expire and others may take them."""
         backoff = Backoff()
         while True:
             pause = REFRESH_SECONDS
@@ -191,7 +192,7 @@ class ClientPool:
         return time.monotonic() - self._allocated_at
 
     async def refresh(self) -> None:
-        """Applies what other workers reported; claims a probe if one is due and needed."""
+        """Apply the status reported by other workers, and claim a probe if one is due and needed."""
         if not self.clients:
             return
         for key, status in (await self._reads(limiter.read_status, list(self.clients))).items():
@@ -202,7 +203,7 @@ class ClientPool:
                 breaker.probe()
 
     async def allocate(self) -> None:
-        """Reports to the other workers, and takes over this worker's shares."""
+        """Report to the other workers and apply this worker's new shares."""
         began = time.monotonic()
         reports = [client.report() for client in self.clients.values()]
         for key, allocation in (await self._writes(limiter.allocate, reports, self.owner)).items():
@@ -210,12 +211,12 @@ class ClientPool:
         self._allocated_at = began
 
     def report_remaining(self) -> None:
-        """For a single call, whose last results would otherwise be lost. Writes the database."""
+        """Report the results of a single call before it ends, so that they are not lost. Writes the database."""
         for client in self.clients.values():
             limiter.allocate([client.report()], self.owner)
             if client.rate.owed:
                 limiter.reserve(client.key, [], client.rate.owed)
 
     async def release_shares(self) -> None:
-        """Leaves the slots to other workers, after any allocation that is still being written."""
+        """Release the slots for other workers, after any allocation that is still being written."""
         await self._writes(limiter.release_shares, list(self.clients), self.owner)

@@ -1,4 +1,4 @@
-"""The connection test: a short question, within the time that a web request may take, and its result in words."""
+"""The connection test: a short request within the time limit of a web request, and a readable result."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from judging.endpoints.settings import judge_settings
 from judging.messages import reason_sentence
 
 TIMEOUTS = Timeouts(connect=5.0, first_byte=20.0, idle=10.0, whole=25.0)
-TOTAL_SECONDS = 40.0  # with waiting and retries
-MAX_WAIT = 10.0  # seconds for a slot and its rate, behind the runs
+TOTAL_SECONDS = 40.0  # including waiting and retries
+MAX_WAIT = 10.0  # seconds to wait for a slot and the rate limit, behind runs
 
-# Each test occupies a web thread: leave enough for other requests.
+# Each test occupies a web thread; leave enough for other requests.
 _turns = threading.BoundedSemaphore(2)
 
 
 def try_endpoint(endpoint: Endpoint) -> Probe:
-    """Raises nothing."""
+    """Test an endpoint. Failures are returned as a Probe, never raised."""
     try:
         settings = replace(endpoint_settings(endpoint), timeouts=TIMEOUTS)
     except Undecryptable:
@@ -51,10 +51,10 @@ def _probed(settings: JudgeSettings, judge: JudgeModel) -> Probe:
             return await probe(settings, guard)
 
     started = time.perf_counter()
-    # A server that is down is tried all the same: this is how to find out that it is up again.
+    # Also try a server that is marked as down, since a test can show that it is up again.
     with ManualCall(judge, work, max_wait=MAX_WAIT, even_if_down=True) as call:
         for _waiting in call.events():
-            pass  # the page shows only the end
+            pass  # the page shows only the result
         try:
             return replace(call.result(), waited=round(call.waited, 1))
         except TimeoutError:
@@ -62,7 +62,7 @@ def _probed(settings: JudgeSettings, judge: JudgeModel) -> Probe:
 
 
 def as_judge(endpoint: Endpoint) -> JudgeModel:
-    """The endpoint by itself, without a metric."""
+    """A JudgeModel of the endpoint alone, without a metric."""
     return JudgeModel(
         name="",
         template="",
@@ -74,13 +74,13 @@ def as_judge(endpoint: Endpoint) -> JudgeModel:
 
 
 def endpoint_settings(endpoint: Endpoint) -> JudgeSettings:
-    """Raises Undecryptable."""
+    """The endpoint's request settings. Raises Undecryptable."""
     return judge_settings(as_judge(endpoint), endpoint)
 
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """A connection test in words. `kind` is that of a notice; `facts` are name and value."""
+    """The result of a connection test as shown to users. `kind`: a notice type; `facts`: (name, value) pairs."""
 
     kind: str
     title: str
@@ -91,7 +91,7 @@ class TestResult:
 
 
 def last_result(endpoint: Endpoint) -> TestResult | None:
-    """Of the last test, if there was one."""
+    """The result of the endpoint's last test; None if never tested."""
     found = endpoint.probe
     if not found:
         return None
@@ -107,7 +107,7 @@ def last_result(endpoint: Endpoint) -> TestResult | None:
 
 
 def refusal_sentence(name: str) -> str:
-    """Explains what it means if a server rejects this parameter."""
+    """A sentence on the effect of a parameter that the server rejects."""
     sentences = {
         "stream": _("stream is not supported: slow replies show nothing until they are complete."),
         "separate_reasoning": _(
@@ -136,7 +136,7 @@ def _facts(found: dict[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _model_hint(endpoint: Endpoint) -> str:
-    """The models that the server lists, if the endpoint's own is not among them."""
+    """A hint with the models that the server lists if the endpoint's model is not among them; '' otherwise."""
     offered = endpoint.probe.get("models", [])
     if not offered or endpoint.model in offered:
         return ""

@@ -38,7 +38,7 @@ class JsonObjectField(forms.CharField):
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """Raises ValidationError with line and column."""
+    """Parse a JSON object. Raises ValidationError with line and column."""
     try:
         check_json_size(text.encode("utf-8", "replace"), depth=50, marks=100_000)
         value = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
@@ -85,7 +85,7 @@ class SecretField(forms.CharField):
 
 
 class _EmptyTextarea(forms.Textarea):
-    """The text is not sent back, not even after an error."""
+    """Never renders the submitted text, not even after a validation error."""
 
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
         return super().get_context(name, None, attrs)

@@ -37,7 +37,7 @@ PRICES = ("price_read", "price_written")
 
 @dataclass(frozen=True, slots=True)
 class EndpointData:
-    """A valid form. A secret is None if it stays as it is stored, '' or {} if it is removed."""
+    """The data of a valid form. A secret is None to keep the stored value, '' or {} to remove it."""
 
     name: str
     url: str
@@ -60,7 +60,7 @@ class EndpointData:
 
 
 PLAIN = tuple(one.name for one in fields(EndpointData) if one.name not in SECRETS)
-"""Names of the fields that form and endpoint share."""
+"""Names of the fields that the form and the endpoint model share."""
 
 
 def _price(label: StrPromise) -> forms.DecimalField:
@@ -77,7 +77,7 @@ def _price(label: StrPromise) -> forms.DecimalField:
 def _whole(
     label: StrPromise, least: int, most: int, initial: int | None, help_text: StrPromise | str = ""
 ) -> forms.IntegerField:
-    """A whole number; without `initial` it may be left empty."""
+    """An integer field; optional if it has no `initial` value."""
     return forms.IntegerField(
         label=label,
         min_value=least,
@@ -89,7 +89,7 @@ def _whole(
 
 
 class EndpointForm(forms.Form):
-    """`endpoint` is None for a new one."""
+    """The form for a new endpoint, or for editing `endpoint`."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"),
@@ -181,7 +181,7 @@ class EndpointForm(forms.Form):
 
     @property
     def advanced_errors(self) -> bool:
-        """Whether something is wrong in the part that is folded away."""
+        """Whether the collapsed section has errors."""
         return any(name not in SHOWN_FIRST for name in self.errors)
 
     def clean_url(self) -> str:
@@ -202,7 +202,7 @@ class EndpointForm(forms.Form):
         return key
 
     def clean_headers(self) -> dict[str, str]:
-        """Lines `Name: value`. An error names the line by its number, since its text is secret."""
+        """Parse `Name: value` lines. Errors give the line number only, because the text is secret."""
         found: dict[str, str] = {}
         for number, line in enumerate(self.cleaned_data["headers"].splitlines(), 1):
             name, colon, value = line.partition(":")
@@ -245,7 +245,7 @@ class EndpointForm(forms.Form):
         return values
 
     def _goes_elsewhere(self) -> bool:
-        """Whether a stored key would be sent to another server than it was entered for."""
+        """Whether a stored key would be sent to a different server than it was entered for."""
         assert self.endpoint is not None
         moved = origin(self.endpoint.url).lower() != origin(self.cleaned_data["url"]).lower()
         return bool(self.cleaned_data.get("proxy")) or moved
@@ -254,7 +254,7 @@ class EndpointForm(forms.Form):
         return str(self.cleaned_data["currency"]).strip().upper()
 
     def result(self) -> EndpointData:
-        """Only of a valid form."""
+        """The form's data. Call only after is_valid."""
         values = self.cleaned_data
         return EndpointData(
             **{name: values[name] for name in PLAIN},

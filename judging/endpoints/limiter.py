@@ -1,8 +1,8 @@
-"""State of each endpoint that all workers share, in one database row: slots, rate, and whether it is down.
+"""Endpoint state shared by all workers in one database row: slots, rate, and whether the endpoint is down.
 
-A worker reports what happened and gets its share once a second, at once after an overload (`allocate`). Four times a
-second it reads whether others have closed the endpoint (`read_status`). `reserve` sets the start times of its next
-calls. Shares are leases: those of a silent worker expire. All times are the database's, so clocks need not agree.
+Every second, or immediately after an overload, a worker reports events and gets its share (`allocate`). Four times a
+second it checks whether others have closed the endpoint (`read_status`). `reserve` sets the start times of its next
+calls. Shares are leases that expire if a worker is silent. All times are the database's, so clocks need not agree.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from judging.endpoints.models import Endpoint, EndpointLoad, EndpointShare
 
 SHARE_SECONDS = 15.0  # how long a share is held without a heartbeat
 KEY = "endpoint "  # prefix of an endpoint's key
-MANUAL = "manual "  # prefix of owners that are single calls, not workers: only time frees their slots
+MANUAL = "manual "  # prefix of owners that are single calls, not workers: slots freed only by expiry
 
 _RESERVE = """
 UPDATE judging_endpointload
@@ -44,9 +44,9 @@ _STATUS = "SELECT key, closed_until, down_since, next_try_at, problem, problem_d
 
 @dataclass(frozen=True, slots=True)
 class WorkerReport:
-    """What happened to one worker at an endpoint since its last report; `failures` are those since the last success.
+    """One worker's events at an endpoint since its last report. `failures`: those since the last success.
 
-    `capped`: it takes no more slots than it wants, so that others get the rest at once.
+    `capped`: the share is limited to `wanted` slots, so that others get the rest immediately.
     """
 
     key: str
@@ -63,7 +63,7 @@ class WorkerReport:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """A worker's share of the slots, and the limits that the endpoint has now."""
+    """A worker's share of the slots, and the endpoint's current limits."""
 
     share: int
     max_concurrency: int
@@ -71,7 +71,7 @@ class Allocation:
 
 
 def now() -> float:
-    """The database's time in Unix seconds; for SQLite this machine's."""
+    """The database's time in Unix seconds; on SQLite, this machine's."""
     if connection.vendor != "postgresql":
         return time.time()
     with connection.cursor() as cursor:
@@ -90,7 +90,7 @@ def _sql(text: str) -> str:
 
 
 def endpoint_key(judge: JudgeModel) -> str:
-    """The key that limits are shared by: the endpoint, for all its users and models; without one, the address."""
+    """The key under which limits are shared: the endpoint for all its users and models, or else the URL."""
     return f"{KEY}{judge.endpoint}" if judge.endpoint else judge.url[:1000]
 
 
@@ -101,10 +101,11 @@ def ensure_row(key: str) -> None:
 def reserve(
     key: str, spacings: Sequence[Spacing], owed: float = 0.0, within: float = NO_LIMIT
 ) -> list[float]:
-    """Reserves the start times of calls: the seconds until each may start.
+    """Reserve start times for calls. Returns the seconds until each may start.
 
-    `owed` is what earlier calls took longer than reserved. Raises RateLimited, and reserves nothing, if the first one
-    could not start `within` so many seconds. One statement: 0.3 ms on SQLite, 3-8 ms on PostgreSQL.
+    `owed`: the seconds of token rate that earlier calls used beyond their reservation. Raises RateLimited, without
+    reserving anything, if the first call could not start `within` the given seconds. A single statement: 0.3 ms on
+    SQLite, 3-8 ms on PostgreSQL.
     """
     requests, tokens = (sum(one[part] for one in spacings) for part in (0, 1))
     with connection.cursor() as cursor:
@@ -119,7 +120,7 @@ def reserve(
 
 
 def read_status(keys: Iterable[str]) -> dict[str, EndpointStatus]:
-    """By key."""
+    """The shared status of endpoints, by key."""
     wanted = list(keys)
     marks = ", ".join(["%s"] * len(wanted))
     with connection.cursor() as cursor:
@@ -134,14 +135,15 @@ def read_status(keys: Iterable[str]) -> dict[str, EndpointStatus]:
 
 
 def claim_probe(key: str, probes: int) -> bool:
-    """Whether this worker may send the one request that finds out whether the endpoint is up again."""
+    """Whether this worker may send the one request that probes whether the endpoint is up again."""
     with connection.cursor() as cursor:
         cursor.execute(_sql(_CLAIM_PROBE), [probe_delay(probes), key])
         return bool(cursor.rowcount)
 
 
 def allocate(reports: Sequence[WorkerReport], owner: str) -> dict[str, Allocation]:
-    """Stores the reports and returns a share of each endpoint. One transaction; all workers lock rows in one order."""
+    """Store the reports and return this worker's shares, in one transaction. All workers lock rows in the same
+    order."""
     rows = Endpoint.objects.in_bulk([one.endpoint for one in reports if one.endpoint])
     found = {}
     with transaction.atomic():
@@ -163,7 +165,7 @@ def _share(report: WorkerReport, most: int, owner: str) -> int:
     fair = fair_shares(slots, {owner: report.wanted, **{one.owner: one.wanted for one in others}})
     share = max(0, slots - sum(max(one.slots, fair[one.owner]) for one in others))
     share = min(share, report.wanted) if report.capped else share
-    # What is in flight cannot be taken back: until it has ended others must not count on those slots.
+    # Requests in flight can't be withdrawn, so their slots stay reserved until they end.
     held = {"slots": max(share, report.in_flight), "wanted": report.wanted, "lease_until": at + SHARE_SECONDS}
     EndpointShare.objects.update_or_create(load=load, owner=owner, defaults=held)
     return share
@@ -187,12 +189,12 @@ def _store(load: EndpointLoad, report: WorkerReport, most: int, at: float) -> No
 
 
 def release_shares(keys: Iterable[str], owner: str) -> None:
-    """Of a worker that ends."""
+    """Release the shares of a worker that is shutting down."""
     EndpointShare.objects.filter(load__key__in=list(keys), owner=owner).delete()
 
 
 def release_dead_shares() -> int:
-    """Those of workers that are gone; returns how many."""
+    """Release expired shares and those of dead workers. Returns the number released."""
     freed, _ = EndpointShare.objects.filter(lease_until__lt=now()).delete()
     shares = EndpointShare.objects.exclude(owner__startswith=MANUAL)
     for owner in shares.values_list("owner", flat=True).distinct():

@@ -1,8 +1,8 @@
-"""Single calls that someone makes from a page, under the same limits as those of runs.
+"""Single calls made from a page, under the same limits as runs.
 
-A manual call is a worker of its own for as long as it lasts: its `EndpointClient` takes one slot, keeps the rate and
-reports what it found out about the server. Unlike a run it does not wait for long. The client lives in an event loop
-in a thread; the page's own thread does its database work and reads its events.
+A manual call acts as a separate worker: its `EndpointClient` takes one slot, observes the rate limits and reports the
+server's status. Unlike a run, it does not wait for long. The client runs in an event loop in its own thread; the page's
+thread does the database work and reads the events.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from judging.core.metric_definition import JudgeModel
 from judging.endpoints import limiter
 from judging.endpoints.client import ClientPool, EndpointClient
 
-COUNTDOWN_SECONDS = 0.5  # between two events that say how long the call still has to wait
+COUNTDOWN_SECONDS = 0.5  # interval between events with the remaining waiting time
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingFor:
-    """Why the call is waiting (a code of `Held`), and for how many seconds, if known."""
+    """Why the call is waiting (a `Held` code), and for how many seconds, if known."""
 
     code: str
     seconds: float | None = None
@@ -41,13 +41,13 @@ class WaitingFor:
 
 Emit = Callable[[Any], None]
 Work = Callable[[Guard, Emit], Awaitable[Result]]
-"""What is done in the event loop: every request waits for the guard, `emit` sends an event to the page."""
+"""Work done in the event loop: every request waits for the guard; `emit` sends an event to the page."""
 
 
 class ManualGuard:
-    """core.judges.client.Guard of one manual call, which waits at most `max_wait` seconds altogether.
+    """Implements core.judges.client.Guard for a manual call, which waits at most `max_wait` seconds in total.
 
-    `even_if_down`: also send it to a server that is down, since this is how to find out whether it is up again.
+    `even_if_down`: also send requests to a server marked as down, to find out whether it is up again.
     """
 
     def __init__(self, client: EndpointClient, emit: Emit, max_wait: float, *, even_if_down: bool) -> None:
@@ -60,7 +60,7 @@ class ManualGuard:
         self._reservation: Reservation | None = None
 
     async def before(self, request: Request) -> None:
-        """Raises Held if that would take too long."""
+        """Wait until the request may be sent. Raises Held if that would take too long."""
         started = time.monotonic()
         self._deadline = started + self._max_wait - self.waited
         try:
@@ -83,7 +83,7 @@ class ManualGuard:
     async def _acquire_slot(self) -> None:
         concurrency = self._client.concurrency
         if self._client.breaker.outage is not None:
-            concurrency.share = 1  # requests that wait for the server to come back hold all slots
+            concurrency.share = 1  # requests waiting for the server to come back hold all slots
         if not concurrency.free:
             self._emit(WaitingFor("held_slots"))
         if not await concurrency.try_acquire(self._left):
@@ -131,15 +131,15 @@ class _DatabaseWork:
         self.future.get_loop().call_soon_threadsafe(self._settle, result, error)
 
     def _settle(self, result: Any, error: Exception | None) -> None:
-        if self.future.done():  # whoever waited has been cancelled
+        if self.future.done():  # the waiter was cancelled
             return
         self.future.set_exception(error) if error else self.future.set_result(result)
 
 
 class ManualCall(Generic[Result]):
-    """`with ManualCall(judge, work, max_wait=…) as call: for event in call.events(): …; call.result()`.
+    """A manual call: `with ManualCall(judge, work, max_wait=…) as call: for event in call.events(): …; call.result()`.
 
-    Leaving it ends the call.
+    Exiting the context ends the call.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class ManualCall(Generic[Result]):
 
     @property
     def waited(self) -> float:
-        """Seconds, for its turn."""
+        """Seconds spent waiting for a slot and the rate limit."""
         return self._guard.waited
 
     def __enter__(self) -> ManualCall[Result]:
@@ -191,7 +191,7 @@ class ManualCall(Generic[Result]):
             limiter.release_shares(self._pool.clients, self._pool.owner)
 
     def events(self) -> Iterator[Any]:
-        """What the work emits, and what it waits for (Waiting), until it has ended."""
+        """Yield the events that the work emits and WaitingFor events, until the work has ended."""
         while (event := self._queue.get()) is not None:
             if isinstance(event, _DatabaseWork):
                 event.run()
@@ -199,11 +199,11 @@ class ManualCall(Generic[Result]):
                 yield event
 
     def result(self) -> Result:
-        """After `events` has ended; raises what the work raised."""
+        """The work's result; call after `events` has ended. Raises the work's exception."""
         return self._future.result(0)
 
 
 async def _settled() -> None:
-    """Lets cancelled tasks close their connections before the loop is closed."""
+    """Let cancelled tasks close their connections before the loop is closed."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     await asyncio.wait(others, timeout=5) if others else None

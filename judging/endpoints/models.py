@@ -1,4 +1,4 @@
-"""Judge endpoints, and how all workers together use each of them at the moment."""
+"""Model endpoints and their current use by all workers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from evalsite.accounts.models import Project, User
 
 
 class Endpoint(models.Model):
-    """An OpenAI-compatible address with a model. Key, headers and proxy are encrypted and never shown."""
+    """An OpenAI-compatible URL with a model. Key, headers and proxy are encrypted and never shown."""
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="endpoints")
     name = models.CharField(max_length=200)
@@ -44,12 +44,12 @@ class Endpoint(models.Model):
 
     @property
     def works(self) -> bool:
-        """Did its last connection test succeed?"""
+        """Whether the last connection test succeeded."""
         return bool(self.probe.get("ok"))
 
 
 class EndpointLoad(models.Model):
-    """How all workers together use an endpoint (limiter.py). Times are Unix seconds of the database, 0 for never."""
+    """The state of an endpoint shared by all workers (limiter.py). Times are the database's Unix seconds; 0: never."""
 
     key = models.CharField(max_length=1010, unique=True, help_text="an endpoint's number, or an address")
     requests_at = models.FloatField(default=0, help_text="when the next request may start")

@@ -1,4 +1,4 @@
-"""How a run's requests are sent: each waits for a slot of its endpoint, its rate and the run's budget."""
+"""Sending a run's requests. Each waits for an endpoint slot, the rate limit and the run's budget."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Abandoned(Exception):
 
 @dataclass(frozen=True, slots=True)
 class EndpointError:
-    """What must be fixed at an endpoint before a run can continue."""
+    """An endpoint problem that must be fixed before the run can continue."""
 
     endpoint: str
     code: str
@@ -33,7 +33,7 @@ class SpendingLimit(Protocol):
     """A run's budget."""
 
     async def affordable(self) -> None:
-        """Returns when one more call fits."""
+        """Return when the budget allows one more call."""
         ...
 
     def begin(self) -> None: ...
@@ -42,20 +42,20 @@ class SpendingLimit(Protocol):
 
 
 class Waiting(Protocol):
-    """Whoever waits for the replies to requests, such as a judgement that is being made."""
+    """Something that waits for replies to its requests, for example a judgement in progress."""
 
     def request_sent(self) -> None:
         """Called before each request."""
         ...
 
     def request_ended(self, *, failed: bool) -> None:
-        """`failed`: without any reply."""
+        """Called after each request. `failed`: without any reply."""
         ...
 
 
 @dataclass(slots=True)
 class RunGate:
-    """Whether a run may send requests. With an `error` it is about to be paused."""
+    """Whether a run may send requests. A run with an `error` is about to be paused."""
 
     run: int
     project: int
@@ -67,7 +67,7 @@ class RunGate:
 
 @dataclass(slots=True)
 class RequestGuard:
-    """core.judges.client.Guard of one request of a run."""
+    """Implements core.judges.client.Guard for one request of a run."""
 
     gate: RunGate
     model: ModelConnection
@@ -76,7 +76,8 @@ class RequestGuard:
     reservation: Reservation | None = None
 
     async def before(self, request: Request) -> None:
-        """Raises Abandoned if the run may send no more, JudgeError where the endpoint is down for too long."""
+        """Wait until the request may be sent. Raises Abandoned if the run may send no more requests, JudgeError if the
+        endpoint is down for too long."""
         await self.model.client.breaker.wait(self.max_outage)
         self.reservation = await self.model.client.rate.acquire(request)
         await self.gate.spending.affordable()
@@ -104,12 +105,12 @@ class Caller:
         self.gate = gate
         self.policy = policy
         self.random = Random()  # one for all: seeding one per request costs 20 µs
-        # Once an endpoint has answered, a refusal is about the prompt: nothing is left out to find its cause.
+        # After an endpoint's first answer, a rejection is about the prompt, so no parameters are left out and retried.
         self.trusting = replace(policy, suspect_parameters=False)
         self.learnt: set[tuple[int, frozenset[str]]] = set()
 
     async def call(self, model: ModelConnection, request: Request, waiting: Waiting) -> AskResult | Failure:
-        """How the request ended, or why it was not sent. Raises Abandoned if the run may send no more."""
+        """Send a request. Returns its result, or why it was not sent. Raises Abandoned if the run may send no more."""
         if model.failure:
             self._count_failure(model, model.failure)
             return model.failure
@@ -129,7 +130,7 @@ class Caller:
             error = asked.error
             self._count_failure(model, Failure(error.code, error.message) if error else None)
             return asked
-        except JudgeError as error:  # no client can be made from these settings
+        except JudgeError as error:  # the settings are invalid
             model.failure = Failure(error.code, error.message)
             self._count_failure(model, model.failure)
             return model.failure
@@ -137,8 +138,8 @@ class Caller:
             model.client.concurrency.release(self.gate.run)
 
     def _count_failure(self, model: ModelConnection, failure: Failure | None) -> None:
-        """After so many failures in a row for the endpoint's settings, the run is about to be paused. Requests that
-        end after that raise Abandoned, so that they are sent again."""
+        """Count consecutive failures caused by the endpoint's settings; at the limit, set the gate's error so that the
+        run is paused. Raises Abandoned for later failures, so that these requests are sent again."""
         if failure is None or not self._for_settings(model, failure):
             model.setting_failures = 0
             return
@@ -161,6 +162,6 @@ class Caller:
             self.learnt.add((model.endpoint, asked.refuses))
 
     def take_learnt(self) -> list[tuple[int, frozenset[str]]]:
-        """Parameters that servers have rejected since the last call: (endpoint, parameters)."""
+        """Return (endpoint, parameters) pairs that servers have rejected since the last call."""
         learnt, self.learnt = list(self.learnt), set()
         return learnt

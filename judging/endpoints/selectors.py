@@ -1,4 +1,4 @@
-"""Reading endpoints."""
+"""Queries for endpoints."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from django.db.models import QuerySet
 from evalsite.accounts.models import Project
 from judging.endpoints.models import Endpoint
 
-# Filled by JudgingConfig.ready: lists what uses an endpoint. Metrics import endpoints, not the reverse.
+# Functions that list what uses an endpoint. Added by JudgingConfig.ready, because endpoints must not import metrics.
 metrics_using: list[Callable[[Endpoint], Sequence[Any]]] = []
 
 
 def endpoints_of(project: Project, *, archived: bool = False) -> QuerySet[Endpoint]:
-    """By name, without drafts."""
+    """The project's endpoints by name, without drafts."""
     found = Endpoint.objects.filter(project=project, archived_at__isnull=not archived, draft=False)
     return found.order_by("name")
 
 
 def endpoint_drafts(project: Project) -> QuerySet[Endpoint]:
-    """Endpoints whose connection test failed and that no one has published anyway."""
+    """Endpoints whose connection test failed and that have not been published anyway."""
     return Endpoint.objects.filter(project=project, archived_at=None, draft=True).order_by("name")

@@ -22,7 +22,7 @@ from judging.endpoints.models import Endpoint
 def endpoint_create(
     *, project: Project, data: EndpointData, user: User | None, draft: bool = False
 ) -> Endpoint:
-    """A draft becomes available when a test succeeds. Raises ValidationError if the name is taken."""
+    """Create an endpoint. A draft becomes available once a test succeeds. Raises ValidationError if the name exists."""
     endpoint = Endpoint(project=project, created_by=user, draft=draft)
     with transaction.atomic():
         made = _written(endpoint, data)
@@ -31,9 +31,9 @@ def endpoint_create(
 
 
 def endpoint_edit(*, endpoint: Endpoint, data: EndpointData) -> Endpoint:
-    """Secrets that are None stay. Raises ValidationError as above.
+    """Update an endpoint; secrets that are None are unchanged. Raises ValidationError if the name is taken.
 
-    The result of the last connection test is dropped if it may no longer be true.
+    Clears the last connection test's result if it may no longer be valid.
     """
     secrets = {"key": data.key, "headers": data.headers, "proxy": data.proxy}
     changed = sorted(
@@ -53,7 +53,7 @@ def endpoint_edit(*, endpoint: Endpoint, data: EndpointData) -> Endpoint:
 
 
 def endpoint_typed(endpoint: Endpoint, data: EndpointData) -> Endpoint:
-    """The endpoint as a form has it; nothing is stored."""
+    """Apply form data to an endpoint without saving it."""
     for name in PLAIN:
         setattr(endpoint, name, getattr(data, name))
     if data.key is not None:
@@ -78,21 +78,21 @@ def _written(endpoint: Endpoint, data: EndpointData) -> Endpoint:
 
 @transaction.atomic
 def endpoint_archive(*, endpoint: Endpoint) -> None:
-    """It leaves the lists; runs and metrics that use it keep it."""
+    """Hide the endpoint from the lists. Runs and metrics that use it still work."""
     if Endpoint.objects.filter(pk=endpoint.pk, archived_at=None).update(archived_at=timezone.now()):
         record(Action.ENDPOINT_ARCHIVED, project=endpoint.project, thing=endpoint)
 
 
 @transaction.atomic
 def endpoint_restore(*, endpoint: Endpoint) -> None:
-    """It returns to the lists."""
+    """Show an archived endpoint in the lists again."""
     if Endpoint.objects.filter(pk=endpoint.pk, archived_at__isnull=False).update(archived_at=None):
         record(Action.ENDPOINT_RESTORED, project=endpoint.project, thing=endpoint)
 
 
 def endpoint_remember_test(*, endpoint: Endpoint, found: Probe) -> None:
-    """Stores the result of a connection test. Refused parameters are replaced only if the server answered."""
-    if found.code in Held.codes:  # nothing was sent: what is known of the server stays
+    """Store the result of a connection test. Rejected parameters are replaced only if the server answered."""
+    if found.code in Held.codes:  # nothing was sent, so keep the known models
         found = replace(found, models=tuple(endpoint.probe.get("models", ())))
     endpoint.probe, endpoint.probed_at = asdict(found), timezone.now()
     if found.ok:
@@ -101,5 +101,5 @@ def endpoint_remember_test(*, endpoint: Endpoint, found: Probe) -> None:
 
 
 def endpoint_publish(*, endpoint: Endpoint) -> None:
-    """Makes a draft available although its connection test failed."""
+    """Make a draft available although its connection test failed."""
     Endpoint.objects.filter(pk=endpoint.pk).update(draft=False)

@@ -1,4 +1,4 @@
-"""Settings of a request to an endpoint: the run's frozen model and the endpoint's current secrets."""
+"""Request settings: the model as frozen in the run, with the endpoint's current secrets."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from judging.endpoints.models import Endpoint
 
 
 def default_concurrency() -> int:
-    """For a judge model that a metrics file gives by its address."""
+    """The default concurrency for judge models without a stored endpoint (given by URL in a metrics file)."""
     config: Config = settings.CONFIG
     return config.judge_concurrency
 
 
 def unusable(judge: JudgeModel, row: Endpoint | None) -> Failure | None:
-    """Why no request can be sent: the key is missing, or was entered for another server."""
+    """Why no request can be sent: the key is missing or was entered for another server. None if usable."""
     if judge.api_key_env and not os.environ.get(judge.api_key_env):
         return Failure("key_missing", judge.api_key_env)
     has_secrets = row is not None and (row.key_encrypted or row.headers_encrypted)
@@ -35,7 +35,7 @@ def unusable(judge: JudgeModel, row: Endpoint | None) -> Failure | None:
 
 
 def origin(url: str) -> str:
-    """Scheme, host and port; the address itself if it is not valid."""
+    """Scheme, host and port of a URL; the URL itself if it is invalid."""
     try:
         parts = urlsplit(chat_url(url))
     except JudgeError:
@@ -44,10 +44,10 @@ def origin(url: str) -> str:
 
 
 def judge_settings(judge: JudgeModel, row: Endpoint | None) -> JudgeSettings:
-    """Address, model and parameters as the metric froze them; secrets, proxy, CA and timeouts as the endpoint has them
-    now.
+    """URL, model and parameters as frozen in the metric; secrets, proxy, CA and timeouts from the endpoint's current
+    state.
 
-    Raises Undecryptable if the endpoint's secrets were encrypted with a lost key.
+    Raises Undecryptable if the endpoint's secrets were encrypted with a key that is no longer available.
     """
     found = JudgeSettings(
         url=judge.url,
@@ -75,7 +75,7 @@ def judge_settings(judge: JudgeModel, row: Endpoint | None) -> JudgeSettings:
 
 
 def remember_refusals(endpoint: int, refuses: frozenset[str]) -> None:
-    """So that the next run does not have to find out again."""
+    """Store rejected parameters, so that the next run does not have to detect them again."""
     for row in Endpoint.objects.filter(pk=endpoint):
         row.refuses = sorted({*row.refuses, *refuses})
         row.save(update_fields=["refuses"])

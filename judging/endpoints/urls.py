@@ -1,4 +1,4 @@
-"""Addresses below p/<project>/endpoints/."""
+"""URLs under p/<project>/endpoints/."""
 
 from __future__ import annotations
 

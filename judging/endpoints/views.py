@@ -1,4 +1,4 @@
-"""The endpoint pages: administrators edit endpoints, analysts see and test them."""
+"""Endpoint pages: administrators edit endpoints, analysts view and test them."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _form(
     request: HttpRequest, form: EndpointForm, endpoint: Endpoint | None, draft: FormDraft
 ) -> HttpResponse:
     if draft.data is not None:
-        form.errors.clear()  # it is not finished
+        form.errors.clear()  # a draft is unfinished
     url = str(form["url"].value() or "")
     models = endpoint.probe.get("models", []) if endpoint else []
     context = {
@@ -126,7 +126,7 @@ def _saved(request: HttpRequest, slug: str, endpoint: Endpoint) -> HttpResponse:
 @login_required
 @require_POST
 def test(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
-    """Runs the connection test."""
+    """Run the connection test."""
     found = get_endpoint(request, slug, endpoint, May.USE_ENDPOINTS)
     services.endpoint_remember_test(endpoint=found, found=connection_test.try_endpoint(found))
     if request.headers.get("HX-Request") != "true":
@@ -138,14 +138,14 @@ def test(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
 @login_required
 @require_POST
 def try_typed(request: HttpRequest, slug: str) -> HttpResponse:
-    """The connection test of what is typed, or with `load` only the models that the server lists. Nothing is stored."""
+    """Test the form's unsaved values, or with `load` only list the server's models. Nothing is stored."""
     project = access.get_project(request, slug, May.MANAGE)
     number = whole(request.POST.get("endpoint", ""))
     stored = get_endpoint(request, slug, number, May.MANAGE) if number is not None else None
     typed, load = request.POST.copy(), "load" in request.POST
     typed["name"] = typed.get("name") or "-"
     if load:
-        typed["model"] = typed.get("model") or "-"  # the server refuses it, and lists what it has
+        typed["model"] = typed.get("model") or "-"  # the model ID does not matter for listing models
     form = EndpointForm(typed, endpoint=stored)
     if not form.is_valid():
         problems = [
@@ -167,7 +167,7 @@ def try_typed(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_GET
 def address(request: HttpRequest, slug: str) -> HttpResponse:
-    """Where requests will go, while the address is typed."""
+    """Preview the URL that requests are sent to while the user types the address."""
     access.get_project(request, slug, May.MANAGE)
     url = request.GET.get("url", "")[:1000]
     return render(request, "endpoints/_address.html", {"url": url, "final_address": final_address(url)})
@@ -176,7 +176,7 @@ def address(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def publish(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
-    """Makes a draft available although its connection test failed."""
+    """Make a draft available although its connection test failed."""
     found = get_endpoint(request, slug, endpoint, May.MANAGE)
     services.endpoint_publish(endpoint=found)
     return _changed(request, slug, found, _("“%(name)s” is now available."))
@@ -185,7 +185,7 @@ def publish(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
 @login_required
 @require_POST
 def archive(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
-    """Removes it from the lists; nothing is deleted."""
+    """Hide the endpoint from the lists; nothing is deleted."""
     found = get_endpoint(request, slug, endpoint, May.MANAGE)
     services.endpoint_archive(endpoint=found)
     text = _(
@@ -197,7 +197,7 @@ def archive(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
 @login_required
 @require_POST
 def restore(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
-    """Returns it to the lists."""
+    """Show the endpoint in the lists again."""
     found = get_endpoint(request, slug, endpoint, May.MANAGE)
     services.endpoint_restore(endpoint=found)
     return _changed(request, slug, found, _("“%(name)s” restored."))
@@ -209,7 +209,7 @@ def _changed(request: HttpRequest, slug: str, endpoint: Endpoint, text: str) -> 
 
 
 def final_address(url: str) -> str:
-    """Where requests go; '' for an invalid address."""
+    """The URL that requests are sent to; '' for an invalid address."""
     try:
         return chat_url(url)
     except JudgeError:

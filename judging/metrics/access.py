@@ -1,4 +1,4 @@
-"""The only way to a metric: returns it, or raises."""
+"""Access to metrics with permission checks. Views must load metrics through here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from judging.metrics.models import Metric, MetricVersion
 
 
 def get_metric(request: HttpRequest, slug: str, metric_id: int) -> Metric:
-    """A metric of the project called `slug`. Raises Http404 or PermissionDenied."""
+    """Return a metric of the project `slug`. Raises Http404 or PermissionDenied."""
     project = access.get_project(request, slug, May.METRICS)
     metric = Metric.objects.filter(project=project, pk=metric_id).first()
     if metric is None:
@@ -19,7 +19,7 @@ def get_metric(request: HttpRequest, slug: str, metric_id: int) -> Metric:
 
 
 def get_metric_version(request: HttpRequest, slug: str, metric_id: int, number: int) -> MetricVersion:
-    """Version `number` of a metric of the project called `slug`. Raises Http404 or PermissionDenied."""
+    """Return version `number` of a metric of the project `slug`. Raises Http404 or PermissionDenied."""
     metric = get_metric(request, slug, metric_id)
     version = MetricVersion.objects.filter(metric=metric, number=number).select_related("created_by").first()
     if version is None:

@@ -1,6 +1,6 @@
-"""Lint of a template or a rule program over all rows of a stored version: at once where they are few, else by a worker.
+"""Linting of templates and rule programs over all rows of a version: immediately for few rows, else by a worker.
 
-What was found is kept by the texts' hashes, so that going back to an earlier wording shows it again.
+Results are stored by hash of the texts, so that returning to an earlier wording shows them again.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from judging.core.scripts import run_preprocess
 from judging.metrics.models import TemplateLint
 from judging.sandboxes import make_sandbox, preview_sandbox
 
-MAX_RESPONSES_AT_ONCE = 2_000  # that a page may wait for
+MAX_RESPONSES_AT_ONCE = 2_000  # linted within a request
 MAX_REFERENCES_AT_ONCE = 5_000
 _BATCH = 500  # rows read at a time
-_KEPT = 500  # results; the oldest go
-_REVISION = 2  # raised when what is kept would lack a new kind of finding
+_KEPT = 500  # stored results; older ones are deleted
+_REVISION = 2  # increased when stored results would lack a new kind of finding
 SandboxOf = Callable[[], AbstractContextManager[Sandbox]]
 Progress = Callable[[int], None]
 Kind = TemplateLint.Kind
@@ -48,18 +48,18 @@ rules_result = msgspec.json.Decoder(ReferenceLint).decode
 
 
 def result_of(found: TemplateLint) -> Lint | None:
-    """What was found about a template, or None while it is not done."""
+    """The result of a template lint; None while unfinished."""
     return template_result(found.result) if found.result else None
 
 
 def size_of(version: Version) -> int:
-    """How many renders a lint of this version takes: its responses, or its rows where they are more."""
+    """The number of renders for a lint of this version: its responses, or its rows if there are more."""
     answers = Candidate.uploaded.filter(version=version).aggregate(Sum("responses"))["responses__sum"]
     return max(version.valid_rows, answers or 0)
 
 
 def is_quick(version: Version, kind: Kind = Kind.TEMPLATE) -> bool:
-    """Whether a page may wait for it."""
+    """Whether the lint is fast enough to run within a request."""
     if kind == Kind.RULES:
         return version.valid_rows <= MAX_REFERENCES_AT_ONCE
     return size_of(version) <= MAX_RESPONSES_AT_ONCE
@@ -68,18 +68,18 @@ def is_quick(version: Version, kind: Kind = Kind.TEMPLATE) -> bool:
 def known(
     version: Version, template: str, preprocess: str, kind: Kind = Kind.TEMPLATE
 ) -> TemplateLint | None:
-    """What is known, or being found out, about these texts."""
+    """The stored or unfinished lint of these texts; None if there is none."""
     return TemplateLint.objects.filter(version=version, **_hashes(template, preprocess, kind)).first()
 
 
 def begin(version: Version, template: str, preprocess: str, kind: Kind = Kind.TEMPLATE) -> TemplateLint:
-    """The lint of these texts: as it is known, done here if it is quick, else left to a worker."""
+    """Return the lint of these texts: the stored one, else run here if it is quick, else by a worker."""
     found, new = TemplateLint.objects.get_or_create(
         version=version,
         **_hashes(template, preprocess, kind),
         defaults={"template": template, "preprocess": preprocess, "kind": kind},
     )
-    if found.problem:  # tried before: the reason may be gone
+    if found.problem:  # failed before: retry, since the cause may be gone
         TemplateLint.objects.filter(pk=found.pk).update(problem="", owner="")
     if new:
         _delete_oldest()
@@ -129,7 +129,7 @@ def work(
     stop: threading.Event | None = None,
     sandbox_of: SandboxOf = make_sandbox,
 ) -> None:
-    """Run it, unless another process already does. `stop` gives it back; `sandbox_of` opens a sandbox if needed."""
+    """Run a lint, unless another process already does. `stop` releases it; `sandbox_of` opens a sandbox if needed."""
     mine = TemplateLint.objects.filter(pk=lint_id, result="", problem="")
     if not mine.filter(owner="").update(owner=owner, subjects_done=0):
         return
@@ -153,7 +153,7 @@ def _note_progress(found: TemplateLint, stop: threading.Event | None, done: int)
 
 
 def reconcile() -> None:
-    """Take up again what a dead worker held."""
+    """Resume lints held by dead workers."""
     waiting = TemplateLint.objects.filter(result="", problem="")
     workers.reconcile_owned(waiting, lambda pk: workers.wake(lint_template, lint_id=pk))
 
@@ -177,7 +177,7 @@ def _counted(answers: Iterator[Answer], progress: Progress) -> Iterator[Answer]:
 
 
 def answers_of(version: Version) -> Iterator[Answer]:
-    """Every answer of every valid row in the order of lines; None as the answer of a row that has none."""
+    """Yield all answers of all valid rows, in line order. The answer is None for rows without any."""
     form = cast(Format, version.format)
     for batch in _batches(version):
         answers: dict[int, list[str]] = {}
@@ -190,7 +190,7 @@ def answers_of(version: Version) -> Iterator[Answer]:
 
 
 def _batches(version: Version) -> Iterator[list[tuple[int, int, str]]]:
-    """Id, line and text of the valid rows in the order of lines, some at a time."""
+    """Yield (id, line, text) of the valid rows in line order, in batches."""
     last = 0
     rows = Row.objects.filter(version=version, valid=True).order_by("line")
     while batch := list(rows.filter(line__gt=last).values_list("pk", "line", "raw")[:_BATCH]):
@@ -199,7 +199,7 @@ def _batches(version: Version) -> Iterator[list[tuple[int, int, str]]]:
 
 
 def _stored_answers(batch: list[tuple[int, int, str]]) -> Any:
-    """Row and text of these rows' uploaded answers."""
+    """(row id, text) of these rows' uploaded answers."""
     found = Response.uploaded.filter(row__in=[pk for pk, _line, _raw in batch])
     return found.order_by("row", "candidate", "number").values_list("row_id", "raw")
 
@@ -216,7 +216,7 @@ def _lint_rules(found: TemplateLint, sandbox_of: SandboxOf, progress: Progress) 
 
 
 def _as_json(found: ReferenceLint) -> str:
-    """Lone surrogates, which a reference's escapes may name, become question marks."""
+    """Encode as JSON. Lone surrogates, which references may contain as escapes, become question marks."""
     text = json.dumps(msgspec.to_builtins(found), ensure_ascii=False)
     return text.encode("utf-8", "replace").decode()
 
@@ -234,7 +234,7 @@ def lint_references(
     sandbox: Sandbox | None = None,
     progress: Progress | None = None,
 ) -> ReferenceLint:
-    """Every reference of the version, as preprocess leaves it. `progress` gets the number checked so far."""
+    """Check every reference of the version, after preprocess. `progress` gets the number checked so far."""
     program = read_program(source).program
     if program is None:  # only programs without errors are checked
         return ReferenceLint(0, 0, [])
@@ -249,7 +249,7 @@ def lint_references(
 
 
 def references_of(version: Version, preprocess: str, sandbox: Sandbox | None) -> Iterator[tuple[int, Any]]:
-    """The line and the reference of every valid row in their order."""
+    """Yield (line, reference) of every valid row, in order."""
     form = cast(Format, version.format)
     for batch in _batches(version):
         found = [reference_data(raw, form, exact_json) for _pk, _line, raw in batch]
@@ -263,7 +263,7 @@ def references_of(version: Version, preprocess: str, sandbox: Sandbox | None) ->
 def _changed_by(
     sandbox: Sandbox, preprocess: str, batch: list[tuple[int, int, str]], form: Format
 ) -> list[dict[str, Any]]:
-    """What preprocess changes in each row's data, called with its first answer; nothing where that fails."""
+    """The fields that preprocess changes in each row's data, called with its first answer; empty if it fails."""
     answers: dict[int, str] = {}
     for row_id, raw in _stored_answers(batch):
         answers.setdefault(row_id, raw)

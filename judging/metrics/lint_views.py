@@ -1,4 +1,4 @@
-"""What lint says about the template or the rule program that is being typed, next to its editor."""
+"""Lint results for the template or rule program in the editor."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from judging.rule_messages import reason_sentence as rule_reason_sentence
 
 @dataclass(frozen=True, slots=True)
 class LintState:
-    """Nothing found and not `waits`: no check was asked for yet. `found`: the stored result."""
+    """`found`: the stored result. If it is empty and not `waits`, no check was requested yet."""
 
     version: Version
     found: str = ""
     waits: bool = False
     done: int = 0
     problem: str = ""
-    worker_missing: str = ""  # see engine.obstacle
+    worker_missing: str = ""  # see workers.obstacle
 
     @classmethod
     def of(cls, version: Version, stored: TemplateLint | None, **more: Any) -> Self:
@@ -63,7 +63,7 @@ class LintState:
 
 @dataclass(frozen=True, slots=True)
 class FindingView:
-    """A finding with its sentence; `in_template`: its line is one of the template's."""
+    """A finding with its message. `in_template`: its line number refers to the template."""
 
     kind: str
     finding: LintFinding
@@ -80,7 +80,7 @@ class FindingView:
 
 @dataclass(frozen=True, slots=True)
 class TemplateLintView(LintState):
-    """Lint of the template that is typed; `size`: how many renders it takes."""
+    """Lint of the template in the editor. `size`: the number of renders."""
 
     judge: int = 0
     size: int = 0
@@ -100,7 +100,7 @@ class TemplateLintView(LintState):
 @login_required
 @require_POST
 def lint_template(request: HttpRequest, slug: str) -> HttpResponse:
-    """The fragment; with `check` a large version is checked too, by a worker, while the page polls."""
+    """The lint fragment. With `check`, large versions are also checked, by a worker, while the page polls."""
     project = access.get_project(request, slug, May.METRICS)
     before = definition_before(project, request.POST)
     view = template_lint_view(project, before, request.POST, check="check" in request.POST)
@@ -110,7 +110,7 @@ def lint_template(request: HttpRequest, slug: str) -> HttpResponse:
 def template_lint_view(
     project: Project, before: MetricDefinition, typed: QueryDict, *, check: bool
 ) -> TemplateLintView | None:
-    """None without a version or a judge model."""
+    """The lint of the submitted template; None without a version or a judge model."""
     definition, judge = typed_judge(before, typed)
     version = samples.chosen_version(project, typed)
     if version is None or not definition.judges:
@@ -126,7 +126,7 @@ def template_lint_view(
 
 @dataclass(frozen=True, slots=True)
 class ComplaintView:
-    """A problem of references with its sentence, about the first row that has it."""
+    """A problem of references with its message about the first affected row."""
 
     finding: ReferenceFinding
 
@@ -145,7 +145,7 @@ class ComplaintView:
 
 @dataclass(frozen=True, slots=True)
 class RuleLintView(LintState):
-    """Lint of the references under the program that is typed."""
+    """Lint of the references with the program in the editor."""
 
     @property
     def result(self) -> ReferenceLint | None:
@@ -160,14 +160,14 @@ class RuleLintView(LintState):
 @login_required
 @require_POST
 def lint_rules(request: HttpRequest, slug: str) -> HttpResponse:
-    """The fragment; with `check` the references are checked, of a large version by a worker while the page polls."""
+    """The lint fragment. With `check`, references are checked; for large versions by a worker, while the page polls."""
     project = access.get_project(request, slug, May.METRICS)
     view = rule_lint_view(project, request.POST, check="check" in request.POST)
     return render(request, "metrics/_rules_lint.html", {"lint": view})
 
 
 def rule_lint_view(project: Project, typed: QueryDict, *, check: bool) -> RuleLintView | None:
-    """None without a version, or while the program has errors."""
+    """The lint of the submitted program; None without a version, or if the program has errors."""
     version = samples.chosen_version(project, typed)
     source, preprocess = (unified(typed.get(name, "")) for name in ("rules", "preprocess"))
     if version is None or read_program(source).program is None:

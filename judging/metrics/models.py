@@ -9,7 +9,7 @@ from evalsite.accounts.models import Project, User
 
 
 class Metric(models.Model):
-    """A named pipeline; what it does is in its versions."""
+    """A named metric; its definitions are in its versions."""
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="metrics")
     name = models.CharField(max_length=200)
@@ -22,7 +22,7 @@ class Metric(models.Model):
 
 
 class MetricVersion(models.Model):
-    """One immutable state of a metric; `definition` is the JSON text of core.pipeline.MetricDefinition."""
+    """An immutable version of a metric. `definition`: JSON text of a MetricDefinition."""
 
     metric = models.ForeignKey(Metric, on_delete=models.PROTECT, related_name="versions")
     number = models.PositiveIntegerField()
@@ -35,8 +35,8 @@ class MetricVersion(models.Model):
 
 
 class TemplateLint(models.Model):
-    """Lint result of one template or rule program, with one preprocess, over all rows of a version; stored so
-    that it is computed once. The texts are kept for the worker until it is done."""
+    """The lint result of a template or rule program with a preprocess script over all rows of a version, computed once.
+    The texts are stored for the worker until the lint is finished."""
 
     class Kind(models.TextChoices):
         TEMPLATE = "template"

@@ -1,4 +1,4 @@
-"""Reading endpoints, metrics and the rows that a preview shows."""
+"""Queries for metrics and their versions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judging.metrics.models import Metric, MetricVersion
 
 @dataclass(frozen=True, slots=True)
 class MetricLine:
-    """A metric as the list shows it: with its newest version, read."""
+    """A metric in the list, with its newest version and parsed definition."""
 
     metric: Metric
     version: MetricVersion
@@ -44,7 +44,7 @@ def newest_versions(metrics: list[Metric]) -> dict[int, MetricVersion]:
 
 
 def newest_version(metric: Metric) -> MetricVersion:
-    """Raises MetricVersion.DoesNotExist for a metric without any, which no service makes."""
+    """The newest version of a metric. Every metric has one, since services create it with its first version."""
     return MetricVersion.objects.filter(metric=metric).select_related("created_by").latest("number")
 
 
@@ -54,6 +54,6 @@ def versions_of(metric: Metric) -> QuerySet[MetricVersion]:
 
 
 def metrics_that_use(endpoint: Endpoint) -> list[MetricLine]:
-    """Metrics, not archived, whose newest version asks this endpoint."""
+    """Metrics whose newest version uses this endpoint, without archived ones."""
     lines = metrics_of(endpoint.project)
     return [line for line in lines if any(judge.endpoint == endpoint.pk for judge in line.definition.judges)]

@@ -1,4 +1,4 @@
-"""Everything that changes metrics. A version never changes: editing appends one."""
+"""Changes to metrics. Versions are immutable; editing adds a new one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from judging.metrics.selectors import newest_version
 
 
 class StaleEdit(Exception):
-    """Someone saved a version since the edited one was read; `newest` is theirs."""
+    """Another version was saved since the edited one was loaded: `newest`."""
 
     def __init__(self, newest: MetricVersion) -> None:
         super().__init__(newest.number)
@@ -24,7 +24,7 @@ class StaleEdit(Exception):
 
 
 def metric_create(*, project: Project, definition: MetricDefinition, user: User | None) -> Metric:
-    """A new metric with its first version. Raises ValidationError if the project has one of that name."""
+    """Create a metric with its first version. Raises ValidationError if the name is taken."""
     try:
         with transaction.atomic():
             metric = Metric.objects.create(project=project, name=definition.name, created_by=user)
@@ -38,7 +38,7 @@ def metric_create(*, project: Project, definition: MetricDefinition, user: User 
 def metric_edit(
     *, metric: Metric, definition: MetricDefinition, based_on: int, user: User | None
 ) -> MetricVersion:
-    """A new version with this definition; the newest one as it is if nothing changed.
+    """Save the definition as a new version. Returns the newest version if nothing changed.
 
     Raises StaleEdit if `based_on` is not the newest version's number, ValidationError if the name is taken.
     """
@@ -57,7 +57,7 @@ def metric_edit(
 
 
 def metric_restore_version(*, version: MetricVersion, user: User | None) -> MetricVersion:
-    """An old version's definition as the newest one; the metric keeps its present name."""
+    """Save an old version's definition as a new version. The metric keeps its current name."""
     with transaction.atomic():
         metric = Metric.objects.select_for_update().get(pk=version.metric_id)
         definition = renamed(MetricDefinition.from_json(version.definition), metric.name)
@@ -65,7 +65,7 @@ def metric_restore_version(*, version: MetricVersion, user: User | None) -> Metr
 
 
 def metric_copy(*, metric: Metric, user: User | None) -> Metric:
-    """Copy a metric: a new one with the newest version's definition, under the first free name."""
+    """Create a metric with a copy of the newest version, under the first free name."""
     definition = MetricDefinition.from_json(newest_version(metric).definition)
     taken = set(Metric.objects.filter(project=metric.project).values_list("name", flat=True))
     wanted = (f"{metric.name[:180]} ({number})" for number in range(2, len(taken) + 3))
@@ -75,14 +75,14 @@ def metric_copy(*, metric: Metric, user: User | None) -> Metric:
 
 @transaction.atomic
 def metric_archive(*, metric: Metric) -> None:
-    """Archive: hidden from lists; runs keep their copies."""
+    """Hide the metric from lists. Runs keep their copies."""
     if Metric.objects.filter(pk=metric.pk, archived_at=None).update(archived_at=timezone.now()):
         record(Action.METRIC_ARCHIVED, project=metric.project, thing=metric)
 
 
 @transaction.atomic
 def metric_restore(*, metric: Metric) -> None:
-    """Back into the lists."""
+    """Show an archived metric in lists again."""
     if Metric.objects.filter(pk=metric.pk, archived_at__isnull=False).update(archived_at=None):
         record(Action.METRIC_RESTORED, project=metric.project, thing=metric)
 

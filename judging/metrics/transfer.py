@@ -1,7 +1,7 @@
-"""Metrics in from a metrics file, and out as one.
+"""Import and export of metrics files.
 
-A judge model of a file is an address. In the site it becomes the endpoint of the project that has this address and
-model, so that keys stay where they are kept; only a command may keep an address with the variable that holds its key.
+A file's judge model is a URL. On import it is replaced by the project's endpoint with this URL and model, so that files
+need no API keys. Only the management command can keep the URL and the environment variable with its key.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Done = Literal["new", "changed", "unchanged"]
 
 @dataclass(frozen=True, slots=True)
 class ImportedMetric:
-    """A metric after the import, and what the import did to it."""
+    """An imported metric and what the import did."""
 
     version: MetricVersion
     done: Done
@@ -46,14 +46,14 @@ class ImportedMetric:
 
 @dataclass(frozen=True, slots=True)
 class Unplaced:
-    """A judge model whose address and model no endpoint of the project has."""
+    """A judge model without a matching endpoint in the project."""
 
     metric: str
     judge: JudgeModel
 
 
 def read_alone(text: str) -> MetricsFile:
-    """A metrics file without its folder: what it names beside it is missing. Raises MetricsFileError."""
+    """Parse a metrics file without its folder: files that it refers to are missing. Raises MetricsFileError."""
     with tempfile.TemporaryDirectory() as empty:
         return read_metrics_file(text, Path(empty))
 
@@ -61,11 +61,11 @@ def read_alone(text: str) -> MetricsFile:
 def with_endpoints(
     project: Project, metrics: Sequence[MetricDefinition], *, keep_named_keys: bool = False
 ) -> tuple[list[MetricDefinition], list[Unplaced]]:
-    """The metrics asking the project's endpoints, and the judge models for which there is none.
+    """Replace judge models by the project's endpoints. Returns the metrics, and the judge models without a match.
 
-    What a metric of that name asks already stays as it is, so that its own export can be imported again.
-    `keep_named_keys`: what names a variable for its key stays too. Only for somebody who may read the environment:
-    otherwise a file could have any variable of the server sent to any address.
+    Judge models that the existing metric of that name already has are kept, so that its own export can be imported.
+    `keep_named_keys`: also keep judge models that name an environment variable for their key. Only for callers who may
+    read the environment: otherwise a file could send any of the server's variables to any URL.
     """
     by_place: dict[tuple[str, str], Endpoint] = {}
     for endpoint in endpoints_of(project):
@@ -88,7 +88,7 @@ def with_endpoints(
 
 
 def _asked_already(project: Project, names: Sequence[str]) -> set[tuple[str, str, str, str]]:
-    """(metric, address, model, variable of the key) of the judge models without an endpoint that these metrics have."""
+    """(metric, URL, model, key variable) of these metrics' existing judge models without an endpoint."""
     metrics = Metric.objects.filter(project=project, name__in=names, archived_at=None)
     return {
         (metric.name, judge.url, judge.model, judge.api_key_env)
@@ -106,7 +106,7 @@ def _place(url: str, model: str) -> tuple[str, str]:
 
 
 def _at(judge: JudgeModel, endpoint: Endpoint) -> JudgeModel:
-    """Asking the endpoint; parameters that are the endpoint's own are left to it."""
+    """The judge model with the endpoint, without parameters that equal the endpoint's."""
     params = {
         name: value
         for name, value in judge.params.items()
@@ -121,9 +121,9 @@ def _at(judge: JudgeModel, endpoint: Endpoint) -> JudgeModel:
 def metrics_import(
     *, project: Project, metrics: Sequence[MetricDefinition], user: User | None
 ) -> list[ImportedMetric]:
-    """Each metric as a new one or, where the project has one of that name, as its newest version. All or none.
+    """Import each metric as a new one, or as the newest version of the metric with that name, in one transaction.
 
-    Raises ValidationError for a name that an archived metric has.
+    Raises ValidationError if an archived metric has the name.
     """
     return [_import(project, definition, user) for definition in metrics]
 
@@ -139,7 +139,7 @@ def _import(project: Project, definition: MetricDefinition, user: User | None) -
 
 
 def metrics_text(versions: Sequence[MetricVersion]) -> str:
-    """The versions as one metrics file; endpoints as their address, model and parameters."""
+    """The versions as one metrics file. Endpoints are written as URL, model and parameters."""
     definitions = [MetricDefinition.from_json(one.definition) for one in versions]
     return write_metrics_file([_with_addresses(one) for one in definitions])
 
@@ -165,7 +165,7 @@ def _addressed(judge: JudgeModel, endpoint: Endpoint) -> JudgeModel:
 
 
 def metrics_file_sentences(error: MetricsFileError) -> list[str]:
-    """One line for each problem: its place, what is wrong, what is wanted."""
+    """One message per problem, with its line."""
     return [
         _("line %(line)s: %(sentence)s") % {"line": problem.line, "sentence": _problem_sentence(problem)}
         for problem in error.problems
@@ -185,6 +185,6 @@ def _problem_sentence(problem: YamlProblem) -> str:
 
 
 def _in_rules(params: dict[str, str]) -> str:
-    """What is wrong in a rule program."""
+    """The message for a problem in a rule program."""
     place = SourcePlace(int(params["rule_line"]), int(params["rule_column"]))
     return problem_sentence(RuleProblem(params["rule_code"], place, params))

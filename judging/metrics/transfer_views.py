@@ -1,4 +1,4 @@
-"""Metrics in from a file and out as one, in the browser."""
+"""Views to import and export metrics files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from judging.metrics.transfer import metrics_file_sentences
 
 
 class ImportForm(forms.Form):
-    """A file, or its text."""
+    """An uploaded metrics file, or its text."""
 
     file = forms.FileField(label=gettext_lazy("File"), required=False, allow_empty_file=True)
     text = forms.CharField(
@@ -55,7 +55,7 @@ class ImportForm(forms.Form):
 
 @login_required
 def import_file(request: HttpRequest, slug: str) -> HttpResponse:
-    """The form; what is wrong with a file is listed with its lines."""
+    """The import form. Problems of a file are listed with their lines."""
     project = access.get_project(request, slug, May.METRICS)
     form = ImportForm(request.POST or None, request.FILES or None)
     wrong: list[str] = []
@@ -65,13 +65,13 @@ def import_file(request: HttpRequest, slug: str) -> HttpResponse:
             return redirect("metrics:list", slug)
         form = ImportForm(
             initial={"text": form.cleaned_data["text"]}
-        )  # a file's text too: so that it can be fixed there
+        )  # also for an uploaded file, so that it can be fixed in the form
     status = 422 if request.method == "POST" else 200
     return render(request, "metrics/import.html", {"form": form, "wrong": wrong}, status=status)
 
 
 def _import(request: HttpRequest, project: Project, text: str) -> list[str]:
-    """Import the text, or say why not."""
+    """Import the text. Returns error messages, empty on success."""
     try:
         file = transfer.read_alone(text)
     except MetricsFileError as error:
@@ -113,7 +113,7 @@ def _tell(request: HttpRequest, imported: list[transfer.ImportedMetric], *, cand
 @login_required
 @require_GET
 def export_all(request: HttpRequest, slug: str) -> HttpResponse:
-    """The newest version of each metric that is not archived."""
+    """Export the newest version of each metric that is not archived."""
     project = access.get_project(request, slug, May.METRICS)
     return _file([line.version for line in selectors.metrics_of(project)], project.slug)
 
@@ -121,7 +121,7 @@ def export_all(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_GET
 def export_one(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
-    """One metric's newest version."""
+    """Export a metric's newest version."""
     found = get_metric(request, slug, metric)
     return _file([selectors.newest_version(found)], found.name)
 
@@ -129,7 +129,7 @@ def export_one(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
 @login_required
 @require_GET
 def export_version(request: HttpRequest, slug: str, metric: int, number: int) -> HttpResponse:
-    """A version as it was."""
+    """Export one version of a metric."""
     found = get_metric_version(request, slug, metric, number)
     return _file([found], f"{found.metric.name}-v{number}")
 

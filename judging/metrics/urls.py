@@ -1,4 +1,4 @@
-"""Addresses of the pages about metrics, below p/<project>/metrics/."""
+"""URLs under p/<project>/metrics/."""
 
 from __future__ import annotations
 

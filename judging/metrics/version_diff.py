@@ -1,4 +1,4 @@
-"""Differences between two versions of a metric, with names in the reader's language."""
+"""Differences between two versions of a metric, with localized names."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FIELD_NAMES: dict[str, Promise | str] = {
 
 @dataclass(frozen=True, slots=True)
 class PartView:
-    """A part of the difference with its names in the reader's language."""
+    """A part of the difference with localized names."""
 
     part: MetricPart
     settings: list[tuple[str, str, str]]
@@ -46,13 +46,13 @@ class PartView:
 
 
 def parts_between(metric: Metric, before: MetricVersion, after: MetricVersion) -> list[PartView]:
-    """What differs between two versions."""
+    """The differences between two versions."""
     definitions = [MetricDefinition.from_json(one.definition) for one in (before, after)]
     return parts_of_definitions(metric.project_id, *definitions)
 
 
 def parts_of_definitions(project: int, before: MetricDefinition, after: MetricDefinition) -> list[PartView]:
-    """What differs between two definitions of a project's metric."""
+    """The differences between two metric definitions of a project."""
     endpoints = dict(Endpoint.objects.filter(project=project).values_list("pk", "name"))
     return [_part_view(part, endpoints) for part in difference(before, after)]
 

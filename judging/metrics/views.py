@@ -1,4 +1,4 @@
-"""Pages about metrics: the list, the editor, versions and what changed between them, the reference pages."""
+"""Metric views: the list, the editor, versions and their differences, and the reference pages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ REFERENCE_PAGES = ("rules", "prompts", "metrics-file", "results", "imports")
 @login_required
 @require_GET
 def metrics(request: HttpRequest, slug: str) -> HttpResponse:
-    """The project's metrics, or those that were archived."""
+    """The project's metrics, or its archived ones."""
     project = access.get_project(request, slug, May.METRICS)
     archived = request.GET.get("archived") == "1"
     context = {"lines": selectors.metrics_of(project, archived=archived), "archived": archived}
@@ -56,7 +56,7 @@ def copy(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
 @login_required
 @require_POST
 def archive(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
-    """Archive: hidden from the list; nothing is deleted."""
+    """Hide a metric from the list; nothing is deleted."""
     found = get_metric(request, slug, metric)
     services.metric_archive(metric=found)
     text = _("“%(name)s” archived. Nothing was deleted, and runs keep it. You can restore it.")
@@ -67,7 +67,7 @@ def archive(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
 @login_required
 @require_POST
 def restore(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
-    """Back into the list."""
+    """Show an archived metric in the list again."""
     found = get_metric(request, slug, metric)
     services.metric_restore(metric=found)
     messages.success(request, _("“%(name)s” was restored.") % {"name": found.name})
@@ -79,7 +79,7 @@ def restore(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
 
 @login_required
 def new(request: HttpRequest, slug: str) -> HttpResponse:
-    """A new judge metric: choose a template to start from, then write."""
+    """A new judge metric: choose a template, then edit."""
     project = access.get_project(request, slug, May.METRICS)
     start = request.POST.get("start", request.GET.get("start"))
     if start is None:
@@ -98,7 +98,7 @@ def new_rules(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_required
 def guided_rules(request: HttpRequest, slug: str) -> HttpResponse:
-    """A guided form: from the fields of a version's references to a program, which is then edited."""
+    """A guided form that builds a program from the fields of a version's references, for further editing."""
     project = access.get_project(request, slug, May.METRICS)
     version = samples.chosen_version(project, request.POST or request.GET)
     found = guide(version) if version else None
@@ -125,7 +125,7 @@ def guided_rules(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_required
 def edit(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
-    """The newest version in the editor of its kind; saving makes a new one."""
+    """Edit the newest version in the editor of its kind. Saving creates a new version."""
     found = get_metric(request, slug, metric)
     newest = selectors.newest_version(found)
     kind = RuleEditor if MetricDefinition.from_json(newest.definition).rules else JudgeEditor
@@ -135,21 +135,21 @@ def edit(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
 @login_required
 @require_POST
 def preview(request: HttpRequest, slug: str, kind: type[EditorPage[Any]]) -> HttpResponse:
-    """The preview of what is typed, as a fragment."""
+    """The preview of the current input, as a fragment."""
     return kind.of_fragment(request, access.get_project(request, slug, May.METRICS)).preview()
 
 
 @login_required
 @require_POST
 def try_row(request: HttpRequest, slug: str, kind: type[EditorPage[Any]]) -> HttpResponseBase:
-    """A judge model asked about the sample row; nothing is stored."""
+    """Call the judge model on the sample row. Nothing is stored."""
     return kind.of_fragment(request, access.get_project(request, slug, May.METRICS)).try_on_row()
 
 
 @login_required
 @require_POST
 def past_replies(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
-    """What the parser that is typed reads from replies to this metric's runs, as a fragment."""
+    """Results of the parser in the form on replies in this metric's runs, as a fragment."""
     found = get_metric(request, slug, metric)
     page = JudgeEditor.of_version(request, found, selectors.newest_version(found))
     return render(request, "metrics/_past_replies.html", {"past": page.past_replies()})
@@ -170,7 +170,7 @@ def versions(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
 @login_required
 @require_GET
 def version(request: HttpRequest, slug: str, metric: int, number: int) -> HttpResponse:
-    """One version as it was saved."""
+    """One version of a metric."""
     found = get_metric_version(request, slug, metric, number)
     definition = MetricDefinition.from_json(found.definition)
     names = dict(Endpoint.objects.filter(project=found.metric.project).values_list("pk", "name"))
@@ -187,7 +187,7 @@ def version(request: HttpRequest, slug: str, metric: int, number: int) -> HttpRe
 @login_required
 @require_POST
 def restore_version(request: HttpRequest, slug: str, metric: int, number: int) -> HttpResponse:
-    """An old version again, as a new one."""
+    """Restore an old version as a new one."""
     found = get_metric_version(request, slug, metric, number)
     made = services.metric_restore_version(version=found, user=signed_in(request))
     sentence = _("Version %(old)s restored as version %(new)s.")
@@ -198,7 +198,7 @@ def restore_version(request: HttpRequest, slug: str, metric: int, number: int) -
 @login_required
 @require_GET
 def compare(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
-    """Versions `from` and `to`; by default the newest and the one before it."""
+    """Compare the versions `from` and `to`; by default the newest and the one before it."""
     found = get_metric(request, slug, metric)
     versions = list(selectors.versions_of(found))
     by_number = {str(one.number): one for one in versions}
@@ -215,13 +215,13 @@ def compare(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
     return render(request, "metrics/compare.html", context)
 
 
-# --- the reference pages, which are files of docs/ --------------------------------------------------------------
+# --- reference pages, rendered from docs/ -----------------------------------------------------------------------
 
 
 @login_required
 @require_GET
 def reference(request: HttpRequest, slug: str, page: str) -> HttpResponse:
-    """A page in the reader's language, or `in` another; links between the pages stay in the app."""
+    """A reference page in the user's language, or in the one given by `in`. Links between pages stay in the app."""
     access.get_project(request, slug, May.METRICS)
     if page not in REFERENCE_PAGES:
         raise Http404

@@ -1,4 +1,4 @@
-"""The only way to runs and their judgements: a function here returns the object or raises."""
+"""Access to runs and their judgements with permission checks. Views must load them through here."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from judging.runs.models import Judgement, Run, RunMetric
 
 
 def get_run(request: HttpRequest, slug: str, pk: int, may: May = May.READ_JUDGEMENTS) -> Run:
-    """A run of the project called `slug`. Raises Http404 or PermissionDenied.
+    """Return a run of the project `slug`. Raises Http404 or PermissionDenied.
 
-    What no worker judges (human evaluations, imported results) is not found for May.RUN.
+    Runs not judged by workers (human evaluations, imported results) are not found for May.RUN.
     """
     project = access.get_project(request, slug, may)
     run = Run.objects.select_related("version__dataset", "created_by").filter(project=project, pk=pk).first()
@@ -25,7 +25,7 @@ def get_run(request: HttpRequest, slug: str, pk: int, may: May = May.READ_JUDGEM
 def get_judgement(
     request: HttpRequest, slug: str, run_pk: int, pk: int, may: May = May.READ_JUDGEMENTS
 ) -> Judgement:
-    """A judgement with its row, response, candidate and metric. Raises Http404 or PermissionDenied."""
+    """Return a judgement with its row, response, candidate and metric. Raises Http404 or PermissionDenied."""
     run = get_run(request, slug, run_pk, may)
     parts = ("row", "response", "candidate", "run_metric", "reading", "source")
     judgement = Judgement.objects.select_related(*parts).filter(run=run, pk=pk).first()
@@ -36,7 +36,7 @@ def get_judgement(
 
 
 def get_run_metric(request: HttpRequest, slug: str, run_pk: int, pk: int, may: May) -> RunMetric:
-    """A run's own copy of a metric. Raises Http404 or PermissionDenied."""
+    """Return a run's frozen copy of a metric. Raises Http404 or PermissionDenied."""
     run = get_run(request, slug, run_pk, may)
     found = RunMetric.objects.select_related("metric_version").filter(run=run, pk=pk).first()
     if found is None:

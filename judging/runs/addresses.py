@@ -1,4 +1,4 @@
-"""Addresses of judgements, and what of the filter is in the address of the page that links to them."""
+"""URLs of judgements, and the filter in the query string of pages that link to them."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ _VIEW = "view_of_items"
 
 
 def judgement_url(run: Run, pk: int, query: str = "") -> str:
-    """The page of a judgement of the run; `query` as `Filters.query` gives it."""
+    """The URL of a judgement's page; `query` as returned by `Filters.query`."""
     return reverse("runs:judgement", args=(run.project.slug, run.pk, pk)) + query
 
 
 def items_url(request: HttpRequest, run: Run, query: str = "") -> str:
-    """The grid or the list, whichever the reader looked at last."""
+    """The URL of the grid or the list, whichever the user viewed last."""
     name = "runs:items" if request.COOKIES.get(_VIEW) == "grid" else "runs:judgements"
     return reverse(name, args=(run.project.slug, run.pk)) + query
 
 
 def keep_view(request: HttpRequest, response: HttpResponse, view: str) -> HttpResponse:
-    """The reader looks at the grid, or at the list: in a cookie, which costs the page no query."""
+    """Remember whether the user views the grid or the list, in a cookie to avoid a query."""
     if request.COOKIES.get(_VIEW) != view:
         response.set_cookie(_VIEW, view, httponly=True, samesite="Lax", secure=request.is_secure())
     return response
 
 
 def filters_in(request: HttpRequest, run: Run) -> Filters:
-    """The filter in the address. Where there is none, nothing is read for it."""
+    """The filter in the query string. Makes no queries if there is none."""
     return form_in(request, run).filters if request.GET.keys() - PAGE_PARAMETERS else ANYTHING
 
 
 def query_in(request: HttpRequest, run: Run) -> str:
-    """The filter and the tab in the address, so that a form leads back to where it was."""
+    """The query string with filter and tab, so that a form can return to the same place."""
     return filters_in(request, run).query(tab=request.GET.get("tab", ""))

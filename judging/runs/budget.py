@@ -1,9 +1,9 @@
-"""What a run may spend, and what it has spent: requests, tokens, and money where its endpoints have prices.
+"""Budgets and spending of runs: requests, tokens, and money if the endpoints have prices.
 
-Every HTTP try counts when it ends, retries and abandoned judgements too. A worker starts no call while what is spent
-and what its calls in flight will need would reach the budget, so a single worker never sends a request too many; what
-it does not know of is what other workers have in flight or have not stored yet (half a second of theirs). Tokens
-and money are known when a reply has come: they may be exceeded by as much as the calls in flight differ from the mean.
+Every HTTP attempt counts when it ends, including retries and abandoned judgements. A worker starts no call while the
+amount spent plus the estimate for its calls in flight reaches the budget, so a single worker never sends too many
+requests. It doesn't know the other workers' calls in flight or those not stored yet (about half a second's worth).
+Token and money budgets may be exceeded by as much as the calls in flight differ from the mean.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """At most so much for a whole run; None: as much as it takes. `money` in millionths of the run's currency."""
+    """Limits for a whole run; None: unlimited. `money` is in millionths of the run's currency."""
 
     calls: int | None = None
     tokens: int | None = None
@@ -32,7 +32,7 @@ class Budget:
 
 @dataclass(slots=True)
 class Spent:
-    """Calls, tokens read and written, and money in millionths."""
+    """Calls, input (`read`) and output (`written`) tokens, and money in millionths."""
 
     calls: int = 0
     failed: int = 0
@@ -52,7 +52,7 @@ class Spent:
         return self.read + self.written
 
     def reached(self, budget: Budget) -> str:
-        """The code of the part of `budget` that is used up, or ''."""
+        """The code of the first limit of `budget` that is used up; '' if none."""
         for name in ("calls", "tokens", "money"):
             most = getattr(budget, name)
             if most is not None and getattr(self, name) >= most:
@@ -60,11 +60,11 @@ class Spent:
         return ""
 
 
-Prices = Mapping[str, tuple[float, float]]  # of a million tokens read and written, by the endpoint's number
+Prices = Mapping[str, tuple[float, float]]  # (input, output) per million tokens, by endpoint id
 
 
 def cost_of_reply(reply: Reply | None, failed: bool, price: tuple[float, float]) -> Spent:
-    """What one HTTP try has cost."""
+    """The spending of one HTTP attempt."""
     read = (reply.usage.prompt_tokens or 0) if reply else 0
     written = (reply.usage.completion_tokens or 0) if reply else 0
     return Spent(1, int(failed), read, written, reply.usage.cost(*price) if reply else 0.0)
@@ -72,19 +72,19 @@ def cost_of_reply(reply: Reply | None, failed: bool, price: tuple[float, float])
 
 @dataclass(slots=True, eq=False)
 class Ledger:
-    """One worker's view of one run's spending: what is stored, what it has not stored yet, what is in flight."""
+    """One worker's view of a run's spending: stored, not stored yet, and in flight."""
 
     budget: Budget = Budget()
     prices: Prices = field(default_factory=dict)
     stored: Spent = field(default_factory=Spent)
     unstored: Spent = field(default_factory=Spent)
-    storing: Spent = field(default_factory=Spent)  # on its way to the database
+    storing: Spent = field(default_factory=Spent)  # being written to the database
     in_flight: int = 0
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def open(self) -> bool:
-        """Whether something is still to be stored."""
+        """Whether any spending is not stored yet."""
         return bool(self.in_flight or self.unstored.calls)
 
     def price(self, endpoint: int | None) -> tuple[float, float]:
@@ -92,14 +92,14 @@ class Ledger:
         return read, written
 
     async def affordable(self) -> None:
-        """Returns when one more call fits the budget; while it does not, the run is about to be paused, or what is in
-        flight turns out to cost less."""
+        """Return when one more call fits the budget. Until then, either the run is paused, or calls in flight turn out
+        to cost less than estimated."""
         while self.budget and self._with_one_more().reached(self.budget):
             self.news.clear()
             await self.news.wait()
 
     def _with_one_more(self) -> Spent:
-        """What will be spent when everything in flight has come back, by the mean of what has."""
+        """The estimated spending once all calls in flight have ended, at the mean cost of finished calls."""
         known = Spent()
         for part in (self.stored, self.unstored, self.storing):
             known.add(part)
@@ -121,7 +121,7 @@ class Ledger:
         self.news.set()
 
     def take(self) -> Spent:
-        """What is to be stored now; `settle` says whether it was."""
+        """Take the unstored spending to store it. Call `settle` with the outcome."""
         self.storing, self.unstored = self.unstored, Spent()
         return self.storing
 
@@ -131,7 +131,8 @@ class Ledger:
         self.news.set()
 
     def synchronize(self, stored: Spent) -> None:
-        """What the database says, where other workers store too. It never falls: an older look is no news."""
+        """Update the stored spending from the database, which includes other workers'. Stale reads are ignored: it
+        never decreases."""
         if stored.calls >= self.stored.calls:
             self.stored = stored
             self.news.set()
@@ -142,11 +143,11 @@ def budget_of(run: Run) -> Budget:
 
 
 def spent_by(run: Run) -> Spent:
-    """As far as it is stored."""
+    """The run's stored spending."""
     return Spent(run.calls, run.calls_failed, run.prompt_tokens, run.completion_tokens, run.spent)
 
 
 def spent_out(run: Run) -> str:
-    """What keeps a cancelled run from being picked up again as it is: the code of a budget that is spent, or ''."""
+    """The code of the used-up budget that prevents resuming a cancelled run; '' if none."""
     stopped = run.state == RunState.CANCELLED and run.not_run
     return spent_by(run).reached(budget_of(run)) if stopped else ""

@@ -1,4 +1,4 @@
-"""Candidates that a run asks for answers: what may be chosen, and how they are frozen into the run."""
+"""Candidate models that generate answers in a run: validation and freezing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from judging.runs.models import INFER, Run, RunCandidate
 
 
 def refuse_impossible_candidates(uploaded: Sequence[Candidate], asked: Sequence[CandidateModel]) -> None:
-    """Raises ValidationError with a sentence."""
+    """Raise ValidationError if candidates have duplicate names or invalid settings."""
     names = [one.name for one in uploaded] + [one.name for one in asked]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -35,7 +35,7 @@ def refuse_impossible_candidates(uploaded: Sequence[Candidate], asked: Sequence[
 
 
 def frozen_candidate(project: Project, candidate: CandidateModel) -> CandidateModel:
-    """With its endpoint's address, model and parameters written into it. Its key is not copied."""
+    """The candidate with its endpoint's URL, model and parameters copied into it. The API key is not copied."""
     if candidate.endpoint is None:
         return candidate
     endpoint = Endpoint.objects.get(pk=candidate.endpoint, project=project)
@@ -48,12 +48,12 @@ def frozen_candidate(project: Project, candidate: CandidateModel) -> CandidateMo
 
 
 def source_of(run: Run) -> str:
-    """The source (datasets.models.Candidate) of candidates that a run asks."""
+    """The `source` (see datasets.models.Candidate) of candidates whose answers a run generates."""
     return f"run{run.pk}"
 
 
 def candidates_create(run: Run, asked: Sequence[CandidateModel]) -> None:
-    """The run's own candidates; its plan creates rows for their answers. No version shows them."""
+    """Create the run's own candidates, which versions don't list. Planning creates the responses for their answers."""
     for one in asked:
         candidate = Candidate.objects.create(version=run.version, name=one.name, source=source_of(run))
         definition = frozen_candidate(run.project, one).to_json()
@@ -62,7 +62,7 @@ def candidates_create(run: Run, asked: Sequence[CandidateModel]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AskedCandidate:
-    """A model that a run asks, with what it has said so far: `counts`. `money` None if it has no price."""
+    """A model that generates answers in a run, with its `counts` so far. `money`: None if it has no price."""
 
     model: CandidateModel
     counts: RunCandidate
@@ -75,7 +75,7 @@ class AskedCandidate:
 
 
 def asked_of(run: Run) -> list[AskedCandidate]:
-    """The models that the run asks for answers, by name; their tokens are also among the run's."""
+    """The models that generate answers in the run, by name. The run's token counts include theirs."""
     if run.kind != INFER:
         return []
     found = RunCandidate.objects.filter(run=run).exclude(definition="").select_related("candidate")

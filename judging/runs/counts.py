@@ -1,4 +1,4 @@
-"""How many judgements of a run are in which state, and why there are no scores; and one statement for many queries."""
+"""Counts of a run's judgements by state and reason, and helpers to run many queries in one statement."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ MOST_COUNTED = 10_000
 
 
 def counts_by_state(run: Run, filters: Filters) -> dict[str, int] | None:
-    """{state: how many}, by all of the filter but the state itself; of more than MOST_COUNTED one beyond that many,
-    unless they are counted already. None where the judgements themselves had to be read, more than that many."""
+    """{state: count} by the filter without its state. Counts above MOST_COUNTED are returned as MOST_COUNTED + 1,
+    unless the exact number is already stored. None if too many judgements would have to be read."""
     anyhow = replace(filters, state="", sort="position")
     if anyhow == ANYTHING:
         return {state: count for state, count in counts_in_force(run).items() if count}
@@ -46,7 +46,7 @@ def counts_by_state(run: Run, filters: Filters) -> dict[str, int] | None:
         )
     if anyhow.indexed or _few_rows(run, anyhow):
         return dict(matching(run, anyhow).values_list("state_in_force").annotate(count=Count("*")).order_by())
-    if anyhow.spread is not None:  # nearly all that has a spread has a score
+    if anyhow.spread is not None:  # nearly all judgements with a spread have a score
         (count,) = _counts_of(run, [anyhow])
         if count > MOST_COUNTED:
             return {JudgementState.SCORED: count}
@@ -57,7 +57,7 @@ def counts_by_state(run: Run, filters: Filters) -> dict[str, int] | None:
 
 
 def reads_judgements(run: Run, filters: Filters) -> bool:
-    """Must more judgements themselves be read, to know which are meant, than a page waits for?"""
+    """Whether the filter has to read more judgements than is acceptable for a page."""
     return run.total > MOST_COUNTED and filters.looks_inside and not _few_rows(run, filters)
 
 
@@ -66,8 +66,8 @@ def _few_rows(run: Run, filters: Filters) -> bool:
 
 
 def counts_of_choices(run: Run, filters: Filters, choices: dict[str, list[str]]) -> dict[str, dict[str, int]]:
-    """{parameter: {value: how many judgements the filter would mean with it}}, one beyond MOST_COUNTED of more than
-    that many. Empty where judgements themselves would have to be read."""
+    """{parameter: {value: number of matches with it}}, at most MOST_COUNTED + 1 each. Empty if too many judgements
+    would have to be read."""
     rest = filters.without(*choices)
     if run.total > MOST_COUNTED and (rest.looks_inside or rest.spread is not None):
         return {}
@@ -80,7 +80,7 @@ def counts_of_choices(run: Run, filters: Filters, choices: dict[str, list[str]])
 
 
 def _counts_of(run: Run, meant: Sequence[Filters]) -> list[int]:
-    """How many judgements each filter means, one beyond MOST_COUNTED of more than that many."""
+    """The number of judgements that each filter matches, at most MOST_COUNTED + 1."""
     names = names_of(run)
     parts = [
         ranges_of(run, one, names, ordered=False) if one.by_figures else [matching(run, one)] for one in meant
@@ -89,23 +89,23 @@ def _counts_of(run: Run, meant: Sequence[Filters]) -> list[int]:
 
 
 def count_text(*counts: int, exact: bool = False) -> str:
-    """The sum of some counts as people read it; unless they are `exact`, "10,000+" where one went beyond that many."""
+    """The formatted sum of counts; "10,000+" if one exceeds MOST_COUNTED, unless they are `exact`."""
     beyond = not exact and max(counts, default=0) > MOST_COUNTED
     return f"{number(MOST_COUNTED)}+" if beyond else number(sum(counts))
 
 
 def counts_are_exact(filters: Filters) -> bool:
-    """Are they those that are kept in the transactions that write judgements?"""
+    """Whether the filter's counts are the run's stored counters, which are exact."""
     return replace(filters, state="", sort="position", attempts=CURRENT) == ANYTHING
 
 
 def counts_in_force(run: Run) -> dict[str, int]:
-    """{state in force: how many}: the run's counters, which are of the attempts' own states, and its overrides."""
+    """{state in force: count}, from the run's counters of original states and its overrides."""
     return counts_of_runs([run])[0][1]
 
 
 def counts_of_runs(runs: Sequence[Run]) -> list[tuple[Run, dict[str, int]]]:
-    """Each run with its `counts_in_force`."""
+    """Each run with its `counts_in_force`, with one query for all."""
     found = Judgement.objects.filter(run__in=runs, override_value__isnull=False).order_by()
     overridden: dict[int, Counter[str]] = {run.pk: Counter() for run in runs}
     for run_id, state, count in found.values_list("run", "state").annotate(count=Count("*")):
@@ -122,24 +122,24 @@ def _in_force(run: Run, overridden: Counter[str]) -> dict[str, int]:
 
 
 def overridden_states(run: Run) -> Counter[str]:
-    """{own state: how many} of the overridden judgements; an index holds them, and nothing else."""
+    """{original state: count} of overridden judgements, which have a partial index."""
     found = Judgement.objects.filter(run=run, override_value__isnull=False).order_by()
     return Counter(dict(found.values_list("state").annotate(count=Count("*"))))
 
 
 def reasons(run: Run) -> list[tuple[str, str, int]]:
-    """(state, reason, how many) of the current judgements that ended without a value, the most frequent first."""
+    """(state, reason, count) of current judgements that ended without a value, most frequent first."""
     ended = (JudgementState.NO_SCORE, JudgementState.UNPARSED, JudgementState.ERROR)
     if run.done == run.scored:
         return []
     found = Judgement.objects.filter(ENDED_WITHOUT, run=run, current=True, state__in=ended).order_by()
-    counted = found.values_list("state", "reason").annotate(count=Count("*"))  # the index alone is read
+    counted = found.values_list("state", "reason").annotate(count=Count("*"))  # index-only scan
     return sorted(counted, key=lambda one: (-one[2], one[1]))
 
 
 def failed_answers(run: Run) -> list[tuple[str, int]]:
-    """Why models under test gave no answer: (code, judgements), the most frequent first; of the first errors, and 0
-    where these are not all."""
+    """Why candidate models gave no answer: (code, number of judgements), most frequent first. Based on the first
+    _DETAILS_LOOKED_AT errors; the numbers are 0 if there are more."""
     errors = matching(run, Filters(state=JudgementState.ERROR, reason="answer_failed")).order_by()
     details = errors.values_list("detail", flat=True)[: _DETAILS_LOOKED_AT + 1]
     found = Counter(detail.partition(": ")[0] for detail in details)
@@ -148,7 +148,7 @@ def failed_answers(run: Run) -> list[tuple[str, int]]:
 
 
 def common_details(run: Run) -> dict[str, tuple[str, int]]:
-    """For each reason of an error the most frequent words, and how often they were met among the first errors."""
+    """{error reason: (most frequent detail, count)}, from the first _DETAILS_LOOKED_AT errors."""
     if not run.errors:
         return {}
     errors = matching(run, Filters(state=JudgementState.ERROR)).exclude(detail="").order_by()
@@ -160,7 +160,7 @@ def common_details(run: Run) -> dict[str, tuple[str, int]]:
 
 
 def limited_counts(parts: Sequence[Sequence[QuerySet[Any, Any]]], most: int) -> list[int]:
-    """How many rows each of some queries together have, `most` of more than that many."""
+    """The number of rows of each group of queries, at most `most` each."""
     counts, statements = [0] * len(parts), list[tuple[str, Sequence[Any]]]()
     for place, together in enumerate(parts):
         compiled = [one for part in together if (one := _compiled(part.values("position"))) is not None]
@@ -179,7 +179,7 @@ def limited_counts(parts: Sequence[Sequence[QuerySet[Any, Any]]], most: int) -> 
 
 
 def _united(statements: Sequence[str]) -> str:
-    """All rows of some statements; of many in parts, since SQLite takes no more of them side by side."""
+    """A UNION ALL of statements, nested if there are many because SQLite limits the number of terms."""
     if len(statements) <= _QUERIES_AT_ONCE:
         return " UNION ALL ".join(statements)
     at_once = range(0, len(statements), _QUERIES_AT_ONCE)
@@ -188,9 +188,7 @@ def _united(statements: Sequence[str]) -> str:
 
 
 def union_rows(parts: Sequence[QuerySet[Any, Any]]) -> list[Any]:
-    """The rows of all parts, one part after another.
-
-    One statement for many queries: Django's own unions take no limits on SQLite."""
+    """Return the rows of all parts in order, in one statement. Django's unions don't support limits on SQLite."""
     compiled = [one for part in parts if (one := _compiled(part)) is not None]
     found: list[Any] = []
     for at in range(0, len(compiled), _QUERIES_AT_ONCE):
@@ -203,7 +201,7 @@ def union_rows(parts: Sequence[QuerySet[Any, Any]]) -> list[Any]:
 
 
 def _compiled(part: QuerySet[Any, Any]) -> tuple[str, Sequence[Any]] | None:
-    """The query's SQL and what is filled in; None where nothing can match."""
+    """The query's SQL and parameters; None if nothing can match."""
     try:
         return part.query.sql_with_params()
     except EmptyResultSet:

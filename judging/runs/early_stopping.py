@@ -1,8 +1,8 @@
 """Early stopping: ends a run when the mean of every metric and candidate is known to the requested precision.
 
-Looks at the judgements of the closed chunks before the first open one only: which of those in flight come back first
-has to do with what they are. A run that may end early is planned in random order (planning.py), so that they are a
-random sample. What is known is the mean over all rows like these; the confidence of 95 % is shared by all means.
+Only the closed chunks before the first open one are used, because which requests finish first depends on their
+content. A run that may end early is planned in random order (planning.py), so that they are a random sample. The
+intervals estimate the mean over the population of such rows; the 95 % confidence holds for all means jointly.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from judging.runs.stopping import run_end_early
 from judging.runs.teamwork.marks import without_excluded
 
 ALPHA = 0.05
-GROWTH = 1.1  # how much more must be judged before it is worked out again
+GROWTH = 1.1  # growth in judgements before the check is repeated
 
 Cell = tuple[int, int]  # metric and candidate
 
 
 class EarlyStopping:
-    """Of one worker: remembers how far each run was when it was last worked out."""
+    """One worker's checks: remembers each run's progress at its last check."""
 
     def __init__(self) -> None:
         self._seen: dict[int, int] = {}
 
     def look(self, run: Run) -> bool:
-        """End the run if its result is known. Whether it was."""
+        """End the run if its means are precise enough. Returns whether it was ended."""
         if run.stop_width is None:
             return False
         judged = judged_without_gap(run)
@@ -39,7 +39,7 @@ class EarlyStopping:
 
 
 def judged_without_gap(run: Run) -> int:
-    """How many positions from the first on are in closed chunks."""
+    """The number of positions before the first open chunk."""
     first_open = run.chunks.filter(done=False).order_by("first").values_list("first", flat=True).first()
     return run.total if first_open is None else int(first_open)
 
@@ -59,8 +59,8 @@ def settled(run: Run, judged: int) -> bool:
 
 
 def row_scores(run: Run, judged: int) -> dict[Cell, list[float]]:
-    """Of each metric and candidate the mean score of each row, in order: several answers to a row are no more
-    independent than one."""
+    """The mean score of each row, in order, by metric and candidate. Scores of a row are averaged because several
+    answers to the same row are not independent."""
     scored = run.judgements.by_metrics().filter(
         current=True,
         state_in_force=JudgementState.SCORED,
@@ -77,7 +77,7 @@ def row_scores(run: Run, judged: int) -> dict[Cell, list[float]]:
 
 
 def bounds_of(run_metric: RunMetric, values: list[float]) -> tuple[float, float] | None:
-    """What scores of the metric lie between: its scale, or 0 and 1 for a rate; None if it is neither."""
+    """The bounds of the metric's scores: its scale, or 0 and 1 for a rate; None if the values fit neither."""
     definition = MetricDefinition.from_json(run_metric.definition)
     scales = [(definition.min_score, definition.max_score)]
     if definition.postprocess or not definition.judges:

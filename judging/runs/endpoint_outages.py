@@ -1,4 +1,4 @@
-"""Which of a run's endpoints are down, and which one must be fixed before the run can continue."""
+"""A run's endpoints that are down, and the one that must be fixed before the run can continue."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judging.runs.candidates import asked_of
 from judging.runs.models import Reading, Run, RunState
 from judging.runs.stopping import stopped_by_endpoint
 
-# The run has its own frozen copy of what these are about: editing the endpoint does not change it.
+# Errors about settings that are frozen in the run: editing the endpoint does not fix them.
 FROZEN_CODES = frozenset(
     {"bad_url", "unknown_model", "not_found", "redirected", "endpoint_moved"} | MAYBE_SETTING_CODES
 )
@@ -25,7 +25,7 @@ FROZEN_CODES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class EndpointOutage:
-    """For how many seconds an endpoint has been down, and in how many it is probed. `address` is its page, if any."""
+    """An endpoint that is down: for how many seconds, and seconds until the next probe. `address`: its page, if any."""
 
     name: str
     seconds: float
@@ -35,7 +35,7 @@ class EndpointOutage:
 
 
 def down_endpoints(run: Run) -> list[EndpointOutage]:
-    """Those that a running run waits for."""
+    """Endpoints that a running run is waiting for."""
     if run.state != RunState.RUNNING:
         return []
     judges = _called_by(run)
@@ -55,7 +55,7 @@ def down_endpoints(run: Run) -> list[EndpointOutage]:
 
 
 def _called_by(run: Run) -> list[JudgeModel]:
-    """All models that the run may call: judges, also those of re-judging with a later version, and candidates."""
+    """All models that the run may call: judges (including those of re-judging with other versions) and candidates."""
     again = Reading.objects.filter(run_metric__run=run, asks=True)
     texts = [one.definition for one in run.metrics.all()] + list(again.values_list("definition", flat=True))
     judges = [judge for text in texts for judge in MetricDefinition.from_json(text).judges]
@@ -64,7 +64,7 @@ def _called_by(run: Run) -> list[JudgeModel]:
 
 @dataclass(frozen=True, slots=True)
 class EndpointToFix:
-    """`frozen`: the run has its own copy of what is wrong."""
+    """The endpoint that paused a run. `frozen`: the faulty setting is frozen in the run."""
 
     name: str
     address: str
@@ -72,7 +72,7 @@ class EndpointToFix:
 
 
 def endpoint_to_fix(run: Run) -> EndpointToFix | None:
-    """None if the run is not paused, or was paused by a user."""
+    """The endpoint that must be fixed; None unless the run was paused by an endpoint problem."""
     if not stopped_by_endpoint(run):
         return None
     endpoints = Endpoint.objects.filter(project=run.project_id)

@@ -1,4 +1,4 @@
-"""The filter of a run's judgements as a form: what stands in the address of lists, downloads and re-judging."""
+"""The form for a run's judgement filter in the query strings of lists, downloads and re-judging."""
 
 from __future__ import annotations
 
@@ -36,8 +36,7 @@ FLAGS = {
     TRUNCATED: _("judge's reply cut off"),
 }
 PAGE_PARAMETERS = frozenset({"after", "before", "tab", "only", "a", "b", "differences", "version"})
-"""What else may stand in the address of a page with a filter: its place in the list, its tab, the one item, what is
-compared there, the metric version to judge by."""
+"""Other query parameters of pages with a filter: list position, tab, single item, compared items, metric version."""
 
 SORT_NAMES = {
     "position": _("Row"),
@@ -53,14 +52,14 @@ _ANY = [("", _("any"))]
 
 
 class _OpenChoiceField(forms.ChoiceField):
-    """A choice among what the run has now: since that changes, anything may be asked for."""
+    """A choice among values that the run has now. Any value is valid, since these change."""
 
     def valid_value(self, value: str) -> bool:
         return True
 
 
 class FilterForm(forms.Form):
-    """What stands in the address, as fields of the filter menu; `show_counts` makes the menu whole."""
+    """The query string as fields of the filter menu. `show_counts` completes the menu."""
 
     candidate = forms.ChoiceField(
         label=_("Candidate"),
@@ -116,13 +115,13 @@ class FilterForm(forms.Form):
     sort = forms.ChoiceField(label=_("Sort by"), required=False)
 
     def __init__(self, data: QueryDict, run: Run, *, hidden: Collection[str] = ()) -> None:
-        """`hidden`: names of further filters that there are not for this reader."""
+        """`hidden`: names of further filters hidden from this user."""
         super().__init__(data, label_suffix="")
         self.run, self.hidden = run, hidden
         self._offer("candidate", lambda: _named(self.candidates))
         self._offer("metric", lambda: _named(self.metrics))
         self._offer("rule", lambda: self.rule_lines)
-        # The menu has the rows' own fields; reports lead to items by those that every row has, too.
+        # The menu lists the rows' custom fields; links from reports may also use computed fields.
         computed = [name for name in EVERY_ROW if name == data.get("field")]
         self._offer("field", lambda: _named(sorted({*run.version.fields_found, *computed})))
         self._offer("reason", list)
@@ -149,7 +148,7 @@ class FilterForm(forms.Form):
         return rule_lines_of(self.definitions, self.data.get("metric", ""))
 
     def _offer(self, name: str, choices: Callable[[], list[tuple[str, str]]]) -> None:
-        """Choices that are looked up when the address asks for one of them, or the menu shows them."""
+        """Set choices that are queried lazily, when the query string uses the field or the menu shows it."""
 
         def offered() -> list[Any]:
             there, asked = dict(choices()), self.data.get(name)
@@ -161,7 +160,7 @@ class FilterForm(forms.Form):
 
     @property
     def filters(self) -> Filters:
-        """Raises Refused, with a sentence for the reader, where the address holds anything else than a filter."""
+        """The parsed filter. Raises RequestRefused with a message if the query string is not a valid filter."""
         problem = self.problem
         if problem:
             title = gettext("This filter can't be used")
@@ -174,7 +173,7 @@ class FilterForm(forms.Form):
         given = super().clean() or self.cleaned_data
         by = (given.get("sort") or "").removeprefix("-")
         if by in ("spread", *FURTHER) and given.get(by) is None:
-            given[by] = 0.0  # what one judge alone has judged has no place in this order
+            given[by] = 0.0  # items without this number can't be sorted by it
         asked = [name for name in FIELD if given.get(name) not in (None, "")]
         if asked and asked[0] != "field":
             self.add_error(asked[0], _("Choose the field too."))
@@ -186,7 +185,7 @@ class FilterForm(forms.Form):
 
     @property
     def problem(self) -> str:
-        """What is wrong with the address, as a sentence that names the parameter; '' if nothing is."""
+        """The error in the query string as a sentence that names the parameter; '' if valid."""
         found = self._unknown(self.data)
         for name, errors in self.errors.items():
             return found or _cannot_be(name, str(self.data.get(name)), " ".join(map(str, errors)))
@@ -194,7 +193,7 @@ class FilterForm(forms.Form):
 
     @property
     def _address_without(self) -> str:
-        """The list by what is right in the filter."""
+        """The URL of the list with the valid part of the filter."""
         if not self.problem:
             address = reverse("runs:judgements", args=(self.run.project.slug, self.run.pk))
             return address + self.filters.query()
@@ -202,7 +201,7 @@ class FilterForm(forms.Form):
         return FilterForm(QueryDict(urlencode(right)), self.run, hidden=self.hidden)._address_without
 
     def misfit(self, query: str) -> str:
-        """Why another filter, as it stands in an address, does not fit this run; '' if it does."""
+        """Why a filter given as a query string does not fit this run; '' if it does."""
         asked = QueryDict(query)
         for name, value in {} if self._unknown(asked) else asked.items():
             if name == "field" and value in EVERY_ROW:
@@ -220,7 +219,7 @@ class FilterForm(forms.Form):
         return ""
 
     def show_counts(self) -> None:
-        """Say beside each choice how many judgements there would be with it; offer the reasons that there are."""
+        """Add the number of matches to each choice, and offer the reasons that occur in the run."""
         there = _named(dict.fromkeys(code for _, code, _ in reasons(self.run)))
         self._offer("reason", lambda: there)
         menu = [field.name for field in self.menu()]
@@ -238,7 +237,7 @@ class FilterForm(forms.Form):
 
     @property
     def counted(self) -> list[str]:
-        """The menu's fields whose choices are few, and values of judgements."""
+        """Names of menu fields with counted choices."""
         others = ("field", "rule", "rule_score", "sort", "attempts")
         return [name for name in self.fields if name not in others and self._choices(name)]
 
@@ -246,7 +245,7 @@ class FilterForm(forms.Form):
         return list(getattr(self.fields[name], "choices", ()))
 
     def chips(self) -> list[tuple[str, str, str]]:
-        """What the filter asks for: name, value as people read it, and the address without it."""
+        """The active filters: (label, displayed value, query string without it)."""
         filters = self.filters
         found = []
         for name, value in filters.asked.items():
@@ -261,7 +260,7 @@ class FilterForm(forms.Form):
         return found
 
     def menu(self) -> Iterator[BoundField]:
-        """The fields of the menu that have something to choose from in this run, or are asked for."""
+        """The menu's fields that have choices in this run or are in use."""
         for name in self.fields:
             if name != "state" and (self._offered.get(name, True) or self.data.get(name)):
                 yield self[name]
@@ -283,14 +282,14 @@ class FilterForm(forms.Form):
         }
 
     def _sorts(self) -> list[tuple[str, str]]:
-        """Every order, rising and falling."""
+        """Every sort key, ascending and descending."""
         names = [*SORTS, *(one.name for one in self.further if one.keys)]
         arrows = (("", "↑"), ("-", "↓"))
         return [(sign + name, f"{SORT_NAMES[name]} {arrow}") for name in names for sign, arrow in arrows]
 
 
 def form_in(request: HttpRequest, run: Run) -> FilterForm:
-    """The filter in the address of a page of the run."""
+    """The filter form for a page of the run, from the query string."""
     hidden = [one.name for one in FURTHER.values() if one.hidden(request, run)]
     return FilterForm(request.GET, run, hidden=hidden)
 
@@ -305,7 +304,7 @@ def _cannot_be(name: str, value: str, why: str) -> str:
 
 
 def _field_text(filters: Filters) -> str:
-    """What a custom field's value is to be."""
+    """The condition on a custom field as text."""
     said = [filters.field_is, f"…{filters.field_has}…" if filters.field_has else ""]
     said += [f"≥ {filters.field_from:g}" if filters.field_from is not None else ""]
     said += [f"≤ {filters.field_to:g}" if filters.field_to is not None else ""]
@@ -313,7 +312,7 @@ def _field_text(filters: Filters) -> str:
 
 
 def rule_lines_of(definitions: Iterable[MetricDefinition], metric: str) -> list[tuple[str, str]]:
-    """(number, what stands there) of each line of a run's one rule program, or of the one that is asked for."""
+    """(number, text) of each line of the run's only rule program, or of the given metric's program."""
     programs = [one.rules for one in definitions if one.rules and metric in ("", one.name)]
     program = read_program(programs[0]).program if len(programs) == 1 else None
     if program is None:

@@ -1,5 +1,4 @@
-"""Filters of a run's judgements: read from the query string of the list, of one judgement within it and of every
-download, and turned into querysets."""
+"""Filters for a run's judgements: parsed from query strings of lists and downloads, converted to querysets."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ ATTEMPTS = (CURRENT, OLDER, ALL)
 LOWER = "lower"
 RULE_SCORES = ("1", "2", "3", "4", "5", LOWER)
 SORTS = ("position", "candidate", "metric", "state", "score", "seconds", "spread")
-"""What a list is sorted by, rising; with `-` before it falling. What a further filter counts is added to these."""
+"""Sort keys, ascending; a leading `-` sorts descending. Further filters with `keys` add theirs."""
 
 YES, NO = "yes", "no"
 FIELD = ("field", "field_is", "field_has", "field_from", "field_to")
@@ -54,13 +53,13 @@ UNSCORED = tuple(state for state in JudgementState.values if state != JudgementS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FurtherFilter:
-    """A filter by what is kept beside judgements: its one entry gives lists, exports, re-judging and their menu all
-    that they need. `name`: its parameter in addresses; `label`: of its field in the menu and of its chip.
+    """A filter by data stored outside the judgements. One entry covers lists, exports, re-judging and the filter menu.
 
-    `field`: what a run's menu offers, for one value; its cleaned value is turned into text. `condition`: the judgements
-    that a run has with that value, of any attempt, which an index must find (`Q(pk__in=…)`): all of them are sorted.
-    `offered`: is there anything of it in the run? `keys`: {id: number} of the current judgements that it means, where
-    lists can be sorted by that number. `hidden`: must the request's user not learn of it in this run?
+    `name`: the query parameter. `label`: the label of the menu field and the chip. `field`: the form field for the
+    value; its cleaned value is converted to text. `condition`: matches the run's judgements with that value, of any
+    attempt; an index must find them (`Q(pk__in=…)`), since all of them are sorted. `offered`: whether the run has any
+    matches. `keys`: {id: number} of the matching current judgements, if lists can be sorted by that number. `hidden`:
+    whether the filter must be hidden from the request's user in this run.
     """
 
     name: str
@@ -73,7 +72,7 @@ class FurtherFilter:
 
 
 FURTHER: dict[str, FurtherFilter] = {}
-"""The further filters by their names, in the order of the menu; `register` adds them (JudgingConfig.ready)."""
+"""The further filters by name, in menu order. Added by `register` (JudgingConfig.ready)."""
 
 
 def register(*filters: FurtherFilter) -> None:
@@ -82,14 +81,14 @@ def register(*filters: FurtherFilter) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """The filter's values; '' and None match anything. Candidate and metric are names, so that addresses are readable.
-    States, values and scores are those in force; `overridden` is `yes` or `no`.
+    """The values of a filter; '' and None match anything. Candidate and metric are names, so that URLs are readable.
+    State, value and score are those in force, including overrides; `overridden` is `yes` or `no`.
 
-    `rule`: a line of a rule program, by its number, that scored `rule_score` (1 to 5, or `lower` than 5) on some field.
-    `least` ≤ score ≤ `most`, score < `below`; `value` is a category, true, false or a number.
-    `question`, `q`, `reply`: texts in the question, the answer, a judge's reply. `field` is a custom field of the rows,
-    which is `field_is`, has `field_has` in it, or is a number from `field_from` to `field_to`. `spread`: a metric's
-    judges are at least so far apart. `further`: {name of a FurtherFilter: value}.
+    `rule`: the number of a rule program line that scored `rule_score` (1 to 5, or `lower` than 5) on some field.
+    `least` ≤ score ≤ `most`, score < `below`. `value`: a category, true, false or a number. `question`, `q`, `reply`:
+    text in the question, the answer or a judge's reply. `field`: a custom field of the rows that equals `field_is`,
+    contains `field_has`, or is a number from `field_from` to `field_to`. `spread`: the minimum disagreement between a
+    metric's judges. `further`: {name of a FurtherFilter: value}.
     """
 
     candidate: str = ""
@@ -120,19 +119,19 @@ class Filters:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """{parameter: value} of what is asked for, in the order of the address."""
+        """{parameter: value} of the active filters, in query string order."""
         named = {name: getattr(self, name) for name in self.__slots__ if name != "further"}
         asked = {name: value for name, value in named.items() if value != getattr(ANYTHING, name)}
         return asked | dict(self.further)
 
     def without(self, *names: str) -> Filters:
-        """The same, of anything by these parameters."""
+        """A copy that matches anything for these parameters."""
         plain = {name: getattr(ANYTHING, name) for name in names if name not in FURTHER}
         rest = {name: value for name, value in self.further.items() if name not in names}
         return replace(self, **plain, further=rest)
 
     def replaced(self, name: str, value: Any) -> Filters:
-        """The same with another value of a parameter."""
+        """A copy with another value for a parameter."""
         if name in FURTHER:
             return replace(self, further={**self.further, name: value})
         return replace(self, **{name: value})
@@ -146,34 +145,34 @@ class Filters:
         return self.sort.startswith("-")
 
     def query(self, **more: object) -> str:
-        """The address's query string, shortest form: '' or '?…'."""
+        """The query string in its shortest form: '' or '?…'."""
         asked = self.asked | {name: value for name, value in more.items() if value not in (None, "")}
         return "?" + urlencode(asked) if asked else ""
 
     @property
     def by_figures(self) -> bool:
-        """Does it ask for a state or a score, so that few judgements may be meant among many? The index of the
-        figures, which holds current attempts only, finds those; reasons and flags have indexes of their own."""
+        """Whether the filter is by name, state or score, so that few of many judgements may match. These are found with
+        the judgement_figures index, which covers current attempts only; reasons and flags have separate indexes."""
         asked = (self.candidate, self.metric, self.state, self.value, self.least, self.most, self.below)
         elsewhere = self.indexed or self.spread is not None or self.attempts != CURRENT
         return not elsewhere and any(value not in (None, "") for value in asked)
 
     @property
     def indexed(self) -> bool:
-        """Does it ask for what few judgements have, which other indexes find, whatever else?"""
+        """Whether the filter is by an attribute that few judgements have and that another index covers."""
         named = self.reason or self.flag or self.further or self.overridden == YES
         return bool(named) or self.line is not None or self.attempts == OLDER
 
     @property
     def looks_inside(self) -> bool:
-        """Must judgements themselves, their rows, answers or replies be read, which no index holds?"""
+        """Whether judgements, rows, answers or replies must be read, because no index covers the filter."""
         return (
             bool(self.q or self.reply or self.rule or self.category or self.of_row) or self.overridden == NO
         )
 
     @property
     def outside(self) -> Filters:
-        """The same without what is looked for inside: all that indexes know."""
+        """A copy restricted to conditions that indexes cover."""
         inside = ["question", "q", "reply", "rule", "rule_score", *FIELD]
         inside += ["value"] if self.category else []
         inside += ["overridden"] if self.overridden == NO else []
@@ -182,7 +181,7 @@ class Filters:
 
     @property
     def of_row(self) -> RowFilter:
-        """What is asked of the rows."""
+        """The conditions on rows."""
         return RowFilter(
             question=self.question,
             field=self.field,
@@ -194,17 +193,17 @@ class Filters:
 
     @property
     def without_bounds(self) -> Filters:
-        """The same, of any score."""
+        """A copy without score bounds, matching any score."""
         return replace(self, least=None, most=None, below=None, state=self.state or JudgementState.SCORED)
 
     @property
     def chooses(self) -> bool:
-        """May long ranges of the run hold no match? Candidates and metrics are stored side by side."""
+        """Whether long ranges may have no match. Candidate and metric don't count, since theirs are interleaved."""
         return replace(self, candidate="", metric="", attempts=CURRENT, sort="position") != ANYTHING
 
     @property
     def valued(self) -> float | None:
-        """`value` as the score that it has; None for a category."""
+        """`value` as a score; None for a category."""
         if self.value in ("true", "false"):
             return float(self.value == "true")
         try:
@@ -214,7 +213,7 @@ class Filters:
 
     @property
     def category(self) -> str | None:
-        """`value` as the category that it names, as it stands or quoted as in JSON; None for a score."""
+        """`value` as a category, plain or quoted as in JSON; None for a score."""
         if self.valued is not None:
             return None
         try:
@@ -225,7 +224,8 @@ class Filters:
 
     @property
     def one_score(self) -> Q | None:
-        """Does all that is meant have one score, or none? Then the index of the figures has it by position."""
+        """The condition for the single score (or no score) that all matches share; the judgement_figures index then
+        lists them by position. None if scores may differ."""
         if self.attempts != CURRENT or self.reason:
             return None
         if self.state in UNSCORED:
@@ -239,7 +239,7 @@ ANYTHING = Filters()
 
 
 class AnswerText(Func):
-    """The `content` of a response's JSON. What the database cannot read as JSON is searched as it stands."""
+    """The `content` of a response's JSON."""
 
     output_field = TextField()
 
@@ -248,7 +248,7 @@ class AnswerText(Func):
         return self.as_sql(compiler, connection, template=template, **extra)
 
     def as_postgresql(self, compiler: Any, connection: Any, **extra: Any) -> Any:
-        # PostgreSQL's json refuses NUL and half characters, which a response may hold as escapes.
+        # PostgreSQL's json rejects NUL and surrogates, which a response may contain as escapes: search the raw text.
         template = (
             r"CASE WHEN %(expressions)s = '' OR %(expressions)s ~* '\\u(0000|d[89a-f])' THEN %(expressions)s "
             r"ELSE (%(expressions)s)::json ->> 'content' END"
@@ -257,12 +257,12 @@ class AnswerText(Func):
 
 
 def matching(run: Run, filters: Filters, *, by_figures: bool | None = None) -> JudgementQuerySet:
-    """The judgements of `run` that are meant, in no order.
+    """The judgements of `run` that match, unordered.
 
-    `by_figures`: read them by the index of the figures, not in the order of positions; by default if few are meant.
+    `by_figures`: use the judgement_figures index instead of reading by position; by default if few may match.
     """
     if by_figures if by_figures is not None else filters.by_figures:
-        # Every metric, candidate and state by name: so the index leads through the first two to the third.
+        # List every metric, candidate and state, so that the index's first columns are always constrained.
         wanted = Q(run_metric__in=_metrics(run, filters), candidate__in=_candidates(run, filters))
         return _matching(run, filters, wanted & Q(state_in_force__in=states_of(filters)))
     return _matching(run, filters, _named(run, filters))
@@ -271,8 +271,8 @@ def matching(run: Run, filters: Filters, *, by_figures: bool | None = None) -> J
 def ranges_of(
     run: Run, filters: Filters, names: RunNames | None = None, *, ordered: bool = True
 ) -> list[JudgementQuerySet]:
-    """The same, a query for each metric, candidate and state: whatever a database knows of its tables, it reads a
-    range of the index of the figures. Not `ordered`, all states are one range where all are meant."""
+    """The matching judgements as one query per metric, candidate and state, so that any query planner reads a range of
+    the judgement_figures index. If not `ordered`, all states together are one range."""
     rest, (metrics, candidates) = _matching(run, filters, Q()), names or names_of(run)
     states = [Q(state_in_force=state) for state in states_of(filters)]
     if not ordered and len(states) == len(JudgementState):
@@ -287,7 +287,7 @@ def ranges_of(
 
 
 RunNames = tuple[list[tuple[int, str]], list[tuple[int, str]]]
-"""The ids and names of a run's metrics, and those of its candidates."""
+"""(id, name) pairs of a run's metrics and of its candidates."""
 
 
 def names_of(run: Run) -> RunNames:
@@ -319,7 +319,7 @@ def _matching(run: Run, filters: Filters, wanted: Q) -> JudgementQuerySet:
 
 
 def among(run: Run, filters: Filters, ids: Sequence[int]) -> set[int]:
-    """Those of some judgements, which `filters.outside` means, that the whole filter means."""
+    """The ids, out of judgements that match `filters.outside`, that match the whole filter."""
     found = _inside(Judgement.objects.filter(pk__in=these(ids)), filters)
     if not filters.of_row:
         return set(found.values_list("pk", flat=True))
@@ -330,12 +330,12 @@ def among(run: Run, filters: Filters, ids: Sequence[int]) -> set[int]:
 
 
 def lines_of(run: Run, filters: Filters) -> list[int] | None:
-    """The lines of a few rows, the only ones in question; None where they are not known to be few."""
+    """Lines of the only rows that can match; None if they are not known to be few."""
     return known_lines(run, replace(filters.of_row, answer="" if run.kind == INFER else filters.q))
 
 
 def _inside(found: JudgementQuerySet, filters: Filters) -> JudgementQuerySet:
-    """What must be read in judgements, answers and replies."""
+    """Apply the conditions for which judgements, answers and replies must be read."""
     if filters.overridden == NO:
         found = found.filter(override_value=None)
     if filters.category is not None and filters.value:
@@ -351,12 +351,12 @@ def _inside(found: JudgementQuerySet, filters: Filters) -> JudgementQuerySet:
 
 
 ENDED_WITHOUT = Q(finished_at__isnull=False, reason__gt="", override_value__isnull=True)
-"""The condition of the index of reasons."""
+"""The condition of the judgement_reasons index."""
 
 
 def _of_rows(run: Run, lines: Sequence[int], text: str) -> Q:
-    """By the rows' responses, which have an index; a rater's judgement has none, and people's runs are small. Each
-    response is searched for a `text` of answers once, not for each of its judgements."""
+    """Judgements of these rows, found through the index on responses. Raters' judgements have no such index, but human
+    evaluations are small. Each response is searched for the answer `text` once, not once per judgement."""
     rows = Row.objects.filter(version=run.version_id, line__in=lines).values("pk")
     if run.by_people:
         return Q(row__in=rows)
@@ -370,26 +370,27 @@ def _of_rows(run: Run, lines: Sequence[int], text: str) -> Q:
     return Q(pk__in=these(list(judged.values_list("pk", flat=True))))
 
 
-# The conditions of the indexes that find judgements by their responses: of imported runs, and of those of workers.
+# Conditions of the indexes on judgements' responses: for imported runs and for runs of workers.
 BY_SOURCES = Q(source__isnull=False)
 BY_METRICS = Q(rater=None, source=None, other_response=None)
 
 
 def by_response(run: Run) -> Q:
-    """The condition of the index that finds a run's judgements by their responses. People's runs are small: none."""
+    """The condition of the index that finds a run's judgements by response. Empty for human evaluations, which are
+    small."""
     if run.by_people:
         return Q()
     return BY_SOURCES if run.imported else BY_METRICS
 
 
 def _flagged(flag: str) -> Q:
-    """Compares whole codes: one can be the end of another."""
+    """Match whole codes, because a code can be a suffix of another."""
     ends = Q(flags=flag) | Q(flags__startswith=f"{flag},") | Q(flags__endswith=f",{flag}")
     return ends | Q(flags__contains=f",{flag},")
 
 
 def _rule_line(line: int, score: str) -> Q:
-    """A line's number and score stand first in its JSON (write_buffer.write), where no text of users can be."""
+    """Match a line's number and score as text: they come first in its JSON, where user text can't occur."""
     begins = f'"line":{line},"score":'
     if score == LOWER:
         wanted = [f"{begins}{low}" for low in (1, 2, 3, 4)]
@@ -414,7 +415,7 @@ def _named(run: Run, filters: Filters) -> Q:
         else Q(state_in_force__in=states_of(filters))
     )
     if filters.metric and filters.indexed:
-        # Bare, it would tempt SQLite to read the metric's part of the figures instead of the few that are meant.
+        # As a plain column, SQLite would scan the metric's part of judgement_figures instead of the few matches.
         metric = ExpressionWrapper(F("run_metric_id") + 0, output_field=BigIntegerField())
         named &= Q(In(metric, list(_metrics(run, filters).values_list("pk", flat=True))))
     elif filters.metric:
@@ -459,10 +460,10 @@ def _value(text: str) -> Q:
     valued = Filters(value=text).valued
     if valued is not None:
         return Q(score_in_force=valued) & ~Q(value_in_force__in=("true", "false"))
-    return Q(score_in_force=None)  # a category is looked for inside
+    return Q(score_in_force=None)  # _inside compares the category
 
 
 def meaning_category(label: str) -> str:
-    """The `value` that means this category: quoted where it would otherwise read as a score or lose blanks."""
+    """The `value` for this category, quoted if it would otherwise be parsed as a score or lose whitespace."""
     alone = Filters(value=label).category == label == label.strip()
     return label if alone else json.dumps(label, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""The forms of a new run, of its budget, and of the models that it asks for answers."""
+"""Forms for a new run, its budget, and the models that generate answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Made = TypeVar("Made")
 def create_once(
     form: forms.Form, make: Callable[[], Made], earlier: Callable[[], Made | None]
 ) -> Made | None:
-    """What `make` makes; where its name is taken, the `earlier` one of the same form. None: the form says why."""
+    """Call `make`; if the name is taken, return the `earlier` object of the same form. None: the form has errors."""
     try:
         return make()
     except IntegrityError:
@@ -45,7 +45,7 @@ def create_once(
 
 
 class BudgetForm(forms.Form):
-    """At most so much for a whole run."""
+    """Limits for a whole run."""
 
     budget_calls = forms.IntegerField(label=_("Max requests"), min_value=1, max_value=10**15, required=False)
     budget_tokens = forms.IntegerField(
@@ -66,7 +66,7 @@ class BudgetForm(forms.Form):
     )
 
     def budget(self) -> Budget:
-        """After is_valid."""
+        """The budget. Call only after is_valid."""
         sent = self.cleaned_data
         money = sent["budget_money"]
         return Budget(
@@ -75,7 +75,7 @@ class BudgetForm(forms.Form):
 
 
 def raise_budget_form(run: Run, data: Any = None) -> BudgetForm:
-    """The form in which a paused run's budget is raised, filled with what it has."""
+    """The form to raise a paused run's budget, filled with its current limits."""
     money = None if run.budget_money is None else Decimal(run.budget_money) / MILLION
     initial = {
         "budget_calls": run.budget_calls,
@@ -90,14 +90,14 @@ PREFIX = "asked"
 
 
 class EndpointChoice(forms.ModelChoiceField):  # type: ignore[type-arg]
-    """Names an endpoint with its model."""
+    """Labels an endpoint with its model."""
 
     def label_from_instance(self, obj: Any) -> str:
         return f"{obj.name} · {obj.model}"
 
 
 class CandidateForm(forms.Form):
-    """One model; without an endpoint it is none."""
+    """A model that generates answers. Without an endpoint the form is ignored."""
 
     endpoint = EndpointChoice(
         Endpoint.objects.none(), label=_("Endpoint"), required=False, empty_label=_("none")
@@ -136,7 +136,7 @@ class CandidateForm(forms.Form):
         self.fields["endpoint"].queryset = endpoints  # type: ignore[attr-defined]
 
     def candidate(self) -> CandidateModel | None:
-        """After is_valid; None if no endpoint is chosen."""
+        """The chosen model; None without an endpoint. Call only after is_valid."""
         sent = self.cleaned_data
         endpoint: Endpoint | None = sent.get("endpoint")
         if endpoint is None:
@@ -153,7 +153,7 @@ class CandidateForm(forms.Form):
 
 class BaseCandidateForms(forms.BaseFormSet):  # type: ignore[type-arg]
     def candidates(self) -> list[CandidateModel]:
-        """The models that are chosen; none if the forms say nothing sensible."""
+        """The chosen models; empty if the forms are invalid."""
         if not self.is_bound or not self.is_valid():
             return []
         return [found for form in self.forms if (found := form.candidate())]
@@ -170,18 +170,18 @@ _Forms = forms.formset_factory(
 
 
 def candidate_forms(data: Any, endpoints: QuerySet[Endpoint]) -> BaseCandidateForms:
-    """Bound where the data have them."""
+    """The formset, bound if the data include it."""
     sent = data if data is not None and f"{PREFIX}-TOTAL_FORMS" in data else None
     return cast(BaseCandidateForms, _Forms(sent, prefix=PREFIX, form_kwargs={"endpoints": endpoints}))
 
 
 SEEDS = 2**31
 MORE = ("budget_calls", "budget_tokens", "budget_money", "priority", "stop_width", "seed")
-FEW_ROWS = 20  # of a first try
+FEW_ROWS = 20  # for a first trial
 
 
 class VersionChoice(forms.ModelChoiceField):  # type: ignore[type-arg]
-    """Names a version by its data set, number and size."""
+    """Labels a version with its data set, number and size."""
 
     def label_from_instance(self, obj: Any) -> str:
         text = ngettext(
@@ -197,12 +197,12 @@ class VersionChoice(forms.ModelChoiceField):  # type: ignore[type-arg]
 
 
 class CandidateChoice(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
-    """Names a candidate with the number of its answers."""
+    """Labels a candidate with its number of answers."""
 
     def clean(self, value: Any) -> Any:
         try:
             return super().clean(value)
-        except OverflowError:  # SQLite's, for a number beyond 64 bits: no candidate has it
+        except OverflowError:  # raised by SQLite for ids beyond 64 bits, which no candidate has
             raise forms.ValidationError(
                 self.error_messages["invalid_choice"], code="invalid_choice", params={"value": value}
             ) from None
@@ -214,7 +214,7 @@ class CandidateChoice(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What a new run would judge, and the models that it would ask for answers."""
+    """The inputs of a new run, including the models that generate answers."""
 
     candidates: list[Candidate]
     metrics: list[MetricChoice]
@@ -229,7 +229,7 @@ def _row_choices(rows: int) -> list[tuple[str, str]]:
 
 
 class RunForm(BudgetForm):
-    """What is judged, by which metrics, on how many rows."""
+    """The form for a new run: what to judge, with which metrics, on how many rows."""
 
     version = VersionChoice(Version.objects.none(), label=_("Data set"), empty_label=None)
     candidates = CandidateChoice(
@@ -308,7 +308,7 @@ class RunForm(BudgetForm):
         endpoints: QuerySet[Endpoint],
         metric: str = "",
     ) -> None:
-        """`metric`: the version that is proposed, as the address names it."""
+        """`metric`: the metric version preselected by the query string."""
         candidates = Candidate.uploaded.filter(version=version, responses__gt=0).order_by("name")
         self.choices = {str(choice.version.pk): choice for choice in choices if choice.version}
         proposed = {
@@ -341,26 +341,26 @@ class RunForm(BudgetForm):
         return super().is_valid() and (not self.asked.is_bound or self.asked.is_valid())
 
     def forget_errors(self) -> None:
-        """For a draft, which is not finished: what is valid stays in `chosen`."""
+        """Clear the errors of an unfinished draft; valid values stay in `chosen`."""
         for form in (self, *self.asked.forms):
             form.errors.clear()
 
     def metric_boxes(self) -> list[tuple[Any, MetricChoice]]:
-        """Each box to tick, with its metric."""
+        """Each checkbox with its metric."""
         return [(box, self.choices[str(box.data["value"])]) for box in self["metrics"]]
 
     def clean_seed(self) -> int:
-        """Drawn here where none is given."""
+        """Draw a random seed if none is given."""
         seed = self.cleaned_data["seed"]
         return random.randrange(SEEDS) if seed is None else int(seed)
 
     @property
     def more_errors(self) -> bool:
-        """Whether something is wrong in the part that is folded away."""
+        """Whether the collapsed section has errors."""
         return any(name in self.errors for name in MORE)
 
     def options(self) -> RunOptions:
-        """After is_valid."""
+        """The run's options. Call only after is_valid."""
         sent = self.cleaned_data
         return RunOptions(
             self.budget(),
@@ -371,7 +371,7 @@ class RunForm(BudgetForm):
         )
 
     def chosen(self) -> Chosen:
-        """What is valid of what was sent; of a form that was not sent, what it proposes. After is_valid."""
+        """The valid part of the submitted data, or the initial values of an unbound form. Call after is_valid."""
         sent = self.cleaned_data if self.is_bound else self.initial
         return Chosen(
             list(sent.get("candidates", [])),

@@ -1,4 +1,4 @@
-"""JSON text that every reader and any database takes: no NaN, no infinity, no NUL, no half characters."""
+"""JSON text that every parser and database accepts: no NaN, infinities, NUL or lone surrogates."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import msgspec
 
 from evalsite.cells import clean_text, cut_text, left_out
 
-# Made once: `json` makes a new one for each call with any option.
+# Created once, because `json` creates a new encoder for each call with options.
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _decode = json.JSONDecoder(parse_constant=lambda _: None).decode
-CUT_FROM = 2**18  # where strings and lists are first cut when a document is too large: characters, members
+CUT_FROM = 2**18  # initial limit for strings (characters) and lists (items) when a document is too large
 
 
 def loads(text: str | None) -> Any:
-    """A stored JSON text; NaN and infinities as None, and None if nothing is stored."""
+    """Parse stored JSON text. NaN, infinities and empty text become None."""
     return _decode(text) if text else None
 
 
 def dumps(document: dict[str, Any], limit: int) -> bytes:
-    """One line of UTF-8, at most `limit` bytes; what is too long is cut and says so at its end."""
+    """Encode as one line of UTF-8 JSON of at most `limit` bytes. Long values are cut, with a note at the end."""
     line = _line(document)
     most = CUT_FROM
     while len(line) > limit and most > 8:
@@ -36,7 +36,7 @@ def _line(document: Any) -> bytes:
         text = _encode(document)
         if "\\u0000" not in text:
             return text.encode()
-    except ValueError:  # NaN, infinity, or half a character
+    except ValueError:  # NaN, infinity or a lone surrogate
         pass
     return _encode(_clean(document)).encode()
 
@@ -66,7 +66,7 @@ _encode_any = msgspec.json.Encoder().encode
 
 
 def as_json(value: Any) -> str:
-    """Strict JSON text: no NaN, no half characters; integers of any size."""
+    """Encode as strict JSON text: no NaN or lone surrogates; integers of any size."""
     try:
         return _encode_any(value).decode()
     except (msgspec.MsgspecError, UnicodeEncodeError, OverflowError):
@@ -75,7 +75,7 @@ def as_json(value: Any) -> str:
 
 
 def storable(text: str | None) -> str | None:
-    """Without NUL (PostgreSQL refuses it) and half characters (UTF-8 has none); a model may send both."""
+    """Replace NUL (rejected by PostgreSQL) and lone surrogates (invalid in UTF-8); models may return both."""
     if text is None or (text.isascii() and "\0" not in text):
         return text
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()

@@ -1,7 +1,7 @@
-"""A run, the judgements it is to make, and everything that led to each.
+"""Runs, their judgements, and everything that led to each judgement.
 
-Hot tables: run workers write them by plain SQL (worker/write_buffer.py), payloads are JSON kept as TEXT, and only the
-indexes that a page or a worker reads by exist.
+These tables are hot: run workers write them with plain SQL (worker/write_buffer.py), payloads are JSON stored as TEXT,
+and there are only indexes that a page or a worker needs.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from judging.endpoints.models import Endpoint
 from judging.metrics.models import MetricVersion
 
 INFER = "infer_and_judge"
-"""The kind of a run that asks candidates for answers, which it then judges."""
+"""The kind of a run that generates answers with candidate models and judges them."""
 
 PEOPLE = "people"
-"""The kind of a run whose judgements people make (judging.people): no worker touches it."""
+"""The kind of a run judged by people (judging.people); workers don't process it."""
 
 IMPORTED = "imported"
-"""The kind of a run whose judgements were made elsewhere and came in with a results file."""
+"""The kind of a run whose judgements were imported from a results file."""
 
 WITHOUT_WORKERS = (PEOPLE, IMPORTED)
-"""The kinds of runs that no worker judges."""
+"""The kinds of runs that workers don't judge."""
 
 
 class RunState(models.TextChoices):
@@ -57,21 +57,21 @@ class JudgementState(models.TextChoices):
     NOT_RUN = "not_run", _("not run")
 
 
-SETTLED = "settled"  # the problem of a run that ended early because its answer was known
+SETTLED = "settled"  # the `problem` of a run that ended by early stopping
 
 
 class RunQuerySet(models.QuerySet["Run"]):
     def by_workers(self) -> RunQuerySet:
-        """Runs whose judgements workers make."""
+        """Runs judged by workers."""
         return self.exclude(kind__in=WITHOUT_WORKERS)
 
     def to_plan(self) -> RunQuerySet:
-        """Runs that a run worker is to plan: not those of which further attempts are planned elsewhere (Rejudging)."""
+        """Runs that a run worker has to plan, excluding those whose new attempts are planned in batches (Rejudging)."""
         return self.filter(state=RunState.PLANNING, rejudging=None)
 
 
 class Run(models.Model):
-    """Metrics × candidates over one version. Holds its own frozen copy of all that it judges by."""
+    """An evaluation of candidates by metrics on one version, with frozen copies of the metrics."""
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="runs")
     name = models.CharField(max_length=200)
@@ -142,39 +142,39 @@ class Run(models.Model):
 
     @property
     def extendable(self) -> bool:
-        """Has it finished on a sample of its rows?"""
+        """Whether the run has finished on a sample of its rows."""
         size = self.sample_size or 0
         return self.by_workers and self.state == RunState.FINISHED and 0 < size < self.version.valid_rows
 
     @property
     def by_people(self) -> bool:
-        """Do raters make its judgements?"""
+        """Whether the run is judged by raters."""
         return self.kind == PEOPLE
 
     @property
     def by_workers(self) -> bool:
-        """Do workers make its judgements, so that it can be steered, and judges asked again?"""
+        """Whether the run is judged by workers, so that it can be paused, resumed and re-judged."""
         return self.kind not in WITHOUT_WORKERS
 
     @property
     def imported(self) -> bool:
-        """Were its judgements made elsewhere?"""
+        """Whether the judgements were imported."""
         return self.kind == IMPORTED
 
     @property
     def rests(self) -> bool:
-        """Nobody works on it: it has ended, or is paused."""
+        """Whether the run has ended or is paused."""
         return self.state not in WORKED_ON
 
     def reopen(self) -> None:
-        """There is more to do. Its clock goes on from where it stopped: no duration or rate counts the time between."""
+        """Prepare a stopped run for more work. Shifts `started_at`, so that durations exclude the idle time."""
         if self.started_at and self.finished_at:
             self.started_at += timezone.now() - self.finished_at
         self.finished_at = None
 
 
 class RunMetric(models.Model):
-    """A run's own copy of a metric: JSON text of core.pipeline.MetricDefinition, without any key."""
+    """A run's frozen copy of a metric. `definition`: JSON text of a MetricDefinition, without API keys."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="metrics")
     number = models.PositiveSmallIntegerField()
@@ -187,9 +187,9 @@ class RunMetric(models.Model):
 
 
 class Reading(models.Model):
-    """A later way of reading what a run's judges said to one metric: the frozen definition with another parser,
-    postprocess or scale; the judges and their prompts stay as the run froze them. One that `asks` is another version
-    of the metric, by which some items were judged anew."""
+    """A later definition for one metric of a run. By default it re-parses stored replies: the frozen definition with
+    another parser, postprocess or scale, but the same judges and prompts. A reading that `asks` is another version of
+    the metric, used to re-judge items with new requests."""
 
     run_metric = models.ForeignKey(RunMetric, on_delete=models.CASCADE, related_name="readings")
     number = models.PositiveSmallIntegerField(help_text="from 1")
@@ -209,9 +209,9 @@ class Reading(models.Model):
 
 
 class Rejudging(models.Model):
-    """Many further attempts of a run, judged or only read again, as long as a worker plans them in batches: the run is
-    `planning` meanwhile. `action` is the review action that asked for them: its filter says which, its `place` how far
-    they are planned."""
+    """A re-judging or re-parsing of many judgements, while a worker plans the new attempts in batches; the run is
+    `planning` meanwhile. `action`: the review action with the filter that selects them; its `place` is the position
+    planned so far."""
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True)
     action = models.OneToOneField("judging.ReviewAction", on_delete=models.CASCADE)
@@ -230,8 +230,8 @@ class Rejudging(models.Model):
 
 
 class RunCandidate(models.Model):
-    """A candidate that takes part in a run. One whose answers the run asks for has a `definition`: JSON text of
-    core.candidates.CandidateModel, without any key; what it has said so far is counted here."""
+    """A candidate of a run. If the run generates its answers, `definition` is the JSON text of a
+    core.candidates.CandidateModel, without API keys, and the counters count its generations."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="run_candidates")
     candidate = models.ForeignKey(Candidate, on_delete=models.PROTECT, related_name="+")
@@ -247,9 +247,9 @@ class RunCandidate(models.Model):
 
 
 class Generation(models.Model):
-    """One try at an answer that a run asks a candidate for: the request as sent, every call, what came of it.
+    """One attempt to generate an answer: the request as sent, every call and the result.
 
-    The answer itself is the response's `raw`. A response has at most one try that was answered, its last.
+    The answer itself is the response's `raw`. A response has at most one answered attempt, its last.
     """
 
     class State(models.TextChoices):
@@ -282,7 +282,7 @@ class Generation(models.Model):
 
 
 class Chunk(models.Model):
-    """A range of a run's judgements that one worker leases at a time."""
+    """A range of a run's judgements, leased by one worker at a time."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, db_index=False, related_name="chunks")
     first = models.PositiveIntegerField(help_text="position of its first judgement")
@@ -307,7 +307,7 @@ class SourceKind(models.TextChoices):
 
 
 class VerdictSource(models.Model):
-    """Who made verdicts that were imported: a judge model, or a person who need not have an account here."""
+    """The author of imported verdicts, for example a judge model, or a rater who need not have an account here."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="verdict_sources")
     kind = models.CharField(max_length=12, choices=SourceKind.choices)
@@ -319,24 +319,25 @@ class VerdictSource(models.Model):
 
 class JudgementQuerySet(models.QuerySet["Judgement"]):
     def by_metrics(self) -> JudgementQuerySet:
-        """Made by their run's own metrics: neither by people nor by whoever made what was imported."""
+        """Judgements made by the run's metrics: neither by raters nor imported."""
         return self.filter(rater=None, source=None)
 
 
 PLACE = Case(When(current=True, then=F("position")))
-"""The position of a current judgement. Its index holds nothing else in order: where a run was judged again, a walk by
-the bare positions would first pass all that is older. It is an expression, since SQLite takes an index with the
-condition `current` also where others are better."""
+"""The position of a current judgement, NULL for older ones. Its index lists only current judgements in order; in a
+re-judged run, scanning plain positions would first pass all older attempts. It is an expression because SQLite also
+uses a partial index with the condition `current` where other indexes are better."""
 
 
 class Judgement(models.Model):
-    """What one metric, or one rater, said about one response (or about two); made as `not_run` when a run is planned.
+    """The verdict of one metric, rater or imported source on one response (or two). Created as `not_run` when a run is
+    planned.
 
-    Its row, candidate and response are never deleted while it is there (versions are archived, not deleted); the
-    database does not check that, since without an index each check would read the whole table.
+    Its row, candidate and response are never deleted before it (versions are archived, not deleted). The database does
+    not enforce that, because without an index each check would scan the whole table.
 
-    A further attempt is a further row; `current` marks the newest. Replies are read from the attempt that asked:
-    `asked_by`, or this one.
+    Each attempt is a separate row; `current` marks the newest. Replies belong to the attempt that requested them:
+    `asked_by`, or this one if null.
     """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, db_index=False, related_name="judgements")
@@ -418,7 +419,7 @@ class Judgement(models.Model):
     seconds = models.FloatField(null=True)
     finished_at = models.FloatField(null=True, help_text="Unix seconds")
 
-    # The override in force, on the current attempt only (overrides.py); `state` and `value` stay the attempt's own.
+    # The override in force, on the current attempt only (overrides.py). `state` and `value` keep the original result.
     override_value = models.TextField(null=True, help_text="exact, as JSON; null: not overridden")  # noqa: DJ001
     override_score = models.FloatField(null=True)
     state_in_force = models.GeneratedField(
@@ -485,7 +486,7 @@ class Judgement(models.Model):
                 condition=Q(current=True, spread__isnull=False),
                 name="judgement_spread",
             ),
-            # What most judgements have not: these cost a judgement with a score nothing.
+            # Partial indexes on rare attributes, without cost for judgements with a score.
             models.Index(
                 fields=["run", "state", "reason", "position"],
                 condition=Q(
@@ -505,7 +506,7 @@ class Judgement(models.Model):
 
     @property
     def definition(self) -> str:
-        """What it was judged, and its replies were read, by: JSON text."""
+        """JSON text of the metric definition that this attempt was judged and parsed with."""
         return self.reading.definition if self.reading else self.run_metric.definition
 
     @property
@@ -514,8 +515,8 @@ class Judgement(models.Model):
 
 
 class Override(models.Model):
-    """An entry in the history of a reviewer's value for an answer and a metric. The newest entry counts, whichever
-    attempt it was made on, until another one withdraws it. Appended, never changed."""
+    """An entry in the override history of an answer and a metric. The newest entry is in force, whichever attempt it
+    was made on, until a later one withdraws it. Entries are only appended, never changed."""
 
     judgement = models.ForeignKey(
         Judgement,
@@ -531,7 +532,7 @@ class Override(models.Model):
 
 
 class JudgeReply(models.Model):
-    """One judge model asked once for a judgement: the request as sent, the reply as received, every call."""
+    """One question to a judge model for a judgement: the request as sent, the reply as received, and every call."""
 
     judgement = models.ForeignKey(Judgement, on_delete=models.CASCADE, related_name="replies")
     judge = models.PositiveSmallIntegerField(help_text="which judge model of the metric, from 0")
@@ -570,7 +571,7 @@ class JudgeReply(models.Model):
 
 
 class CachedReply(models.Model):
-    """Where the reply to a request stands that need not be paid for again."""
+    """A reply that can be reused for an identical request, by its cache key."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False, related_name="+")
     digest = models.CharField(max_length=64, help_text="SHA-256 of address, request and repeat")

@@ -1,11 +1,11 @@
 """Overrides: a reviewer's value for an answer and a metric.
 
 `Override` is the history. Its newest entry is in force, whichever attempt it was made on, until another entry withdraws
-it. The value in force is stored on the current attempt as well, where lists and figures read it; whatever makes another
-attempt current takes it along in the same transaction.
+it. The value in force is also stored on the current attempt, where lists and figures read it. Code that makes another
+attempt current must copy it in the same transaction.
 
-Locks: whatever overrides, or changes which attempt is current, locks the run's metrics before it locks the run or its
-judgements. A worker that stores judgements needs no such lock: it changes an attempt's own value only.
+Locking: code that overrides, or changes which attempt is current, locks the run's metrics before the run or its
+judgements. Workers that store judgements don't need that lock, because they only change an attempt's original value.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from judging.runs.models import Judgement, Override, Run, RunMetric
 
 
 class OverrideConflict(Exception):
-    """Someone else has added an entry since the reviewer opened the page."""
+    """Another entry was added since the reviewer opened the page."""
 
 
 def metrics_lock(run_id: int) -> None:
-    """Lock the run's metrics until the transaction ends: no one overrides anything of the run meanwhile."""
+    """Lock the run's metrics until the end of the transaction, which prevents overrides in the run meanwhile."""
     list(RunMetric.objects.select_for_update(no_key=True).filter(run=run_id).order_by("pk"))
 
 
 def run_lock(run_id: int) -> Run:
-    """The run, locked together with its metrics, for whatever makes new attempts."""
+    """Lock the run and its metrics, and return the run. Required before creating new attempts."""
     metrics_lock(run_id)
     return Run.objects.select_for_update().get(pk=run_id)
 
 
 def attempts_of(judgement: Judgement) -> QuerySet[Judgement]:
-    """Every attempt of this metric, rater or source at this answer (or pair of answers) within the run."""
+    """All attempts of this metric, rater or source for this answer (or pair of answers) in the run."""
     return Judgement.objects.filter(**_item(judgement))
 
 
 def history_of(judgement: Judgement) -> QuerySet[Override]:
-    """What reviewers decided about this answer and metric, on whichever attempt; the newest first."""
+    """The override history of this answer and metric, over all attempts, newest first."""
     named = {f"judgement__{name}": value for name, value in _item(judgement).items()}
     return Override.objects.filter(**named).order_by("-pk")
 
@@ -62,7 +62,7 @@ def _item(judgement: Judgement) -> dict[str, Any]:
 
 
 def in_force_of(judgements: Iterable[Judgement]) -> dict[int, Override]:
-    """{judgement: the entry in force} of those that are overridden."""
+    """{judgement id: override in force} of the overridden judgements."""
     overridden = {_key(one): one.pk for one in judgements if one.overridden}
     if not overridden:
         return {}
@@ -81,9 +81,9 @@ def _key(judgement: Judgement) -> tuple[Any, ...]:
 def override_add(
     *, judgement: Judgement, value: Value, reason: str, by: User, seen: int | None = None
 ) -> Override:
-    """A value in place of the attempts' own.
+    """Override the value of an answer and metric.
 
-    `seen`: the newest entry that the reviewer knew of, 0 for none. Raises OverrideConflict if there is another by now.
+    `seen`: id of the newest entry that the reviewer saw, 0 for none. Raises OverrideConflict if there is a newer one.
     """
     _lock(judgement, seen)
     outcome = Outcome("scored", value)
@@ -100,7 +100,7 @@ def override_add(
 
 @transaction.atomic
 def override_withdraw(*, judgement: Judgement, reason: str, by: User, seen: int | None = None) -> Override:
-    """The attempts' own values count again. Raises OverrideConflict also where nothing is in force."""
+    """Withdraw the override; the original value counts again. Also raises OverrideConflict if none is in force."""
     newest = _lock(judgement, seen)
     if newest is None or newest.value is None:
         raise OverrideConflict
@@ -136,7 +136,7 @@ def _put(judgement: Judgement, made: Override, action: Action) -> None:
 
 
 def carry_over(run_id: int, judgements: QuerySet[Judgement]) -> None:
-    """Put what is in force on those of a rater's judgements that are current now, and take it off the others.
+    """Copy the override in force to those of a rater's judgements that are current now, and remove it from the others.
 
     Call with the run's metrics locked.
     """

@@ -1,4 +1,4 @@
-"""Plans a run: its rows, candidates and metrics become judgements (`not_run`) and chunks of them."""
+"""Run planning: creates judgements (`not_run`) and chunks from rows, candidates and metrics."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from datasets.models import Candidate, Row
 from judging.core.candidates import CandidateModel
 from judging.runs.models import Chunk, Judgement, JudgementState, Reading, Run, RunCandidate, RunState
 
-CHUNK = 100  # judgements that a worker leases at a time: large enough for batches, small enough to lose
-LARGER_CHUNK = 200  # where that is a small part of the run: a batch costs the sandbox 5 ms, whatever is in it
-CHUNKS_AT_LEAST = 50  # before they grow: several workers end at about the same time
+CHUNK = 100  # judgements leased at a time: large enough for batches, small enough to lose
+LARGER_CHUNK = 200  # in large runs, since a sandbox batch costs 5 ms whatever its size
+CHUNKS_AT_LEAST = 50  # before chunks grow, so that several workers end at about the same time
 
 _PLANNED_COLUMNS = (
     "run_id, position, run_metric_id, row_id, candidate_id, response_id, attempt, current, state, reason, "
@@ -25,9 +25,9 @@ _PLANNED_COLUMNS = (
 )
 _EMPTY_TEXTS = "'not_run', 'waiting', '', '', '', '', '', '', 1"
 
-SLICE = 20_000  # rows planned in one transaction: on SQLite no one else writes meanwhile
+SLICE = 20_000  # rows planned in one transaction, which blocks other writers on SQLite
 
-# In SQL, because a million judgements take seconds so, and minutes through the ORM.
+# In SQL, because a million judgements take seconds this way, but minutes through the ORM.
 _PLAN = """
 INSERT INTO judging_judgement ({columns})
 SELECT %s, %s + ROW_NUMBER() OVER (ORDER BY s.key, c.candidate_id, a.number, m.number) - 1,
@@ -44,7 +44,7 @@ INSERT INTO datasets_response (row_id, candidate_id, number, raw)
 SELECT s.value, %s, %s, '' FROM {rows} ORDER BY s.key
 """
 
-# {asked_by}: whose replies are read again, NULL to ask again. {which}: the attempts that are followed by another.
+# {asked_by}: the attempt whose replies are re-parsed, NULL to send new requests. {which}: the attempts to replace.
 # An override in force is copied to the new attempt.
 _PLAN_FURTHER = """
 INSERT INTO judging_judgement ({columns}, override_value, override_score)
@@ -59,13 +59,13 @@ UPDATE judging_judgement SET current = %s, override_value = NULL, override_score
         WHERE j.run_id = %s AND j.current AND j.rater_id IS NULL AND j.source_id IS NULL AND {which})
 """
 _IN_STATES = "j.state_in_force IN (%s, %s)"  # a judgement with an override needs no new attempt
-# Not what another version of the metric has asked: its judges were asked something else.
+# Excludes judgements re-judged with another version of the metric, because their prompts were different.
 _OF_METRIC = """j.run_metric_id = %s AND j.state <> 'not_run' AND NOT EXISTS (
     SELECT 1 FROM judging_reading g WHERE g.id = j.reading_id AND g.asks)"""
 _WITH_REPLIES = f"""{_OF_METRIC} AND EXISTS (
     SELECT 1 FROM judging_judgereply p WHERE p.judgement_id = COALESCE(j.asked_by_id, j.id))"""  # noqa: S608
 
-# Ranges of what was never judged, before a position. What asks and what only reads stay apart.
+# Ranges of unjudged positions before a given one. Judgements that send requests and re-parsed ones are kept separate.
 _REST = """
 SELECT MIN(position), COUNT(*) FROM (
     SELECT j.position, j.asked_by_id IS NULL AS asks,
@@ -77,9 +77,10 @@ _BEYOND = 2**31
 
 
 def plan(run_id: int) -> None:
-    """Make the judgements that a run being planned lacks, some rows a transaction, then their chunks, and let it run.
+    """Create the missing judgements of a run in slices of rows, one transaction each, then the chunks, and start the
+    run.
 
-    A worker that dies on the way leaves whole slices, and the next one plans the rows that are left.
+    If a worker dies, only complete slices remain, and the next worker plans the rows that are left.
     """
     run = Run.objects.get(pk=run_id)
     if run.state != RunState.PLANNING:
@@ -95,8 +96,8 @@ def plan(run_id: int) -> None:
 
 
 def _plan_slice(run_id: int, rows: list[int], total: int) -> int | None:
-    """Plan these rows of a run with `total` judgements so far; how many more. None if the run was stopped, or
-    someone else plans it: nothing is done then."""
+    """Plan these rows of a run with `total` judgements so far. Returns the number of new judgements, or None without
+    doing anything if the run was stopped or another worker is planning it."""
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=run_id)
         if run.state != RunState.PLANNING or run.total != total:
@@ -131,9 +132,9 @@ def _next_position(run: Run) -> int:
 
 
 def rows_to_plan(run: Run) -> list[int]:
-    """Ids of the rows that the run is to judge and that have no judgements yet, in the order in which it does: that of
-    the file, or that of the draw where it may end early, so that what it has seen then is a random sample. The same
-    seed draws the same rows; a run that was extended draws from those that it has not judged."""
+    """Ids of the rows to judge that have no judgements yet, in file order. If the run may end early, in the order they
+    were drawn, so that the rows judged by then are a random sample. The same seed draws the same rows; an extended run
+    draws from the rows not judged yet."""
     rows = list(
         Row.objects.filter(version=run.version_id, valid=True).order_by("line").values_list("pk", flat=True)
     )
@@ -147,7 +148,7 @@ def rows_to_plan(run: Run) -> list[int]:
 
 
 def plan_answers(run: Run, rows: list[int]) -> None:
-    """A response without an answer yet for each that the run is to ask for: `n` of each candidate to each row."""
+    """Create empty responses for the answers to generate: `n` per candidate and row."""
     for one in RunCandidate.objects.filter(run=run).exclude(definition=""):
         n = CandidateModel.from_json(one.definition).n
         for number in range(1, n + 1):
@@ -158,7 +159,8 @@ def plan_answers(run: Run, rows: list[int]) -> None:
 
 
 def _of_rows(statement: str, before: list[Any], rows: list[int], after: list[Any]) -> int:
-    """Run a statement whose {rows} are a table `s` of their ids (`value`) in their order (`key`); how many it made."""
+    """Execute a statement in which {rows} becomes a table `s` of row ids (`value`) with their order (`key`). Returns
+    the row count."""
     postgres = connection.vendor == "postgresql"
     table = "unnest(%s::bigint[]) WITH ORDINALITY AS s(value, key)" if postgres else "json_each(%s) AS s"
     with connection.cursor() as cursor:
@@ -170,8 +172,8 @@ def _of_rows(statement: str, before: list[Any], rows: list[int], after: list[Any
 
 
 def make_chunks(run_id: int, first: int, count: int, of: int = 1) -> None:
-    """Divide the positions first … first+count-1 of a run into chunks. What belongs together, so many in a row, stays
-    in one: the judgements of one response, which may wait for the same answer."""
+    """Divide the positions first … first+count-1 of a run into chunks. Groups of `of` consecutive positions stay in one
+    chunk: the judgements of one response, which may wait for the same answer."""
     chunk = max(CHUNK, min(LARGER_CHUNK, count // CHUNKS_AT_LEAST))
     end, size = first + count, of * max(1, chunk // of)
     Chunk.objects.bulk_create(
@@ -181,22 +183,22 @@ def make_chunks(run_id: int, first: int, count: int, of: int = 1) -> None:
 
 
 def set_rest_aside(run: Run, newest: int) -> bool:
-    """Remove the unjudged chunks up to the one with the id `newest`, so that the run makes no calls
-    for them. False if someone still holds one. Call inside a transaction that holds the run's row."""
+    """Delete open chunks up to the id `newest`, so that the run makes no calls for them. False if a worker still holds
+    one. Call inside a transaction that holds the run's row."""
     rest = run.chunks.filter(done=False, pk__lte=newest)
     rest.filter(owner="").delete()
     return not rest.exists()
 
 
 def take_rest_up(run: Run) -> None:
-    """Chunks again for what was set aside, if something was. Call inside a transaction that holds the run's row."""
+    """Recreate the chunks that `set_rest_aside` removed, if any. Call inside a transaction that holds the run's row."""
     if not run.not_run:
         return
     waiting = run.judgements.filter(current=True, state=JudgementState.NOT_RUN).order_by("position")
     first = waiting.values_list("position", flat=True).first()
     chunks = run.chunks.filter(done=False)
     if first is None or chunks.filter(first__lte=first, last__gte=first).exists():
-        return  # all is set aside or nothing, and new attempts come behind it
+        return  # chunks are set aside all or none, and new attempts come after them
     end = chunks.order_by("first").values_list("first", flat=True).first()
     with connection.cursor() as cursor:
         cursor.execute(_REST, [run.pk, _BEYOND if end is None else end])
@@ -206,16 +208,17 @@ def take_rest_up(run: Run) -> None:
 
 
 def plan_again(run: Run, states: tuple[str, ...]) -> int:
-    """New attempts at the judgements that ended in one of `states`, asking again; the old ones stay. Returns how many.
+    """Create new attempts, with new requests, for judgements that ended in one of `states`; old ones are kept. Returns
+    the number created.
 
-    Call inside a transaction that holds the run (overrides.run_lock), as all that makes new attempts.
+    Call inside a transaction that holds the run (overrides.run_lock), like everything that creates new attempts.
     """
     return _plan_further(run, _IN_STATES, list((*states, states[-1])[:2]), "NULL", "j.reading_id")
 
 
 def plan_anew(run: Run, which: str, parameters: list[Any], reading: Reading | None) -> int:
-    """New attempts at the judgements whose ids the query `which` gives, asking again, by `reading` if there is one; the
-    old ones stay. Returns how many. Call inside a transaction that holds the run's row."""
+    """Create new attempts, with new requests, for the judgements selected by the SQL query `which`, using `reading` if
+    given; old ones are kept. Returns the number created. Call inside a transaction that holds the run's row."""
     by = str(int(reading.pk)) if reading else "j.reading_id"
     return _plan_further(run, f"j.id IN ({which})", parameters, "NULL", by)
 
@@ -223,11 +226,11 @@ def plan_anew(run: Run, which: str, parameters: list[Any], reading: Reading | No
 def plan_reading(
     run: Run, reading: Reading, *, all_of_them: bool = False, chosen: QuerySet[Judgement] | None = None
 ) -> int:
-    """New attempts that read by `reading` what its metric's judges have said, of all judgements or those `chosen`; the
-    old ones stay. Returns how many.
+    """Create new attempts that re-parse stored replies with `reading`, for all judgements of its metric or those in
+    `chosen`; old ones are kept. Returns the number created.
 
-    Judgements whose judges were never asked are left as they are, unless `all_of_them` are meant: a rule program needs
-    no reply. Call inside a transaction that holds the run's row.
+    Judgements without replies are skipped, unless `all_of_them`: a rule program needs no reply. Call inside a
+    transaction that holds the run's row.
     """
     asked_by = "COALESCE(j.asked_by_id, j.id)"
     which, parameters = _OF_METRIC if all_of_them else _WITH_REPLIES, [reading.run_metric_id]

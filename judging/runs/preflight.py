@@ -1,6 +1,6 @@
-"""Estimates before a run is started: tokens, cost, time, and the smallest difference that it can detect.
+"""Estimates before a run starts: tokens, cost, time and the minimum detectable difference.
 
-Based on earlier runs of the same metrics in the project; without any, on the length of a few rows.
+Based on earlier runs of the same metrics in the project, or else on the length of a few rows.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from judging.runs.models import Judgement, JudgementState, JudgeReply, RunMetric
 from judging.runs.selectors import Cost, MetricChoice
 from judging.runs.services import endpoints_asked, price_list
 
-LOOKED_AT = 200  # earlier replies or scores, rows
+LOOKED_AT = 200  # number of earlier replies, scores or rows used
 LETTERS_A_TOKEN = 3.0  # between English (4) and Chinese (under 2)
-WRITTEN = 300.0  # tokens of a reply, where nothing is known
+WRITTEN = 300.0  # default tokens of a reply
 SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class CallCost:
-    """Of one call: tokens read and written, seconds; `seen`: from earlier replies, not from the rows' length."""
+    """Input and output tokens and seconds of one call. `seen`: from earlier replies, not estimated from length."""
 
     read: float
     written: float
@@ -45,8 +45,8 @@ class CallCost:
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """Sums over a whole run. `money` None: no prices, or not in one currency. `difference`: the smallest between two
-    candidates that this many rows find four times in five, by metric, in points."""
+    """Totals of a whole run. `seconds`: of the busiest endpoint. `money`: None without prices in one currency.
+    `differences`: (metric, minimum detectable difference of two candidates in points, at a power of 80 %)."""
 
     read: float
     written: float
@@ -60,14 +60,14 @@ class Preflight:
 def preflight(
     version: Version, metrics: Sequence[MetricChoice], cost: Cost, asked: Sequence[CandidateModel] = ()
 ) -> Preflight | None:
-    """None if there are no calls."""
+    """Estimate a run; None if it makes no calls."""
     if not (cost.calls or cost.answers) or not metrics:
         return None
     definitions = [metric.definition for metric in metrics]
     endpoints = Endpoint.objects.in_bulk(endpoints_asked(definitions, asked))
     prices = price_list(definitions, asked)
     read = written = money = 0.0
-    busy: dict[int, float] = {}  # seconds that each endpoint needs for its part
+    busy: dict[int, float] = {}  # seconds of work per endpoint
     seen = True
     for endpoint, calls, taken in _requests(version, metrics, cost, asked):
         seen = seen and taken.seen
@@ -93,7 +93,7 @@ def preflight(
 def _requests(
     version: Version, metrics: Sequence[MetricChoice], cost: Cost, asked: Sequence[CandidateModel]
 ) -> list[tuple[int | None, float, CallCost]]:
-    """Of each judge and candidate: its endpoint, how many requests, and what one takes."""
+    """For each judge and candidate: its endpoint, the number of requests, and the cost of one."""
     answers = cost.judgements / len(metrics)
     found = [
         (
@@ -111,13 +111,13 @@ def _requests(
 def unproven_endpoints(
     metrics: Sequence[MetricChoice], asked: Sequence[CandidateModel] = ()
 ) -> list[Endpoint]:
-    """Endpoints that the run would call and whose last connection test failed or was never made, by name."""
+    """Endpoints that the run would call and that were never tested or failed their last connection test, by name."""
     ids = endpoints_asked((metric.definition for metric in metrics), asked)
     return [one for one in Endpoint.objects.filter(pk__in=ids).order_by("name") if not one.works]
 
 
 def taken_by(version: Version, metric: MetricChoice, endpoint: int | None) -> CallCost:
-    """Estimate for one call of a metric."""
+    """Estimate one judge call of a metric."""
     last = last_use(metric)
     if last and endpoint:
         earlier = JudgeReply.objects.filter(
@@ -139,14 +139,14 @@ def taken_by(version: Version, metric: MetricChoice, endpoint: int | None) -> Ca
 
 
 def taken_to_answer(version: Version) -> CallCost:
-    """Estimate for one call of a model under test."""
+    """Estimate one call of a candidate model."""
     texts = Row.objects.filter(version=version, valid=True).order_by("line").values_list("raw", flat=True)
     sizes = [min(len(row), 20_000) for row in texts[:50]] or [0]
     return CallCost(fmean(sizes) / LETTERS_A_TOKEN, WRITTEN, SECONDS, False)
 
 
 def last_use(metric: MetricChoice) -> RunMetric | None:
-    """In the newest run that has judged by this metric, whichever version of it."""
+    """This metric in the newest run that has scored with any version of it."""
     if metric.version is None:
         return None
     used = RunMetric.objects.filter(metric_version__metric=metric.version.metric_id, run__scored__gt=0)
@@ -154,7 +154,7 @@ def last_use(metric: MetricChoice) -> RunMetric | None:
 
 
 def calls_a_second(endpoint: Endpoint | None, taken: CallCost) -> float:
-    """From the strictest of an endpoint's limits."""
+    """The rate that the strictest of an endpoint's limits allows."""
     rates = [(endpoint.concurrency if endpoint else default_concurrency()) / max(0.01, taken.seconds)]
     if endpoint and endpoint.requests_per_minute:
         rates.append(endpoint.requests_per_minute / 60)
@@ -164,10 +164,10 @@ def calls_a_second(endpoint: Endpoint | None, taken: CallCost) -> float:
 
 
 def difference(metric: MetricChoice, rows: int) -> float | None:
-    """The smallest true difference of two candidates' means that so many rows find with a power of 80 %.
+    """The minimum difference of two candidates' means that this many rows detect with a power of 80 %.
 
-    Takes the spread of earlier scores, else a quarter of the scale; and that the two candidates' scores of a row
-    correlate by a half, so that their difference spreads as one score does.
+    Uses the standard deviation of earlier scores, or else a quarter of the scale, and assumes a correlation of 0.5
+    between the candidates' scores on a row, so that the difference has the standard deviation of a single score.
     """
     if rows < 3:
         return None
@@ -190,19 +190,19 @@ _REFERENCES = ("data.ref_answer", "data.gt")
 
 @dataclass(frozen=True, slots=True)
 class LintNote:
-    """A metric whose prompts have findings over the rows, or are still being looked at (`waits`)."""
+    """A metric whose prompts have lint findings on the rows, or whose lint is still in progress (`waits`)."""
 
     choice: MetricChoice
     errors: int = 0
     warnings: int = 0
     sentences: tuple[str, ...] = ()
     waits: bool = False
-    worker_missing: str = ""  # what keeps a worker from looking, see engine.obstacle
+    worker_missing: str = ""  # why no worker picks it up, see workers.obstacle
 
 
 def lint_notes(version: Version, choices: Sequence[MetricChoice]) -> list[LintNote]:
-    """A note for each metric that has something to say. Small versions are looked through here, large ones by a
-    worker; what is known from the editor is not found out again."""
+    """Notes for metrics with findings or unfinished lints. Small versions are linted here, large ones by a worker;
+    results from the editor are reused."""
     notes = (
         _rules_note(version, choice) if choice.definition.rules else _note(version, choice)
         for choice in choices
@@ -232,7 +232,7 @@ def _note(version: Version, choice: MetricChoice) -> LintNote:
 
 
 def _rules_note(version: Version, choice: MetricChoice) -> LintNote:
-    """Of a rule program only how many rows have nothing to compare with: that they can't be scored is certain."""
+    """The note for a rule program: only the number of rows without a reference, which certainly can't be scored."""
     preprocess = choice.definition.preprocess
     found = lint.begin(
         version, choice.definition.rules, preprocess if preprocess.strip() else "", lint.Kind.RULES
@@ -247,6 +247,6 @@ def _rules_note(version: Version, choice: MetricChoice) -> LintNote:
 
 
 def _waits(found: Sequence[TemplateLint]) -> tuple[bool, str]:
-    """Whether a worker is still looking, and what keeps it from that."""
+    """Whether a lint is unfinished, and why no worker picks it up ('' if one does)."""
     waits = any(not one.result and not one.problem for one in found)
     return waits, workers.obstacle(workers.DATA) if waits else ""

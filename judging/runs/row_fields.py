@@ -1,4 +1,4 @@
-"""Fields that every row has, next to those of its own: computed from its conversation."""
+"""Fields computed from a row's conversation, which every row has in addition to its custom fields."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 TURNS, LENGTH, LANGUAGE, FORMAT = "turns", "length", "language", "format"
-"""How many messages of the user there are, and of the last of them how long it is, in what language, as far as its
-writing tells, and in what format. Of answers a format would be a result, by which they can't be divided fairly."""
+"""The number of user messages, and of the last one the length, the language (as far as the script tells) and the
+format. The format of answers is not a field: it is an outcome, and grouping by outcomes would be unfair."""
 EVERY_ROW = (TURNS, LENGTH, LANGUAGE, FORMAT)
-_LENGTHS = (100, 500, 2000, 10_000)  # characters; the ends of buckets
+_LENGTHS = (100, 500, 2000, 10_000)  # bucket boundaries in characters
 
 
 def computed_value(data: Mapping[str, Any], field: str) -> str | None:
-    """Of a row as templates see it; None for another field."""
+    """A computed field of a row as templates see it; None for other fields."""
     if field == TURNS:
         return str(sum(message["role"] == "user" for message in data["messages"]))
     read = {LENGTH: length_of, LANGUAGE: language_of, FORMAT: format_of}.get(field)
@@ -31,13 +31,13 @@ _WRITINGS = {
     "Devanagari": re.compile("[\u0900-\u097f]+"),
     "Thai": re.compile("[\u0e00-\u0e7f]{1,4}"),
 }
-"""What counts as a word of each: where words are not separated some characters. Languages that share a script are not
-distinguished."""
+"""What counts as a word in each script: a few characters if words are not separated. Languages that share a script are
+not distinguished."""
 OTHER = "other"
 
 
 def language_of(text: str) -> str:
-    """What most words of a text are written in; Chinese characters among many Japanese ones are Japanese."""
+    """The script of most words of a text. Chinese characters among many Japanese ones count as Japanese."""
     words = {name: len(pattern.findall(text)) for name, pattern in _WRITINGS.items()}
     if 2 * words["Japanese"] > words["Chinese"]:
         words["Japanese"] += words.pop("Chinese")
@@ -51,17 +51,17 @@ _FORMATS = {
     "JSON": re.compile(r'[{\[]\s*"(?:[^"\\\n]|\\.)*"\s*[:,\]]'),
     "list": re.compile(r"(?:^[ \t]*(?:(?:[-*+•]|\d{1,3}[.)]) |\d{1,3}[、．）]).*\s*){2}", re.MULTILINE),
 }
-"""What tells each format, the first that is met: a list has two entries that follow each other."""
+"""Patterns of formats; the first match counts. A list needs two consecutive entries."""
 PLAIN = "plain text"
 
 
 def format_of(text: str) -> str:
-    """What a text holds besides sentences."""
+    """The format of a text: code, table, JSON, list or plain text."""
     return next((name for name, pattern in _FORMATS.items() if pattern.search(text)), PLAIN)
 
 
 def length_of(text: str) -> str:
-    """The bucket of lengths, in characters, that a text is in."""
+    """The length bucket of a text, in characters."""
     length = len(text)
     below = [end for end in _LENGTHS if end <= length]
     above = [end for end in _LENGTHS if end > length]

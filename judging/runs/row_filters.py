@@ -1,7 +1,7 @@
-"""What filters ask of the rows that judgements are about: a text in the question, a custom field's value.
+"""Filter conditions on the rows of judgements: text in the question, values of custom fields.
 
-The search index of a version names the rows that may hold a rare text or value; what it names is looked at. Without it,
-or for what many rows hold, the rows of some judgements at a time are looked at (review/places.py), each once.
+For a rare text or value, the version's search index lists candidate rows, which are then checked. Without an index, or
+if many rows match, the rows are checked for some judgements at a time (review/places.py), each once.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ from judging.runs.row_fields import EVERY_ROW, computed_value
 
 _KEPT_SECONDS = 600
 MOST_LINES = 200
-"""So many rows are looked at one by one wherever they stand; what more rows hold is met soon enough on the way."""
+"""Up to this many rows from the index are checked individually; more frequent matches are found soon enough by reading
+in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowFilter:
-    """What is asked of a row; '' and None mean anything. One of the field's values `equals` a text, or contains `part`,
-    or is a number from `low` to `high`. `answer` is a text in one of its answers, which only the index knows here."""
+    """Conditions on a row; '' and None match anything. A value of the field `equals` a text, contains `part`, or is a
+    number from `low` to `high`. `answer`: text in one of the row's answers, used only for index lookups."""
 
     question: str = ""
     field: str = ""
@@ -48,13 +49,13 @@ class RowFilter:
         return bool(self.question or self.field)
 
     def passes(self, raw: str, form: Format) -> bool:
-        """Does a row hold it? `raw` is its JSON, `form` its version's format."""
+        """Whether a row matches. `raw`: its JSON; `form`: its version's format."""
         return self._has_field(raw, form) and self._has_question(raw, form)
 
     def _has_question(self, raw: str, form: Format) -> bool:
         if not self.question:
             return True
-        # Decoding costs far more than a look: most rows are done with here, unless their JSON is written in escapes.
+        # Decoding is expensive, so most rows are excluded by a search in the raw JSON, unless it has escapes.
         quoted = json.dumps(self.question, ensure_ascii=False)[1:-1]
         if "\\u" not in raw and fold(quoted) not in fold(raw):
             return False
@@ -90,13 +91,13 @@ def _number(text: str) -> float | None:
 
 
 def passing_rows(run: Run, asked: RowFilter, rows: Iterable[tuple[int, str]]) -> list[int]:
-    """The ids of those of the rows (id, JSON) that hold what is asked."""
+    """Ids of the matching rows out of (id, JSON) pairs."""
     form = cast(Format, run.version.format)
     return [pk for pk, raw in rows if asked.passes(raw, form)]
 
 
 def all_passing_rows(run: Run, asked: RowFilter) -> list[int]:
-    """The ids of all rows that hold what is asked: those that the index names, or all of the version, are looked at."""
+    """Ids of all matching rows; checks the rows listed by the index, or else all rows of the version."""
     rows = Row.objects.filter(version=run.version_id, valid=True)
     lines = known_lines(run, asked)
     if lines is not None:
@@ -105,11 +106,10 @@ def all_passing_rows(run: Run, asked: RowFilter) -> list[int]:
 
 
 def known_lines(run: Run, asked: RowFilter) -> list[int] | None:
-    """The lines of a few rows among which are all that hold what is asked; None where they are many, or where
-    there is no index."""
+    """Lines of a few rows that include all matches; None if there are many or no index exists."""
     if not run.by_workers or not (asked.question or asked.equals or asked.answer):
         return None
-    # A page asks several times, and the rows of a version never change.
+    # A page needs this several times, and the rows of a version never change.
     key = f"lines:{run.version_id}:{run.version.created_at.timestamp()}:{sha256(repr(asked).encode()).hexdigest()}"
     kept: tuple[list[int] | None] | None = cache.get(key)
     if kept is not None:
@@ -121,7 +121,7 @@ def known_lines(run: Run, asked: RowFilter) -> list[int] | None:
         found = _fewest(asked, index)
         cache.set(key, (found,), _KEPT_SECONDS)
         return found
-    except sqlite3.DatabaseError:  # of the index, which is a file of its own
+    except sqlite3.DatabaseError:  # in the index, which is a separate file
         search.build_again(run.version)
         return None
     finally:
@@ -141,7 +141,7 @@ def _fewest(asked: RowFilter, index: Index) -> list[int] | None:
 
 
 def these(ids: Sequence[int]) -> RawSQL:
-    """Ids as a subquery: however many, they are one parameter."""
+    """Ids as a subquery with a single parameter, however many there are."""
     if connection.vendor == "postgresql":
         return RawSQL("SELECT unnest(%s::bigint[])", [list(ids)])
     return RawSQL("SELECT value FROM json_each(%s)", [json.dumps(list(ids))])

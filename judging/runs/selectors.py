@@ -1,4 +1,4 @@
-"""Reading runs: the list, what a new one can be made of and what it costs, how far one has come."""
+"""Queries for runs: the list, options and cost of a new run, progress."""
 
 from __future__ import annotations
 
@@ -26,23 +26,24 @@ from judging.runs.models import PEOPLE, Run, RunMetric, RunState
 
 RUNS_PER_PAGE = 50
 UNUSABLE_SHOWN = 20
-_LATEST_WEIGHT = 0.3  # of the newest poll in the rate that is shown
+_LATEST_WEIGHT = 0.3  # weight of the newest poll in the displayed rate
 
 
 def run_called(name_or_id: str) -> Run | None:
-    """The newest run with this name, or the one with this number."""
+    """The newest run with this name, or the run with this id."""
     by_name = Run.objects.filter(name=name_or_id).order_by("-pk").first()
     return by_name or Run.objects.filter(pk=whole(name_or_id) or 0).first()
 
 
 def runs_page(project: Project, before: int | None = None) -> tuple[list[Run], int | None]:
-    """Runs of workers, newest first, and where the next page starts (None: nowhere); people's are in judging.people."""
+    """A page of runs, newest first, and the key of the next page (None: no more). Human evaluations are excluded; they
+    are listed by judging.people."""
     found = Run.objects.filter(project=project, archived_at=None).exclude(kind=PEOPLE)
     return newest_first(found.select_related("version__dataset", "project"), RUNS_PER_PAGE, before)
 
 
 def unusable_versions(project: Project) -> QuerySet[Version]:
-    """The newest versions of data sets where they cannot be used as they are, newest first."""
+    """Data sets' newest versions that are not usable yet, newest first."""
     newest = Version.objects.filter(dataset=OuterRef("dataset")).order_by("-number").values("pk")[:1]
     found = Version.objects.filter(dataset__project=project, dataset__archived_at=None, pk=Subquery(newest))
     unready = found.exclude(state=VersionState.READY)
@@ -53,7 +54,7 @@ def unusable_versions(project: Project) -> QuerySet[Version]:
 
 @dataclass(frozen=True, slots=True)
 class SeenJudge:
-    """A judge model of a metric, with what its endpoint says now (or what the run froze)."""
+    """A metric's judge model with its endpoint's current values, or those frozen in the run."""
 
     judge: JudgeModel
     endpoint: str
@@ -74,7 +75,7 @@ class SeenJudge:
 
 @dataclass(frozen=True, slots=True)
 class MetricChoice:
-    """A metric that a run can use, or has frozen: the definition and its judges."""
+    """A metric that a run can use or has frozen, with its judges."""
 
     version: MetricVersion | None
     definition: MetricDefinition
@@ -83,12 +84,12 @@ class MetricChoice:
 
     @property
     def can_be_read_again(self) -> bool:
-        """Whether there is something that may be read another way: replies, or answers by a rule program."""
+        """Whether judgements can be re-parsed: from judge replies, or by a rule program."""
         return bool(self.judges or self.definition.rules)
 
     @property
     def calls(self) -> int:
-        """Requests for each judgement."""
+        """Requests per judgement."""
         return self.definition.calls
 
 
@@ -103,13 +104,13 @@ def metric_choices(project: Project) -> list[MetricChoice]:
 
 
 def prefetch_metrics(run: Run) -> None:
-    """For a page that needs the run's metrics several times."""
+    """Prefetch the run's metrics for a page that uses them several times."""
     metrics = RunMetric.objects.select_related("metric_version__metric").order_by("number")
     prefetch_related_objects([run], Prefetch("metrics", metrics))
 
 
 def frozen_metrics(run: Run) -> list[MetricChoice]:
-    """What the run judges by, as it was when it was made. After prefetch_metrics."""
+    """The run's metrics as frozen at its start. Call after prefetch_metrics."""
     found = list(run.metrics.all())
     shown = _with_endpoints(
         [(one.metric_version, MetricDefinition.from_json(one.definition)) for one in found]
@@ -134,8 +135,8 @@ def _seen(judge: JudgeModel, endpoints: dict[int, Endpoint]) -> SeenJudge:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a run would ask for. `about`: rows are drawn, and not all have equally many answers; or a rule line asks for
-    each field of the reference, counted over the first rows."""
+    """The size of a planned run. `about`: the numbers are estimates, because rows are sampled that don't all have the
+    same number of answers, or because a rule line asks once per field of the reference, counted over the first rows."""
 
     rows: int
     judgements: int
@@ -151,7 +152,7 @@ def cost_of(
     sample_size: int | None,
     asked: Sequence[CandidateModel] = (),
 ) -> Cost:
-    """Judgements and calls of a run over `sample_size` rows drawn at random, or over all."""
+    """The number of judgements and calls of a run over `sample_size` random rows, or over all rows (None)."""
     drawn = sample_size is not None and sample_size < version.valid_rows
     rows = sample_size if drawn and sample_size is not None else version.valid_rows
     answers = sum(candidate.responses for candidate in candidates)
@@ -169,7 +170,7 @@ def cost_of(
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run has come. `rate`: judgements a second of late; `left`: seconds; None if unknown."""
+    """A run's progress. `rate`: recent judgements per second; `left`: estimated seconds; None if unknown."""
 
     done: int
     total: int
@@ -181,7 +182,8 @@ class Progress:
 def progress_of(
     run: Run, *, done_before: int | None, at_before: float | None, rate_before: float | None
 ) -> Progress:
-    """From what the page knew at its last poll, which it sends along: the server keeps no state of readers."""
+    """Compute progress from the values of the page's last poll, which the page sends back because the server keeps no
+    state per client."""
     now = time.time()
     rate = rate_before
     if run.state != RunState.RUNNING:
@@ -195,7 +197,7 @@ def progress_of(
 
 
 def worker_missing(run: Run) -> str:
-    """Why a run is not picked up (see engine.obstacle); a lost broker doesn't stop workers that are already on it."""
+    """Why a run is not picked up (see workers.obstacle). A lost broker doesn't stop workers already processing it."""
     if run.rests or not run.by_workers:
         return ""
     if run.only_worker:
@@ -206,7 +208,7 @@ def worker_missing(run: Run) -> str:
 
 
 def workers_missing(runs: Iterable[Run]) -> str:
-    """Why the first waiting run of these is not picked up; '' if none is waiting."""
+    """Why the first of these runs that is waiting is not picked up; '' if none is waiting."""
     going = [run for run in runs if not run.rests]
     if not going or not workers.obstacle(workers.RUNS):
         return ""
@@ -214,13 +216,13 @@ def workers_missing(runs: Iterable[Run]) -> str:
 
 
 def as_json(value: Any) -> str:
-    """As readable text."""
+    """Indented JSON text."""
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 @dataclass(frozen=True, slots=True)
 class Money:
-    """In whole units of a currency; `budget` None: as much as it takes."""
+    """Amounts in whole units of a currency. `budget` None: unlimited."""
 
     spent: float
     budget: float | None
@@ -228,7 +230,7 @@ class Money:
 
 
 def money_of(run: Run) -> Money | None:
-    """None if no endpoint of the run has a price."""
+    """The run's cost and cost budget; None if its endpoints have no prices."""
     if not run.currency:
         return None
     budget = None if run.budget_money is None else run.budget_money / MILLION

@@ -1,4 +1,4 @@
-"""Everything that pauses or ends a run, and the hooks that are called when it does."""
+"""Pausing and ending runs, and the hooks that are called when that happens."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ log = logging.getLogger("judging.run_worker")
 
 
 def run_stopped(run_id: int) -> None:
-    """It has ended or was paused, or a reply came after that. Call in the transaction that stores it."""
+    """Call the hooks of settings.RUN_STOPPED: the run ended or was paused, or a reply arrived after that. Call in the
+    transaction that stores the change."""
     for name in settings.RUN_STOPPED:
         import_string(name)(run_id)
 
 
 def runs_stopped_before(run_ids: Iterable[int]) -> None:
-    """The same for those among these runs that no one works on."""
+    """Call the hooks for those of these runs that are not in progress."""
     for pk in Run.objects.filter(pk__in=run_ids).exclude(state__in=WORKED_ON).values_list("pk", flat=True):
         run_stopped(pk)
 
 
 @transaction.atomic
 def _stop(run: Run, action: Action, states: Sequence[str], why: dict[str, Any], **changes: Any) -> bool:
-    """Whether it was in one of the states. `why` goes into the audit log."""
+    """Apply the changes if the run is in one of the states; returns whether it was. `why` goes to the audit log."""
     if not Run.objects.filter(pk=run.pk, state__in=states).update(**changes):
         return False
     run_stopped(run.pk)
@@ -46,7 +47,7 @@ def run_pause(run: Run) -> bool:
 
 
 def run_stop_at_budget(run: Run, problem: str) -> bool:
-    """Pause a run that has spent what it may. False if it was not running."""
+    """Pause a run that has reached its budget. False if it was not running."""
     changes = {"state": RunState.PAUSED, "problem": problem}
     return _stop(run, Action.RUN_PAUSED, (RunState.RUNNING,), {"why": problem}, **changes)
 
@@ -60,24 +61,24 @@ def run_stop_at_endpoint(run: Run, error: EndpointError) -> bool:
 
 
 def run_cancel(run: Run) -> bool:
-    """End a run; what was judged stays, the rest is not run. False if it had ended before."""
+    """Cancel a run. Judgements made so far are kept, the rest is not run. False if it had already ended."""
     changes = {"state": RunState.CANCELLED, "finished_at": timezone.now()}
     return _stop(run, Action.RUN_CANCELLED, NOT_ENDED, {}, **changes)
 
 
 def run_end_early(run: Run) -> bool:
-    """End a run whose result is known; the rest is not run. False if it was not running."""
+    """End a run by early stopping; the rest is not run. False if it was not running."""
     changes = {"state": RunState.CANCELLED, "problem": SETTLED, "finished_at": timezone.now()}
     return _stop(run, Action.RUN_CANCELLED, (RunState.RUNNING,), {"why": SETTLED}, **changes)
 
 
 def run_refuse(run: Run, code: str, detail: str) -> None:
-    """Users' code is not run if this machine cannot isolate it well enough. The run says why it failed."""
+    """Fail a run because this machine cannot isolate user code well enough. The run stores the reason."""
     log.error("Run %s cannot start: %s %s", run.pk, code, detail)
     going = Run.objects.filter(pk=run.pk, state=RunState.RUNNING)
     going.update(state=RunState.FAILED, problem=code, problem_detail=detail, finished_at=timezone.now())
 
 
 def stopped_by_endpoint(run: Run) -> bool:
-    """Whether it was paused because an endpoint must be fixed."""
+    """Whether the run was paused because an endpoint must be fixed."""
     return run.state == RunState.PAUSED and bool(run.problem) and not run.problem.startswith("budget_")

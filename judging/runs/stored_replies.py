@@ -1,4 +1,4 @@
-"""What judges said to earlier attempts, as the pipeline reads it again."""
+"""Stored judge replies of earlier attempts, in the form that the pipeline re-parses."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from judging.runs.models import Judgement, JudgeReply
 
 
 def previous_replies(attempts: Collection[int], *, requests: bool = True) -> dict[int, PreviousReplies]:
-    """By the id of the attempt that asked: its replies in order, and what its preprocess did. `requests`: with what
-    was sent, which scripts see."""
+    """Replies in order and preprocess result, by the id of the attempt that requested them. `requests`: include the
+    requests, which scripts see."""
     if not attempts:
         return {}
     replies: dict[int, list[JudgeCall]] = {pk: [] for pk in attempts}
@@ -38,7 +38,7 @@ _READ = (
 
 
 def judge_call(reply: JudgeReply, *, request: bool = True) -> JudgeCall:
-    """A stored reply as the judgement had it, less its HTTP tries and, if so wanted, less its request."""
+    """A stored reply as a JudgeCall, without its HTTP attempts and optionally without its request."""
     seen = {
         "content": reply.content,
         "reasoning_content": reply.reasoning,
@@ -58,7 +58,7 @@ def judge_call(reply: JudgeReply, *, request: bool = True) -> JudgeCall:
 
 
 def script_result(kept: str) -> ScriptResult | None:
-    """From a judgement's `preprocess`; None if there was none."""
+    """The ScriptResult stored in a judgement's `preprocess`; None if there is none."""
     if not kept:
         return None
     fields: dict[str, Any] = json_text.loads(kept)

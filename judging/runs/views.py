@@ -1,4 +1,4 @@
-"""Runs: the list, a new one, the page of one while it works and after, and what steers it."""
+"""Run views: the list, the form for a new run, the run page, and actions on a run."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def runs(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_required
 def new(request: HttpRequest, slug: str) -> HttpResponse:
-    """The form of a new run; what it would cost is recomputed with every choice."""
+    """The form for a new run. The cost estimate is updated with every change."""
     project = access.get_project(request, slug, May.RUN)
     versions = usable_versions(project)
     version = _chosen_version(request, project)
@@ -100,7 +100,7 @@ def _sent(request: HttpRequest) -> Any:
 
 
 def _chosen_version(request: HttpRequest, project: Project) -> Version | None:
-    """The version that the address or the form names, else that of the last draft, or the newest usable one."""
+    """The version named in the query string or form, else the one of the last draft, else the newest usable one."""
     usable = usable_versions(project)
     wanted = _number(request, "version", int)
     if wanted is None and (draft := newest_draft(access.signed_in(request), project, "run")):
@@ -109,7 +109,7 @@ def _chosen_version(request: HttpRequest, project: Project) -> Version | None:
 
 
 def _start(request: HttpRequest, project: Project, form: RunForm) -> Run | None:
-    """The run, or None with the reason on the form. The same form sent twice is the same run."""
+    """Create the run, or return None with errors on the form. Submitting the same form twice creates one run."""
     sent, chosen, user = form.cleaned_data, form.chosen(), access.signed_in(request)
     same = {"version": sent["version"], "sample_size": sent["sample_size"], "seed": sent["seed"]}
     return create_once(
@@ -130,14 +130,14 @@ def _start(request: HttpRequest, project: Project, form: RunForm) -> Run | None:
 
 @login_required
 def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """One run: how far it is, what went wrong, what it judges by. While it works the page asks every second."""
+    """A run's page: progress, problems and metrics. The page polls every second while the run is in progress."""
     run = get_run(request, slug, pk)
     if run.kind == PEOPLE:
         return redirect("people:detail", slug, pk)
     polled = bool(request.htmx) and "seen" in request.GET  # type: ignore[attr-defined]
     if polled and request.GET["seen"] != run.state:
         response = HttpResponse()
-        response["HX-Refresh"] = "true"  # other buttons, other sections: the page is drawn again, once
+        response["HX-Refresh"] = "true"  # buttons and sections change, so reload the page once
         return response
     if polled and "only" in request.GET:
         return HttpResponse(status=204)  # nothing to swap in
@@ -169,7 +169,7 @@ def _progress(request: HttpRequest, run: Run) -> dict[str, Any]:
         "counts": counts_in_force(run),
         "problem": reason_sentence(problem, run.problem_detail) if problem else "",
         "worker_missing": worker_missing,
-        "down": [] if worker_missing else down_endpoints(run),  # without a worker no one tries them
+        "down": [] if worker_missing else down_endpoints(run),  # without a worker, endpoints are not tried
         "raising": raise_budget_form(run) if problem.startswith("budget_") else None,
         "trouble": endpoint_to_fix(run),
         "money": money_of(run),
@@ -179,7 +179,7 @@ def _progress(request: HttpRequest, run: Run) -> dict[str, Any]:
 
 
 def _reasons(run: Run) -> list[dict[str, Any]]:
-    """Why there are no scores, with the words that were met most often: which name was undefined, for example."""
+    """Reasons for missing scores, with the most frequent detail, for example the name that was undefined."""
     details, found = common_details(run), []
     for state, code, count in reasons(run):
         failures = _failed_answers(run) if code == "answer_failed" else []
@@ -199,7 +199,7 @@ def _reasons(run: Run) -> list[dict[str, Any]]:
 
 
 def _failed_answers(run: Run) -> list[tuple[str, int]]:
-    """Each way in which answers failed, where there are several."""
+    """The ways in which answers failed, if there is more than one."""
     found = failed_answers(run)
     return [(why_no_answer(code), count) for code, count in found] if len(found) > 1 else []
 
@@ -209,7 +209,7 @@ def _most_often(code: str, detail: str) -> str:
 
 
 def _number(request: HttpRequest, name: str, kind: type[int] | type[float]) -> Any:
-    """A number that the address or the form names; None for nonsense."""
+    """A number from the query string or form; None if missing or invalid."""
     sent = request.POST if request.method == "POST" else request.GET
     try:
         return kind(sent[name])
@@ -220,7 +220,7 @@ def _number(request: HttpRequest, name: str, kind: type[int] | type[float]) -> A
 @login_required
 @require_POST
 def pause(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Ask no more for now."""
+    """Pause a run."""
     run = get_run(request, slug, pk, May.RUN)
     if stopping.run_pause(run):
         messages.success(
@@ -252,7 +252,7 @@ def resume(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """End a run early."""
+    """Cancel a run."""
     run = get_run(request, slug, pk, May.RUN)
     if stopping.run_cancel(run):
         messages.success(
@@ -266,7 +266,7 @@ def cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def retry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Ask again where it failed; with `state` also, or only, where the reply could not be read."""
+    """Retry failed judgements; `state` selects errors, unparsed replies or both."""
     run = get_run(request, slug, pk, May.RUN)
     made = services.run_retry(run, tuple(request.POST.getlist("state")) or (JudgementState.ERROR,))
     if made:
@@ -284,7 +284,7 @@ def retry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def extend(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Judge more rows of a finished run: so many in all, or all of them."""
+    """Extend a finished run to a total number of rows, or to all rows."""
     run = get_run(request, slug, pk, May.RUN)
     wanted = None if "all" in request.POST else whole(request.POST.get("rows", "")) or 0
     try:
@@ -300,7 +300,7 @@ def extend(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def keep_answers(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The answers that the run asked for as a new version of its data set, made in the background."""
+    """Save the run's generated answers as a new version of the data set, in the background."""
     run = get_run(request, slug, pk, May.RUN)
     access.get_project(request, slug, May.UPLOAD)
     asked = asked_of(run)

@@ -1,4 +1,4 @@
-"""What templates say of candidates and results."""
+"""Template tags for candidates and results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ register = template.Library()
 
 @register.filter
 def candidate_mark(name: str, series: Mapping[str, int]) -> SafeString:
-    """The candidate's colour and shape; nothing for one without a number."""
+    """The candidate's color and shape; '' if it is not in `series`."""
     return mark_safe(mark(series[name]) if name in series else "")  # noqa: S308 (paths of ours)
 
 
@@ -30,7 +30,7 @@ register.filter(breakable)
 
 @register.simple_tag
 def series_of(version: Version) -> dict[str, int]:
-    """{candidate: the number of its colour}, as on all pages of the version's project."""
+    """{candidate name: color number}, the same on all pages of the version's project."""
     return project_series([version.dataset.project_id])[version.dataset.project_id]
 
 
@@ -38,7 +38,7 @@ def series_of(version: Version) -> dict[str, int]:
 def outcomes_of(
     context: template.Context, runs: Iterable[Run | tuple[Run, object]]
 ) -> dict[int, OutcomeView]:
-    """{run's key: its result}, of runs as a list shows them: `{% outcomes_of runs as outcomes %}`."""
+    """{run id: result} for the runs of a list: `{% outcomes_of runs as outcomes %}`."""
     shown = [one if isinstance(one, Run) else one[0] for one in runs]
     hidden = hidden_among(context["request"], shown)
     return outcome_views([run for run in shown if run not in hidden])
@@ -46,7 +46,7 @@ def outcomes_of(
 
 @register.inclusion_tag("reports/_summary.html", takes_context=True)
 def run_summary(context: template.Context, run: Run) -> dict[str, object]:
-    """The result of a run on its own page; nothing for whoever still rates its answers."""
+    """A run's result on its page. Hidden from users who are still rating its answers."""
     if rates_here(context["request"], run):
         return {"hidden": True}
     return {**context.flatten(), **figures_context(run)}  # type: ignore[dict-item]
@@ -54,17 +54,17 @@ def run_summary(context: template.Context, run: Run) -> dict[str, object]:
 
 @register.filter
 def of(found: Mapping[int, OutcomeView], key: int) -> OutcomeView | None:
-    """What is known of the run with this key."""
+    """The result of the run with this id; None if there is none."""
     return found.get(key)
 
 
 @register.filter
 def number_mark(number: int) -> SafeString:
-    """The colour and shape of the series with this number."""
+    """The color and shape of the series with this number."""
     return mark_safe(mark(number))  # noqa: S308 (paths of ours)
 
 
 @register.filter
 def drawn(chart: str) -> SafeString:
-    """A chart of `core.charts`, which escapes every text that it draws."""
+    """Mark a chart of `core.charts` as safe; these escape all texts."""
     return mark_safe(chart)  # noqa: S308 (see above)

@@ -1,4 +1,4 @@
-"""What reviewers do together, on any page: `{% load teamwork %}`."""
+"""Template tags for review collaboration: `{% load teamwork %}`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_COUNTED = 99
 
 @register.filter
 def why(reason: str) -> str:
-    """Why a judgement has no score, in a sentence."""
+    """A message on why a judgement has no score."""
     return reason_sentence(reason)
 
 
@@ -38,7 +38,7 @@ def teamwork(context: template.Context) -> dict[str, Any]:
 
 @register.simple_tag
 def marks_on(judgements: Iterable[Judgement]) -> dict[int, list[Mark]]:
-    """{judgement's key: its marks}, of judgements as a list shows them, in one query."""
+    """{judgement id: marks} for the judgements of a list, in one query."""
     given = list(judgements)
     found: dict[tuple[int, int], list[Mark]] = {}
     for mark in marks_of(given):
@@ -48,7 +48,7 @@ def marks_on(judgements: Iterable[Judgement]) -> dict[int, list[Mark]]:
 
 @register.filter
 def judgements_in(page: Page | GridPage) -> list[Judgement]:
-    """Of a page of the list, or of the grid."""
+    """All judgements on a page of the list or the grid."""
     if isinstance(page, Page):
         return [line.judgement for line in page.lines]
     cells = (answer for row in page.rows for cell in row.cells for answer in cell)
@@ -62,14 +62,14 @@ def of_key(found: Mapping[int, list[Mark]], key: int) -> list[Mark]:
 
 @register.simple_tag(takes_context=True)
 def pill_link(context: template.Context, pill: Pill, marked: Mapping[int, list[Mark]]) -> SafeString:
-    """A pill of the grid, with the marks on its judgement."""
+    """Render a pill of the grid with the marks on its judgement."""
     named = context["several_metrics"] or context["run"].imported
     return pill.html(context["base"], context["query"], marked[pill.judgement.pk], named=named)
 
 
 @register.simple_tag(takes_context=True)
 def unread_count(context: template.Context) -> str:
-    """How many notices the visitor has not read, as a badge shows it; '' for none."""
+    """The number of the user's unread notices as badge text; '' if none."""
     request: HttpRequest = context["request"]
     if not request.user.is_authenticated:
         return ""

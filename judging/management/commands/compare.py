@@ -1,4 +1,4 @@
-"""manage.py compare: why the figures of two runs differ."""
+"""manage.py compare: explain why the results of two runs differ."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _run(name: str) -> Run:
 
 
 def plain_comparison(document: dict[str, dict[str, Any]]) -> str:
-    """The document as lines of text."""
+    """Format the document as lines of text."""
     if not document:
         return "The runs have no metric and candidate in common."
     lines = []

@@ -1,4 +1,4 @@
-"""manage.py demo_judge: the judge without a model, on its own."""
+"""manage.py demo_judge: run the demo judge, which needs no model, as a standalone server."""
 
 from __future__ import annotations
 

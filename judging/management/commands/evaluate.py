@@ -1,4 +1,4 @@
-"""manage.py evaluate: the whole main job without a browser, with a worker of its own."""
+"""manage.py evaluate: run a complete evaluation without a browser, with a worker in this process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Command(BaseCommand):
         "Upload FILE, judge it with the metrics of a YAML file, and write judgements.jsonl and report.json."
     )
 
-    requires_system_checks = ()  # checking loads every page: a third of a second
+    requires_system_checks = ()  # checks import every view, which takes a third of a second
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", nargs="?", type=Path, metavar="FILE")
@@ -57,7 +57,7 @@ class Command(BaseCommand):
 
 
 def refuse_wrong_usage(options: dict[str, Any]) -> None:
-    """Raise CommandError (status 2) with what to write instead."""
+    """Raise CommandError (status 2) for invalid arguments."""
     if options["resume"]:
         if options["file"] or options["metrics"] or options["name"]:
             raise CommandError("--resume can't be combined with FILE, --metrics or --name.", returncode=2)
@@ -81,7 +81,7 @@ def as_json(evaluation: EvaluatedRun) -> str:
 
 
 def in_words(evaluation: EvaluatedRun, out: Path) -> str:
-    """A few lines for people."""
+    """A readable summary in a few lines."""
     run, result = evaluation.run, evaluation.document()
     lines = [
         f"Run {run.pk} ({run.name}): {run.total} judgements, {result['scored']} scored, {result['no_score']} without "
@@ -98,7 +98,7 @@ def in_words(evaluation: EvaluatedRun, out: Path) -> str:
 
 
 class ProgressLine:
-    """A line on standard error that is written over, once a second; only on a terminal."""
+    """A progress line on standard error, updated once a second; only on a terminal."""
 
     def __init__(self, run: Run, *, shown: bool) -> None:
         self.run = run

@@ -1,4 +1,4 @@
-"""manage.py export: every judgement of a run with what led to it, as a file."""
+"""manage.py export: write a run's judgements with everything that led to them to a file."""
 
 from __future__ import annotations
 

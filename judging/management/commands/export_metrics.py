@@ -1,4 +1,4 @@
-"""manage.py export_metrics: metrics as a metrics file on standard output."""
+"""manage.py export_metrics: write metrics as a metrics file to standard output."""
 
 from __future__ import annotations
 

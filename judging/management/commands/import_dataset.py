@@ -1,4 +1,4 @@
-"""manage.py import_dataset: spreadsheets, Parquet and files of other tools as a data set, their verdicts as a run."""
+"""manage.py import_dataset: import spreadsheets, Parquet and files of other tools as a data set and a run."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from judging.runs.results_import.services import work
 from judging.runs.results_import.tool_files import free_name
 
 NATIVE = "native"
-"""The source of a file that is in one of the four formats already."""
+"""The source of a file in one of the four native formats."""
 _SHOWN = 20
 _PAUSE = 0.2  # seconds
 
 
 @dataclass(slots=True)
 class TakenFiles:
-    """What became of the files."""
+    """The result of an import."""
 
     version: Version
     source: str
@@ -58,7 +58,7 @@ class Command(BaseCommand):
         "Import spreadsheets, CSV, Parquet, JSON of any shape or files of other tools as a data set, and their "
         "judgements as a run. Pass files that belong together in one command."
     )
-    requires_system_checks = ()  # checking loads every page: a third of a second
+    requires_system_checks = ()  # checks import every view, which takes a third of a second
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
@@ -88,7 +88,7 @@ class Command(BaseCommand):
 
 
 def take(paths: Sequence[Path], name: str, columns: str) -> TakenFiles:
-    """Raises NotUsable, CannotStart, ValidationError, OSError."""
+    """Import the files. Raises NotUsable, CannotStart, ValidationError or OSError."""
     files = [SourceFile.of(path, _name_of(path, paths)) for path in paths]
     for path in paths:
         path.open("rb").close()
@@ -104,7 +104,7 @@ def take(paths: Sequence[Path], name: str, columns: str) -> TakenFiles:
 
 
 def _name_of(path: Path, paths: Sequence[Path]) -> str:
-    """The file's name; with its folder where several have one name, or where the folder says what it holds."""
+    """The file's name; with its folder if names are not unique, or if the folder tells the file's purpose."""
     alike = sum(other.name == path.name for other in paths) > 1
     return f"{path.parent.name}-{path.name}" if alike or "reference" in path.parent.name else path.name
 
@@ -133,7 +133,7 @@ def _of_tool(
 
 
 def _imported(waiting: ResultsImport) -> ResultsImport:
-    """Imports here, or waits for the worker that does."""
+    """Import in this process, or wait for the worker that does."""
     while waiting.under_way:
         work(waiting.pk, workers.owner())
         waiting.refresh_from_db()
@@ -143,7 +143,7 @@ def _imported(waiting: ResultsImport) -> ResultsImport:
 
 
 def _of_native(project: Project, path: Path, rest: Sequence[SourceFile], name: str) -> TakenFiles:
-    """A file in a format of ours, and verdicts on its answers from files of another tool."""
+    """Import a file in a native format, and verdicts on its answers from files of other tools."""
     with path.open("rb") as stream:
         version = dataset_upload(
             project=project, name=name or path.stem, file=stream, file_name=path.name, user=None
@@ -168,13 +168,13 @@ def _left_out(file: str, line: int | None, sheet: str, code: str, detail: str) -
 
 
 def _finding(line: int | None, code: str, said: str, **more: Any) -> dict[str, Any]:
-    """In the shape of `validate --json`."""
+    """A finding in the format of `validate --json`."""
     given = {"line": line, "column": None, "path": None, "code": code, "severity": "warning", "message": said}
     return given | {"repair": None} | more
 
 
 def document(taken: TakenFiles) -> dict[str, Any]:
-    """spec: results, `import_dataset --json`."""
+    """The JSON document (spec: results, `import_dataset --json`)."""
     version, run = taken.version, taken.run
     return {
         "dataset": version.dataset.name,
@@ -201,7 +201,7 @@ def _stored(finding: Finding) -> dict[str, Any]:
 
 
 def in_words(summary: dict[str, Any]) -> str:
-    """A few lines for people."""
+    """A readable summary in a few lines."""
     lines = [
         f"{summary['dataset']}, version {summary['version']} ({source_name(summary['source'])}): "
         f"{summary['rows']} rows, {summary['valid_rows']} valid, {len(summary['models'])} models, "

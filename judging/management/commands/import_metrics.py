@@ -1,4 +1,4 @@
-"""manage.py import_metrics: the metrics of a metrics file into a project."""
+"""manage.py import_metrics: import a metrics file into a project."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ class Command(BaseCommand):
 
 
 def metrics_of(path: Path) -> MetricsFile:
-    """CommandError with every mistake and its line (status 1), or why the file can't be read (2)."""
+    """Parse a metrics file. Raises CommandError with all errors and their lines (status 1), or if the file can't be
+    read (status 2)."""
     try:
         return read_metrics_file(path.read_text(encoding="utf-8-sig"), path.parent)
     except OSError as error:
@@ -60,7 +61,7 @@ def metrics_of(path: Path) -> MetricsFile:
 
 
 def project_called(slug: str | None) -> Project:
-    """The project of that slug, or the only one; made where there is none at all. CommandError (status 2) otherwise."""
+    """The project with this slug, or the only one, created if there is none. Else raises CommandError (status 2)."""
     projects = list(Project.objects.filter(slug=slug) if slug else Project.objects.all()[:2])
     if len(projects) == 1:
         return projects[0]
@@ -71,7 +72,7 @@ def project_called(slug: str | None) -> Project:
 
 
 def into(project: Project, file: MetricsFile) -> list[ImportedMetric]:
-    """An address that names no variable is asked through the project's endpoint of that address, if there is one."""
+    """Import the metrics. URLs without a key variable are replaced by the project's matching endpoint, if any."""
     placed, _unplaced = with_endpoints(project, file.metrics, keep_named_keys=True)
     try:
         return metrics_import(project=project, metrics=placed, user=None)

@@ -1,4 +1,4 @@
-"""manage.py import_results: verdicts from elsewhere as a run."""
+"""manage.py import_results: import external verdicts as a run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SHOWN = 20
 class Command(BaseCommand):
     help = "Import the judgements of a results file as a run over a data set."
 
-    requires_system_checks = ()  # checking loads every page: a third of a second
+    requires_system_checks = ()  # checks import every view, which takes a third of a second
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("dataset", metavar="DATASET", help="a data set file, or a data set's name")
@@ -71,7 +71,7 @@ class Command(BaseCommand):
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """What cannot be imported, and files that are not there, as a command says them."""
+    """Convert errors of imports and missing files to CommandError."""
     try:
         yield
     except NotUsable as error:
@@ -87,9 +87,9 @@ def refusals() -> Iterator[None]:
 def take_tool_file(
     file: SourceFile, version: Version, name: str
 ) -> tuple[ResultsImport, list[dict[str, Any]]]:
-    """The verdicts of another tool's file, as they are about the version's rows, and what is left out of it.
+    """Create an import of another tool's verdicts on the version's rows. Returns it with a list of omitted records.
 
-    Raises NotUsable, ValidationError.
+    Raises NotUsable or ValidationError.
     """
     source = tool_of(file)
     if source is None:
@@ -109,7 +109,7 @@ def take_tool_file(
 
 
 def version_of(dataset: str, run_name: str) -> Version:
-    """The version that DATASET names. Raises CannotStart, and CommandError if there is none."""
+    """The version for DATASET, a file or a name. Raises CannotStart if none is usable, CommandError if none exists."""
     path = Path(dataset)
     if path.exists():
         return version_of_file(path)
@@ -124,7 +124,7 @@ def version_of(dataset: str, run_name: str) -> Version:
 
 
 def version_of_file(path: Path) -> Version:
-    """The version of this file: the one that is there, or a new upload."""
+    """The existing version with the content of this file, or a new upload."""
     project, _made = Project.objects.get_or_create(slug=PROJECT, defaults={"name": "Command line"})
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -135,7 +135,7 @@ def version_of_file(path: Path) -> Version:
 def imported(
     taken: ResultsImport, refused: list[RefusedLine], *, strict: bool, left_out: int = 0
 ) -> Run | None:
-    """The run with the verdicts of a file, or None if nothing was imported. Raises CannotStart."""
+    """Check and import a file. Returns the run, or None if nothing was imported. Raises CannotStart."""
     work(taken.pk, workers.owner(), on_refused=refused.append)
     taken.refresh_from_db()
     refuse_failed(taken)
@@ -156,7 +156,7 @@ def refuse_failed(taken: ResultsImport) -> None:
 
 
 def document(run: Run | None, refused: list[RefusedLine]) -> dict[str, Any]:
-    """spec: results, `import_results --json`."""
+    """The JSON document (spec: results, `import_results --json`)."""
     return {
         "run": run.pk if run else None,
         "judgements": run.total if run else 0,
@@ -173,7 +173,7 @@ def document(run: Run | None, refused: list[RefusedLine]) -> dict[str, Any]:
 
 
 def in_words(summary: dict[str, Any], name: str) -> str:
-    """A few lines for people."""
+    """A readable summary in a few lines."""
     lines = [
         f"Run {summary['run']} ({name}): {summary['judgements']} judgements ({summary['people']} by people), "
         f"{summary['scored']} scored, {summary['no_score']} without a score, {summary['unparsed']} unparsed, "

@@ -1,4 +1,4 @@
-"""manage.py lint: one template against every row and answer of a file, with no database."""
+"""manage.py lint: check a template against all rows and answers of a file, without a database."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ class Command(BaseCommand):
 
 
 def linted(file: Path, source: str, script: str | None) -> Lint:
-    """CommandError (status 2) where there is nothing to lint over or the sandbox can't be used."""
+    """Lint the template. Raises CommandError (status 2) if the file has no valid rows or can't be read, or if the
+    sandbox is not available."""
     try:
         with read(file, digest=False, progress=progress()) as reading, make_sandbox() as sandbox:
             return lint(sandbox, source, subjects(sandbox, answers(file, reading), script))
@@ -63,7 +64,7 @@ def linted(file: Path, source: str, script: str | None) -> Lint:
 
 
 def answers(file: Path, reading: UploadReading) -> Iterator[Answer]:
-    """Every answer of every valid row; None as the answer of a row that has none."""
+    """Yield all answers of all valid rows. The answer is None for rows without any."""
     fmt, any_row = reading.detection.format, False
     for row in reading:
         if row.valid and fmt is not None:
@@ -76,7 +77,7 @@ def answers(file: Path, reading: UploadReading) -> Iterator[Answer]:
 
 
 def document(result: Lint) -> dict[str, Any]:
-    """What --json prints; spec'd key by key."""
+    """The JSON document, whose keys are specified."""
     longest = result.longest
     return {
         "errors": [_found(one) for one in result.errors],
@@ -98,7 +99,7 @@ def _found(found: LintFinding) -> dict[str, Any]:
 
 
 def readable(result: Lint) -> Iterator[str]:
-    """The same for people: a line for each finding, then the longest render."""
+    """Readable output: a line per finding, then the longest prompt."""
     yield from in_words(pgettext("finding", "error"), result.errors)
     yield from in_words(pgettext("finding", "warning"), result.warnings)
     if not result.errors and not result.warnings:

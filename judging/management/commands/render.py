@@ -1,4 +1,4 @@
-"""manage.py render: one template over one row and answer of a file, with no database."""
+"""manage.py render: render a template with one row and answer of a file, without a database."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Command(BaseCommand):
 
 
 def score(text: str) -> float:
-    """An end of the scale; argparse turns a ValueError into wrong usage."""
+    """Parse an end of the scale. argparse reports a ValueError as wrong usage."""
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(text)
@@ -63,14 +63,14 @@ def score(text: str) -> float:
 
 
 def checked_scale(low: float, high: float) -> tuple[float, float]:
-    """Both ends; CommandError (status 2) where no score can lie between them."""
+    """Both ends of the scale. Raises CommandError (status 2) unless `low` is below `high`."""
     if low >= high:
         raise CommandError(f"--min-score {low:g} must be below --max-score {high:g}.", returncode=2)
     return low, high
 
 
 def text_of(path: Path) -> str:
-    """A template or script file as text; CommandError (status 2) if it can't be read."""
+    """The text of a template or script file. Raises CommandError (status 2) if it can't be read."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -80,7 +80,7 @@ def text_of(path: Path) -> str:
 
 
 def chosen(file: Path, line: int | None, model: str | None, number: int | None) -> Pair:
-    """The row and answer as templates see them; CommandError (status 2) if there is no such."""
+    """The row and answer as templates see them. Raises CommandError (status 2) if not found."""
     try:
         with read(file, digest=False) as reading:
             row = next((row for row in reading if (row.valid if line is None else row.line == line)), None)
@@ -98,7 +98,7 @@ def chosen(file: Path, line: int | None, model: str | None, number: int | None) 
 
 
 def answer_of(row: RawRow, model: str | None, number: int | None) -> str:
-    """JSON of the named answer; the first where none is named, an empty one where the row has none."""
+    """The JSON of the selected answer, by default the first; an empty object if the row has none."""
     answers = [answer for answer in row.responses if model is None or answer[0] == model]
     if model is None:
         answers = [answer for answer in answers if answer[0] == answers[0][0]]
@@ -115,7 +115,7 @@ def answer_of(row: RawRow, model: str | None, number: int | None) -> str:
 def rendered(
     sandbox: Sandbox, source: str, script: str | None, pair: Pair, scores: tuple[float, float]
 ) -> dict[str, Any]:
-    """The document of ``--json``."""
+    """The JSON document."""
     data, response = pair
     result = None
     if script is not None:

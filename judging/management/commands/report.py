@@ -1,4 +1,4 @@
-"""manage.py report: the figures of a run, for people or as the JSON document, and requirements on them."""
+"""manage.py report: print a run's report as text or JSON, and check requirements on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""manage.py rules: check a scoring-rule program, score one answer by it. No database but for --judge."""
+"""manage.py rules: check a scoring-rule program, or score one answer with it. Needs a database only for --judge."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Command(BaseCommand):
 
 
 def text_of(path: Path) -> str:
-    """The program; CommandError (status 2) if the file can't be read."""
+    """The program's text. Raises CommandError (status 2) if the file can't be read."""
     try:
         return path.read_bytes().decode("utf-8")
     except OSError as error:
@@ -90,7 +90,7 @@ def text_of(path: Path) -> str:
 
 
 def checked(reading: CheckedProgram) -> Document:
-    """The document of `check --json`."""
+    """The JSON document of `check --json`."""
     return {
         "errors": [problem_document(problem) for problem in reading.errors],
         "warnings": [problem_document(problem) for problem in reading.warnings],
@@ -107,7 +107,7 @@ def problem_document(problem: Problem) -> Document:
 
 
 def check_in_words(document: Document) -> str:
-    """One line for each problem, or that there is none."""
+    """A line per problem, or a message that there are none."""
     kinds = ((_("error"), document["errors"]), (_("warning"), document["warnings"]))
     lines = [
         f"{one['line']}:{one['column']}: {kind} {one['code']}: {one['message']}"
@@ -121,9 +121,9 @@ def check_in_words(document: Document) -> str:
 
 
 def scored(reading: CheckedProgram, answer: str, reference: str, judge: str | None) -> tuple[Document, str]:
-    """The document of `score --json`, and why the answer lacks the format, '' if it has it.
+    """The JSON document of `score --json`, and why the answer's format is invalid ('' if it is valid).
 
-    `error` is the first error, of the program or of the row; `errors` are all of the program.
+    `error`: the first error of the program or the row; `errors`: all errors of the program.
     """
     settings = settings_of(judge) if judge is not None else None
     if reading.program is None:
@@ -163,7 +163,7 @@ def score_document(result: Result) -> Document:
 
 
 def found_for(evaluation: RuleEvaluation, settings: JudgeSettings | None) -> dict[int, Scored | Reason]:
-    """What the sandbox and the judge model say of the lines that are not scored mechanically."""
+    """Results from the sandbox and the judge model for the lines that need them, by line index."""
     found: dict[int, Scored | Reason] = {}
     try:
         with make_sandbox() as sandbox:
@@ -172,14 +172,14 @@ def found_for(evaluation: RuleEvaluation, settings: JudgeSettings | None) -> dic
     except SandboxError as error:
         raise CommandError(f"The sandbox can't be used: {error}", returncode=WRONG_USAGE) from None
     if any(isinstance(one, Reason) for one in found.values()):
-        return found  # the judge model could not save it
+        return found  # already failed, so don't call the judge model
     if settings is None:
         return found | {question.line: Reason(NO_JUDGE) for question in evaluation.questions}
     return found | asyncio.run(asked(evaluation.questions, settings))
 
 
 async def asked(questions: tuple[LineQuestion, ...], settings: JudgeSettings) -> dict[int, Scored | Reason]:
-    """Every question to the judge model at once."""
+    """Send all questions to the judge model concurrently."""
     async with HttpClients() as clients:
         client = clients.of(settings)
         requests = [build_request(settings, question.prompt) for question in questions]
@@ -195,7 +195,7 @@ def read(asked: AskResult) -> Scored | Reason:
 
 
 def settings_of(name: str) -> JudgeSettings:
-    """How the endpoint of that name is asked; CommandError (status 2) if there is not exactly one."""
+    """The settings of the endpoint with this name. Raises CommandError (status 2) unless there is exactly one."""
     data_dir.prepare()
     endpoints = list(Endpoint.objects.filter(name=name, archived_at=None, draft=False)[:2])
     if len(endpoints) != 1:
@@ -212,7 +212,7 @@ def settings_of(name: str) -> JudgeSettings:
 
 
 def score_in_words(document: Document, unfit: str) -> str:
-    """The score, and how each line came to its own."""
+    """A line per scored rule, then the total score or the errors."""
     lines = [
         f"{one['field']} · {one['function']}: {'–' if one['score'] is None else one['score']}  {one['reason']}"
         for one in document["lines"]
@@ -233,12 +233,12 @@ def score_in_words(document: Document, unfit: str) -> str:
 
 
 def written(document: Document) -> str:
-    """The document with its numbers as they were written in the answer."""
+    """The document as JSON, with numbers exactly as written in the answer."""
     return json_text(from_python(document))
 
 
 def encodable(text: str, encoding: str | None, *, as_json: bool) -> str:
-    """The text as the terminal can take it: what its encoding lacks is escaped."""
+    """The text with characters escaped that the terminal's encoding lacks."""
     try:
         text.encode(encoding or "utf-8")
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""The form of a metric: one part for the metric, one for each of its judge models."""
+"""The metric form: one part for the metric and one for each judge model."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class MetricForm(forms.Form):
 
     @property
     def recommended(self) -> RecommendedScripts:
-        """Scripts to insert, by kind."""
+        """Recommended scripts, by kind."""
         return recommended_scripts()
 
     def clean_preprocess(self) -> str:
@@ -114,7 +114,7 @@ class MetricForm(forms.Form):
 
 @dataclass(slots=True)
 class MetricForms:
-    """All parts of the form together. `before` is the definition that it started with."""
+    """All parts of the form. `before`: the definition that it started from."""
 
     metric: MetricForm
     judges: list[JudgeForm]
@@ -145,7 +145,7 @@ class MetricForms:
         self.metric.add_error(field, error)
 
     def result(self) -> MetricDefinition:
-        """Only of valid forms."""
+        """The definition. Call only after is_valid."""
         values = self.metric.cleaned_data
         return msgspec.structs.replace(
             self.before,
@@ -165,7 +165,7 @@ class MetricForms:
 def metric_forms(
     typed: QueryDict | None, project: Project, before: MetricDefinition, *, checked: bool = True
 ) -> MetricForms:
-    """The forms for a definition, with the submitted data if there is any; unchecked forms show no errors yet."""
+    """The forms for a definition, with the submitted data, if any. Unless `checked`, errors are not shown."""
     initial = msgspec.structs.asdict(before)
     for name in ("min_score", "max_score"):
         initial[name] = f"{initial[name]:g}"
@@ -185,7 +185,7 @@ def _judge_before(before: MetricDefinition, number: int) -> JudgeModel | None:
 
 
 def typed_definition(typed: QueryDict, before: MetricDefinition) -> MetricDefinition:
-    """The current input, for a preview: it is not validated, and unreadable values keep their previous state."""
+    """The current input for a preview. It is not validated; invalid values fall back to those in `before`."""
     judges = tuple(
         _typed_judge(typed, number, _judge_before(before, number) or JudgeModel(name="", template=""))
         for number in judge_numbers(typed, len(before.judges))
@@ -219,7 +219,7 @@ def _float(text: str | None, otherwise: float) -> float:
 
 
 def starting_definition(start: str, name: str) -> MetricDefinition:
-    """A new metric's definition: from the built-in template called `start`, or blank."""
+    """A new metric's definition, from the built-in template `start` or blank."""
     builtin = BUILTINS.get(start)
     judge = (
         JudgeModel(name="", template=builtin.source, parse=builtin.parse)

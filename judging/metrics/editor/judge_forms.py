@@ -28,7 +28,7 @@ from judging.sandboxes import preview_sandbox
 
 MAX_TEMPLATE = 400_000  # characters
 MAX_JUDGES = 20
-ORDER = "judge_order"  # the form's list of its judge models, by their numbers
+ORDER = "judge_order"  # the form field with the order of judge model numbers
 
 PARSERS = [
     ("score", gettext_lazy("a score such as [[7]] or Score: 7")),
@@ -43,7 +43,7 @@ def code(rows: int) -> forms.Textarea:
 
 
 def unified(text: str) -> str:
-    """Browsers send line ends as CR LF; line numbers and templates want one character."""
+    """Convert the CR LF line ends that browsers send to LF."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -76,9 +76,9 @@ class CodeField(forms.CharField):
 
 
 class JudgeForm(forms.Form):
-    """One judge model. `before` is what is stored: its address, if it has no endpoint, cannot be changed here.
+    """The form for one judge model. `before`: the stored one, whose URL can't be changed here if it has no endpoint.
 
-    If not `checked`, it shows the input without errors.
+    Unless `checked`, errors are not shown.
     """
 
     endpoint = EndpointField(
@@ -140,7 +140,7 @@ class JudgeForm(forms.Form):
         super().__init__(typed if checked else None, prefix=prefix, initial=initial)
         choice, endpoints = offer_endpoints(self, project, before)
         if typed is None and not self.address and not self.initial.get("endpoint") and len(endpoints) == 1:
-            self.initial["endpoint"] = endpoints[0].pk  # nothing to choose from
+            self.initial["endpoint"] = endpoints[0].pk  # the only choice
         if before and self.address:
             choice.required = False
             place = {"model": before.model, "url": before.url}
@@ -148,7 +148,7 @@ class JudgeForm(forms.Form):
 
     @property
     def address(self) -> str:
-        """The address of a judge model that was imported without an endpoint."""
+        """The URL of a judge model imported without an endpoint; otherwise ''."""
         return self.before.url if self.before and not self.before.endpoint else ""
 
     def clean_template(self) -> str:
@@ -164,7 +164,7 @@ class JudgeForm(forms.Form):
 
     @property
     def repaired_pattern(self) -> str | None:
-        """The regular expression as it was before its backslashes were doubled; None if it looks right."""
+        """The regular expression with doubled backslashes undone; None if it looks correct."""
         is_regex = self["parse"].value() == "regex"
         return repaired_pattern(self["pattern"].value() or "") if is_regex else None
 
@@ -176,7 +176,7 @@ class JudgeForm(forms.Form):
         return self.cleaned_data
 
     def result(self) -> JudgeModel:
-        """Only of a valid form."""
+        """The judge model. Call only after is_valid."""
         values = self.cleaned_data
         before = self.before or JudgeModel(name="", template="")
         judge = msgspec.structs.replace(
@@ -193,7 +193,7 @@ class JudgeForm(forms.Form):
 
 
 def with_endpoint(judge: JudgeModel, endpoint: Endpoint | None) -> JudgeModel:
-    """The judge model asking `endpoint`; an imported one keeps its address if none was chosen."""
+    """The judge model with `endpoint`. An imported one keeps its URL if none was selected."""
     if endpoint is None or endpoint.pk == judge.endpoint:
         return judge
     return msgspec.structs.replace(
@@ -202,7 +202,7 @@ def with_endpoint(judge: JudgeModel, endpoint: Endpoint | None) -> JudgeModel:
 
 
 def judge_numbers(typed: QueryDict | None, before: int) -> list[int]:
-    """The numbers of the form's judge models in their order; those below `before` were there when it started."""
+    """The numbers of the form's judge models, in order. Numbers below `before` existed when the form was opened."""
     if typed is None or ORDER not in typed:
         return [] if typed is not None and "judges" in typed else list(range(before))
     sent = [int(text) for text in typed.getlist(ORDER) if text.isdecimal() and len(text) < 4]
@@ -234,7 +234,7 @@ def with_judge_change(typed: QueryDict, before: int) -> QueryDict:
 
 
 def _fill(typed: QueryDict, source: int | None, number: int) -> None:
-    """A new judge model's fields: those of another, or blank ones."""
+    """Fill in a new judge model's fields, copied from another or blank."""
     fields = JudgeForm.base_fields
     blank = {"parse": "score", "repeats": "1"}
     for name in fields:
@@ -259,7 +259,7 @@ def judge_initial(judge: JudgeModel) -> dict[str, Any]:
 
 
 def template_failure(source: str) -> SandboxFailure | None:
-    """The template's syntax error, found in the sandbox: compiling a hostile template is its work too."""
+    """The template's syntax error, if any. Compiled in the sandbox, since templates are untrusted."""
     try:
         return names_used(preview_sandbox(), source)[1]
     except SandboxError as error:
@@ -267,6 +267,6 @@ def template_failure(source: str) -> SandboxFailure | None:
 
 
 def prompt_sentence(failure: SandboxFailure) -> str:
-    """Why a template gives no prompt, with its line."""
+    """A message on why a template could not be rendered, with its line."""
     place = _("line %(line)s: ") % {"line": failure.line} if failure.line else ""
     return reason_sentence(f"prompt_{failure.code}", place + localized(failure.message))

@@ -1,6 +1,7 @@
-"""The editor's page: one flow of drafting, previewing and saving for both kinds of metric.
+"""The metric editor: drafting, previewing and saving, shared by both kinds of metrics.
 
-`EditorPage` knows the flow, a subclass its kind's form and previews: `JudgeEditor` here, `RuleEditor` in rule_editor.
+`EditorPage` implements the flow; subclasses implement the form and previews: `JudgeEditor` here, `RuleEditor` in
+rule_editor.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from judging.sandbox_messages import localized
 
 
 class EditorForm(Protocol):
-    """What the flow needs of a kind's form."""
+    """The form interface that EditorPage requires."""
 
     @property
     def errors(self) -> Any: ...
@@ -51,7 +52,7 @@ class EditorForm(Protocol):
     def add_error(self, field: str | None, error: Any) -> None: ...
 
     def result(self) -> MetricDefinition:
-        """Only of a valid form."""
+        """The definition. Call only after is_valid."""
         ...
 
 
@@ -63,7 +64,7 @@ class EditorPage(ABC, Generic[Form]):
 
     template: ClassVar[str]
     draft_form: ClassVar[str]  # accounts.drafts.FORMS
-    previewing: ClassVar[tuple[str, ...]]  # names of the buttons that save nothing
+    previewing: ClassVar[tuple[str, ...]]  # names of buttons that don't save
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class EditorPage(ABC, Generic[Form]):
 
     @classmethod
     def of_version(cls, request: HttpRequest, metric: Metric, newest: MetricVersion) -> Self:
-        """The editor of a stored metric, on the version that the form started from."""
+        """The editor of a stored metric, based on the version that the form started from."""
         draft = form_draft(request, metric.project, cls.draft_form, str(metric.pk))
         began = _typed(request, draft).get("began", str(newest.number))
         before = definition_at(metric.project, str(metric.pk), began)
@@ -96,17 +97,17 @@ class EditorPage(ABC, Generic[Form]):
     def of_new(
         cls, request: HttpRequest, project: Project, before: MetricDefinition, start: str = ""
     ) -> Self:
-        """The editor of a metric that is not saved yet; each start has a draft of its own."""
+        """The editor of an unsaved metric. Each starting template has a separate draft."""
         draft = form_draft(request, project, cls.draft_form, f"new-{start}" if start else "new")
         return cls(request, project, before, draft=draft)
 
     @classmethod
     def of_fragment(cls, request: HttpRequest, project: Project) -> Self:
-        """The editor for a part of its page."""
+        """The editor for rendering a fragment of its page."""
         return cls(request, project, definition_before(project, request.POST))
 
     def changed(self, typed: QueryDict) -> QueryDict:
-        """The form after the button that was pressed."""
+        """The form data after the action of the pressed button."""
         return typed
 
     @abstractmethod
@@ -114,15 +115,15 @@ class EditorPage(ABC, Generic[Form]):
 
     @abstractmethod
     def context(self) -> dict[str, Any]:
-        """What the kind's template needs beside what every editor has."""
+        """Additional template context of this kind of editor."""
 
     @abstractmethod
     def preview(self) -> HttpResponse:
-        """The preview of what is typed, as a fragment."""
+        """Render the preview of the current input as a fragment."""
 
     @abstractmethod
     def try_on_row(self) -> HttpResponseBase:
-        """A judge model asked about the sample row; nothing is stored."""
+        """Call the judge model on the sample row. Nothing is stored."""
 
     @property
     def wants_saving(self) -> bool:
@@ -130,11 +131,11 @@ class EditorPage(ABC, Generic[Form]):
 
     @property
     def seen(self) -> str:
-        """The newest version that the visitor knows of."""
+        """The number of the newest version that the user has seen."""
         return self.typed.get("seen", str(self.newest.number) if self.newest else "")
 
     def respond(self) -> HttpResponse:
-        """Save what is typed where that is asked for, and otherwise show the page."""
+        """Save the input if requested and valid; otherwise render the page."""
         if not (self.wants_saving and self.form.is_valid()):
             return self.render()
         try:
@@ -184,12 +185,12 @@ class EditorPage(ABC, Generic[Form]):
 
 
 def _typed(request: HttpRequest, draft: FormDraft | None) -> QueryDict:
-    """What was sent, else what the draft has."""
+    """The submitted data, or else the draft's."""
     return request.POST or (draft and draft.data) or request.POST
 
 
 class JudgeEditor(EditorPage[MetricForms]):
-    """The editor of a metric that judge models score."""
+    """The editor of a metric scored by judge models."""
 
     draft_form = "metric"
     template = "metrics/edit.html"
@@ -201,7 +202,7 @@ class JudgeEditor(EditorPage[MetricForms]):
         return with_script_change(with_judge_change(typed, len(self.before.judges)))
 
     def make_form(self) -> MetricForms:
-        """Buttons that only preview do not complain about unfinished fields, nor does a draft."""
+        """Create the forms. Preview buttons and drafts don't show errors for unfinished fields."""
         checked = self.request.method == "POST" and not any(
             name in self.typed for name in self.previewing if name != "try"
         )
@@ -230,17 +231,17 @@ class JudgeEditor(EditorPage[MetricForms]):
         return render(self.request, "metrics/_preview_answer.html", context)
 
     def try_on_row(self) -> HttpResponseBase:
-        """Its reply is streamed."""
+        """Stream the judge's reply."""
         preview = prompt_preview(self.project, self.before, self.typed)
         forms = metric_forms(self.typed, self.project, self.before)
         answer = StreamingHttpResponse(try_prompt.events(preview, forms), content_type="application/x-ndjson")
-        answer["Content-Encoding"] = "identity"  # compressing would hold pieces back
+        answer["Content-Encoding"] = "identity"  # compression would delay chunks
         answer["Cache-Control"] = "no-store"
         answer["X-Accel-Buffering"] = "no"
         return answer
 
     def past_replies(self) -> PastReplies | None:
-        """The parser that is typed for the judge model that `read` names, on replies to this metric's runs."""
+        """Try the submitted parser of the judge model number in `read` on replies in this metric's runs."""
         which = self.typed.get("read", "")
         if self.metric is None or not which.isdecimal() or len(which) > 3:
             return None
@@ -260,7 +261,7 @@ class JudgeEditor(EditorPage[MetricForms]):
 
 @dataclass(frozen=True, slots=True)
 class PastReplies:
-    """Past replies to the form's judge model of this number, parsed again; or what is wrong with the parser."""
+    """Past replies of the form's judge model with this number, re-parsed; or the parser's error."""
 
     number: int
     replies: Sequence[Any]
@@ -268,13 +269,13 @@ class PastReplies:
 
 
 def templates() -> list[Builtin]:
-    """The built-in templates in the reader's language."""
+    """The built-in templates in the user's language."""
     language = "zh" if (get_language() or "").startswith("zh") else "en"
     return [builtin for builtin in BUILTINS.values() if builtin.language == language]
 
 
 def template_label(builtin: Builtin) -> str:
-    """What a built-in template is called in a list."""
+    """The display name of a built-in template."""
     kinds = {
         "score": pgettext("template", "Score"),
         "comparison": _("Compare with the reference"),

@@ -1,4 +1,4 @@
-"""What a judge metric's editor previews: the definition as it is typed, and its prompt on a sample row."""
+"""Previews of the judge metric editor: the definition being edited and its prompt for a sample row."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from judging.metrics.editor.scripts import ScriptRun, script_runs, script_senten
 from judging.metrics.models import MetricVersion
 from judging.sandboxes import preview_sandbox
 
-MAX_SHOWN = 100_000  # characters of a prompt that the page shows
+MAX_SHOWN = 100_000  # characters of a prompt shown on the page
 
 
 def definition_before(project: Project, typed: QueryDict) -> MetricDefinition:
-    """The definition that the form started from, as its hidden fields say."""
+    """The definition that the form started from, according to its hidden fields."""
     return definition_at(project, *(typed.get(name, "") for name in ("metric", "began", "start")))
 
 
@@ -42,7 +42,7 @@ def definition_at(project: Project, metric: str, number: str, start: str = "") -
 
 
 def typed_judge(before: MetricDefinition, typed: QueryDict) -> tuple[MetricDefinition, int]:
-    """The definition as it is typed, and which of its judge models is previewed."""
+    """The definition being edited, and the number of the previewed judge model."""
     definition = typed_definition(typed, before) if typed else before
     chosen = typed.get("row_judge", "")
     known = chosen.isdecimal() and len(chosen) < 4 and int(chosen) < len(definition.judges)
@@ -51,7 +51,7 @@ def typed_judge(before: MetricDefinition, typed: QueryDict) -> tuple[MetricDefin
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A rendered prompt in pieces, and what preprocess did before; `pieces` may be cut."""
+    """A rendered prompt in pieces, which may be cut, and the result of preprocess."""
 
     shown: TemplatePreview
     pieces: tuple[Piece, ...]
@@ -73,7 +73,7 @@ class Prompt:
 
 
 def preview_prompt(definition: MetricDefinition, judge: int, item: Item) -> Prompt:
-    """The prompt of one judge model for an item. Whatever goes wrong is in the result."""
+    """The prompt of one judge model for an item. Failures are part of the result."""
     try:
         return _prompt(definition, judge, item)
     except SandboxError as error:
@@ -106,7 +106,7 @@ def _cut(pieces: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], bool]:
 
 @dataclass(frozen=True, slots=True)
 class PromptPreview:
-    """The preview of a judge metric. Without a sample row there is no prompt."""
+    """The preview of a judge metric. `prompt` is None without a sample row."""
 
     definition: MetricDefinition
     judge: int
@@ -119,7 +119,7 @@ class PromptPreview:
 
     @property
     def error(self) -> str:
-        """Why the template gives no prompt."""
+        """Why the template could not be rendered; '' if it was."""
         failure = self.prompt.shown.error if self.prompt else None
         return prompt_sentence(failure) if failure else ""
 
@@ -139,7 +139,7 @@ class PromptPreview:
 
 
 def prompt_preview(project: Project, before: MetricDefinition, typed: QueryDict) -> PromptPreview:
-    """The preview of what is typed, on the row that is chosen in the same form."""
+    """The preview of the current input for the row selected in the same form."""
     definition, judge = typed_judge(before, typed)
     sample = samples.choose_sample(project, typed)
     prompt = preview_prompt(definition, judge, sample.item) if sample and definition.judges else None

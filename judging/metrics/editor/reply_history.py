@@ -1,4 +1,4 @@
-"""Earlier replies of judge models in runs. Runs import metrics, so they register this function at startup."""
+"""Earlier judge replies in runs. Runs import metrics, so they register the implementation at startup."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ReplyHistory(Protocol):
         ...
 
     def parsed_again(self, metric: Metric, judge: int, parser: Parser) -> Sequence[Any]:
-        """Replies to the metric's newest runs, with what was read from them and what `parser` reads."""
+        """Replies in the metric's newest runs, with the stored values and those that `parser` returns."""
         ...
 
 

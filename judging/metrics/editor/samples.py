@@ -1,4 +1,4 @@
-"""Which row and response a preview shows, and what names a template may use there."""
+"""Selecting the row and response for a preview, and the names that a template can use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evalsite.accounts.models import Project
 from judging.core.results import Item
 from judging.core.rules.values import exact_json
 
-MAX_LOOKED_AT = 20_000  # rows, when looking for one that lacks a field
+MAX_LOOKED_AT = 20_000  # rows searched for one that lacks a field
 _COMPUTED = ("question", "gt", "history", "ref_answer")
 _MISSING = "missing:"
 
@@ -29,7 +29,7 @@ class Sample:
     data: dict[str, Any]
     responses: list[Response]
     response: Response | None
-    not_found: str = ""  # the field that no row was found to lack
+    not_found: str = ""  # the field that no row lacks
 
     @property
     def item(self) -> Item:
@@ -39,7 +39,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class OfferedName:
-    """A name that a template may use; `rows` says in how many it is there, where that is counted."""
+    """A name that a template can use. `rows`: in how many rows it occurs, if counted."""
 
     expression: str
     field: str = ""
@@ -52,7 +52,7 @@ class OfferedName:
 
 
 def choose_sample(project: Project, wanted: QueryDict) -> Sample | None:
-    """The row that `wanted` (row_version, row_line, row_response, go) names; None without a usable version."""
+    """The row selected by the form data (row_version, row_line, row_response, go); None without a usable version."""
     version = chosen_version(project, wanted)
     if version is None:
         return None
@@ -65,13 +65,13 @@ def choose_sample(project: Project, wanted: QueryDict) -> Sample | None:
 
 
 def chosen_version(project: Project, wanted: QueryDict) -> Version | None:
-    """The version that `row_version` names, or the newest usable one."""
+    """The version selected by `row_version`, or the newest usable one."""
     versions = selectors.usable_versions(project)
     return versions.filter(pk=_number(wanted.get("row_version"))).first() or versions.first()
 
 
 def versions_offered(project: Project) -> QuerySet[Version]:
-    """The versions that a preview may choose from: the newest fifty."""
+    """The versions offered for a preview: the newest fifty."""
     return selectors.usable_versions(project)[:50]
 
 
@@ -90,7 +90,7 @@ def _row(version: Version, wanted: QueryDict) -> tuple[Row | None, str]:
 
 
 def row_lacking(version: Version, field: str, after: int) -> Row | None:
-    """The next row, from `after` on and then from the start, in which `data.<field>` is absent or None."""
+    """The next row after line `after`, wrapping around, in which `data.<field>` is missing or None."""
     rows = Row.objects.filter(version=version, valid=True)
     for part in (rows.filter(line__gt=after), rows.filter(line__lte=after)):
         for row in part.order_by("line")[:MAX_LOOKED_AT].iterator(chunk_size=500):
@@ -101,7 +101,7 @@ def row_lacking(version: Version, field: str, after: int) -> Row | None:
 
 
 def _response(responses: list[Response], key: str) -> Response | None:
-    """The one of that key, else the same candidate's first, else the first of all."""
+    """The response with this key, else the same candidate's first, else the first."""
     candidate = key.partition(":")[0]
     exact = (response for response in responses if _key(response) == key)
     alike = (response for response in responses if str(response.candidate_id) == candidate)
@@ -113,7 +113,7 @@ def _key(response: Response) -> str:
 
 
 def response_choices(sample: Sample) -> list[tuple[str, str, int, bool]]:
-    """Key, candidate's name, number, and whether it is the chosen one."""
+    """(key, candidate name, number, whether selected) of each response."""
     return [
         (_key(response), response.candidate.name, response.number, response == sample.response)
         for response in sample.responses
@@ -138,7 +138,7 @@ def names_offered(sample: Sample, judges_before: int = 0) -> list[OfferedName]:
 
 
 def dotted(root: str, name: str) -> str:
-    """`data.x`, or `data['x y']` where the name is no identifier."""
+    """`data.x`, or `data['x y']` if the name is not an identifier."""
     return f"{root}.{name}" if name.isidentifier() else f"{root}[{name!r}]"
 
 

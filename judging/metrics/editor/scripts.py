@@ -1,6 +1,6 @@
-"""The scripts that are being written: checked, repaired, recommended, and run on the sample row.
+"""Scripts in the metric editor: checking, repairing, inserting recommended ones, and running them on the sample row.
 
-postprocess needs judges' replies: those typed next to it, else what was last said about the sample's answer in a run of
+postprocess needs judge replies: the one entered in the form, else the last reply on the sample's answer in a run of
 this metric, else an example of what the template asks for.
 """
 
@@ -61,8 +61,8 @@ def recommended_scripts() -> RecommendedScripts:
 
 
 def with_script_change(typed: QueryDict) -> QueryDict:
-    """The form after its button: `script:NAME` inserts a script, `repair:KIND` repairs one, `repair:FIELD` repairs a
-    judge model's regular expression."""
+    """The form data after its `change` button: `script:NAME` inserts a script, `repair:KIND` repairs one,
+    `repair:FIELD` repairs a judge model's regular expression."""
     action, _colon, name = typed.get("change", "").partition(":")
     changed = typed.copy()
     if action == "script" and name in RECOMMENDED:
@@ -76,7 +76,7 @@ def with_script_change(typed: QueryDict) -> QueryDict:
 
 
 def script_failure(kind: ScriptKind, source: str) -> SandboxFailure | None:
-    """Why a script cannot be loaded; nothing is called."""
+    """Why a script cannot be loaded; None if it can. Its function is not called."""
     try:
         return load_failure(preview_sandbox(), kind, source)
     except SandboxError as error:
@@ -84,13 +84,13 @@ def script_failure(kind: ScriptKind, source: str) -> SandboxFailure | None:
 
 
 def script_sentence(kind: ScriptKind, failure: SandboxFailure) -> str:
-    """Why a script gives no result, with its line, as a run would report it."""
+    """A message on why a script failed, with its line, as reported by runs."""
     return reason_sentence(f"script_{failure.code}", failure_detail(kind, failure))
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptRun:
-    """What a script does; without a sample row (`outcome` None) it was only loaded."""
+    """The result of a script. `outcome` is None if it was only loaded, without a sample row."""
 
     kind: ScriptKind
     error: str = ""
@@ -106,7 +106,7 @@ class ScriptRun:
 
     @property
     def changed(self) -> list[tuple[str, str]]:
-        """The fields that it added or changed, by dotted name, as JSON."""
+        """Added or changed fields: (dotted name, JSON value)."""
         return [
             (dotted(root, name), json.dumps(value, ensure_ascii=False)[:MAX_SHOWN])
             for root, fields in (self.outcome.changed if self.outcome else {}).items()
@@ -121,7 +121,7 @@ class ScriptRun:
 def script_runs(
     definition: MetricDefinition, sample: Sample | None, metric: int | None, typed_reply: str
 ) -> dict[str, ScriptRun]:
-    """What each of the metric's scripts does to the sample row, by kind."""
+    """Run each of the metric's scripts on the sample row. Returns results by kind."""
     sources = {kind: source for kind in KINDS if (source := getattr(definition, kind)).strip()}
     try:
         if sample is None:
@@ -177,7 +177,7 @@ def _reply(definition: MetricDefinition, sample: Sample, metric: int | None, typ
 
 
 def _answered(definition: MetricDefinition, context: Context, reply: str) -> tuple[JudgeCall, ...]:
-    """Every question that the metric asks, answered with the same reply."""
+    """All the metric's judge calls, answered with the same reply."""
     asked: tuple[JudgeCall, ...] = ()
     for number, judge in enumerate(definition.judges):
         request = build_request(

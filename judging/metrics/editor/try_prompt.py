@@ -1,4 +1,4 @@
-"""“Try on this row”: the prompt is sent to the judge model for real, its reply shown as it comes; nothing is stored."""
+"""“Try on this row”: sends the prompt to the judge model and streams the reply. Nothing is stored."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from judging.sandboxes import preview_sandbox
 
 TIMEOUTS = Timeouts(connect=5.0, first_byte=60.0, idle=30.0, whole=120.0)
 POLICY = RetryPolicy(tries=2, longest_retry_after=10.0)
-TOTAL_SECONDS = 150.0  # with waiting and retries
-WAIT_SECONDS = 20.0  # for a free slot and the rate limit, next to the runs
+TOTAL_SECONDS = 150.0  # including waiting and retries
+WAIT_SECONDS = 20.0  # for a free slot and the rate limit, behind runs
 MILLION = 1_000_000
 
-# Each try holds a web thread until the reply has come: some must be left for everyone else.
+# Each try occupies a web thread until the reply is complete; leave enough for other requests.
 _tries = threading.BoundedSemaphore(2)
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A piece of the reply, as it came; `kind` is content or reasoning."""
+    """A streamed piece of the reply. `kind`: content or reasoning."""
 
     kind: str
     text: str
@@ -53,14 +53,14 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class TryResult:
-    """How it ended: a reply with what was parsed from it, or a code and details why there is none."""
+    """The result of a try: a reply with the parsed value, or an error code and detail."""
 
     request: dict[str, Any]
     asked: AskResult | None = None
     parsed: Parsed | None = None
     code: str = ""
     detail: str = ""
-    waited: float = 0.0  # seconds, for its turn
+    waited: float = 0.0  # seconds for a slot and the rate limit
 
     @property
     def seconds(self) -> float:
@@ -69,25 +69,25 @@ class TryResult:
 
 @dataclass(frozen=True, slots=True)
 class TryView:
-    """A result as the page shows it."""
+    """A result as shown on the page."""
 
     result: TryResult
     sample: Sample | None
     sentence: str
     cost: float | None = None  # None if the endpoint has no prices
     currency: str = ""
-    about: str = ""  # which line of a rule program
+    about: str = ""  # the line of a rule program
 
     @property
     def request_json(self) -> str:
         return json.dumps(self.result.request, ensure_ascii=False, indent=2)
 
 
-# --- asking ----------------------------------------------------------------------------------------------------
+# --- sending the prompt ----------------------------------------------------------------------------------------
 
 
 def settings_for(judge: JudgeModel) -> tuple[JudgeSettings | None, str, str]:
-    """The request to a judge model; or None with a code and details of what prevents it."""
+    """The request settings for a judge model; or None with an error code and detail."""
     row = Endpoint.objects.filter(pk=judge.endpoint).first() if judge.endpoint else None
     if row is None and not judge.url:
         return None, "no_endpoint", ""
@@ -102,7 +102,7 @@ def settings_for(judge: JudgeModel) -> tuple[JudgeSettings | None, str, str]:
 
 
 def _with_address(judge: JudgeModel, row: Endpoint) -> JudgeModel:
-    """The judge model with its endpoint's address, model and parameters, as a run would freeze them."""
+    """The judge model with its endpoint's URL, model and parameters, as a run would freeze it."""
     return JudgeModel(
         name=judge.name,
         template=judge.template,
@@ -116,8 +116,7 @@ def _with_address(judge: JudgeModel, row: Endpoint) -> JudgeModel:
 def try_prompt(
     settings: JudgeSettings, metric: MetricDefinition, judge: JudgeModel, prompt: str
 ) -> Iterator[Text | WaitingFor | TryResult]:
-    """Pieces of the reply as they come, before them what is waited for, at the end a TryResult. Closing the iterator
-    ends the call."""
+    """Yield WaitingFor events, then pieces of the reply, finally a TryResult. Closing the iterator ends the call."""
     request = build_request(settings, prompt)
     if not _tries.acquire(timeout=5):
         yield TryResult(request, code="busy_here")
@@ -156,7 +155,7 @@ def _result(
     metric: MetricDefinition,
     judge: JudgeModel,
 ) -> TryResult:
-    """What is parsed from the reply, as a run would parse it."""
+    """The result of a call, with its reply parsed as in a run."""
     if isinstance(asked, TimeoutError):
         return TryResult(request, code="timeout_whole")
     if isinstance(asked, JudgeError):
@@ -170,7 +169,7 @@ def _result(
 
 
 def read_replies(parser: Parser, contents: Sequence[str]) -> list[Parsed]:
-    """The scores in several replies; a user's regular expression is searched for in the sandbox."""
+    """Parse several replies. A user's regular expression runs in the sandbox."""
     if not parser.sandbox_script:
         return [parser.read(content) for content in contents]
     items: list[tuple[dict[str, Any], dict[str, Any]]] = [
@@ -193,7 +192,7 @@ def _parsed(parser: Parser, found: ScriptOutcome) -> Parsed:
 
 
 def try_on(preview: PromptPreview, forms: MetricForms) -> Iterator[Text | WaitingFor | TryResult]:
-    """The prompt that is shown sent to the judge model that is chosen, with the parameters that are typed."""
+    """Send the previewed prompt to the selected judge model with the form's current parameters."""
     if preview.prompt is None or preview.prompt.failed or preview.script_error:
         yield TryResult({}, code="no_prompt")
         return
@@ -218,7 +217,7 @@ def try_view(preview: PromptPreview, result: TryResult) -> TryView:
 
 
 def cost_of(result: TryResult, asked: int | None) -> tuple[float | None, str]:
-    """What the reply has cost by the prices of the endpoint that was asked, and their currency."""
+    """The cost of the reply by the endpoint's prices, and the currency; (None, '') if unknown."""
     if result.asked is None or result.asked.reply is None:
         return None, ""
     endpoint = Endpoint.objects.filter(pk=asked).first() if asked else None
@@ -229,14 +228,14 @@ def cost_of(result: TryResult, asked: int | None) -> tuple[float | None, str]:
 
 
 def tried_at_once(preview: PromptPreview, forms: MetricForms) -> TryView:
-    """The result without its pieces, for a page without scripts."""
+    """The final result only, for pages without JavaScript."""
     *_pieces, last = try_on(preview, forms)
     assert isinstance(last, TryResult)
     return try_view(preview, last)
 
 
 def events(preview: PromptPreview, forms: MetricForms) -> Iterator[bytes]:
-    """The try as lines of JSON for static/js/preview.js: pieces of text, at the end the result as HTML."""
+    """Yield the try as JSON lines for static/js/preview.js: pieces of text, finally the result as HTML."""
     language = translation.get_language()
     for one in try_on(preview, forms):
         event: dict[str, Any]
@@ -252,7 +251,7 @@ def events(preview: PromptPreview, forms: MetricForms) -> Iterator[bytes]:
 
 
 def waiting_sentence(waits: WaitingFor) -> str:
-    """What a try is waiting for."""
+    """A message on what a try is waiting for."""
     if waits.code == "held_slots":
         return _("Waiting for a free slot: runs are using all of this endpoint's concurrent requests.")
     time = duration(waits.seconds)

@@ -1,4 +1,4 @@
-"""The form of a rule metric: its program, the judge model that its lines ask, and its scripts."""
+"""The form of a rule metric: program, judge model and scripts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOWEST, HIGHEST = 1.0, 5.0
 
 
 class RuleForm(MetricForm):
-    """`before` is the definition that it started with; a judge model's own address in it stays if none is chosen."""
+    """`before`: the definition that the form started from. Its judge model's URL is kept if no endpoint is selected."""
 
     # A program scores from 1 to 5, and has no templates.
     min_score = max_score = undefined = None  # type: ignore[assignment]
@@ -77,7 +77,7 @@ class RuleForm(MetricForm):
         return values
 
     def result(self) -> MetricDefinition:
-        """Only of a valid form."""
+        """The definition. Call only after is_valid."""
         values = self.cleaned_data
         return msgspec.structs.replace(
             self.before,
@@ -90,7 +90,7 @@ class RuleForm(MetricForm):
         )
 
     def judge_typed(self) -> JudgeModel | None:
-        """Only where its own fields are valid."""
+        """The form's judge model; None without one. Call only if its fields are valid."""
         values, before = self.cleaned_data, self.judge
         endpoint = values.get("endpoint")
         if endpoint is None and not (before and before.url):

@@ -1,4 +1,4 @@
-"""A program built from the fields of a version's references: what is offered, and the text of what was chosen."""
+"""Building a program from the fields of a version's references: the form's choices and the program text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judging.metrics.rule_editor.sample_rows import SeenField, fields_seen, gues
 from judging.rule_messages import reader_language
 
 BY_CODE = {function.code: function for function in FUNCTIONS}
-MAX_RULES = 20  # of one field
+MAX_RULES = 20  # per field
 _SHORT = 20  # characters: a label rather than a sentence
 _BLOCKS = {
     "rule": {
@@ -34,7 +34,7 @@ _LABELS = {"rule": keywords.RULE_LABEL, "code": keywords.CODE_LABEL}
 
 @dataclass(frozen=True, slots=True)
 class OfferedField:
-    """A field of the references with the function that suits it."""
+    """A field of the references with a suggested function."""
 
     seen: SeenField
     suggested: str
@@ -42,7 +42,7 @@ class OfferedField:
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """What the form offers for a version: `whole` where its references have no fields."""
+    """The form's choices for a version. `whole`: its references have no fields, so answers are compared as a whole."""
 
     version: Version
     form: Format
@@ -59,7 +59,7 @@ class Guide:
 
 
 def guide(version: Version) -> Guide:
-    """From the references of its first rows."""
+    """The form's choices, from the references of the version's first rows."""
     references = [one for one in references_of(version) if one is not None]
     form = guessed_format(references)
     seen = [one for one in fields_seen(references, form) if can_be_written(one.name)]
@@ -81,7 +81,7 @@ def _offered(seen: SeenField) -> OfferedField:
 
 @dataclass(frozen=True, slots=True)
 class GuidedLine:
-    """A line to be written; `function` is a code of the table."""
+    """A program line to write. `function`: a code of rules.functions.FUNCTIONS."""
 
     name: str
     function: str
@@ -90,7 +90,7 @@ class GuidedLine:
 
 @dataclass(frozen=True, slots=True)
 class FieldRules:
-    """A field of the form and the rules chosen for it; `name` is '' for the whole answer."""
+    """A field of the form with its selected rules. `name` is '' for the whole answer."""
 
     number: int
     name: str
@@ -100,7 +100,7 @@ class FieldRules:
 
 
 def field_rules(guide: Guide, typed: QueryDict) -> list[FieldRules]:
-    """The form's fields with what is typed, else with what suits them; `more` names one that gets another rule."""
+    """The form's fields with the submitted or suggested rules. The field numbered `more` gets another rule."""
     if guide.whole:
         offered = [("", guide.rows, "", "exact_match")]
     else:
@@ -118,7 +118,7 @@ def field_rules(guide: Guide, typed: QueryDict) -> list[FieldRules]:
 
 
 def chosen_lines(fields: list[FieldRules], language: str) -> list[GuidedLine]:
-    """The lines that the form asks for: those with a function."""
+    """The program lines selected in the form: those with a function."""
     whole = keywords.WHOLE.in_language(language)
     return [
         GuidedLine(field.name or whole, function, argument.strip())
@@ -129,7 +129,7 @@ def chosen_lines(fields: list[FieldRules], language: str) -> list[GuidedLine]:
 
 
 def program_text(lines: list[GuidedLine], aggregate: str, form: Format, language: str) -> str:
-    """The program; lines that need a block get one with a beginning in it."""
+    """The program text. Lines that need a block get one with an example."""
     header, blocks = [keywords.HEADER], []
     counts: dict[str, int] = {}
     for line in lines:

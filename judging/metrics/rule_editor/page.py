@@ -1,4 +1,4 @@
-"""The editor of a rule metric, and the guided form that it can start from."""
+"""The editor of a rule metric."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class RuleEditor(EditorPage[RuleForm]):
 
     @property
     def wants_saving(self) -> bool:
-        """The guided form's request has no program yet."""
+        """Requests from the guided form have no program yet, so they don't save."""
         return "rules" in self.typed and super().wants_saving
 
     def make_form(self) -> RuleForm:
         typed = self.typed if "rules" in self.typed else None
         form = RuleForm(typed, project=self.project, before=self.before)
         if self.request.method != "POST":
-            form.errors.clear()  # a draft is not finished
+            form.errors.clear()  # a draft is unfinished
         return form
 
     def context(self) -> dict[str, Any]:
@@ -69,12 +69,12 @@ class RuleEditor(EditorPage[RuleForm]):
 
 
 def new_rule_metric(program: str = "") -> MetricDefinition:
-    """A new rule metric with this program, or with a first line to go on from."""
+    """A new rule metric with this program, or with a first line to start from."""
     return new_rules(program or BLANK[reader_language()], _("Fields"))
 
 
 def try_line(preview: RulePreview, form: RuleForm, which: str) -> TryView:
-    """Ask the judge model that is typed about the sample's line with this number among the scored lines."""
+    """Call the form's judge model for the sample row's line with this index among the scored lines."""
     found = _question(preview, which)
     if found is None:
         return _view(preview, TryResult({}, code="no_prompt"))
@@ -92,7 +92,7 @@ def try_line(preview: RulePreview, form: RuleForm, which: str) -> TryView:
 
 
 def read_as_line(result: TryResult) -> TryResult:
-    """The result with its reply read as that of a rule line: a whole number from 1 to 5."""
+    """The result with its reply parsed as for a rule line: an integer from 1 to 5."""
     if result.asked is None or result.asked.reply is None or result.asked.error is not None:
         return result
     found = read_reply(result.asked.reply.content)
@@ -112,7 +112,7 @@ def _question(preview: RulePreview, which: str) -> tuple[LineResult, LineQuestio
 
 
 def _judge(form: RuleForm) -> tuple[JudgeModel | None, str]:
-    """The judge model as it is typed; or None with a code that says why there is none."""
+    """The form's judge model; or None with an error code."""
     form.is_valid()
     if any(name in form.errors for name in ("system_prompt", "params")):
         return None, "form_errors"

@@ -1,4 +1,4 @@
-"""What the rule editor previews: errors, the sample row line by line, and how often each line gives 1."""
+"""Previews of the rule editor: errors, the sample row line by line, and how often each line scores 1."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ from judging.rule_messages import ARGUMENTS, HELP, problem_sentence, reason_sent
 from judging.sandboxes import preview_sandbox
 
 _CUT = 300  # characters of a value in the table
-_WITH_SCRIPT = 40  # rows that a preprocess is run on while one types
+_WITH_SCRIPT = 40  # rows that preprocess runs on for a live preview
 TO_BE_ASKED = "to_be_asked"
 
 
 @dataclass(frozen=True, slots=True)
 class LineView:
-    """A program's line on one field of the sample row, and over the sample of rows."""
+    """A program line's result for one field of the sample row, and its counts over several rows."""
 
     line: int
     field: str
@@ -67,12 +67,12 @@ class LineView:
     judged: bool
     lowest: int = 0
     counted: int = 0
-    question: int | None = None  # its number, where the judge model can be asked about it
+    question: int | None = None  # its index, if the judge model can be tried on it
 
 
 @dataclass
 class RulePreview:
-    """The preview of a typed program. Without a sample row it has only the errors."""
+    """The preview of the program in the editor. Without a sample row, only its errors."""
 
     project: Project
     source: str
@@ -102,7 +102,7 @@ class RulePreview:
 
     @cached_property
     def prepared(self) -> tuple[Item | None, str]:
-        """The sample's item after preprocess, and why there is none."""
+        """The sample's item after preprocess, or None and the error message."""
         if self.sample is None or self.sample.response is None:
             return None, ""
         if not self.preprocess.strip():
@@ -116,7 +116,7 @@ class RulePreview:
 
     @cached_property
     def result(self) -> Result | None:
-        """The sample row scored, as far as that can be done without a judge model."""
+        """The sample row's scores, as far as possible without a judge model."""
         item, program = self.prepared[0], self.reading.program
         if item is None or program is None:
             return None
@@ -137,7 +137,7 @@ class RulePreview:
 
     @property
     def failure(self) -> str:
-        """Why the sample's answer lacks the program's format."""
+        """Why the sample's answer does not have the program's format; '' if it does."""
         return reason_sentence(self.result.failure) if self.result and self.result.failure else ""
 
     @property
@@ -159,20 +159,20 @@ class RulePreview:
 
     @property
     def hangs(self) -> bool:
-        """Whether a block was ended on the sample row: it is not tried on others."""
+        """Whether a block was terminated on the sample row, so that it is not run on others."""
         error = self.result.error if self.result else None
         return error is not None and error.params.get("why") in ENDED
 
     @property
     def lines(self) -> list[LineView]:
-        """The sample's lines with what each does over the sample of rows."""
+        """The sample row's lines, each with its counts over several rows."""
         counts = self.counts.lines if self.counts else {}
         lines = self.result.lines if self.result else ()
         return [_line_view(number, line, counts) for number, line in enumerate(lines)]
 
     @property
     def words(self) -> str:
-        """For the editor's completion, as JSON: fields of the version's references, functions, settings."""
+        """JSON for the editor's completion: fields of the version's references, functions, settings."""
         form = self.reading.program.format if self.reading.program else None
         references = list(references_of(self.sample.version)) if self.sample else []
         names = [seen.name for seen in fields_seen(references, form)]
@@ -180,7 +180,7 @@ class RulePreview:
 
 
 def rule_preview(project: Project, before: MetricDefinition, typed: QueryDict) -> RulePreview:
-    """The preview of what is typed, on the row that is chosen in the same form."""
+    """The preview of the current input for the row selected in the same form."""
     return RulePreview(
         project,
         unified(typed.get("rules", before.rules)),
@@ -191,7 +191,7 @@ def rule_preview(project: Project, before: MetricDefinition, typed: QueryDict) -
 
 
 def after_preprocess(source: str, items: list[Item]) -> tuple[list[Item], str]:
-    """The items as preprocess leaves them; those on which it fails are left out, the first failure is returned."""
+    """The items after preprocess, without those on which it fails, and the message of the first failure."""
     try:
         outcomes = run_preprocess(preview_sandbox(), source, [(item.data, item.response) for item in items])
     except SandboxError as error:
@@ -206,7 +206,7 @@ def after_preprocess(source: str, items: list[Item]) -> tuple[list[Item], str]:
 
 
 def by_blocks(evaluation: RuleEvaluation) -> dict[int, Scored | Reason]:
-    """What the program's Python blocks give for the sample row."""
+    """The results of the program's Python blocks for the sample row, by line index."""
     found: dict[int, Scored | Reason] = {}
     try:
         for call in evaluation.calls:
@@ -235,7 +235,7 @@ def _line_view(index: int, line: LineResult, counts: dict[tuple[int, str], tuple
 
 
 def language_words() -> dict[str, Any]:
-    """The language's own words, from its table: [Chinese, English, help, argument] of each function."""
+    """The rule language's vocabulary: functions with Chinese and English names, help and argument; settings."""
     functions = [
         {"zh": one.name.zh, "en": one.name.en, "help": str(HELP[one.code]), "argument": one.argument}
         for one in FUNCTIONS

@@ -1,4 +1,4 @@
-"""The first rows of a version: the fields of their references, and how often each line of a program gives 1."""
+"""The first rows of a version: fields of their references, and how often each line of a program scores 1."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from judging.core.rules.values import Value, exact_json, from_python, text_of
 from judging.core.sandbox.job import SandboxError
 from judging.core.sandbox.pool import Sandbox
 
-LOOKED_AT = 200  # rows, while one types
+LOOKED_AT = 200  # rows used for a live preview
 _SHOWN = 80  # characters of an example
 BLOCK_SECONDS = 1.0  # for all blocks of a program
-ENDED = ("timeout", "memory", "killed", "load", "syntax")  # failures that other rows would meet too
+ENDED = ("timeout", "memory", "killed", "load", "syntax")  # failures that would also occur on other rows
 
 Key = tuple[int, str]  # line of the program, field
 
 
 @dataclass(frozen=True, slots=True)
 class SeenField:
-    """A field of the references: in how many it is, its kind of value, an example, the longest text."""
+    """A field of the references: how many have it, its kind, an example, and the maximum text length."""
 
     name: str
     rows: int
@@ -39,7 +39,7 @@ class SeenField:
 
 
 def items_of(version: Version, candidate: Candidate | None, most: int = LOOKED_AT) -> list[Item]:
-    """The first rows with the candidate's first answer to each."""
+    """The first rows, each with the candidate's first answer."""
     rows = selectors.sample_rows(version, most)
     answers = Response.objects.filter(row__in=[row.pk for row in rows], candidate=candidate)
     first: dict[int, Response] = {}
@@ -56,13 +56,13 @@ def items_of(version: Version, candidate: Candidate | None, most: int = LOOKED_A
 
 
 def references_of(version: Version, most: int = LOOKED_AT) -> Iterator[Any]:
-    """The references of the first rows, as they are there."""
+    """The references of the first rows, unparsed."""
     rows = selectors.sample_rows(version, most)
     return (reference_in(selectors.exact_reference(row, exact_json)) for row in rows)
 
 
 def fields_of(reference: Any, form: Format | None = None) -> dict[str, Value]:
-    """A reference's fields by name; none if it does not have the format. Without a format: JSON, or else XML."""
+    """A reference's fields by name; empty if it does not have the format. Without a format, it is guessed."""
     try:
         if isinstance(reference, dict):
             check_depth(reference)
@@ -76,13 +76,13 @@ def fields_of(reference: Any, form: Format | None = None) -> dict[str, Value]:
 
 
 def mean_fields(version: Version) -> float:
-    """How many fields the references of the first rows have; 1 if there are none."""
+    """The mean number of fields in the references of the first rows; 1 if there are none."""
     counts = [len(fields_of(reference)) for reference in references_of(version)]
     return sum(counts) / len(counts) if any(counts) else 1
 
 
 def guessed_format(references: list[Any]) -> Format:
-    """The format that the first reference of all has."""
+    """The format of the first reference whose format is recognized; text if there is none."""
     for reference in references:
         if isinstance(reference, dict):
             return Format("json")
@@ -102,7 +102,7 @@ def has_format(text: str, form: Format) -> bool:
 
 
 def fields_seen(references: list[Any], form: Format | None = None) -> list[SeenField]:
-    """Every field of these references, in the order in which they are met."""
+    """All fields of these references, in order of first occurrence."""
     found: dict[str, list[Value]] = {}
     for reference in references:
         for name, value in fields_of(reference, form).items():
@@ -122,12 +122,12 @@ def kind_of(value: Value) -> str:
     return "list" if isinstance(value, list) else "object" if isinstance(value, dict) else "value"
 
 
-# --- counting while one types: lines that ask a judge model are not counted -----------------------------------
+# --- counts for the live preview: lines that ask a judge model are not counted --------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class LineCounts:
-    """Over the sample of rows: answers, those without the format, and how often each line and field gave 1."""
+    """Counts over several rows: answers, answers without the format, and how often each line and field scored 1."""
 
     rows: int
     without_format: int
@@ -135,7 +135,7 @@ class LineCounts:
 
 
 def count_lines(evaluations: list[RuleEvaluation], sandbox: Sandbox | None) -> LineCounts:
-    """`sandbox` runs the Python blocks; without one they are not counted."""
+    """Count the scores of each line. `sandbox` runs the Python blocks; without one they are not counted."""
     lines: dict[Key, tuple[int, int]] = {}
 
     def count(key: Key, score: float) -> None:
@@ -153,7 +153,7 @@ def count_lines(evaluations: list[RuleEvaluation], sandbox: Sandbox | None) -> L
 
 
 def _by_blocks(evaluations: list[RuleEvaluation], sandbox: Sandbox) -> Iterator[tuple[Key, float]]:
-    """What the program's Python blocks give, a block after the other; who fails is left out."""
+    """Yield the scores of the program's Python blocks, block by block, without failed calls."""
     waiting: dict[str, list[tuple[Key, BlockCall]]] = {}
     for evaluation in evaluations:
         for call in evaluation.calls:
@@ -170,7 +170,7 @@ def _by_blocks(evaluations: list[RuleEvaluation], sandbox: Sandbox) -> Iterator[
 
 
 def _in_time(sandbox: Sandbox, calls: list[BlockCall], blocks: int) -> list[Scored | Reason]:
-    """Results of the first calls of one block: more at a time while they are quick, none after one that hangs."""
+    """Results of one block's first calls, as many as fit into the time limit. A hanging call ends them."""
     found: list[Scored | Reason] = []
     began, size = time.monotonic(), 1
     while size and len(found) < len(calls):

@@ -1,4 +1,4 @@
-"""Judgements as files: JSON Lines, CSV, Excel and Parquet. Memory holds a batch of them, however long the run."""
+"""Exports of judgements as JSON Lines, CSV, Excel and Parquet. Memory holds one batch, however large the run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TYPES: dict[str, type] = {**dict.fromkeys(_WHOLE, int), **dict.fromkeys(_NUMBER
 
 
 def write_lines(lines: Iterable[bytes], path: Path) -> None:
-    """Write to a draft beside `path` that then takes its place: the file is there whole or not at all."""
+    """Write to a temporary file next to `path` and rename it, so that the file is complete or absent."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with draft.open("wb") as file:
@@ -46,17 +46,17 @@ def write_lines(lines: Iterable[bytes], path: Path) -> None:
 
 
 def jsonl_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
-    """The records as lines of strict JSON in UTF-8, none over RECORD_BYTES."""
+    """Yield the records as lines of strict JSON in UTF-8, at most RECORD_BYTES each."""
     return (json_text.dumps(one, RECORD_BYTES - 1) + b"\n" for one in records(run, filters))
 
 
 def csv_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
-    """The table as CSV that a spreadsheet opens without computing anything, Chinese too."""
+    """The table as CSV, safe to open in spreadsheets: no formulas, and Chinese is displayed correctly."""
     return csv_blocks(table_columns(run), table_values(run, filters))
 
 
 def csv_blocks(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Iterator[bytes]:
-    """CSV of these rows, some at a time."""
+    """Yield the rows as blocks of CSV."""
     buffer = StringIO()
     writer = csv.writer(buffer)
     yield MARK.encode()
@@ -81,8 +81,8 @@ def xlsx_blocks(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
 
 
 def parquet_blocks(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
-    """The table as a Parquet file: numbers as numbers, texts whole. Values are JSON, since one may be a number, a bool
-    or a category; `score` is the value as a number, where it is one."""
+    """The table as a Parquet file, with typed numbers and uncut texts. Values are JSON, because they may be numbers,
+    bools or categories; `score` is the value as a number, if numeric."""
     names = table_columns(run)
     return parquet_of([*names, "score"], _parquet_rows(run, filters, names), _TYPES)
 
@@ -114,21 +114,21 @@ FORMS: dict[str, tuple[Callable[[Run, Filters], Iterator[bytes]], str]] = {
     "every_eval_ever": (every_eval_ever_lines, "application/x-ndjson"),
     "inspect": (inspect_blocks, "application/json"),
 }
-"""Each form of a file by its name: what makes it, and its media type."""
+"""{format name: (writer, media type)}."""
 
 ENDINGS = {"results": "results.jsonl", "every_eval_ever": "samples.jsonl", "inspect": "inspect.json"}
-"""The ends of the files' names; of other forms it is the form."""
+"""File extensions that differ from the format's name."""
 
 
 _FIXED = ("line", "model", "response", "metric", "attempt", "state", "value", "reason")
 _OF_OVERRIDE = ("own_state", "own_value", "own_reason", "overridden_by", "override_reason")
-"""Columns of a run in which a reviewer has overridden something."""
+"""Columns added if the run has overrides."""
 _OF_EXCLUSION = ("excluded_by", "exclusion_reason")
-"""Columns of a run in which a reviewer has excluded something from the figures."""
+"""Columns added if the run has exclusions."""
 
 
 def table_columns(run: Run) -> list[str]:
-    """The columns of a table; as many judges as the metric with the most asks for."""
+    """The table's columns, with as many judges as the metric with the most has."""
     more = [
         *(_OF_OVERRIDE if overridden_states(run) else ()),
         *(_OF_EXCLUSION if exclusions_of(run).exists() else ()),
@@ -145,14 +145,14 @@ def table_columns(run: Run) -> list[str]:
 def _most_judges(run: Run) -> int:
     metrics = [MetricDefinition.from_json(one.definition) for one in run.metrics.all()]
     most = 1 if run.imported else max((metric.calls for metric in metrics), default=0)
-    if any(metric.calls_over(2) > metric.calls for metric in metrics):  # as many as an answer had fields
+    if any(metric.calls_over(2) > metric.calls for metric in metrics):  # one call per field of an answer
         counts = JudgeReply.objects.filter(judgement__run=run).values("judgement").annotate(n=Count("pk"))
         return max(most, counts.aggregate(most=Max("n"))["most"] or 0)
     return most
 
 
 def table_values(run: Run, filters: Filters = ANYTHING) -> Iterator[list[Any]]:
-    """The judgements that are meant as rows of `table_columns`, as they are."""
+    """Yield the matching judgements as unformatted rows of `table_columns`."""
     columns, authors = table_columns(run), author_columns(run)
     width, reviewed = len(columns), {_OF_OVERRIDE[0], _OF_EXCLUSION[0]} & {*columns}
     for one in load(run, filters, texts=True):

@@ -1,7 +1,7 @@
-"""A run's scores as files of other tools: samples of Every Eval Ever, a log of Inspect.
+"""Exports of a run's scores for other tools: Every Eval Ever samples and Inspect logs.
 
-Both hold what was said about one answer: comparisons and verdicts without a value are left out (`not_held_sentences`).
-What is written reads back with datasets.core.imports.
+Both formats hold verdicts on single answers, so comparisons and verdicts without a value are omitted
+(`not_held_sentences`). The files can be imported again with datasets.core.imports.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from judging.runs.models import Run
 
 SCHEMA_VERSION = "0.2.2"
 SEVERAL_MODELS = "none/none"
-"""Inspect's name where no single model was evaluated; each sample's output names its own."""
+"""Inspect's model name if several models were evaluated; each sample's output has its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """An answer with its row and what was said about it alone."""
+    """An answer with its row and the verdicts on it alone."""
 
     data: dict[str, Any]
     response: dict[str, Any]
@@ -44,7 +44,7 @@ class _Answer:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """What was asked: the conversation as this answer knew it, without the row's own answer."""
+        """The conversation that this answer responds to, without the row's own answer."""
         messages = conversation_for(self.data["messages"], self.response)
         return messages[:-1] if messages and messages[-1]["role"] == "assistant" else messages
 
@@ -67,7 +67,7 @@ def _text(value: Any) -> str:
 
 
 def _answers(run: Run, filters: Filters) -> Iterator[_Answer]:
-    """In the order of rows, candidates and answers; memory holds one answer's judgements."""
+    """Yield answers ordered by row, candidate and number. Memory holds one answer's judgements."""
     loaded = load(run, filters, texts=True)
     for _response, group in groupby(loaded, lambda one: one.judgement.response_id):
         found = list(group)
@@ -90,7 +90,7 @@ def _answers(run: Run, filters: Filters) -> Iterator[_Answer]:
 
 
 def _shared(run: Run) -> set[str]:
-    """The metrics by which more than one judges."""
+    """Names of metrics with more than one judge, rater or source."""
     if not run.imported and not run.by_people:
         metrics = [MetricDefinition.from_json(one.definition) for one in run.metrics.all()]
         return {
@@ -102,7 +102,7 @@ def _shared(run: Run) -> set[str]:
 
 
 def _named(said: list[Line], shared: set[str]) -> Iterator[tuple[str, Line]]:
-    """Each verdict by a name of its own: its metric and, where several judge by it, who; of repeats which."""
+    """Verdicts with unique names: the metric, the judge if the metric has several, and the number of the repeat."""
     seen: Counter[str] = Counter()
     for line in said:
         name, who = str(line["metric"]), line.get("judge") or line.get("rater")
@@ -113,7 +113,7 @@ def _named(said: list[Line], shared: set[str]) -> Iterator[tuple[str, Line]]:
 
 
 def every_eval_ever_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
-    """One line for each number, true or false that was said about an answer (instance-level schema)."""
+    """Yield a line for each numeric or boolean verdict on an answer (instance-level schema)."""
     tops = {one.name: MetricDefinition.from_json(one.definition) for one in run.metrics.all()}
     shared = _shared(run)
     for answer in _answers(run, filters):
@@ -165,19 +165,19 @@ def _transcript(answer: _Answer) -> list[dict[str, Any]]:
 
 
 def _is_correct(value: Any, metric: MetricDefinition) -> bool:
-    """The top of the declared scale; without one a score of 1 or more."""
+    """Whether the value is the top of the declared scale; without a scale, 1 or more."""
     return bool(value >= (metric.max_score if metric.scale_declared else 1))
 
 
 def _metadata(answer: _Answer, line: Line) -> dict[str, str]:
-    """Texts alone may be here: the row's fields, who said it and in which words."""
+    """The row's fields, the judge and its reasoning; the schema allows only strings here."""
     said = {name: line.get(name) for name in ("judge", "rater", "reasoning")}
     given = answer.fields | {name: value for name, value in said.items() if value}
     return {str(name): _text(value) for name, value in given.items() if value is not None}
 
 
 def inspect_blocks(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
-    """One log in JSON, written sample by sample. Its epochs count the answers to a row, of all models."""
+    """Yield a JSON log, sample by sample. Epochs number the answers to a row, across all models."""
     head = json_text.dumps(_header(run), LINE_BYTES)
     yield head[:-1] + b',"samples":['
     between = b""
@@ -246,7 +246,7 @@ def _score(line: Line) -> dict[str, Any]:
 
 
 def not_held_sentences(run: Run, filters: Filters, form: str) -> list[str]:
-    """What a file of another tool cannot hold of these judgements; nothing of other forms."""
+    """Sentences on the judgements that the format of another tool cannot hold; empty for other formats."""
     if form not in ("every_eval_ever", "inspect"):
         return []
     scored, compares = Q(state_in_force=SCORED), Q(other_response__isnull=False)

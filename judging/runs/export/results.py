@@ -1,7 +1,7 @@
-"""A run's judgements as a results file (spec: results), which reads back to the same report.
+"""Export of a run's judgements as a results file (spec: results), which can be imported to the same report.
 
-A line for each verdict: what each judge model said and, where there are several or a script came after them, what they
-come to together, said by `combined`; a reviewer's value, too, is said by `combined`, next to the judge's own.
+One line per verdict of each judge model. If there are several judges or a postprocess script, the combined result
+follows with the judge name `combined`. Overrides are also written as `combined`, next to the judge's own verdict.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ Line = dict[str, Any]
 
 
 def results_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
-    """Strict JSON in UTF-8, one verdict a line."""
+    """Yield strict JSON lines in UTF-8, one per verdict."""
     for line in results_of(run, filters):
         known = {name: value for name, value in line.items() if value is not None or name in _ALWAYS}
         yield json_text.dumps(known, LINE_BYTES) + b"\n"
 
 
 def results_of(run: Run, filters: Filters = ANYTHING) -> Iterator[Line]:
-    """Every verdict behind the judgements that are meant."""
+    """Yield every verdict behind the matching judgements."""
     for _question, found in groupby(load(run, filters), question_of):
         yield from lines_of(run, list(found))
 
 
 def question_of(one: LoadedJudgement) -> tuple[int, ...]:
-    """What several verdicts may be about: an answer, or two, and a metric."""
+    """The key that verdicts on the same question share: answer, second answer and metric."""
     judgement = one.judgement
     return judgement.response_id, judgement.other_response_id or 0, judgement.run_metric_id
 
 
 def lines_of(run: Run, found: list[LoadedJudgement]) -> Iterator[Line]:
-    """What was said about one question, by everyone."""
+    """Yield all verdicts on one question."""
     decided: Any = None
     settled: list[Line] = []
     for one in found:
@@ -70,7 +70,7 @@ def lines_of(run: Run, found: list[LoadedJudgement]) -> Iterator[Line]:
 
 
 def _about(one: LoadedJudgement) -> Line:
-    """What a verdict is about."""
+    """The fields that identify what a verdict is about."""
     judgement, other = one.judgement, one.judgement.other_response
     compares = one.compares
     scaled = one.metric.scale_declared and not compares
@@ -88,7 +88,7 @@ def _about(one: LoadedJudgement) -> Line:
 
 
 def _own(judgement: Judgement) -> Line:
-    """What the judgement itself says, whatever a reviewer put in its place."""
+    """The judgement's original result, ignoring overrides."""
     scored = judgement.state == SCORED
     return {
         "value": json_text.loads(judgement.value) if judgement.value else None,
@@ -137,7 +137,7 @@ def _of_rater(one: LoadedJudgement) -> Line:
 
 
 def _of_source(one: LoadedJudgement) -> Line:
-    """An imported verdict as it came."""
+    """An imported verdict in its original form."""
     judgement, source = one.judgement, one.judgement.source
     assert source is not None
     people = (SourceKind.RATER, SourceKind.ADJUDICATOR)
@@ -149,7 +149,7 @@ def _of_source(one: LoadedJudgement) -> Line:
 
 
 def _of_metric(one: LoadedJudgement) -> Iterator[Line]:
-    """What a run's own metric said: its one judge, or its judges and what they come to."""
+    """Verdicts of a run's own metric: its single judge, or all judges and the combined result."""
     judgement, metric = one.judgement, one.metric
     author = _author(metric)
     if author == "combined":
@@ -179,7 +179,7 @@ def _combined(one: LoadedJudgement) -> Line:
 
 
 def _of_judges(one: LoadedJudgement) -> Iterator[Line]:
-    """Each judge model's verdict each time; of what was asked in both orders, what both come to."""
+    """Yield each judge model's verdict per repeat. If asked in both orders, the combined verdict of both."""
     verdicts = verdicts_by_place(one.judgement.verdicts)
     for reply in one.replies:
         if reply.swapped:

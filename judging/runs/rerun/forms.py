@@ -1,4 +1,4 @@
-"""The form of another way to read a run's replies: a parser for each judge model, and the scale."""
+"""The form for re-parsing a run's replies: a parser for each judge model, and the scale."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judging.metrics.editor.judge_forms import PARSERS, judge_initial
 
 
 class ReparseForm(forms.Form):
-    """`now` is how the replies are read by now."""
+    """Parsers and scale of a metric. `now`: the definition currently in use."""
 
     min_score = forms.FloatField(label=gettext_lazy("Lowest score"), min_value=-1e9, max_value=1e9)
     max_score = forms.FloatField(label=gettext_lazy("Highest score"), min_value=-1e9, max_value=1e9)
@@ -74,7 +74,7 @@ class ReparseForm(forms.Form):
         return values
 
     def result(self) -> MetricDefinition:
-        """Only of a valid form."""
+        """The new definition. Call only after is_valid."""
         return msgspec.structs.replace(
             self.now,
             min_score=self.cleaned_data["min_score"],
@@ -88,6 +88,6 @@ class ReparseForm(forms.Form):
         )
 
     def parser(self, number: int) -> Parser:
-        """Only of a valid form."""
+        """The parser for a judge model. Call only after is_valid."""
         values = self.cleaned_data
         return make_parser(self.spec(number), values["min_score"], values["max_score"])

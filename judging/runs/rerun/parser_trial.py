@@ -1,4 +1,4 @@
-"""A parser tried on replies that are there already: what it would read, next to what was read."""
+"""Trying a parser on stored replies: new results next to the stored ones."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _UNREAD, _READ = (JudgementState.UNPARSED,), (JudgementState.SCORED, JudgementSt
 
 @dataclass(frozen=True, slots=True)
 class TriedReply:
-    """A reply's end, what was read from it then and what would be now ('' with the reason why nothing).
+    """The end of a reply, the value parsed `then` and the value parsed `now` ('' if none, with the reason in
+    `why_not`).
 
-    `repeat` from 0. A verdict that was given with the sides `swapped` is turned back, now as it was then.
+    `repeat` counts from 0. Verdicts on `swapped` sides are turned back in both values.
     """
 
     judgement: Judgement
@@ -42,7 +43,7 @@ class TriedReply:
 
 
 class RunReplies:
-    """The replies of runs, for the metric editor (judging.metrics.editor.reply_history)."""
+    """Replies in runs for the metric editor. Implements judging.metrics.editor.reply_history.ReplyHistory."""
 
     def newest_reply(self, metric_id: int, response: Response | None) -> str | None:
         judged = Judgement.objects.filter(response=response, rater=None, other_response=None)
@@ -53,7 +54,7 @@ class RunReplies:
         return replies.order_by("judge", "repeat", "swapped").values_list("content", flat=True).first()
 
     def parsed_again(self, metric: Metric, judge: int, parser: Parser) -> list[TriedReply]:
-        """Replies to the metric's newest runs, those that could not be read first."""
+        """Try the parser on replies in the metric's newest runs, unparsed ones first."""
         newest = RunMetric.objects.filter(metric_version__metric=metric).select_related("run").order_by("-pk")
         found: list[tuple[Judgement, JudgeReply]] = []
         for run_metric in newest[:_RUNS_LOOKED_AT]:
@@ -62,12 +63,12 @@ class RunReplies:
 
 
 def try_on_run(run_metric: RunMetric, judge: int, parser: Parser) -> list[TriedReply]:
-    """Tried on replies of one run."""
+    """Try the parser on replies of one run."""
     return _tried(_replies(run_metric, judge, MOST), parser)
 
 
 def _replies(run_metric: RunMetric, judge: int, most: int) -> list[tuple[Judgement, JudgeReply]]:
-    """Every repeat and order of as many judgements as fit, of the first one in any case."""
+    """All repeats and orders of as many judgements as fit into `most` replies, but at least of the first one."""
     judgements = list(_judgements(run_metric, most))
     asked_by = {one.asked_by_id or one.pk: one for one in judgements}
     replies: dict[int, list[JudgeReply]] = {}
@@ -84,7 +85,7 @@ def _replies(run_metric: RunMetric, judge: int, most: int) -> list[tuple[Judgeme
 
 
 def _judgements(run_metric: RunMetric, most: int) -> Iterator[Judgement]:
-    """Half of them unread ones, if there are as many."""
+    """Up to `most` judgements, up to half of them unparsed."""
     current = Judgement.objects.filter(run=run_metric.run_id, run_metric=run_metric, current=True)
     current = current.select_related("row", "candidate", "run").defer("row__raw")
     unread = list(current.filter(state__in=_UNREAD)[: max(1, most // 2)]) if most else []
@@ -116,5 +117,5 @@ def _end_of(content: str) -> str:
 
 
 def _as_first(value: float | None, swapped: bool) -> float | None:
-    """A verdict as if it had been asked in the first order, as `pipeline.read_verdicts` has it."""
+    """The verdict relative to the first order, as in `pipeline.read_verdicts`."""
     return turned_back(value) if swapped and isinstance(value, int) else value

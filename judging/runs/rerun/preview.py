@@ -1,4 +1,4 @@
-"""What reading stored replies by another definition comes to, and would change, before it is done."""
+"""Preview of re-parsing stored replies with another definition: outcomes and changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from judging.runs.worker.effects import MetricEffects
 from judging.runs.worker.threads import in_thread
 from judging.sandboxes import preview_sandbox
 
-MOST = 5_000  # judgements that a page reads
+MOST = 5_000  # judgements included in a preview
 SHOWN = 20
 _SCORED = JudgementState.SCORED
 
@@ -46,7 +46,7 @@ CHANGES: dict[str, str | Promise] = {
 
 @dataclass(frozen=True, slots=True)
 class ChangedItem:
-    """A judgement that would change: its value, or its state, before and after."""
+    """A judgement that would change, with its value or state before and after."""
 
     judgement: Judgement
     before: str
@@ -55,8 +55,8 @@ class ChangedItem:
 
 @dataclass(frozen=True, slots=True)
 class ReparsePreview:
-    """What became of the first `read` of the judgements, or of `all_of_them`. `counts`: [(name of a change, how many)],
-    those that occur. The means are those in force: where a reviewer overrode a score, it stays."""
+    """The outcome for the first `read` judgements, or for `all_of_them`. `counts`: [(change, number)] of changes that
+    occur. The means include overrides, which are not affected."""
 
     read: int
     all_of_them: bool
@@ -69,7 +69,7 @@ class ReparsePreview:
 def preview_reading(
     run_metric: RunMetric, definition: MetricDefinition, selection: Selection
 ) -> ReparsePreview | None:
-    """None if scripts or expressions of users cannot be run."""
+    """Preview a reading; None if user scripts or regular expressions cannot be run."""
     ids, more = _first(run_metric, selection)
     try:
         outcomes = dict(outcomes_by(definition, run_metric.run, ids))
@@ -91,7 +91,7 @@ def preview_reading(
 
 
 def _first(run_metric: RunMetric, selection: Selection) -> tuple[list[int], bool]:
-    """The ids of those that a preview reads, and whether more are meant."""
+    """Ids of the judgements for a preview, and whether more match."""
     run, filters = run_metric.run, selection.filters
     inside = selection.only is None and reads_judgements(run, filters)
     meant = readable(run_metric, replace(selection, filters=filters.outside) if inside else selection)
@@ -102,15 +102,14 @@ def _first(run_metric: RunMetric, selection: Selection) -> tuple[list[int], bool
 
 
 def count_readable(run_metric: RunMetric, selection: Selection) -> int | None:
-    """How many at least: one beyond MOST_COUNTED of more than that many. None if so many judgements must be read
-    to know that no page waits."""
+    """The number of judgements to re-parse, at most MOST_COUNTED + 1. None if it is too expensive to count."""
     if selection.only is None and reads_judgements(run_metric.run, selection.filters):
         return None
     return readable(run_metric, selection).order_by()[: MOST_COUNTED + 1].count()
 
 
 def readable(run_metric: RunMetric, selection: Selection) -> QuerySet[Judgement]:
-    """What a reading is for: not what another version of the metric has asked, whose judges were asked otherwise."""
+    """Judgements that can be re-parsed. Excludes those re-judged with another version, whose prompts differ."""
     return selection.of(run_metric.run).filter(run_metric=run_metric).exclude(reading__asks=True)
 
 
@@ -144,10 +143,9 @@ _NOTHING = Item({}, {})
 def outcomes_by(
     definition: MetricDefinition, run: Run, judgements: Sequence[int]
 ) -> Iterator[tuple[int, Outcome]]:
-    """The outcome of each of these judgements by `definition`. Without those that have no reply to read: they stay as
-    they are.
+    """Yield (judgement id, outcome) with `definition`, except for judgements without replies, which are unchanged.
 
-    Raises SandboxError where scripts or expressions of users cannot be run.
+    Raises SandboxError if user scripts or regular expressions cannot be run.
     """
     with ThreadPoolExecutor(1) as threads:
         effects = MetricEffects(definition, [], None, preview_sandbox(), in_thread(threads))
@@ -161,7 +159,7 @@ _Loaded = list[tuple[int, Item, PreviousReplies]]
 
 
 async def _outcomes(effects: MetricEffects, loaded: _Loaded) -> list[tuple[int, Outcome]]:
-    """What runs in the sandbox is done together; the rest waits for nothing, and a task each would cost more."""
+    """Sandbox work runs concurrently to be batched; otherwise nothing is awaited, and tasks would only add cost."""
     judging = (judge_item(item, effects.metric, effects, None, old) for _, item, old in loaded)
     found = await asyncio.gather(*judging) if effects.uses_sandbox else [await one for one in judging]
     return [(pk, result.outcome) for (pk, _, _), result in zip(loaded, found, strict=True)]
@@ -169,7 +167,7 @@ async def _outcomes(effects: MetricEffects, loaded: _Loaded) -> list[tuple[int, 
 
 def _loaded(effects: MetricEffects, run: Run, judgements: Sequence[int]) -> _Loaded:
     metric = effects.metric
-    whole = bool(metric.rules or metric.preprocess or metric.postprocess)  # else a reply alone is read
+    whole = bool(metric.rules or metric.preprocess or metric.postprocess)  # else only replies are needed
     fields = ("asked_by", "row", "response")
     found = Judgement.objects.filter(pk__in=judgements).only(*fields)
     if whole:

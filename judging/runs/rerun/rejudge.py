@@ -1,4 +1,4 @@
-"""Judge again what a filter means, or one item: asked again, by the same metric or another version of it."""
+"""Re-judging: new requests for all matches of a filter or one item, with the same metric or another version of it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from judging.runs.services import allow_budget, frozen, price_list, refuse_broke
 from judging.runs.worker import run_worker
 
 REJUDGEABLE = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED, RunState.FAILED)
-"""While a run is in progress its last chunk might end, and the run with it, just as more are created."""
+"""Runs in progress are excluded: the last chunk could finish, and with it the run, while new ones are created."""
 
 
 def other_versions(run_metric: RunMetric) -> list[MetricVersion]:
-    """Versions of the metric on the same scale, newest first: scores on another one must not be averaged with these."""
+    """Versions of the metric with the same scale, newest first. Scores on different scales must not be averaged."""
     if run_metric.metric_version is None:
         return []
     now = definition_now(run_metric)
@@ -36,12 +36,13 @@ def other_versions(run_metric: RunMetric) -> list[MetricVersion]:
 def run_rejudge(
     *, run: Run, selection: Selection, user: User | None, version: MetricVersion | None = None
 ) -> int:
-    """New attempts at the selection, with new calls; old ones stay. Returns how many; 0 while the run is in progress.
+    """Create new attempts with new calls for the selection; old ones are kept. Returns the number created, 0 while the
+    run is in progress.
 
-    A paused run stays so, and asks them when it is resumed. One that was cancelled, or could not start, is picked up
-    again, with the rest of it.
+    A paused run stays paused and makes the calls once resumed. A cancelled or failed run is resumed, including its
+    rest.
 
-    `version`: judge by this version of the only metric selected. Raises ValidationError if the budget is spent.
+    `version`: judge with this version of the only selected metric. Raises ValidationError if the budget is used up.
     """
     locked = run_lock(run.pk)
     if locked.state not in REJUDGEABLE:
@@ -76,7 +77,7 @@ def record_rejudged(run: Run, user: User | None, made: int, reading: Reading | N
 
 
 def take_up_again(run: Run) -> None:
-    """The run, held by the caller, has new attempts."""
+    """Update a run, locked by the caller, after new attempts were created."""
     if run.state == RunState.PAUSED:
         count_again(run)
         run.save()

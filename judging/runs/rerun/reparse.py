@@ -1,6 +1,6 @@
-"""Score again, free: what judges have said is read another way, into new attempts; nobody is asked.
+"""Re-parsing stored judge replies into new attempts, without API calls.
 
-A changed rule program is applied too, as long as it asks nothing of a judge model that the run has not asked.
+A changed rule program can be applied too, unless it asks a judge model something that the run has not asked.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ REPARSEABLE = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED)
 
 
 def definition_now(run_metric: RunMetric) -> MetricDefinition:
-    """How the run reads this metric's replies by now."""
+    """The definition that the run currently parses this metric's replies with."""
     newest = run_metric.readings.filter(asks=False, whole=True).order_by("-number").first()
     return MetricDefinition.from_json((newest or run_metric).definition)
 
 
 def definitions_now(run: Run) -> dict[int, MetricDefinition]:
-    """The same of all metrics of a run, in its order, by key; two queries."""
+    """The current definitions of all metrics of a run, in order, by run metric id. Makes two queries."""
     readings = Reading.objects.filter(run_metric__run=run, asks=False, whole=True).order_by("number")
     newest = dict(readings.values_list("run_metric_id", "definition"))
     frozen = run.metrics.order_by("number").values_list("pk", "definition")
@@ -47,9 +47,11 @@ def definitions_now(run: Run) -> dict[int, MetricDefinition]:
 def reparsed_definition(
     now: MetricDefinition, wanted: MetricDefinition, asked: MetricDefinition | None = None
 ) -> MetricDefinition | None:
-    """`now` with the parsers, jury, postprocess, scale and rule program of `wanted`; None where it asks something else.
+    """`now` with the parsers, jury, postprocess, scale and rule program of `wanted`; None if `wanted` asks something
+    else.
 
-    The connection stays as it was: only what is asked is compared. `asked`: what the run began with, if not `now`.
+    Connections are ignored and stay unchanged; only prompts are compared. `asked`: the definition that the run started
+    with, if not `now`.
     """
     if now.preprocess != wanted.preprocess or bool(now.rules) != bool(wanted.rules):
         return None
@@ -92,7 +94,7 @@ def _asks(judge: JudgeModel) -> tuple[Any, ...]:
 
 
 def fitting_versions(run_metric: RunMetric) -> list[tuple[MetricVersion, MetricDefinition]]:
-    """Versions of the metric, newest first, that ask the same and read it differently than the run does now."""
+    """Versions of the metric, newest first, with the same prompts but different parsing than the run uses now."""
     if run_metric.metric_version is None:
         return []
     now, asked = definition_now(run_metric), MetricDefinition.from_json(run_metric.definition)
@@ -113,10 +115,11 @@ def run_reparse(
     version: MetricVersion | None = None,
     selection: Selection | None = None,
 ) -> int:
-    """New attempts of one metric's judgements, read by `definition` from the replies that are stored, by a worker.
-    How many: 0 while the run is under way, and where no judge has been asked though one was needed.
-    `selection`: only of those, on the metric's present scale, as its other judgements are averaged with them.
-    Of a stopped run nothing more is asked: it ends as cancelled, and once it is resumed the rest is read so too.
+    """Create new attempts for one metric, which a worker parses from stored replies with `definition`. Returns the
+    number created: 0 while the run is in progress, or if no replies exist although they are needed.
+
+    `selection`: only these judgements, on the metric's current scale, because they are averaged with the others. A
+    stopped run sends no more requests: it ends as cancelled, and the rest is parsed the same way once it is resumed.
     """
     locked = run_lock(run.pk)
     if locked.state not in REPARSEABLE:
@@ -141,7 +144,7 @@ def reading_add(
     version: MetricVersion | None,
     selection: Selection | None,
 ) -> Reading:
-    """Raises ValidationError where a part of the judgements were to get another scale than the rest."""
+    """Create a reading. Raises ValidationError if only a part of the judgements would get another scale."""
     whole = selection is None or selection.whole
     if not whole and scale_of(definition) != scale_of(definition_now(run_metric)):
         raise ValidationError(_("A different scale can only be applied to all judgements of the metric."))
@@ -155,7 +158,7 @@ def reading_add(
 
 
 def reparse_go_on(run: Run, reading: Reading, made: int, *, stopped: bool = False) -> None:
-    """What is to be read again is planned: a worker reads it, unless the run, held by the caller, was `stopped`."""
+    """Start a planned re-parsing by a worker, unless the run, locked by the caller, was `stopped`."""
     if reading.whole:
         _read_rest_by(reading, run)
     if stopped:
@@ -175,7 +178,7 @@ def reparse_go_on(run: Run, reading: Reading, made: int, *, stopped: bool = Fals
 
 
 def _read_rest_by(reading: Reading, run: Run) -> None:
-    """What has not been judged will be read this way too, once it is."""
+    """Use the reading for judgements that are not run yet, too."""
     rest = run.judgements.filter(
         run_metric=reading.run_metric, current=True, state=JudgementState.NOT_RUN, asked_by=None
     )
@@ -183,18 +186,18 @@ def _read_rest_by(reading: Reading, run: Run) -> None:
 
 
 def set_going_again(run: Run) -> None:
-    """A run that had ended, held by the caller, has new attempts to work on."""
+    """Set a stopped run, locked by the caller, to running after new attempts were created."""
     count_again(run)
     run.reopen()
     run.state, run.only_worker = RunState.RUNNING, ""
     if run.problem == SETTLED:
-        run.stop_width = None  # as where it is resumed
+        run.stop_width = None  # as in run_resume
     run.problem = run.problem_detail = ""
     run.save()
 
 
 def count_again(run: Run) -> None:
-    """The counters of the current attempts."""
+    """Recompute the run's counters from its current attempts."""
     states: Sequence[str] = (JudgementState.SCORED, JudgementState.NO_SCORE, JudgementState.UNPARSED)
     current = run.judgements.by_metrics().filter(current=True).order_by()
     counts = current.aggregate(

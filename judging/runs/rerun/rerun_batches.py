@@ -1,9 +1,8 @@
-"""Judge many again, or read their replies again: a worker plans the new attempts, some positions of the run a
-transaction.
+"""Re-judging or re-parsing many judgements: a worker plans the new attempts in batches, each in one transaction.
 
-The run is being prepared until all are planned: no one asks or extends anything of it meanwhile, and what reviewers
-override goes over to the further attempt as ever. What is planned of a run that is cancelled belongs to the rest that
-was not run. Judging again stops there; reading again continues, because a metric's scores are on one scale.
+The run is `planning` until all attempts are planned, so that it is neither processed nor extended meanwhile. Overrides
+are copied to the new attempts as usual. If the run is cancelled, attempts planned so far are not run; re-judging stops,
+but re-parsing continues, because all scores of a metric must be on one scale.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from judging.runs.teamwork.batches import filters_of, found_within, work_off
 from judging.runs.teamwork.models import ReviewAction
 from judging.runs.worker import run_worker
 
-BATCH = 10_000  # positions of one transaction: a tenth of a second, in which no one else writes on SQLite
+BATCH = 10_000  # positions per transaction: a tenth of a second, which blocks other writers on SQLite
 State = ReviewAction.State
 _COUNTED = {
     JudgementState.SCORED: "scored",
@@ -38,11 +37,11 @@ _COUNTED = {
     JudgementState.UNPARSED: "unparsed",
     JudgementState.ERROR: "errors",
 }
-"""The counters of a run by the states that they count."""
+"""The run's counter field for each state."""
 
 
 def too_many_at_once(run: Run, selection: Selection) -> bool:
-    """Are so many meant, or must so many be read to know which, that no page waits for it?"""
+    """Whether the selection is too large, or too expensive to determine, to be processed within a request."""
     if selection.only is not None:
         return False
     if reads_judgements(run, selection.filters):
@@ -54,10 +53,10 @@ def too_many_at_once(run: Run, selection: Selection) -> bool:
 def rejudge_begin(
     *, run: Run, selection: Selection, user: User, version: MetricVersion | None = None
 ) -> ReviewAction | None:
-    """Have a worker make new attempts at all that the filter means, then judge them; None while the run is in progress.
-    As `run_rejudge` otherwise.
+    """Start a re-judging of all matches, planned by a worker; otherwise like `run_rejudge`. None while the run is in
+    progress.
 
-    Raises ValidationError if the budget is spent.
+    Raises ValidationError if the budget is used up.
     """
     locked = run_lock(run.pk)
     if locked.state not in REJUDGEABLE or not _free(locked):
@@ -77,8 +76,8 @@ def reparse_begin(
     user: User,
     version: MetricVersion | None = None,
 ) -> ReviewAction | None:
-    """Have a worker make new attempts at all that the filter means of one metric, then read the stored replies by
-    `definition`; None while the run is in progress, or calls are. As `run_reparse` otherwise.
+    """Start a re-parsing of one metric's matches, planned by a worker; otherwise like `run_reparse`. None while the run
+    or any calls are in progress.
     """
     locked = run_lock(run.pk)
     if locked.state not in REPARSEABLE or not _free(locked):
@@ -92,7 +91,7 @@ def reparse_begin(
 
 
 def _free(run: Run) -> bool:
-    """Is nothing else planned of a run that no one works on? What was judged again until it was cancelled is closed."""
+    """Whether no other re-judging is being planned. Closes a re-judging left over from when the run was cancelled."""
     held = Rejudging.objects.select_related("action", "reading").filter(run=run).first()
     if held and _only_reads(held):
         return False
@@ -119,13 +118,13 @@ def _begin(
 
 @task(queue_name=workers.DATA)
 def plan_rejudging() -> None:
-    """Plan what waits."""
+    """Plan the waiting re-judgings."""
     for pk in list(Rejudging.objects.order_by("action").values_list("action", flat=True)):
         work_off(pk, _step, _fail)
 
 
 def _held(action_pk: int) -> tuple[Run, Rejudging] | None:
-    """The run, locked, and what is planned of it; None if that has ended."""
+    """The run, locked, and its re-judging; None if that has ended."""
     found = Rejudging.objects.filter(action=action_pk).values_list("run", flat=True).first()
     if found is None:
         return None
@@ -138,7 +137,7 @@ def _held(action_pk: int) -> tuple[Run, Rejudging] | None:
 
 @transaction.atomic
 def _step(action_pk: int) -> bool:
-    """One batch. False when it is through."""
+    """Plan one batch. Returns whether more is left."""
     held = _held(action_pk)
     if held is None:
         return False
@@ -159,7 +158,7 @@ def _step(action_pk: int) -> bool:
 
 
 def _plan(run: Run, rejudging: Rejudging, upto: int) -> int:
-    """Plan new attempts at the matching judgements up to a position; returns how many."""
+    """Plan new attempts for the matches up to a position. Returns the number created."""
     action = rejudging.action
     found = found_within(action.run, filters_of(action), action.place, upto, "state")
     ids = these([pk for pk, (state,) in found.items() if state != JudgementState.NOT_RUN])
@@ -183,7 +182,7 @@ def _plan_these(run: Run, rejudging: Rejudging, which: QuerySet[Judgement]) -> i
 
 
 def _go_on(run: Run, rejudging: Rejudging) -> None:
-    """The run is as it was, or judges what was planned."""
+    """Restore the run's state, and start processing the planned attempts, if any."""
     made, reading = rejudging.action.made, rejudging.reading
     stopped = run.state in (RunState.PAUSED, RunState.CANCELLED)
     if run.state == RunState.PLANNING:
@@ -200,12 +199,12 @@ def _go_on(run: Run, rejudging: Rejudging) -> None:
 
 @transaction.atomic
 def _fail(action_pk: int) -> None:
-    """What was planned until then is judged."""
+    """End a failed planning. Attempts planned so far are processed."""
     held = _held(action_pk)
     if held is None:
         return
     run, rejudging = held
-    if rejudging.reading and _only_reads(rejudging):  # of a part: the rest can be read so by the same way
+    if rejudging.reading and _only_reads(rejudging):  # lets the rest be re-parsed separately
         rejudging.reading.whole = False
         rejudging.reading.save(update_fields=["whole"])
     if run.state == RunState.PLANNING:
@@ -223,6 +222,6 @@ def _close(rejudging: Rejudging, state: State) -> None:
 
 
 def reconcile() -> None:
-    """Pick up what waits, if a worker died on it."""
+    """Resume waiting re-judgings after a worker died."""
     if Rejudging.objects.exists():
         workers.wake(plan_rejudging)

@@ -1,4 +1,4 @@
-"""Which judgements are judged again, or read again: by a filter, or one."""
+"""The selection of judgements to re-judge or re-parse."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from judging.runs.models import Judgement, JudgementQuerySet, JudgementState, Ru
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which judgements: by the list's filter, or `only` the one with this id."""
+    """The matches of a filter, or `only` the judgement with this id."""
 
     filters: Filters
     only: int | None = None
 
     def of(self, run: Run) -> JudgementQuerySet:
-        """The current attempts among them that were made: what was not run yet is still to be asked anyway."""
+        """The selected current attempts, except those not run yet, which will be judged anyway."""
         found = (
             matching(run, replace(self.filters, attempts=CURRENT))
             if self.only is None
@@ -32,5 +32,5 @@ class Selection:
 
     @property
     def whole(self) -> bool:
-        """All judgements of the metrics?"""
+        """Whether all judgements of the metrics are selected."""
         return self.only is None and replace(self.filters, metric="", sort=ANYTHING.sort) == ANYTHING

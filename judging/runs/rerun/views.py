@@ -1,4 +1,4 @@
-"""Re-judge (asks again) and re-parse (asks no one): what it would take, a trial of the new parser, the go-ahead."""
+"""Views to re-judge (new API calls) and re-parse (no API calls): estimate or preview, then start."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from judging.runs.rerun.selection import Selection
 
 @login_required
 def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The filter, or the one item, is in the address as on the list."""
+    """Re-judge the matches of the filter in the query string, or one item (`only`)."""
     access.get_project(request, slug, May.RUN)
     run = get_run(request, slug, pk)
     if not run.by_workers:
@@ -88,8 +88,8 @@ def _rejudge_by_worker(
 def _rejudge_preview(
     run: Run, selection: Selection, metrics: list[RunMetric], chosen: MetricVersion | None
 ) -> dict[str, Any]:
-    """What would be asked: how many, what it takes, and what the chosen version does otherwise. Without numbers
-    (`known`) where so many judgements must be read for them that no page waits."""
+    """The number of judgements, an estimate of calls and cost, and the differences of the chosen version. Without
+    numbers (no `known`) if too many judgements would have to be read."""
     now = [definition_now(one) for one in metrics]
     later = MetricDefinition.from_json(chosen.definition) if chosen else None
     shown = {
@@ -111,7 +111,7 @@ def _rejudge_preview(
 
 
 def _takes(run: Run, definitions: list[MetricDefinition], count: int) -> dict[str, Any]:
-    """Calls, and tokens and money by the mean of what this run's calls to judges took so far."""
+    """Calls, and tokens and cost estimated from the mean of this run's judge calls so far."""
     each = [one.calls for one in definitions]
     calls = round(count * sum(each) / len(each)) if each else 0
     so_far = asked_of(run)
@@ -128,14 +128,14 @@ def _takes(run: Run, definitions: list[MetricDefinition], count: int) -> dict[st
 
 
 def _back(request: HttpRequest, run: Run, only: int | None) -> str:
-    """Where the reader comes from: the one judgement, or the list."""
+    """The URL that the user came from: the judgement, or the list."""
     if only is not None:
         return judgement_url(run, only, query_in(request, run))
     return items_url(request, run, filters_in(request, run).query())
 
 
 def _afterwards(request: HttpRequest, run: Run, only: int | None) -> str:
-    """The page that shows what comes of it: of one item its own, where the reader keeps the place in the list."""
+    """The URL that shows the result: the item's page, which keeps the place in the list, or the run's page."""
     if only is not None:
         return _back(request, run, only)
     return reverse("runs:detail", args=(run.project.slug, run.pk))
@@ -157,8 +157,8 @@ def _report_queued(request: HttpRequest, run: Run, made: int) -> None:
 
 @login_required
 def read_again(request: HttpRequest, slug: str, pk: int, metric: int) -> HttpResponse:
-    """The filter, or the one item, is in the address. What is sent is shown before and after; with `begin` it
-    makes new attempts."""
+    """Re-parse the matches of the filter in the query string, or one item (`only`). Submitting shows a preview; with
+    `begin` it creates new attempts."""
     found = get_run_metric(request, slug, pk, metric, May.RUN)
     only = whole(request.GET.get("only", ""))
     selection = Selection(replace(filters_in(request, found.run), metric=found.name), only)
@@ -205,7 +205,7 @@ def _reparse_preview(
     selection: Selection,
     form: ReparseForm | None,
 ) -> dict[str, Any]:
-    """Before and after; of a parser that was typed also what it reads in some replies."""
+    """The preview before and after; with a form, also its parsers' results on some replies."""
     tried: list[tuple[str, list[TriedReply]]] = []
     if form is not None:
         tried = [

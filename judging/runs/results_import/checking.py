@@ -1,4 +1,4 @@
-"""What of a results file fits a version, and a run's earlier verdicts: batch by batch, nothing is written."""
+"""Checking a results file against a version and a run's earlier verdicts, in batches. Writes nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BATCH = 1_000  # lines
 
 @dataclass(slots=True)
 class CheckedPart:
-    """What came of some lines, up to `line`: new verdicts, how many said what is known, lines that are left out."""
+    """The result of a batch of lines up to `line`: new verdicts, the number of repeated ones, and refused lines."""
 
     line: int
     new: list[LocatedVerdict] = field(default_factory=list)
@@ -32,7 +32,7 @@ class CheckedPart:
 
 @dataclass(slots=True)
 class VerdictSummary:
-    """What new verdicts are about and whose they are, for the report before the import."""
+    """Counts of new verdicts by metric, source and model, for the report before the import."""
 
     metrics: Counter[str] = field(default_factory=Counter)
     sources: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -51,7 +51,7 @@ class VerdictSummary:
 
 
 def definitions_of(path: Path, run: Run | None) -> dict[str, MetricDefinition]:
-    """The metrics of a file, those that the run has already as it has them. Raises NotResults."""
+    """The metrics of a file; existing metrics of the run keep their definition. Raises NotResults."""
     known = {one.name: MetricDefinition.from_json(one.definition) for one in run.metrics.all()} if run else {}
     found = {
         name: definition_of(name, one.kind, one.scale)
@@ -63,7 +63,7 @@ def definitions_of(path: Path, run: Run | None) -> dict[str, MetricDefinition]:
 def parts(
     path: Path, answers: Answers, run: Run | None, definitions: Mapping[str, MetricDefinition]
 ) -> Iterator[CheckedPart]:
-    """The file's lines in their order, some at a time. Raises NotResults."""
+    """Yield the file's lines in order, in batches. Raises NotResults."""
     kinds: dict[str, Kind | None] = {name: one.values or None for name, one in definitions.items()}
     earlier, seen = ImportedVerdicts(run) if run else None, SeenVerdicts()
     lines = verdicts(expanded(records(path)), kinds)

@@ -1,4 +1,4 @@
-"""The form that takes a results file."""
+"""The upload form for a results file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judging.runs.results_import.services import run_to_extend
 
 
 class ResultsForm(forms.Form):
-    """A file, the version whose answers it judges, and the run's name: by default the file's."""
+    """A file, the version whose answers it judges, and the run's name, which defaults to the file name."""
 
     file = forms.FileField(label=_("Results file"))
     version = VersionChoice(label=_("Data set"), queryset=Version.objects.none(), empty_label=None)

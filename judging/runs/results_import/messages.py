@@ -1,4 +1,4 @@
-"""What is wrong with a results file, or with one of its lines, as sentences in the reader's language."""
+"""Localized messages for problems of results files and their lines."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ FILES: dict[str, str | Promise] = {
 
 
 def refused_sentence(refused: RefusedLine) -> str:
-    """Why a line is left out."""
+    """Why a line was refused."""
     params = dict(refused.params)
     if "wanted" in params:
         params["wanted"] = str(KINDS[params["wanted"]])
@@ -88,12 +88,12 @@ def refused_sentence(refused: RefusedLine) -> str:
 
 
 def file_problem(code: str, params: Mapping[str, str]) -> str:
-    """Why nothing of a file was imported; '' without a problem."""
+    """Why a file was not imported; '' without a problem."""
     return str(FILES[code]) % params if code else ""
 
 
 def source_label(kind: str, name: str) -> str:
-    """Who said it, as pages call it."""
+    """The display name of a verdict's source."""
     if kind == "rules":
         return _("Rules")
     if kind == "script":

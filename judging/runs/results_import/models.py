@@ -1,4 +1,4 @@
-"""Files of results that came in, and how far each has been imported."""
+"""Uploaded results files and the progress of their import."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class ResultsImportState(models.TextChoices):
 
 
 class ResultsImport(models.Model):
-    """A results file: kept, checked, and, once someone agrees, imported as verdicts of a run. A worker that dies in
-    the middle loses nothing: the next one continues after the last line that was stored."""
+    """A results file that is stored, checked and, after confirmation, imported as verdicts of a run. If a worker dies,
+    the next one continues after the last stored line."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="results_imports")
     version = models.ForeignKey(Version, on_delete=models.PROTECT, related_name="+")

@@ -1,4 +1,4 @@
-"""What the page of an imported run says about where its verdicts came from."""
+"""Data for an imported run's page: metrics, sources and files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_SOURCES = 50
 
 @dataclass(frozen=True, slots=True)
 class ImportOutcome:
-    """Each metric with the kind of its values, who judged ((name, kind), and how many more), the files."""
+    """Metrics with the kind of their values, sources as (label, kind), the number of further sources, and the files."""
 
     metrics: Sequence[tuple[MetricDefinition, str | Promise]]
     sources: Sequence[tuple[str, str]]
@@ -26,7 +26,7 @@ class ImportOutcome:
 
 
 def imported_of(run: Run) -> ImportOutcome:
-    """Of an imported run."""
+    """The import outcome of an imported run."""
     definitions = [MetricDefinition.from_json(one.definition) for one in run.metrics.order_by("number")]
     sources = list(run.verdict_sources.order_by("pk").values_list("kind", "name"))
     files = run.results_imports.filter(state=ResultsImportState.DONE).select_related("created_by")

@@ -1,7 +1,6 @@
-"""Importing results: a file is kept, checked, and, once somebody agrees, stored as verdicts of a run, batch by batch.
+"""Results import: a file is stored, checked and, after confirmation, imported as verdicts of a run in batches.
 
-What ends a worker in the middle ends no import: the next one goes on after the last batch that was stored. What fails
-is taken back, so that no half of a file stays.
+If a worker dies, the next one continues after the last stored batch. A failed import is rolled back completely.
 """
 
 from __future__ import annotations
@@ -36,16 +35,16 @@ from judging.runs.stopping import run_stopped
 
 log = logging.getLogger("judging.results_import")
 
-AT_ONCE = 200_000  # bytes that a page may wait for
+AT_ONCE = 200_000  # bytes that a request processes synchronously
 FEW_ROWS = 20_000
-LISTED = 1_000  # refused lines that are kept; of all of them there is the number
+LISTED = 1_000  # refused lines that are stored; the rest are only counted
 NAME_TAKEN = "name_taken"
 _OPEN = (ResultsImportState.CHECKING, ResultsImportState.IMPORTING)
 
 
 def run_to_extend(project: Project, version: Version, name: str) -> Run | None:
-    """The imported run of this name, to which verdicts are added; None where the name is free. Raises ValidationError
-    where another run has it."""
+    """The imported run of this name, to add verdicts to; None if the name is free. Raises ValidationError if the name
+    belongs to another kind of run or to a run of another version."""
     found = Run.objects.filter(project=project, name=name).first()
     if found is not None and (found.kind != IMPORTED or found.version_id != version.pk):
         raise ValidationError(_("A run with this name already exists. Choose another name."))
@@ -61,7 +60,8 @@ def import_begin(
     by: User | None,
     wait: bool = False,
 ) -> ResultsImport:
-    """Keep a file and have it checked: a small one at once, and any with `wait`. Raises ValidationError."""
+    """Store a file and check it, immediately if it is small, else by a worker. With `wait`, the caller calls `work`
+    itself. Raises ValidationError."""
     project = version.dataset.project
     run_to_extend(project, version, name)
     stored = store(file)
@@ -87,7 +87,8 @@ def import_begin(
 
 
 def import_confirm(taken: ResultsImport, *, wait: bool = False) -> bool:
-    """Have a checked file imported: a small one at once. False if it was not waiting for that."""
+    """Import a checked file, immediately if it is small, else by a worker. With `wait`, the caller calls `work` itself.
+    False if it is not in the checked state."""
     checked = ResultsImport.objects.filter(pk=taken.pk, state=ResultsImportState.CHECKED)
     changes = {"state": ResultsImportState.IMPORTING, "line": 0, "new": 0, "same": 0, "refused": 0}
     at_once = taken.size <= AT_ONCE and taken.version.valid_rows <= FEW_ROWS
@@ -102,7 +103,7 @@ def import_confirm(taken: ResultsImport, *, wait: bool = False) -> bool:
 
 
 def import_discard(taken: ResultsImport) -> bool:
-    """Forget a checked file that is not to be imported. False if it is being worked on, or was imported."""
+    """Delete a checked file without importing it. False if it is in progress or was imported."""
     waits = Q(state=ResultsImportState.CHECKED) | Q(state=ResultsImportState.CHECKING, owner="")
     if not ResultsImport.objects.filter(waits, pk=taken.pk).delete()[0]:
         return False
@@ -111,7 +112,7 @@ def import_discard(taken: ResultsImport) -> bool:
 
 
 def _nobody(_refused: RefusedLine) -> None:
-    """Nobody wants to hear of it."""
+    """Ignore refused lines."""
 
 
 @workers.works_on(ResultsImport)
@@ -121,7 +122,7 @@ def work(
     stop: threading.Event | None = None,
     on_refused: Callable[[RefusedLine], None] = _nobody,
 ) -> None:
-    """Check a file, or import it, or go on with that, unless somebody else does."""
+    """Check or import a file, or continue doing so, unless another process does."""
     waiting = ResultsImport.objects.filter(pk=import_id, state__in=_OPEN, owner__in=("", owner))
     if not waiting.update(owner=owner):
         return
@@ -138,7 +139,7 @@ def work(
         pass
     except NotResults as wrong:
         _end(mine, wrong.code, wrong.params)
-    except Exception as error:  # whatever it was, no half of a file may stay
+    except Exception as error:  # after any error, no partial import may remain
         _failed(mine, error)
     finally:
         mine.held.update(owner="")
@@ -146,12 +147,12 @@ def work(
 
 @task(queue_name=workers.DATA)
 def import_results(import_id: int) -> None:
-    """Check or import a results file, unless somebody else does."""
+    """Check or import a results file, unless another process does."""
     work(import_id, workers.owner(), stop=workers.stopping)
 
 
 class _OwnImport(workers.OwnedRow[ResultsImport]):
-    """An import that this process works on."""
+    """An import owned by this process."""
 
     def __init__(
         self,
@@ -186,7 +187,7 @@ class _OwnImport(workers.OwnedRow[ResultsImport]):
 
 
 def _check(mine: _OwnImport) -> None:
-    """From the beginning, also after a worker that died: it has written nothing."""
+    """Check a file from the beginning, even after a worker died, since checking writes no verdicts."""
     taken = mine.row
     mine.note(line=0, new=0, same=0, refused=0, codes={}, listed=[])
     run = run_to_extend(taken.project, taken.version, taken.name)
@@ -214,7 +215,7 @@ def _import(mine: _OwnImport) -> None:
     taken = mine.row
     before = ResultsImport.objects.filter(version=taken.version_id, name=taken.name, pk__lt=taken.pk)
     if before.filter(state=ResultsImportState.IMPORTING).exists():
-        raise workers.WorkStopped  # one after the other: it is taken up again
+        raise workers.WorkStopped  # imports into one run are sequential; this one is retried
     run = taken.run or run_to_extend(taken.project, taken.version, taken.name)
     definitions = definitions_of(mine.path, run)
     answers, stored = Answers(taken.version), ImportedVerdicts(run) if run else None
@@ -251,7 +252,7 @@ def _run_made(mine: _OwnImport) -> Run:
 
 
 def _hold(mine: _OwnImport, stored: ImportedVerdicts) -> None:
-    """Lock the run, and remember where its new judgements begin."""
+    """Lock the run, and remember the position of its first new judgement."""
     stored.run = Run.objects.select_for_update().get(pk=stored.run.pk)
     if mine.row.first_position is None:
         mine.note(run=stored.run, first_position=stored.run.total)
@@ -273,7 +274,7 @@ def _finish(mine: _OwnImport, run: Run) -> None:
 
 
 def _failed(mine: _OwnImport, error: Exception) -> None:
-    """Note why, and take back what was stored."""
+    """Store the error and roll back what was imported."""
     problem = NAME_TAKEN if isinstance(error, ValidationError) else workers.file_problem(error)
     if problem == workers.UNEXPECTED:
         log.error("The results %s could not be imported.", mine.row.pk, exc_info=error)
@@ -318,6 +319,6 @@ def _take_back(run: Run, first: int) -> None:
 
 
 def reconcile() -> None:
-    """Give back what a dead worker held, and wake for all that waits."""
+    """Release imports held by dead workers, and wake workers for all open ones."""
     waiting = ResultsImport.objects.filter(state__in=_OPEN)
     workers.reconcile_owned(waiting, lambda pk: workers.wake(import_results, import_id=pk))

@@ -1,4 +1,4 @@
-"""Verdicts of a results file as judgements of a run."""
+"""Storing verdicts of a results file as judgements of a run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Columns = dict[str, Any]
 
 
 def definition_of(name: str, kind: Kind | None, scale: Sequence[float] | None) -> MetricDefinition:
-    """An imported metric as a run freezes it."""
+    """The definition of an imported metric."""
     low, high = scale or (1, 10)
     return MetricDefinition(
         name=name, min_score=low, max_score=high, scale_declared=scale is not None, values=kind or ""
@@ -42,7 +42,7 @@ def definition_of(name: str, kind: Kind | None, scale: Sequence[float] | None) -
 
 
 class ImportedVerdicts:
-    """The verdicts of one imported run: those that are there, and new ones. Its names are asked for once."""
+    """Existing and new verdicts of one imported run. Names of metrics and sources are queried once."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -51,7 +51,7 @@ class ImportedVerdicts:
         self.candidates = set(run.run_candidates.values_list("candidate", flat=True))
 
     def said(self, found: Iterable[LocatedVerdict]) -> dict[tuple[Any, ...], str]:
-        """{question: what is said already} about these verdicts' answers."""
+        """{question: stored verdict} for these verdicts' answers."""
         responses = {id for one in found for id in (one.response, one.other) if id is not None}
         if not self.metrics or not responses:
             return {}
@@ -59,7 +59,7 @@ class ImportedVerdicts:
         return dict(_known(*columns) for columns in known.values_list(*_COLUMNS))
 
     def question(self, one: LocatedVerdict) -> tuple[Any, ...]:
-        """What a verdict answers, as `said` names it."""
+        """The question that a verdict answers, as a key of `said`."""
         verdict = one.verdict
         answers = (one.other, one.response) if one.turned else (one.response, one.other)
         return (
@@ -71,7 +71,7 @@ class ImportedVerdicts:
         )
 
     def add(self, found: Sequence[LocatedVerdict], definitions: Mapping[str, MetricDefinition]) -> None:
-        """Store new verdicts behind those that are there. Call in a transaction that holds the run's row."""
+        """Append new verdicts. Call in a transaction that holds the run's row."""
         self._add_names(found, definitions)
         start = self.run.total
         _insert(Judgement, [self._judgement(one, start + place) for place, one in enumerate(found)])
@@ -144,13 +144,13 @@ class ImportedVerdicts:
 
 
 def rows_counted(run: Run) -> int:
-    """How many rows its judgements are about."""
+    """The number of rows that the run's judgements are about."""
     counted = run.judgements.aggregate(rows=Count("row", distinct=True))["rows"]
     return int(counted or 0)
 
 
 def people_counted(run: Run) -> int:
-    """How many of its verdicts are people's."""
+    """The number of the run's verdicts that were made by people."""
     return run.judgements.filter(
         current=True, source__kind__in=(SourceKind.RATER, SourceKind.ADJUDICATOR)
     ).count()
@@ -165,7 +165,7 @@ def _known(
     first: int | None,
     *said: str | None,
 ) -> tuple[tuple[Any, ...], str]:
-    """The question that a stored verdict answers, as `ImportedVerdicts.question`, and what it says about it."""
+    """The question of a stored verdict, as in `ImportedVerdicts.question`, and the verdict in canonical form."""
     if other is None or not is_turned(response, other):
         return (response, other, metric, source, repeat, first), _said(*said)
     return (other, response, metric, source, repeat, other_side(first)), _said(*said, of_turned=True)
@@ -184,7 +184,7 @@ def _has_reply(verdict: FileVerdict) -> bool:
 
 
 def _verdicts_json(verdict: FileVerdict) -> str:
-    """What its reply says, where it has one, in the shape of a judge's that was asked here."""
+    """The `verdicts` JSON for an imported reply, in the same form as for judges called by a run; '' without a reply."""
     if not _has_reply(verdict):
         return ""
     return as_json([{"judge": 0, "repeat": 0, "value": verdict.value, "reason": verdict.reason}])
@@ -205,7 +205,7 @@ def _reply(judgement: int, verdict: FileVerdict) -> Columns:
 
 
 def _insert(model: type[Model], rows: Sequence[Columns]) -> None:
-    """Rows by plain SQL, a third of the time of bulk_create; a column that a row does not name gets its default."""
+    """Insert rows with plain SQL, in a third of the time of bulk_create. Missing columns get their defaults."""
     fields = [one for one in model._meta.concrete_fields if not (one.primary_key or one.generated)]
     usual = {one.attname: one.get_default() for one in fields}
     names = ", ".join(str(one.column) for one in fields)

@@ -1,5 +1,5 @@
-"""Verdicts that came in files of other tools: an imported run of the version that was made of the files, or verdicts
-on the answers of another version."""
+"""Verdicts in files of other tools, imported as a run over the version made from the files, or as verdicts on answers
+of another version."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _PREFIX = re.compile(r".*[^\w]|.*_", re.DOTALL)
 
 
 def run_of_import(done: FileImport, user: User | None) -> None:
-    """Has the verdicts of the files imported as a run over the version that they became."""
+    """Import the verdicts of the files as a run over the version that was made from them."""
     version = done.made
-    assert version is not None  # it is called of a version that is ready
+    assert version is not None  # only called once the version is ready
     taken = ResultsImport.objects.create(
         project=done.project,
         version=version,
@@ -44,12 +44,12 @@ def run_of_import(done: FileImport, user: User | None) -> None:
         state=ResultsImportState.IMPORTING,
         created_by=user,
     )
-    FileImport.objects.filter(pk=done.pk).update(verdicts_as="")  # it goes away with the import
+    FileImport.objects.filter(pk=done.pk).update(verdicts_as="")  # now owned by the results import
     workers.wake(import_results, import_id=taken.pk)
 
 
 def page_of_verdicts(version: Version) -> str:
-    """The run's page; until it is there that of its import."""
+    """The URL of the run, or of its import while the run does not exist yet; '' if there is neither."""
     taken = ResultsImport.objects.filter(version=version).order_by("pk").first()
     if taken is None:
         return ""
@@ -59,7 +59,7 @@ def page_of_verdicts(version: Version) -> str:
 
 
 def free_name(version: Version) -> str:
-    """The data set's name, with the version's number where another run has that name."""
+    """The data set's name, with the version number appended if the name is taken."""
     name = version.dataset.name[:180]
     names = [name, f"{name} v{version.number}", f"{name} v{version.number} ({version.pk})"]
     taken = set(
@@ -69,25 +69,25 @@ def free_name(version: Version) -> str:
 
 
 def tool_of(file: SourceFile) -> Source | None:
-    """The tool that wrote the file; None of tables, among them results files."""
+    """The tool that wrote the file; None for tables, including results files."""
     return next((one for one in SOURCES if one is not TABLE and one.recognise([file])), None)
 
 
 def read_tool_file(file: SourceFile, source: Source) -> Imported:
-    """Raises NotUsable."""
+    """Parse a tool's file. Raises NotUsable."""
     return source.read([file], Options(limits=limits()))
 
 
 def write_verdicts(imported: Imported, version: Version, out: IO[bytes]) -> None:
-    """Writes a tool's verdicts as a results file about a version's rows. Raises NotUsable."""
+    """Write a tool's verdicts as a results file about a version's rows. Raises NotUsable."""
     for record in _about(imported, version):
         out.write(encoded(record) + b"\n")
 
 
 def _about(imported: Imported, version: Version) -> Iterator[dict[str, Any]]:
-    """The verdicts with the lines of the version's rows, found by what is asked, or else by their ids.
+    """Yield the verdicts with line numbers of the version's rows, matched by prompt, or else by id.
 
-    What is not found keeps the id by which the tool knows it, so that it is refused by that name.
+    Verdicts without a match keep the tool's id, so that they are refused under that id.
     """
     own: dict[int, tuple[int, str]] = {}
     for line, row in enumerate(imported.rows, 1):
@@ -104,7 +104,7 @@ def row_name_or_none(given: Any) -> str:
 
 
 class _Rows:
-    """The rows of a version by what is asked in them and by their ids; 0 represents several."""
+    """Line numbers of a version's rows by prompt and by id; 0 if ambiguous."""
 
     def __init__(self, version: Version) -> None:
         self._prompts: dict[int, int] = {}
@@ -120,7 +120,7 @@ class _Rows:
                 _put(self._endings, _PREFIX.sub("", name), line)
 
     def line(self, prompt: int | None, name: str) -> int:
-        """An id may be behind a prefix that another tool gave it: `mtbench-81` is 81."""
+        """The line of a row; 0 if unknown or ambiguous. Prefixes added by tools are ignored: `mtbench-81` is 81."""
         found = self._prompts.get(prompt, 0) if prompt is not None else 0
         return found or self._names.get(name, 0) or (self._endings.get(name, 0) if prompt is None else 0)
 

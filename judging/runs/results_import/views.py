@@ -1,4 +1,4 @@
-"""Importing results in the browser: a file, the report of what fits, then the run."""
+"""Views of the results import: upload, check report and confirmation."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from judging.runs.results_import.messages import (
 from judging.runs.results_import.models import ResultsImport, ResultsImportState
 from judging.runs.results_import.services import import_begin, import_confirm, import_discard
 
-_EARLIER, _NAMES, _LINES = 20, 30, 200  # that are shown
+_EARLIER, _NAMES, _LINES = 20, 30, 200  # maximum numbers shown
 
 
 @upload_page
 @login_required
 def new(request: HttpRequest, slug: str) -> HttpResponse:
-    """A file of results, and those that came before."""
+    """The upload form and earlier imports."""
     project = access.get_project(request, slug, May.RUN)
     allow(request, limit_bytes(), too_large_sentence())
     return _new(request, project)
@@ -79,7 +79,7 @@ def _begin(request: HttpRequest, form: ResultsForm) -> ResultsImport:
 
 @login_required
 def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """How far a file is, what of it fits, and what came of it. While it is worked on the page asks every second."""
+    """An import's progress, check report and result. The page polls every second while it is in progress."""
     taken = _get(request, slug, pk)
     polled = bool(request.htmx) and "seen" in request.GET  # type: ignore[attr-defined]
     if polled and request.GET["seen"] != taken.state:
@@ -112,7 +112,7 @@ def _report(taken: ResultsImport) -> dict[str, Any]:
 def _codes(
     taken: ResultsImport, refused: list[RefusedLine]
 ) -> list[tuple[str, int, RefusedLine | None, str]]:
-    """Each code, how many lines have it, and the first of them with its sentence, if it is one of those kept."""
+    """(code, number of lines, first line, its message) for each code; the line is None if it was not stored."""
     first = {one.code: one for one in reversed(refused)}
     found = []
     for code, count in sorted(taken.codes.items(), key=lambda one: -one[1]):
@@ -124,7 +124,7 @@ def _codes(
 @login_required
 @require_POST
 def confirm(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Import what fits."""
+    """Import the accepted lines."""
     import_confirm(_get(request, slug, pk))
     return redirect("runs:results_import", slug, pk)
 
@@ -132,7 +132,7 @@ def confirm(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def discard(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Import nothing, and forget the file."""
+    """Delete the file without importing it."""
     if import_discard(_get(request, slug, pk)):
         return redirect("runs:import_results", slug)
     return redirect("runs:results_import", slug, pk)

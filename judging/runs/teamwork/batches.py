@@ -1,5 +1,5 @@
-"""Review actions on all that a filter means, and undo: at once where few marks are concerned, else by a worker, some
-positions of the run a transaction.
+"""Review actions on all matches of a filter, and undo: immediately for few marks, else by a worker in batches, each in
+one transaction.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from judging.runs.teamwork.models import UNDER_WAY, Mark, MarkQuerySet, ReviewAc
 
 log = logging.getLogger("judging.runs.teamwork.batches")
 
-BATCH = 2_000  # positions, or marks, of one transaction: SQLite lets no one else write meanwhile
-LOOKED_UP = 8  # such batches at once where every one must look up all that the filter means
+BATCH = 2_000  # positions or marks per transaction, which blocks other writers on SQLite
+LOOKED_UP = 8  # batches per transaction if each one has to look up all matches of the filter
 
 
 @transaction.atomic
 def change_many(*, run: Run, filters: Filters, change: Change, by: User) -> ReviewAction:
-    """Change the marks of all answers that a filter means."""
+    """Change the marks of all answers that match a filter."""
     action = action_new(run, change, by, query=filters.query())
     pairs = first_pairs(run, filters)
     if pairs is None or len(pairs) > MOST_COUNTED:
@@ -58,8 +58,8 @@ def change_many(*, run: Run, filters: Filters, change: Change, by: User) -> Revi
 
 
 def first_pairs(run: Run, filters: Filters) -> list[Pair] | None:
-    """Metric and response of what a filter means, each once, up to one more than MOST_COUNTED of them. None if so
-    many judgements must be read for it that no page waits."""
+    """Distinct (metric, response) pairs that match a filter, at most MOST_COUNTED + 1. None if too many judgements
+    would have to be read."""
     filters = replace(filters, attempts=CURRENT)
     if reads_judgements(run, filters):
         return None
@@ -74,8 +74,7 @@ def _pairs(run: Run, judged: JudgementQuerySet) -> QuerySet[Judgement, Pair]:
 
 @transaction.atomic
 def undo(*, action: ReviewAction, by: User) -> bool:
-    """Put everything back as it was before the action, but for what others have changed since. False if it is under
-    way, or undone already."""
+    """Undo the action, except where marks have changed since. False if it is in progress or already undone."""
     metrics_lock(action.run_id)
     action.refresh_from_db()
     if action.kind not in CHANGES or action.state not in (State.DONE, State.FAILED):
@@ -93,13 +92,13 @@ def undo(*, action: ReviewAction, by: User) -> bool:
 
 @task(queue_name=workers.DATA)
 def work_off_actions() -> None:
-    """Carry out, or undo, what waits."""
+    """Process waiting actions and undos."""
     for pk in _waiting().values_list("pk", flat=True):
         work_off(pk, _step, _fail)
 
 
 def work_off(pk: int, step: Callable[[int], bool], fail: Callable[[int], object]) -> None:
-    """Call `step` until it says that the action is through, or the worker is to stop; `fail` where it breaks."""
+    """Call `step` until it returns False or the worker must stop; `fail` on errors other than a lost database."""
     try:
         while not workers.stopping.is_set() and step(pk):
             pass
@@ -120,7 +119,7 @@ def _fail(pk: int) -> None:
 
 @transaction.atomic
 def _step(pk: int) -> bool:
-    """One batch of an action; two workers at once take different ones. False when it is through."""
+    """Process one batch of an action. Safe with concurrent workers. Returns whether more is left."""
     action = ReviewAction.objects.select_related("run__project", "run__version", "by", "user").get(pk=pk)
     metrics_lock(action.run_id)
     action.refresh_from_db(fields=["state", "place", "share", "made", "removed"])
@@ -132,7 +131,7 @@ def _step(pk: int) -> bool:
 
 
 def _next_batch(action: ReviewAction) -> None:
-    """Work off some positions of an action that waits. Call with the run's metrics locked."""
+    """Process the next positions of a waiting action. Call with the run's metrics locked."""
     run = action.run
     last = run.judgements.order_by("-position").values_list("position", flat=True).first() or 0
     filters = filters_of(action)
@@ -147,7 +146,7 @@ def _next_batch(action: ReviewAction) -> None:
 
 
 def filters_of(action: ReviewAction) -> Filters:
-    """Which judgements it means: current attempts."""
+    """The action's filter, restricted to current attempts."""
     query = QueryDict(action.query.removeprefix("?"))
     return replace(FilterForm(query, action.run).filters, attempts=CURRENT)
 
@@ -155,7 +154,7 @@ def filters_of(action: ReviewAction) -> Filters:
 def found_within(
     run: Run, filters: Filters, after: int, upto: int, *fields: str
 ) -> dict[int, tuple[Any, ...]]:
-    """{id: these fields} of what the filter means among some positions. Texts are looked for in these alone."""
+    """{judgement id: fields} of the matches in a range of positions. Only these judgements' texts are searched."""
     inside = reads_judgements(run, filters)
     found = matching(run, filters.outside if inside else filters, by_figures=False)
     found = found.filter(position__gt=after, position__lte=upto)
@@ -204,18 +203,18 @@ def _removed(action: ReviewAction) -> MarkQuerySet:
 
 
 def _free(action: ReviewAction) -> list[int]:
-    """Some of the marks that it removed, where there is no other like them by now."""
+    """A batch of marks that the action removed and that have no current equivalent."""
     alike = {name: OuterRef(name) for name in ("response", "run_metric", "kind", "name")}
     found = _removed(action).filter(~Exists(Mark.objects.current().filter(**alike)))
     return list(found.values_list("pk", flat=True)[:BATCH])
 
 
 def _wake() -> None:
-    """Have a worker look, once the transaction is committed."""
+    """Wake a worker once the transaction is committed."""
     workers.wake(work_off_actions)
 
 
 def reconcile() -> None:
-    """Pick up what waits, if a worker died on it."""
+    """Resume waiting actions after a worker died."""
     if _waiting().exists():
         _wake()

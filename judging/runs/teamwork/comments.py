@@ -18,11 +18,11 @@ _MENTION = re.compile(r"(?<![\w.@+-])@([\w.@+-]+)")
 
 
 class CommentChanged(Exception):
-    """The comment has been changed, or deleted, since the page was opened."""
+    """The comment was changed or deleted since the page was opened."""
 
 
 def comments_of(judgement: Judgement) -> list[Comment]:
-    """What was written about its answer and metric, the oldest first."""
+    """Comments on a judgement's answer and metric, oldest first."""
     found = Comment.objects.filter(
         run=judgement.run_id, run_metric=judgement.run_metric_id, response=judgement.response_id
     )
@@ -30,7 +30,7 @@ def comments_of(judgement: Judgement) -> list[Comment]:
 
 
 def mentioned_in(text: str, among: list[User]) -> list[User]:
-    """Those whose names are in the text behind an @; a full stop after a name ends the sentence."""
+    """Users whose usernames are mentioned with @ in the text. Trailing punctuation is ignored."""
     names = {name.lower() for found in _MENTION.findall(text) for name in (found, found.rstrip(".-+"))}
     return [one for one in among if one.username.lower() in names]
 
@@ -50,7 +50,7 @@ def comment_add(*, judgement: Judgement, text: str, by: User) -> Comment:
 
 @transaction.atomic
 def comment_edit(*, comment: Comment, text: str, version: int) -> None:
-    """By its author. `version`: the one that was edited; raises CommentChanged if there is a newer one."""
+    """Edit a comment. `version`: the version that the author edited. Raises CommentChanged if it is outdated."""
     changes = {"text": storable(text) or "", "version": version + 1, "edited_at": timezone.now()}
     if not Comment.objects.filter(pk=comment.pk, version=version).update(**changes):
         raise CommentChanged
@@ -60,7 +60,7 @@ def comment_edit(*, comment: Comment, text: str, version: int) -> None:
 
 @transaction.atomic
 def comment_delete(*, comment: Comment, by: User) -> None:
-    """By its author, with the notices of it."""
+    """Delete a comment and its notices."""
     run = comment.run
     record(Action.COMMENT_DELETED, project=run.project, thing=run, by=by, comment=comment.pk)
     comment.delete()

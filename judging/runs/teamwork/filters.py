@@ -1,4 +1,4 @@
-"""Filters by what reviewers did: tags, the flag, assignees, exclusions, comments."""
+"""Judgement filters by tag, flag, assignee, exclusion and comment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _YES = [*_ANY, (YES, _("yes"))]
 
 
 def _of(run: Run, things: QuerySet[Any]) -> Q:
-    """The judgements of the answers and metrics that `things` belong to, by the index of their responses."""
+    """Judgements of the answers and metrics that `things` belong to, found through the index on responses."""
     there = things.filter(run_metric=OuterRef("run_metric"), response=OuterRef("response"))
     found = Judgement.objects.filter(Exists(there), by_response(run), run=run)
     return Q(pk__in=found.filter(response__in=things.values("response")).values("pk"))
@@ -44,7 +44,7 @@ def assignees_of(run: Run) -> list[str]:
 
 
 def _named(names: Callable[[], list[str]]) -> forms.Field:
-    """One of these, looked up where a menu shows them; what an address asks for beside them is no mistake."""
+    """A select field whose choices are queried on rendering; other values in the query string are valid too."""
     choices = cache(lambda: [*_ANY, *((name, name) for name in names())])
     return forms.CharField(max_length=150, widget=forms.Select(choices=choices))  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""Notices: of comments that mention a user, and of what was assigned to them."""
+"""Notifications about mentions in comments and about assignments."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _REVIEWERS = (Role.REVIEWER, Role.ADMIN)
 
 
 def readers_of(project: Project) -> QuerySet[User]:
-    """Members who may read judgements, by name; a comment can mention them. `reviews`: may they review?"""
+    """Users who may read judgements and be mentioned, by name. Annotates `reviews`: whether they may review."""
     found = User.objects.filter(_with_roles(project, _READERS), is_active=True)
     return found.annotate(reviews=_with_roles(project, _REVIEWERS)).order_by("username")
 
 
 def reviewers_of(project: Project) -> QuerySet[User]:
-    """Possible assignees: members who may review, and superusers, who may do everything."""
+    """Possible assignees: members who may review, and superusers."""
     return readers_of(project).filter(_with_roles(project, _REVIEWERS))
 
 
@@ -32,13 +32,13 @@ def _with_roles(project: Project, roles: Iterable[str]) -> Q:
 
 
 def notify_assigned(action: ReviewAction) -> None:
-    """One notice, however many are assigned; none if users assign to themselves."""
+    """Create one notice, however many answers are assigned; none for self-assignment."""
     if action.user is not None and action.user != action.by:
         Notice.objects.create(user=action.user, project=action.run.project, action=action)
 
 
 def notify_mentioned(comment: Comment, mentioned: Iterable[User]) -> None:
-    """Each once. An unread notice of a mention that was edited away is deleted."""
+    """Notify each mentioned user once. Deletes unread notices of mentions that were edited away."""
     known = dict(comment.notices.values_list("user", "pk"))
     wanted = {one.pk: one for one in mentioned if one.pk != comment.author_id}
     project = comment.run.project
@@ -49,18 +49,18 @@ def notify_mentioned(comment: Comment, mentioned: Iterable[User]) -> None:
 
 
 def unread_of(user: User, projects: QuerySet[Project]) -> QuerySet[Notice]:
-    """Unread notices of these projects."""
+    """A user's unread notices in these projects."""
     return notices_of(user, projects).filter(read_at=None)
 
 
 def notices_of(user: User, projects: QuerySet[Project]) -> QuerySet[Notice]:
-    """All their notices of these projects, newest first, with the comment or action."""
+    """A user's notices in these projects, newest first, with their comment or action."""
     parts = ("project", "comment__author", "comment__run", "action__run", "action__by")
     found = Notice.objects.filter(user=user, project__in=projects.values("pk"))
     return found.select_related(*parts).order_by("-pk")
 
 
 def mark_read(user: User, only: int | None = None) -> int:
-    """Of all of a user's notices, or of the one with this id. Returns how many."""
+    """Mark all of a user's notices, or only the one with this id, as read. Returns the number changed."""
     found = Notice.objects.filter(user=user, read_at=None)
     return (found if only is None else found.filter(pk=only)).update(read_at=timezone.now())

@@ -1,5 +1,7 @@
-"""Marks on answers (tags, assignments, exclusions): what an action adds and removes, and which there are. Whatever
-changes marks locks the run's metrics first, as overrides do; actions on all that a filter means are in batches.py.
+"""Marks on answers (tags, assignments, exclusions): applying review actions, and queries.
+
+Code that changes marks must lock the run's metrics first, like overrides. Actions on all matches of a filter are in
+batches.py.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from judging.runs.overrides import metrics_lock
 from judging.runs.teamwork import inbox
 from judging.runs.teamwork.models import FLAG, Mark, MarkKind, MarkQuerySet, ReviewAction
 
-BATCH = 5_000  # answers of one statement
+BATCH = 5_000  # answers per statement
 Kind, State = ReviewAction.Kind, ReviewAction.State
 MAKES = {Kind.TAG: MarkKind.TAG, Kind.ASSIGN: MarkKind.ASSIGNED, Kind.EXCLUDE: MarkKind.EXCLUDED}
 REMOVES = {
@@ -34,16 +36,16 @@ CHANGES = frozenset({*MAKES, *REMOVES})
 _AUDITED = {kind: Action(f"review.{kind}") for kind in CHANGES}
 
 Pair = tuple[int, int]
-"""Ids of a run's metric and of a response."""
+"""(run metric id, response id)"""
 
 
 class MarkConflict(Exception):
-    """Somebody else has changed the mark since the reviewer opened the page."""
+    """The mark was changed since the reviewer opened the page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is to be done. `name`: the tag, empty for the flag; `user`: the assignee."""
+    """A requested change of marks. `name`: the tag, empty for the flag; `user`: the assignee."""
 
     kind: str
     name: str = ""
@@ -52,14 +54,14 @@ class Change:
 
 
 def current_marks(judgement: Judgement) -> list[Mark]:
-    """The marks on its answer and metric: tags by name, with the actions that made them."""
+    """The current marks on a judgement's answer and metric, with the actions that added them."""
     return list(marks_of([judgement]))
 
 
 @transaction.atomic
 def change_one(*, judgement: Judgement, change: Change, by: User, seen: int | None = None) -> ReviewAction:
-    """Change the marks of one answer and metric. `seen`: the mark of this kind that the reviewer knew of, 0 for none;
-    raises MarkConflict if there is another by now."""
+    """Change the marks of one answer and metric. `seen`: id of the mark of this kind that the reviewer saw, 0 for none.
+    Raises MarkConflict if it has changed since."""
     metrics_lock(judgement.run_id)
     pair = (judgement.run_metric_id, judgement.response_id)
     if seen is not None:
@@ -77,7 +79,7 @@ def change_one(*, judgement: Judgement, change: Change, by: User, seen: int | No
 
 
 def marks_of(judgements: Iterable[Judgement]) -> MarkQuerySet:
-    """The current marks on their answers and metrics, and perhaps on others of the same answers."""
+    """Current marks on the answers and metrics of these judgements. May include other combinations of them."""
     given = list(judgements)
     found = Mark.objects.current().filter(response__in={one.response_id for one in given})
     found = found.filter(run_metric__in={one.run_metric_id for one in given})
@@ -86,15 +88,16 @@ def marks_of(judgements: Iterable[Judgement]) -> MarkQuerySet:
 
 @dataclass(frozen=True, slots=True)
 class MarkCounts:
-    """[(tag, assignee's name, how many)] of marks of one kind, and how many answers and metrics have any."""
+    """`counts`: [(tag, assignee's username, count)] of marks of one kind. `marked`: the number of answer and metric
+    pairs with any."""
 
     counts: list[tuple[str, str | None, int]]
     marked: int
 
 
 def count_marks(pairs: Iterable[Pair], kind: str, **named: str) -> MarkCounts:
-    """The current marks on some answers and metrics, of the kind that an action of this kind changes, or of those only
-    that are so `named`."""
+    """Count the current marks of the kind that an action `kind` changes, on some answers and metrics, optionally
+    filtered by the fields in `named`."""
     found, marked = Counter[tuple[str, str | None]](), 0
     for metric, responses in _parts(pairs):
         there = Mark.objects.current().filter(run_metric=metric, response__in=responses, **named)
@@ -113,7 +116,7 @@ def action_new(run: Run, change: Change, by: User, **more: Any) -> ReviewAction:
 
 
 def action_apply(action: ReviewAction, pairs: Iterable[Pair]) -> None:
-    """Remove what the action removes, then add what it adds. Call with the run's metrics locked."""
+    """Remove and then add the action's marks. Call with the run's metrics locked."""
     kind = Kind(action.kind)
     for metric, responses in _parts(pairs):
         there = Mark.objects.current().filter(run_metric=metric, response__in=responses)
@@ -129,7 +132,7 @@ def action_apply(action: ReviewAction, pairs: Iterable[Pair]) -> None:
 
 
 def _parts(pairs: Iterable[Pair]) -> Iterator[tuple[int, list[int]]]:
-    """A metric with some of the responses, for one statement."""
+    """Group pairs by metric into batches of responses, each for one statement."""
     by_metric: dict[int, list[int]] = {}
     for metric, response in pairs:
         by_metric.setdefault(metric, []).append(response)
@@ -157,7 +160,7 @@ def _mark(action: ReviewAction, metric: int, response: int) -> Mark:
 
 
 def figures_change(action: ReviewAction) -> None:
-    """Figures are to be worked out anew."""
+    """Increase the run's revision if the action affects figures, so that they are recomputed."""
     if action.kind in (Kind.EXCLUDE, Kind.INCLUDE):
         Run.objects.filter(pk=action.run_id).update(revision=F("revision") + 1)
 
@@ -185,19 +188,19 @@ MOST_OFFERED = 100
 
 
 def tag_names(project: Project | None = None, *, run: Run | None = None) -> list[str]:
-    """Names that tags were given in any run of a project, or in one run; there may be more than are offered."""
+    """Tag names used in a project or in one run, at most MOST_OFFERED."""
     given = run.review_actions.all() if run else ReviewAction.objects.filter(run__project=project)
     found = given.filter(kind=ReviewAction.Kind.TAG).exclude(name=FLAG).order_by("name")
     return list(found.values_list("name", flat=True).distinct()[:MOST_OFFERED])
 
 
 def exclusions_of(run: Run) -> MarkQuerySet:
-    """The marks that exclude something from the run's figures now."""
+    """The current exclusions from the run's figures."""
     return Mark.objects.current().filter(run=run, kind=MarkKind.EXCLUDED)
 
 
 def without_excluded(run: Run, judgements: JudgementQuerySet) -> JudgementQuerySet:
-    """Those that figures count. Where nothing is excluded the query stays as it is."""
+    """The judgements without excluded ones. The query is unchanged if the run has no exclusions."""
     if not exclusions_of(run).exists():
         return judgements
     same = {"run_metric": OuterRef("run_metric"), "kind": MarkKind.EXCLUDED, "name": ""}
@@ -209,14 +212,14 @@ def without_excluded(run: Run, judgements: JudgementQuerySet) -> JudgementQueryS
 
 
 def excluded_by(run: Run) -> list[dict[str, Any]]:
-    """Who excluded how many answers under a metric, and why: `by`, `reason`, `judgements`."""
+    """The run's exclusions grouped by user and reason: `by`, `reason`, `judgements` (count)."""
     found = exclusions_of(run).values_list("action__by__username", "action__reason")
     counted = found.annotate(count=Count("*")).order_by("-count", "action__reason", "action__by__username")
     return [{"by": by, "reason": reason, "judgements": count} for by, reason, count in counted]
 
 
 def exclusions_among(judgements: Iterable[Judgement]) -> dict[tuple[int, int], Mark]:
-    """{(metric, response): the exclusion} of those that are excluded."""
+    """{(metric id, response id): exclusion} of the excluded judgements."""
     given = list(judgements)
     found = Mark.objects.current().filter(
         kind=MarkKind.EXCLUDED,

@@ -1,7 +1,7 @@
-"""What reviewers do together: comments, tags, assignments and exclusions, all of an answer and a metric of a run.
+"""Review collaboration: comments, tags, assignments and exclusions on an answer and a metric of a run.
 
-Like overrides they belong to the answer and the metric, whichever attempt is current. A mark is never deleted: the
-action that removes it is stored on it, so that every action can be undone.
+Like overrides, they belong to the answer and metric, whichever attempt is current. Marks are never deleted; the action
+that removes a mark is stored on it, so that every action can be undone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from evalsite.accounts.models import Project, User
 from judging.runs.models import Run, RunMetric
 
 FLAG = ""
-"""The tag that every project has: a flag, without a name of its own."""
+"""The name of the built-in tag, the flag."""
 
 
 class MarkKind(models.TextChoices):
@@ -25,9 +25,9 @@ class MarkKind(models.TextChoices):
 
 
 class ReviewAction(models.Model):
-    """A change of the marks of one judgement, or of all that a filter means; or more attempts at all that it means
-    (Rejudging), where `made` says how many and nothing can be undone. Many are processed in batches: `place` is
-    the position in the run up to which they are, or while they are undone the last mark."""
+    """A change of marks on one judgement or on all matches of a filter, or a re-judging or re-parsing of these matches
+    (Rejudging), where `made` counts the new attempts and undo is not possible. Large actions are processed in batches:
+    `place` is the last processed position in the run, or during undo the id of the last mark."""
 
     class Kind(models.TextChoices):
         TAG = "tag", _("Tag added")
@@ -84,7 +84,7 @@ class ReviewAction(models.Model):
 
     @property
     def undoable(self) -> bool:
-        """What failed on its way has changed something too."""
+        """Whether the action can be undone. Failed actions can be, because they may have changed marks."""
         ended = self.state in (self.State.DONE, self.State.FAILED)
         return ended and self.changed > 0 and self.kind not in (self.Kind.REJUDGE, self.Kind.REPARSE)
 
@@ -97,7 +97,7 @@ UNDER_WAY = (ReviewAction.State.WAITING, ReviewAction.State.UNDOING)
 
 
 class AboutAnswer(models.Model):
-    """Belongs to an answer and a metric of a run. The answer is never deleted, as a judgement's is not."""
+    """Belongs to an answer and a metric of a run. Answers are never deleted, so there is no database constraint."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, db_index=False, related_name="+")
     run_metric = models.ForeignKey(RunMetric, on_delete=models.CASCADE, db_index=False, related_name="+")
@@ -115,8 +115,8 @@ class MarkQuerySet(models.QuerySet["Mark"]):
 
 
 class Mark(AboutAnswer):
-    """A tag (`name`; empty: the flag), the assignee, or the exclusion from figures. Current until an action removes it;
-    an answer and metric has one assignee at most."""
+    """A tag (`name`; empty: the flag), an assignment, or an exclusion from figures. Current until an action removes it.
+    An answer and metric has at most one assignee."""
 
     action = models.ForeignKey(ReviewAction, on_delete=models.CASCADE, related_name="marks")
     removed_by = models.ForeignKey(
@@ -154,7 +154,7 @@ class Mark(AboutAnswer):
 
 
 class Comment(AboutAnswer):
-    """Markdown. `version` grows with each change: a change of an older one is refused."""
+    """A Markdown comment. `version` increases with each edit, to reject edits of outdated versions."""
 
     author = models.ForeignKey(User, on_delete=models.PROTECT, db_index=False, related_name="+")
     text = models.TextField()
@@ -167,7 +167,7 @@ class Comment(AboutAnswer):
 
 
 class Notice(models.Model):
-    """For a user that a comment mentions, or that an action assigned something to."""
+    """A notification for a user who was mentioned in a comment or got an assignment."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, db_index=False, related_name="+")
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")

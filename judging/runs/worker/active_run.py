@@ -1,4 +1,4 @@
-"""A run that a worker works on: its chunks are leased, a task makes each judgement, rule programs judge at once."""
+"""A run in progress in a worker: leases chunks and starts a task per judgement; rule programs run without one."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from judging.runs.worker.write_buffer import WriteBuffer
 
 log = logging.getLogger("judging.run_worker")
 
-WEIGHTS = {Priority.LOW: 1.0, Priority.NORMAL: 3.0, Priority.HIGH: 9.0}  # of runs that want the same slots
+WEIGHTS = {Priority.LOW: 1.0, Priority.NORMAL: 3.0, Priority.HIGH: 9.0}  # when runs compete for slots
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerResources:
-    """What all runs of one worker share."""
+    """Resources shared by all runs of one worker."""
 
     owner: str
     policy: RetryPolicy
@@ -56,8 +56,11 @@ class WorkerResources:
 
 @dataclass(slots=True)
 class ActiveRun:
-    """`ahead`: how many judgements may be open: enough to fill all slots while the next chunk is loaded. `fed`: chunks
-    taken so far, for its weight."""
+    """A run that a worker is processing.
+
+    `ahead`: the maximum number of open judgements, enough to fill all slots while the next chunk is loaded. `fed`: the
+    number of chunks leased so far, divided by the run's weight.
+    """
 
     pk: int
     form: Format
@@ -75,7 +78,7 @@ class ActiveRun:
 
     @classmethod
     def of(cls, run: Run, shared: WorkerResources) -> ActiveRun:
-        """Reads the database."""
+        """Create from a run. Reads the database."""
         ledger = Ledger(budget_of(run), run.prices, spent_by(run))
         gate = RunGate(run.pk, run.project_id, WEIGHTS[Priority(run.priority)], ledger)
         caller = Caller(shared.clients, gate, shared.policy)
@@ -90,13 +93,14 @@ class ActiveRun:
         asked = models_asked(run.pk, shared.pool)
         if asked:
             made.generator = AnswerGenerator(asked, caller, made.in_flight, shared.buffer)
-            # Next to each answer that is asked for wait the judgements of it.
+            # Each requested answer is in flight together with the judgements that wait for it.
             slots = sum(one.connection.client.max_concurrency for one in asked.values())
             made.ahead += (len(metrics) + 1) * slots
         return made
 
     def effects_of(self, key: chunks.MetricKey) -> MetricEffects:
-        """Reads the database at a metric's first judgement: a finished run may be parsed again another way."""
+        """The effects of a run's metric or reading. Reads the database on first use, because a finished run may be
+        re-parsed with a new reading."""
         if key not in self.effects:
             metric, shared = chunks.definition(key), self.shared
             models = [shared.pool.connection(judge) for judge in metric.judges]
@@ -107,24 +111,24 @@ class ActiveRun:
 
     @property
     def wants_work(self) -> bool:
-        """Whether fewer judgements are open than slots could take soon."""
+        """Whether to lease another chunk: fewer than `ahead` items are in flight."""
         return self.gate.open and not (self.gate.error or self.exhausted or len(self.in_flight) >= self.ahead)
 
     @property
     def is_over(self) -> bool:
-        """Nothing of it is left for this worker; if it has chunks again, or runs again, it is picked up again."""
+        """Whether this worker is done with the run for now. It is picked up again if it gets chunks or resumes."""
         return not self.in_flight and (self.exhausted or not self.gate.open)
 
     def let_go(self) -> None:
-        """A paused or cancelled run: what waits is abandoned, what is in progress is stored when it comes."""
+        """Abandon unsent work of a paused or cancelled run. Replies in progress are still stored."""
         if self.gate.open:
             self.gate.open = False
             self.in_flight.cancel_unsent()
 
     def take_chunk(self) -> TakenChunk | None:
-        """The next chunk, if there is one. Uses the database."""
+        """Lease and load the next chunk; None if there is none. Uses the database."""
         leased = chunks.lease(self.pk, self.shared.owner)
-        while leased and leased.chunk in self.shared.buffer.held:  # it was taken for dead: see chunks.renew
+        while leased and leased.chunk in self.shared.buffer.held:  # see chunks.renew
             leased = chunks.lease(self.pk, self.shared.owner)
         if leased is None:
             return None
@@ -142,14 +146,14 @@ class ActiveRun:
         return taken
 
     def start(self, taken: TakenChunk) -> None:
-        """Hold the chunk and judge what is left of it."""
+        """Hold the chunk and start a task for each remaining item."""
         self.fed += 1 / self.gate.weight
         self.shared.buffer.hold(taken.leased, len(taken.items), taken.judged)
         for item in taken.items:
             self.in_flight.start(WorkKey(Work.JUDGEMENT, item.judgement), partial(self._judge, item))
 
     async def _judge(self, item: chunks.ToJudge, waiting: InFlight) -> None:
-        """Once there is an answer to judge."""
+        """Make one judgement, first waiting for the answer if it has to be generated."""
         judged: chunks.Judged | None = None
         try:
             generated = await self.generator.answer(item) if item.asks and self.generator else None
@@ -171,8 +175,8 @@ class ActiveRun:
 
 @dataclass(frozen=True, slots=True)
 class TakenChunk:
-    """A leased chunk: the items that are to be judged, and those that rule programs have judged already, since a task
-    for each would cost more."""
+    """A leased chunk: items still to be judged, and judgements already made by rule programs, for which a task each
+    would cost more than the work itself."""
 
     leased: chunks.Leased
     items: list[chunks.ToJudge] = field(default_factory=list)
@@ -180,7 +184,7 @@ class TakenChunk:
 
 
 def judged_by_program(item: chunks.ToJudge, program: RuleEffects) -> chunks.Judged:
-    """An item judged by a rule program that needs no judge model."""
+    """Judge an item with a rule program that needs no judge model."""
     try:
         return chunks.Judged(item, with_flags(item, program.result(item.item)))
     except Exception as error:
@@ -188,13 +192,13 @@ def judged_by_program(item: chunks.ToJudge, program: RuleEffects) -> chunks.Judg
 
 
 def internal_error(item: chunks.ToJudge, error: Exception) -> chunks.Judged:
-    """A fault of ours must not leave the item unjudged for ever, nor stop the others."""
+    """Log a bug and turn it into an error result, so that the item does not stay unjudged and others continue."""
     log.error("Internal error in a judgement (judgement %s)", item.judgement, exc_info=error)
     return chunks.Judged(item, JudgementResult(Outcome.error("internal", type(error).__name__)))
 
 
 def neediest_of_each_project(runs: list[ActiveRun]) -> list[ActiveRun]:
-    """The run of each project that was fed least for its weight."""
+    """For each project, the run that has received the fewest chunks relative to its weight."""
     found: dict[int, ActiveRun] = {}
     for run in runs:
         other = found.setdefault(run.gate.project, run)

@@ -1,4 +1,4 @@
-"""Chunks of a run's judgements: leased by a worker, loaded, given back; and when a run has none left."""
+"""Chunks of a run's judgements: leasing, loading and releasing them, and finishing runs without open chunks."""
 
 from __future__ import annotations
 
@@ -50,33 +50,33 @@ class Leased:
     last: int
 
 
-MetricKey = tuple[int, int | None]  # ids of a run's metric and of a later reading, if it is one
-# A row's numbers as Python has them, as they are written (rule programs compare those), or each where it is wanted.
+MetricKey = tuple[int, int | None]  # ids of a run metric and of the reading, if the replies are re-parsed
+# Numbers of a row as Python values, exactly as written (which rule programs compare), or both.
 Seen = Literal["plain", "exact", "both"]
 
 
 class ToJudge(msgspec.Struct, frozen=True):
-    """One judgement to make."""
+    """A judgement to make."""
 
     judgement: int
     run: int
     chunk: int
     metric: MetricKey
     item: Item
-    previous: PreviousReplies | None = None  # replies to be read again: no one is asked
-    asks: Unanswered | None = None  # what is to be answered first; `item` has no answer yet
-    generated: Generated | None = None  # the try that gave the answer, if this process made it
+    previous: PreviousReplies | None = None  # stored replies to re-parse instead of sending requests
+    asks: Unanswered | None = None  # the answer to generate first; `item` has none yet
+    generated: Generated | None = None  # the attempt that produced the answer, if made by this process
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """One judgement made."""
+    """A finished judgement."""
 
     of: ToJudge
     result: JudgementResult
 
 
 def lease(run_id: int, owner: str) -> Leased | None:
-    """Take the first free chunk of a run, or None."""
+    """Lease the first free chunk of a run; None if there is none."""
     lock = "FOR UPDATE SKIP LOCKED" if connection.vendor == "postgresql" else ""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_LEASE.format(lock=lock), [owner, time.time() + LEASE_SECONDS, run_id])
@@ -85,16 +85,17 @@ def lease(run_id: int, owner: str) -> Leased | None:
 
 
 def renew(chunks: Iterable[int], owner: str) -> None:
-    """Put the end of the leases off again, and take back what no one holds.
+    """Extend the leases of these chunks, and take back those that are free again.
 
-    While the database is unavailable no one can renew: who then looks for the dead first takes the living for dead.
+    No worker can renew while the database is unavailable, so afterwards the leases of live workers may be freed as if
+    they were dead.
     """
     mine = Chunk.objects.filter(pk__in=list(chunks), owner__in=(owner, ""), done=False)
     mine.update(owner=owner, lease_until=time.time() + LEASE_SECONDS)
 
 
 def release(chunks: Iterable[int], owner: str) -> None:
-    """Give chunks back that were not finished."""
+    """Release unfinished chunks."""
     Chunk.objects.filter(pk__in=list(chunks), owner=owner, done=False).update(owner="", lease_until=0)
 
 
@@ -103,7 +104,7 @@ def load(
     form: Format,
     seen: Callable[[MetricKey], Seen] = lambda _key: "plain",
 ) -> list[ToJudge]:
-    """What is still to be judged of a chunk. `seen`: as what a metric wants to see numbers."""
+    """Load the unjudged items of a chunk. `seen` returns the number format that a metric needs."""
     with connection.cursor() as cursor:
         cursor.execute(_ITEMS, [leased.run, leased.first, leased.last])
         found = cursor.fetchall()
@@ -124,7 +125,7 @@ def load(
 
 
 class RowReader:
-    """Rows as judgements see them, each decoded once in each way, however many answers it has."""
+    """Decodes rows for judgements, each row once per number format, however many answers it has."""
 
     def __init__(self, form: Format) -> None:
         self._form = form
@@ -138,7 +139,7 @@ class RowReader:
         if row not in self._exact:
             self._exact[row] = reference_data(raw, self._form, exact_json)
         exact = self._exact[row]
-        if seen == "exact" and answer:  # without an answer, the row is sent to a candidate
+        if seen == "exact" and answer:  # without an answer, a candidate's request needs the plain row
             return Item(exact, response, exact)
         return Item(data_for(self._data(row, raw), response), response, exact)
 
@@ -149,26 +150,26 @@ class RowReader:
 
 
 def definition(key: MetricKey) -> MetricDefinition:
-    """What judgements with this key are judged and read by."""
+    """The metric definition for judgements with this key."""
     run_metric, reading = key
     found = Reading.objects.get(pk=reading) if reading else RunMetric.objects.get(pk=run_metric)
     return MetricDefinition.from_json(found.definition)
 
 
 def asks_further(run: Run) -> bool:
-    """Whether someone will be asked for what is left of a running run; what is read again asks no one. A chunk's
-    judgements are all of one sort."""
+    """Whether any open chunk of the run will send requests; re-parsing sends none. The judgements of a chunk are all
+    of one kind, so the first one decides."""
     asking = Judgement.objects.filter(run=run, position=OuterRef("first"), asked_by=None)
     return Chunk.objects.filter(Exists(asking), run=run, done=False).exists()
 
 
 def finish_if_done(run_id: int) -> bool:
-    """A run without an open chunk is finished, though it was stopped while its last replies were in progress; one that
-    was running and of which a part is set aside is cancelled."""
+    """Finish a run without open chunks, even if it was stopped while its last replies were in progress. A running run
+    with unjudged items is cancelled instead. Returns whether the state changed."""
     open_chunks = Chunk.objects.filter(run=run_id, done=False)
     if open_chunks.exists():
         return False
-    # Looked at again in the statement that ends it: meanwhile someone may have made it continue with more chunks.
+    # Checked again in the UPDATE itself, because chunks may have been added in the meantime.
     going = Run.objects.filter(~Exists(open_chunks), pk=run_id)
     if _set_aside(run_id):
         going, state = going.filter(state=RunState.RUNNING), RunState.CANCELLED
@@ -181,13 +182,13 @@ def finish_if_done(run_id: int) -> bool:
 
 
 def _set_aside(run_id: int) -> bool:
-    """Whether something was not judged. The counters nearly always say no; where they do not, the judgements tell."""
+    """Whether current judgements were not run. The judgements are queried only if the counters suggest so."""
     run = Run.objects.get(pk=run_id)
     return bool(run.not_run) and run.judgements.filter(current=True, state=JudgementState.NOT_RUN).exists()
 
 
 def work_waits() -> bool:
-    """Is there a run to plan, or a chunk that no one holds?"""
+    """Whether there is a run to plan or a free chunk of a running run."""
     free = Chunk.objects.filter(run=OuterRef("pk"), done=False, owner="")
     for_anyone = Run.objects.by_workers().filter(only_worker="")
     running = for_anyone.filter(state=RunState.RUNNING).filter(Exists(free))

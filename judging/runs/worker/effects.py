@@ -1,4 +1,4 @@
-"""The effects of judgements: rendering and scripts in the sandbox, batched; requests to judge models."""
+"""Effects of judgements: batched rendering and scripts in the sandbox, and requests to judge models."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ from judging.runs.worker.threads import Batcher
 
 _OF_OTHERS = ("judge_resps", "judge_reqs")
 _REPLY_SEEN = ("content", "reasoning_content", "tool_calls", "finish_reason", "model")
-"""What templates, scripts and pages see of a judge's reply."""
+"""The fields of a judge's reply that templates, scripts and pages see."""
 
 
 class MetricEffects:
-    """core.results.Effects of all judgements by one metric of one run, which share batches for the sandbox,
-    connections and the reply cache.
+    """Implements core.results.Effects for one metric of one run. All its judgements share sandbox batches, connections
+    and the reply cache.
 
-    Without a `caller` no one can be asked: stored replies are read.
+    Without a `caller`, no requests can be sent and only stored replies are parsed.
     """
 
     def __init__(
@@ -83,19 +83,19 @@ class MetricEffects:
 
     @property
     def alone(self) -> RuleEffects | None:
-        """The metric's rule program, if it needs neither scripts nor judges: it can be applied outside the loop."""
+        """The metric's rule program if it needs neither scripts nor judges, so it can run outside the event loop."""
         return self.rules if self.rules and self.rules.alone else None
 
     @property
     def uses_sandbox(self) -> bool:
-        """Whether anything of it runs in the sandbox: scripts, a rule program's blocks, a user's expressions."""
+        """Whether the metric uses the sandbox: for scripts, a rule program's blocks or a user's regular expressions."""
         metric = self.metric
         scripts = metric.preprocess or metric.postprocess or metric.rules
         return bool(scripts) or any(one.sandbox_script for one in self._parsers)
 
     @property
     def seen(self) -> Seen:
-        """As what it wants to see a row's numbers. No script or template sees what a program judges alone."""
+        """The number format that the metric needs. An `alone` program has no scripts or templates: "exact" suffices."""
         if self.rules is None:
             return "plain"
         return "exact" if self.rules.alone else "both"
@@ -106,12 +106,14 @@ class MetricEffects:
         return self._builds
 
     def _find_builds(self) -> tuple[bool, ...]:
-        """A template with a syntax error has no names; rendering it reports the error."""
+        """Whether each judge's template uses other judges' replies. A template with a syntax error yields no names;
+        rendering reports the error."""
         found = (names_of(self.sandbox, judge.template)[0].used for judge in self.metric.judges)
         return tuple(any(one.path[0] in _OF_OTHERS for one in used) for used in found)
 
     async def ask(self, waiting: Waiting, questions: Sequence[Question]) -> list[JudgeCall]:
-        """Raises Abandoned if the run lets go before all of them are sent; those that are, are waited for."""
+        """Ask the judge models. Raises Abandoned if the run is abandoned before all questions are sent, after waiting
+        for those already sent."""
         if len(questions) == 1:
             return [await self._call(questions[0], waiting)]
         calls = await asyncio.gather(*(self._call(one, waiting) for one in questions), return_exceptions=True)
@@ -121,7 +123,7 @@ class MetricEffects:
         return [call for call in calls if isinstance(call, JudgeCall)]
 
     async def _call(self, question: Question, waiting: Waiting) -> JudgeCall:
-        """Ask the judge model, unless the same request has been answered before and may be reused."""
+        """Ask the judge model, or reuse a cached reply to the same request."""
         assert self.caller is not None
         model = self.models[question.judge]
         request = build_request(model.settings, question.prompt)
@@ -157,7 +159,7 @@ class MetricEffects:
         return parsed.value, parsed.reason
 
     def flags(self, item: Item) -> tuple[str, ...]:
-        """Only what a judge is shown is looked at: the reasoning where a template shows it."""
+        """Check the parts of the answer that the judges see; reasoning only if a template includes it."""
         shown = (item.response.get(name) for name in self._shown)
         planted = any(isinstance(text, str) and holds_verdict(text) for text in shown)
         return (PLANTED_VERDICT,) if planted else ()
@@ -170,7 +172,7 @@ class MetricEffects:
         ]
 
     def _search(self, parser: Parser, texts: list[str]) -> list[ScriptOutcome]:
-        """A user's regular expression may take for ever, so it runs where scripts run."""
+        """Run a user's regular expression in the sandbox, because it may never terminate."""
         items: list[tuple[dict[str, Any], dict[str, Any]]] = [({}, {"content": text}) for text in texts]
         return run_preprocess(self.sandbox, parser.sandbox_script, items)
 
@@ -192,7 +194,7 @@ class MetricEffects:
 
 
 def sandbox_failure(failure: JailFailure, what: str) -> Failure:
-    """Codes such as prompt_undefined or script_timeout; the detail names the line of the user's own source."""
+    """A failure with a code like prompt_undefined; the detail includes the line in the user's source."""
     place = f" (line {failure.line})" if failure.line else ""
     return Failure(f"{what}_{failure.code}", failure.message + place)
 
@@ -204,7 +206,7 @@ def script_result(kind: ScriptKind, outcome: ScriptOutcome) -> ScriptResult:
 
 
 def not_asked(question: Question, request: dict[str, Any], model: ModelConnection, why: Failure) -> JudgeCall:
-    """A question that could not be sent."""
+    """The record of a question that could not be sent."""
     return JudgeCall(
         question.judge,
         question.repeat,
@@ -218,7 +220,7 @@ def not_asked(question: Question, request: dict[str, Any], model: ModelConnectio
 
 
 def as_judge_call(question: Question, asked: AskResult, model: ModelConnection, digest: str) -> JudgeCall:
-    """The client's answer as a judgement stores it."""
+    """Convert the client's result to the record stored with a judgement."""
     reply, error = asked.reply, asked.error
     return JudgeCall(
         question.judge,

@@ -1,4 +1,4 @@
-"""Answers that a run asks its candidates for: one try per response, however many metrics wait to judge it."""
+"""Answer generation for a run's candidates: one attempt per response, shared by all metrics that judge it."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ from judging.runs.worker.write_buffer import WriteBuffer
 log = logging.getLogger("judging.run_worker")
 
 ANSWER_FAILED = "answer_failed"
-_ANSWERS = ("empty_reply", "truncated")  # of a judge these are errors; a model under test may say nothing
+_ANSWERS = ("empty_reply", "truncated")  # errors for a judge, but valid answers of a model under test
 
 
 @dataclass(frozen=True, slots=True)
 class AskedModel:
-    """A candidate that is asked, and the connection to it."""
+    """A candidate model that generates answers, and its connection."""
 
     definition: CandidateModel
     connection: ModelConnection
 
 
 def models_asked(run: int, pool: ClientPool) -> dict[int, AskedModel]:
-    """By candidate, those whose answers this run asks for. Reads the database."""
+    """The models that generate answers in this run, by candidate id. Reads the database."""
     found = RunCandidate.objects.filter(run=run).exclude(definition="").values_list("candidate", "definition")
     models = {pk: CandidateModel.from_json(definition) for pk, definition in found}
     return {pk: AskedModel(model, pool.connection(model.asked)) for pk, model in models.items()}
 
 
 class AnswerGenerator:
-    """The answers that one run is asking for, one try for each response.
+    """Generates the answers of one run, with one attempt per response.
 
-    The write buffer must not give a try's chunk back before what was paid for is stored.
+    Each attempt holds its chunk in the write buffer, so that the chunk is not released before the paid reply is stored.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class AnswerGenerator:
         self._tries: dict[int, asyncio.Future[Generated]] = {}
 
     async def answer(self, item: chunks.ToJudge) -> Generated:
-        """The try at the answer to be judged; CancelledError where it was abandoned."""
+        """Return the attempt for the item's response, starting it if needed. Raises CancelledError if abandoned."""
         assert item.asks is not None
         future = self._tries.get(item.asks.response)
         if future is None:
@@ -77,7 +77,7 @@ class AnswerGenerator:
         generated: Generated | None = None
         try:
             generated = await self._generate(item, of, waiting)
-        except Abandoned:  # those who wait see it in the future
+        except Abandoned:  # waiters see it through the cancelled future
             return
         finally:
             if generated is None:
@@ -102,7 +102,7 @@ class AnswerGenerator:
         return _generated(of, item, asked, model.connection)
 
     def stored(self, generated: Iterable[Generated]) -> None:
-        """They are in the database: whoever loads their responses from now on finds the answers."""
+        """Forget attempts that are in the database: items loaded from now on include their answers."""
         for one in generated:
             self._tries.pop(one.of.response, None)
 
@@ -129,13 +129,14 @@ def _generated(of: Unanswered, item: chunks.ToJudge, asked: AskResult, model: Mo
 
 
 def with_answer(item: chunks.ToJudge, generated: Generated) -> chunks.ToJudge:
-    """What is judged, now that there is an answer."""
+    """The item with its generated answer."""
     answered = replace(item.item, response=response_data(generated.raw))
     return msgspec.structs.replace(item, item=answered, asks=None, generated=generated)
 
 
 def unanswered(item: chunks.ToJudge, generated: Generated | None) -> chunks.Judged:
-    """Without an answer there is nothing to judge. None: no one was asked, as stored replies are only parsed again."""
+    """The error result of an item without an answer. `generated` is None if stored replies are only being re-parsed, so
+    no answer was requested."""
     why = generated.why if generated else ""
     return chunks.Judged(
         msgspec.structs.replace(item, generated=generated), JudgementResult(Outcome.error(ANSWER_FAILED, why))
@@ -143,6 +144,6 @@ def unanswered(item: chunks.ToJudge, generated: Generated | None) -> chunks.Judg
 
 
 def with_flags(item: chunks.ToJudge, result: JudgementResult) -> JudgementResult:
-    """What is odd about an answer, uploaded or generated, is flagged on its judgement."""
+    """Add the flags of the item's answer, uploaded or generated, to its judgement."""
     flags = flags_of(item.item.response)
     return msgspec.structs.replace(result, flags=(*result.flags, *flags)) if flags else result

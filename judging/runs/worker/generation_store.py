@@ -1,7 +1,7 @@
-"""Calls that generate a run's answers, and how they are stored.
+"""Storage of generated answers.
 
-The judgements of a response share one call. It is stored in the transaction of the first judgement that arrives
-with it, or earlier. If another worker was faster, its answer is kept, and judgements of ours are released.
+All judgements of a response share one call, which is stored in the transaction of the first of them, or earlier. If
+another worker's answer was stored first, it wins, and judgements of this worker's answer are not stored.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ UPDATE judging_runcandidate SET answered = answered + %s, failed = failed + %s, 
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """A response without an answer yet: `number` from 1 within row and candidate."""
+    """A response without an answer yet; `number` counts from 1 within row and candidate."""
 
     response: int
     candidate: int
@@ -43,7 +43,7 @@ class Unanswered:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Generated:
-    """One try at an answer, while `chunk` was held. `raw`: the answer as a response keeps it, '' where it failed."""
+    """One attempt at an answer, made while `chunk` was held. `raw`: the response's JSON text, '' if it failed."""
 
     of: Unanswered
     run: int
@@ -62,19 +62,19 @@ class Generated:
 
     @property
     def why(self) -> str:
-        """Why there is no answer: a code with words."""
+        """Why there is no answer: error code and detail; '' if there is one."""
         return f"{self.failure.code}: {self.failure.detail}".rstrip(": ") if self.failure else ""
 
 
 def write(generated: Sequence[Generated], held: Collection[int]) -> set[Generated]:
-    """Store tries of chunks that are still held, in the caller's transaction. Returns those that are lost: another
-    worker's answer was there first."""
+    """Store attempts whose chunks are still held, in the caller's transaction. Returns the lost ones, whose chunk is no
+    longer held or for which another worker's answer was stored first."""
     stored: list[Generated] = []
     lost: set[Generated] = set()
     with connection.cursor() as cursor:
-        # In one order in every worker, so that two never wait for each other's rows.
+        # In the same order in every worker, to prevent deadlocks.
         for one in sorted(generated, key=lambda one: one.of.response):
-            # A failed try writes nothing, but waits in the same place for who is writing.
+            # A failed attempt writes an empty answer, so that it also waits for concurrent writers here.
             if one.chunk in held and _write_answer(cursor, one):
                 stored.append(one)
             else:

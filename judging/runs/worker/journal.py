@@ -1,7 +1,7 @@
-"""The requests in progress in this process, so that those whose replies are lost with it are counted.
+"""A journal of this process's requests in progress, so that replies lost in a crash can be counted.
 
-A small file of fixed-size entries, written before each request and never synced: it must survive the process
-(kill -9), not the machine. Requests of a machine that is lost are not counted.
+A small file of fixed-size entries, written before each request and never synced: it has to survive the process
+(kill -9), not the machine. Requests lost with the machine are not counted.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from evalsite.tasks import workers
 from judging.runs.models import Judgement, JudgementState, Run, RunCandidate
 
 FOLDER = "under-way"
-VERSION = b"journal 2\n"  # the released versions wrote bare ids: what they left is not counted
+VERSION = b"journal 2\n"  # files of earlier releases have bare ids and are not counted
 _ENTRY = struct.Struct("<BBq")
-_CLOCKS = 1.0  # seconds that a judgement's time may lie after the last entry and still be of the same process
+_CLOCKS = 1.0  # a judgement up to this many seconds after the last entry counts as the same process's
 
 
 class Work(IntEnum):
-    """What a request is sent for."""
+    """The purpose of a request."""
 
     JUDGEMENT = 1
     ANSWER = 2
@@ -38,18 +38,18 @@ class Work(IntEnum):
 
 class Event(IntEnum):
     SENT = 1
-    FAILED = 2  # without a reply that could be lost; the request after it would have been made by any worker
+    FAILED = 2  # no reply to lose; any worker would have had to send the next request
 
 
 class WorkKey(NamedTuple):
-    """A judgement, or a response whose answer is asked for, by its id."""
+    """The id of a judgement, or of a response whose answer is being generated."""
 
     work: Work
     pk: int
 
 
 class Journal:
-    """Written only by the worker's loop. Disk errors are ignored: the run is more important than the count."""
+    """Written only by the worker's event loop. Disk errors are ignored: the run matters more than the count."""
 
     def __init__(self, owner: str) -> None:
         self.path = _folder() / owner
@@ -63,12 +63,12 @@ class Journal:
             os.write(self.file, VERSION)
 
     def sent(self, key: WorkKey) -> None:
-        """A request is about to be sent."""
+        """Record a request that is about to be sent."""
         self.open[key] += 1
         self._write(key, Event.SENT)
 
     def failed(self, key: WorkKey) -> None:
-        """One of its requests has ended, without a reply that could be lost."""
+        """Record a request that ended without a reply that could be lost."""
         if self.open[key] > 1:
             self.open[key] -= 1
         else:
@@ -80,7 +80,7 @@ class Journal:
             os.write(self.file, _ENTRY.pack(key.work, event, key.pk))
 
     def stored(self, keys: Iterable[WorkKey]) -> None:
-        """Their replies are in the database: the file is rewritten, with what is left."""
+        """Remove entries whose replies are in the database, by rewriting the file."""
         before = len(self.open)
         for key in keys:
             self.open.pop(key, None)
@@ -96,14 +96,14 @@ class Journal:
             self.file = file
 
     def close(self) -> None:
-        """At the end of a worker that had time to wait for its replies; what it did not wait for is counted."""
+        """Close the journal of a worker that exits normally; replies it did not wait for are counted."""
         with contextlib.suppress(OSError):
             os.close(self.file)
         settle(self.path)
 
 
 class InFlight:
-    """One judgement or answer, and how many of its requests are in progress (endpoints.requests.Waiting)."""
+    """A judgement or answer and the number of its requests in progress. Implements endpoints.requests.Waiting."""
 
     __slots__ = ("_journal", "key", "requests")
 
@@ -123,7 +123,7 @@ class InFlight:
 
 
 class WorkInFlight:
-    """All that a worker is busy with for one run, with a task each."""
+    """All judgements and answers in progress for one run of a worker, with a task each."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -146,7 +146,7 @@ class WorkInFlight:
         del self._tasks[task]
 
     def cancel_unsent(self) -> None:
-        """Abandon whatever has no request in progress: the replies that are being paid for are waited for."""
+        """Cancel tasks without a request in progress; replies that are already being paid for are awaited."""
         for task, one in self._tasks.items():
             if not one.requests:
                 task.cancel()
@@ -157,7 +157,7 @@ def _folder() -> Path:
 
 
 def settle_dead() -> None:
-    """Count the requests of dead processes. Call it before their judgements are given to others."""
+    """Count the lost requests of dead processes. Call it before their chunks are released."""
     if not _folder().is_dir():
         return
     for path in _folder().iterdir():
@@ -166,10 +166,10 @@ def settle_dead() -> None:
 
 
 def settle(path: Path) -> None:
-    """Add the requests of a journal whose replies were never stored by its process to their runs, and remove it."""
+    """Add a journal's requests whose replies were never stored to their runs' counters, and delete the journal."""
     mine = path.with_name(f".settled-{os.getpid()}-{path.name}")
     try:
-        path.rename(mine)  # of two who settle, one gets it
+        path.rename(mine)  # only one of several processes succeeds
         content, ended = mine.read_bytes(), mine.stat().st_mtime
     except OSError:
         return
@@ -186,7 +186,7 @@ def settle(path: Path) -> None:
 
 
 def under_way(content: bytes) -> Counter[WorkKey]:
-    """How many requests of a journal had not ended. The process may have died within the last entry."""
+    """Count a journal's unfinished requests, by key. A partial last entry is ignored."""
     found: Counter[WorkKey] = Counter()
     if not content.startswith(VERSION):
         return found
@@ -201,7 +201,7 @@ def _ids(requests: Iterable[WorkKey], work: Work) -> list[int]:
 
 
 def _unanswered(responses: list[int]) -> list[tuple[int, int]]:
-    """(response, run) of those that have no answer still. One that another worker asked for since is not counted."""
+    """(response, run) pairs of responses still without an answer, so those answered by another worker don't count."""
     candidates = RunCandidate.objects.filter(candidate=OuterRef("candidate")).values("run")[:1]
     waiting = Response.objects.filter(pk__in=responses, raw="")
     return list(waiting.annotate(run=Subquery(candidates)).values_list("pk", "run"))

@@ -1,4 +1,4 @@
-"""Recover the work of dead workers. Runs at every worker's start and every 15 seconds."""
+"""Recover the work of dead workers. Runs when a worker starts and every 15 seconds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judging.runs.worker.run_worker import judge_runs
 
 
 def reconcile() -> None:
-    """Free the leases of the dead, wake a worker for runs that have work no one holds, end runs that have none."""
+    """Free the leases of dead workers, finish runs without open chunks, and wake a worker if unclaimed work is left."""
     free_dead_leases()
     limiter.release_dead_shares()
     for run_id in Run.objects.by_workers().filter(state=RunState.RUNNING).values_list("pk", flat=True):
@@ -23,7 +23,7 @@ def reconcile() -> None:
 
 
 def free_dead_leases() -> int:
-    """Release chunks whose holder is gone; returns how many."""
+    """Release chunks whose owner is dead or whose lease has expired. Returns the number released."""
     settle_dead()
     held = Chunk.objects.filter(done=False).exclude(owner="")
     freed = held.filter(lease_until__lt=time.time()).update(owner="", lease_until=0)

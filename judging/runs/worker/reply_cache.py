@@ -1,8 +1,7 @@
-"""Reuse of replies: within a project, the same request to the same judge is sent once, if the run allows it.
+"""Reply cache: within a project, identical requests to the same judge are sent once, if the run allows it.
 
-Only requests at temperature 0 are expected to have the same reply; a `warm` cache includes others. The key is
-exact: the address, every byte of the request and the number of the repeat, because three repeats need
-three replies.
+By default only requests at temperature 0 are cached; a `warm` cache includes the others. The key covers the URL,
+every byte of the request and the repeat number, because three repeats need three replies.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from judging.runs.models import CachedReply
 from judging.runs.stored_replies import judge_call
 from judging.runs.worker.threads import Batcher
 
-RECENT = 2000  # replies that are kept until they are stored
+RECENT = 2000  # replies held in memory until they are in the database
 
 
 def digest_of(url: str, request: Request, repeat: int, *, warm: bool = False) -> str:
-    """'' if the judge may reply differently the next time (unless `warm`), or if the request cannot be sent."""
+    """The cache key of a request; '' if it cannot be sent, or if its temperature is not 0 and not `warm`."""
     if not warm and request.get("temperature") != 0:
         return ""
     try:
@@ -38,14 +37,14 @@ def digest_of(url: str, request: Request, repeat: int, *, warm: bool = False) ->
 
 
 def known_replies(project: int, digests: list[str]) -> list[JudgeCall | None]:
-    """The reply to each of the requests, None for new ones."""
+    """The cached reply for each digest, or None."""
     found = CachedReply.objects.filter(project=project, digest__in=digests).select_related("reply")
     by_digest = {one.digest: judge_call(one.reply) for one in found}
     return [by_digest.get(digest) for digest in digests]
 
 
 class ReplyCache:
-    """Of one run in one worker."""
+    """The reply cache of one run in one worker."""
 
     def __init__(self, project: int, in_thread: RunInThread, *, warm: bool = False) -> None:
         self._look = Batcher(in_thread, partial(known_replies, project))
@@ -54,11 +53,12 @@ class ReplyCache:
         self._recent: dict[str, JudgeCall] = {}
 
     def digest(self, url: str, request: Request, repeat: int) -> str:
-        """The request's key; '' if it must be sent in any case."""
+        """The request's cache key; '' if it must always be sent."""
         return digest_of(url, request, repeat, warm=self._warm)
 
     async def find(self, digest: str, question: Question) -> JudgeCall | None:
-        """The reply that is known or in progress, as an answer to `question`; None: ask, and then say so by `keep`."""
+        """Return a cached reply to `question`, waiting for an identical request in progress. On None, the caller must
+        send the request and then call `keep`."""
         while True:
             found = self._recent.get(digest) or await self._look(digest)
             if found is not None:
@@ -69,7 +69,7 @@ class ReplyCache:
             await self._asking[digest].wait()
 
     def keep(self, digest: str, asked: JudgeCall | None) -> None:
-        """Store the result of a call; after None or a failure the next request is sent."""
+        """Store the result of a call. After None or a failure, the next waiting request is sent."""
         if asked is not None and asked.failure is None:
             self._recent[digest] = asked
             if len(self._recent) > RECENT:

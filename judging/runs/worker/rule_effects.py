@@ -1,4 +1,4 @@
-"""The effects of a rule metric: its Python blocks in the sandbox, batched; items that need no judge, at once."""
+"""Effects of a rule metric: batched Python blocks in the sandbox, and immediate results where no judge is needed."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ BROKEN = "rules_invalid"
 
 
 class RuleEffects:
-    """One metric's program, read once."""
+    """One metric's rule program, parsed once."""
 
     def __init__(self, metric: MetricDefinition, sandbox: Sandbox, in_sandbox: RunInThread) -> None:
         reading = read_program(metric.rules)
         self.program = reading.program
         errors = [f"{one.place.line}: {one.code}" for one in reading.errors[:1]]
-        self._broken = Ruled(Outcome.error(BROKEN, "".join(errors)))  # where there is no program
+        self._broken = Ruled(Outcome.error(BROKEN, "".join(errors)))  # the result if the program is invalid
         self.sandbox, self.in_sandbox = sandbox, in_sandbox
         self.each_alone = metric.sandbox == "item"
         self.alone = not metric.preprocess and not metric.postprocess and self._asks_nobody()
@@ -39,12 +39,12 @@ class RuleEffects:
         return all(rule.function.by == "machine" for rule in rules)
 
     def result(self, item: Item) -> JudgementResult:
-        """Of a program that is `alone`: it needs no script, block or judge."""
+        """Score an item with an `alone` program, which needs no script, block or judge."""
         said = ruled(evaluate(self.program, item)) if self.program else self._broken
         return result_by_rules(said)
 
     async def apply(self, item: Item, ask: Ask | None, previous: PreviousReplies | None) -> Ruled:
-        """Score an item; with `previous`, by what the judge model replied before, asking no one. `ask` is None if
+        """Score an item. With `previous`, earlier judge replies are reused and no request is sent. `ask` is None if
         the metric has no judge model."""
         if self.program is None:
             return self._broken
@@ -61,7 +61,8 @@ class RuleEffects:
 
 
 def _from(calls: Sequence[JudgeCall]) -> Ask:
-    """Replies of an earlier attempt, by the prompt: in a changed program the line may have another number."""
+    """Return an Ask that replays an earlier attempt's replies. They are matched by prompt, because line numbers
+    differ if the program has changed."""
     by_prompt: dict[str, list[JudgeCall]] = {}
     for one in calls:
         by_prompt.setdefault(_prompt_of(one.request), []).append(one)

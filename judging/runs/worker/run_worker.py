@@ -1,9 +1,9 @@
-"""The run worker: keeps the judges' slots busy across chunk boundaries, and stores results twice a second.
+"""The run worker: keeps the judges' slots busy across chunk boundaries and stores results twice a second.
 
-    chunks ──lease──▶ items ──a task each──▶ results (core.pipeline.judge_item) ──▶ write buffer ──flush──▶ the tables
+    chunks ──lease──▶ items ──task per item──▶ results (core.pipeline.judge_item) ──▶ write buffer ──flush──▶ tables
 
-One event loop calls the judges; one thread with one connection does all database work; another thread runs
-the sandbox. The loop never waits for them, so a slow disk delays the flush but not the requests.
+One event loop calls the judges; database work and the sandbox run in separate threads. Requests never wait for
+them, so a slow disk delays the flush but not the requests.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ from judging.sandboxes import make_sandbox, minimum_level
 
 log = logging.getLogger("judging.run_worker")
 
-LIFE_SECONDS = 240.0  # then the next worker is woken, because a task must not occupy a process for ever
+LIFE_SECONDS = 240.0  # then the next worker is woken, so that no task occupies a process indefinitely
 TICK_SECONDS = 0.25
 FLUSH_SECONDS = 0.5
 WATCH_SECONDS = 0.2
 TURN_SECONDS = 1.0
-LOOKS_FOR_EARLY_STOP = 5  # how often to check also whether the result is already known
-LAST_REPLIES_SECONDS = 6.0  # how long a stopping worker waits for replies that are in progress
+LOOKS_FOR_EARLY_STOP = 5  # every n-th check of the runs also checks for early stopping
+LAST_REPLIES_SECONDS = 6.0  # how long a stopping worker waits for replies in progress
 DATABASE_PATIENCE = 60.0
 
 
 class RunWorker:
-    """Processes all running runs until nothing is left, its time is over, or `stop` is set."""
+    """Processes all running runs until no work is left, its lifetime is over, or `stop` is set."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class RunWorker:
         self.ends = time.monotonic() + life
         self.only = only
         self.runs: dict[int, ActiveRun] = {}
-        # Looking must not wait for those who write, and agreeing on limits not for the flush.
+        # Separate threads, so that reads don't wait for writes, nor limit synchronization for the flush.
         self.threads = [ThreadPoolExecutor(1, f"run-{name}") for name in ("database", "watch", "agree")]
         self.in_database, self.in_watching, agreeing = map(in_thread, self.threads)
         self.sandbox_threads = ThreadPoolExecutor(2, "run-sandbox")
@@ -87,7 +87,7 @@ class RunWorker:
         )
 
     async def run(self) -> None:
-        """The main loop; at the end nothing is leased or unwritten, unless the database is unavailable."""
+        """Run the main loop. On return nothing is leased or unwritten, unless the database is unavailable."""
         self.sandbox_threads.submit(self._start_sandbox)
         beside = (self.shared.pool.keep_in_sync(), self._watch_runs(), self._report_turns())
         background = [asyncio.create_task(one) for one in beside]
@@ -104,7 +104,7 @@ class RunWorker:
             await self._close()
 
     async def _patient_tick(self) -> None:
-        """If the database is unavailable, replies are kept in memory and the operation is retried."""
+        """Run a tick, retrying while the database is unavailable; replies stay in memory meanwhile."""
         until, backoff = time.monotonic() + DATABASE_PATIENCE, Backoff()
         while True:
             try:
@@ -116,7 +116,7 @@ class RunWorker:
                 await asyncio.sleep(backoff.failed())
 
     def _start_sandbox(self) -> None:
-        """While the run is planned; if it cannot start, picking up a run says so."""
+        """Start the sandbox early, while runs are planned. A failure is reported when a run is picked up."""
         with contextlib.suppress(SandboxBroken):
             _ = self.shared.sandbox.level
 
@@ -141,13 +141,13 @@ class RunWorker:
                 await asyncio.sleep(TURN_SECONDS)
 
     async def _watch_runs(self) -> None:
-        """Abandon paused and cancelled runs within a fraction of a second; separate from the main loop, whose
-        database work may take longer. Until cancelled."""
+        """Let go of paused and cancelled runs within a fraction of a second, until cancelled. Separate from the main
+        loop, whose database work may take longer."""
         looks, early_stopping, backoff = 0, EarlyStopping(), Backoff()
         while True:
             await asyncio.sleep(WATCH_SECONDS)
             looks += 1
-            watched = list(self.runs)  # runs that are picked up meanwhile were not part of the query
+            watched = list(self.runs)  # runs picked up meanwhile are not part of the query
             look_closer = early_stopping if looks % LOOKS_FOR_EARLY_STOP == 0 else None
             try:
                 running = await self.in_watching(running_of, watched, look_closer)
@@ -163,12 +163,12 @@ class RunWorker:
                     run.let_go()
 
     async def _look_at_runs(self) -> None:
-        """Plan waiting runs, pick up running ones."""
+        """Plan waiting runs and pick up running ones."""
         running = await self.in_database(runs_to_work_on, self.only)
         for pk in [pk for pk in running if pk not in self.runs]:
             run = await self.in_database(self._take_up, pk)
             if run is not None:
-                # Missed intervals are not repeated.
+                # A new run starts level with the others instead of catching up.
                 run.fed = max((one.fed for one in self.runs.values()), default=0.0)
                 self.runs[pk] = run
                 self.buffer.ledgers.append((pk, run.ledger))
@@ -185,7 +185,7 @@ class RunWorker:
         if level < minimum_level():
             run_refuse(run, "sandbox_refused", f"{level} < {minimum_level()}")
             return None
-        if run.sandbox_level is None or level < run.sandbox_level:  # the least of all that worked on it
+        if run.sandbox_level is None or level < run.sandbox_level:  # the lowest of all workers
             Run.objects.filter(pk=pk).update(sandbox_level=level)
         return ActiveRun.of(run, self.shared)
 
@@ -204,7 +204,7 @@ class RunWorker:
                     hungry.remove(run)
 
     async def _feed(self, run: ActiveRun) -> bool:
-        """Lease a chunk if the run needs one. Returns whether there was one."""
+        """Lease a chunk if the run needs one. Returns whether one was leased."""
         if not run.wants_work:
             return False
         taken = await self.in_database(run.take_chunk)
@@ -219,7 +219,7 @@ class RunWorker:
         flushed = await self.buffer.flush([run.ledger for run in runs])
         for run in runs:
             for endpoint, refuses in run.caller.take_learnt():
-                with contextlib.suppress(DatabaseError):  # the next run finds it out again
+                with contextlib.suppress(DatabaseError):  # the next run will detect it again
                     await self.in_database(remember_refusals, endpoint, refuses)
             if run.generator:
                 run.generator.stored(one for one in flushed.answers if one.run == run.pk)
@@ -229,7 +229,7 @@ class RunWorker:
             await self._look_at_runs()
 
     async def _finish(self) -> None:
-        """Send no more requests, wait briefly for replies in progress, and store them."""
+        """Stop sending requests, wait briefly for replies in progress, and store them."""
         for run in self.runs.values():
             run.let_go()
         waiting = {one for run in self.runs.values() for one in run.in_flight.tasks}
@@ -245,7 +245,7 @@ class RunWorker:
             await self._flush()
 
     async def _close(self) -> None:
-        """Release the endpoints' slots and end the threads."""
+        """Release the endpoints' slots and shut down the threads."""
         with contextlib.suppress(DatabaseError):
             await self.shared.pool.release_shares()
             await self.in_database(self.shared.journal.close)
@@ -258,7 +258,7 @@ class RunWorker:
 
 
 def runs_to_work_on(only: int | None) -> set[int]:
-    """Plan waiting runs; returns the ids of running ones."""
+    """Plan waiting runs and return the ids of running ones."""
     chosen = Run.objects.by_workers()
     chosen = chosen.filter(pk=only) if only else chosen.filter(only_worker="")
     for pk in chosen.to_plan().order_by("pk").values_list("pk", flat=True):
@@ -267,8 +267,8 @@ def runs_to_work_on(only: int | None) -> set[int]:
 
 
 def running_of(runs: list[int], early_stopping: EarlyStopping | None) -> dict[int, Spent]:
-    """Those of the runs that may still send requests, and what each has spent. One that has spent its budget is paused,
-    one whose result is known ends."""
+    """Return the spending of each run that may still send requests, by run id. Pauses runs that have reached their
+    budget and, with `early_stopping`, ends runs whose result is already clear."""
     found = {}
     for run in Run.objects.filter(pk__in=runs, state=RunState.RUNNING).select_related("project"):
         spent = spent_by(run)
@@ -293,9 +293,9 @@ def work(
     life: float = LIFE_SECONDS,
     policy: RetryPolicy = RetryPolicy(),
 ) -> None:
-    """Run one worker to its end, in this thread. `only`: for one run."""
+    """Run one worker to completion in this thread. `only`: limit it to this run."""
     sys.setswitchinterval(0.0005)
-    gc.freeze()  # loaded modules stay: scanning them at every collection took a tenth of the time
+    gc.freeze()  # scanning loaded modules at every collection took a tenth of the time
     try:
         asyncio.run(RunWorker(owner, stop, life=life, only=only, policy=policy).run())
     finally:
@@ -304,7 +304,7 @@ def work(
 
 @task(queue_name=workers.RUNS)
 def judge_runs() -> None:
-    """Process waiting runs for some minutes; wake the next worker if work is left."""
+    """Process waiting runs for a few minutes; wake the next worker if work is left."""
     if not chunks.work_waits():
         return
     workers.wake(judge_runs)  # an idle worker, if there is one

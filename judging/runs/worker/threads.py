@@ -1,4 +1,4 @@
-"""Work outside the event loop: database work in separate threads, and batches of requests by many coroutines."""
+"""Work outside the event loop: a thread runner for database work, and batching of calls from many coroutines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 def in_thread(threads: ThreadPoolExecutor) -> RunInThread:
-    """Runs something in one of the threads, which keeps its connection."""
+    """Return a function that runs work in one of the threads; each thread keeps its database connection."""
 
     async def run(work: Callable[..., Result], *arguments: Any) -> Result:
         return await asyncio.get_running_loop().run_in_executor(threads, _reconnecting, work, *arguments)
@@ -24,7 +24,7 @@ def in_thread(threads: ThreadPoolExecutor) -> RunInThread:
 
 
 def _reconnecting(work: Callable[..., Result], *arguments: Any) -> Result:
-    """What it does, and if that fails because the connection was lost, another one is opened the next time."""
+    """Call `work`. After a DatabaseError, close broken connections so that the next call opens a new one."""
     try:
         return work(*arguments)
     except DatabaseError:
@@ -40,9 +40,10 @@ MOST_IN_BATCH = 200
 
 
 class Batcher(Generic[Question, Answer]):
-    """Collects requests while a batch is in progress and processes them as the next batch, in order.
+    """Collects calls while a batch is in progress and processes them as the next batch, in order.
 
-    `work` runs in a thread and returns one answer for each question. If it raises, all who asked see it.
+    `work` runs in a thread and returns one answer per question. If it raises, every caller in the batch gets the
+    exception.
     """
 
     def __init__(self, run: RunInThread, work: Callable[[list[Question]], list[Answer]]) -> None:
@@ -59,7 +60,7 @@ class Batcher(Generic[Question, Answer]):
         return await future
 
     async def _drain(self) -> None:
-        await asyncio.sleep(0)  # let everyone who was started together ask first
+        await asyncio.sleep(0)  # let all coroutines started together enqueue first
         while self._waiting:
             batch, self._waiting = self._waiting[:MOST_IN_BATCH], self._waiting[MOST_IN_BATCH:]
             try:
@@ -70,5 +71,5 @@ class Batcher(Generic[Question, Answer]):
                         future.set_exception(error)
                 continue
             for (_, future), answer in zip(batch, answers, strict=True):
-                if not future.done():  # cancelled meanwhile
+                if not future.done():  # not cancelled in the meantime
                     future.set_result(answer)

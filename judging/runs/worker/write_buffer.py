@@ -1,8 +1,8 @@
-"""Judgements of a run worker that are not stored yet, and the chunks that it holds.
+"""A run worker's judgements that are not stored yet, and the chunks that it holds.
 
-Rules that prevent duplicate judgements: only the holder of a chunk's lease writes its judgements, and it checks
-the lease inside the writing transaction; a chunk is finished only in the transaction of its last judgements,
-and only if the database has no unjudged ones left in it.
+Two rules prevent duplicate judgements: only the holder of a chunk's lease writes its judgements, checking the lease
+inside the transaction; and a chunk is marked done only in the transaction of its last judgements, if the database
+has no unjudged ones left in it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ UPDATE judging_chunk SET done = %s, owner = ''
 
 @dataclass(slots=True)
 class HeldChunk:
-    """How many judgements and answers of a leased chunk are still open or were abandoned."""
+    """The numbers of open and abandoned judgements and answers of a leased chunk."""
 
     open: int
     abandoned: int = 0
@@ -86,27 +86,28 @@ class WriteBatch:
         return bool(self.judged or self.answers or self.finished or self.given_back)
 
     def judged_by(self, answers: Set[Generated]) -> set[int]:
-        """The chunks with judgements of these answers."""
+        """Ids of the chunks with judgements of these answers."""
         return {one.of.chunk for one in self.judged if one.of.generated in answers}
 
 
 @dataclass(frozen=True, slots=True)
 class Flushed:
-    """The result of a flush. `reopened`: chunks that seemed finished are free again, as another worker held them."""
+    """The result of a flush. `reopened`: chunks that seemed finished were released, because some judgements were based
+    on lost answers and must be made again."""
 
     answers: list[Generated] = field(default_factory=list)
     reopened: bool = False
 
 
 class WriteBuffer:
-    """Used from one event loop; written by `in_database`. Nothing is lost while the database is unavailable."""
+    """Buffers writes from one event loop, without loss while the database is unavailable."""
 
     def __init__(self, owner: str, in_database: RunInThread, journal: Journal) -> None:
         self.owner = owner
         self.in_database = in_database
         self.journal = journal
         self.held: dict[int, HeldChunk] = {}
-        self.ledgers: list[tuple[int, Ledger]] = []  # also of runs that were let go, until all is stored
+        self.ledgers: list[tuple[int, Ledger]] = []  # includes released runs until everything is stored
         self._batch = WriteBatch()
         self._lost: set[Generated] = set()
         self._backoff = Backoff()
@@ -121,24 +122,24 @@ class WriteBuffer:
         return bool(self._batch) or any(ledger.unstored.calls for _, ledger in self.ledgers)
 
     def hold(self, leased: Leased, judgements: int, judged: Iterable[Judged]) -> None:
-        """A chunk was leased: this many judgements are still open, the others are already made."""
+        """Register a leased chunk with `judgements` open ones and the ones already made (`judged`)."""
         self.held[leased.chunk] = HeldChunk(judgements)
         self._batch.judged.extend(judged)
         if not judgements:
             self._close_chunk(leased.chunk)
 
     def hold_on(self, chunk: int) -> None:
-        """Something more is to be made of a chunk that is held."""
+        """Add an open item to a held chunk."""
         self.held[chunk].open += 1
 
     def judged(self, chunk: int, judged: Judged | None) -> None:
-        """None if it was abandoned and another worker will make it."""
+        """Record a judgement; None if it was abandoned, so that another worker makes it."""
         if judged is not None:
             self._batch.judged.append(judged)
         self._close_one(chunk, abandoned=judged is None)
 
     def answered(self, chunk: int, generated: Generated | None) -> None:
-        """The same for an answer that was asked for."""
+        """Record a generated answer; None if it was abandoned."""
         if generated is not None:
             self._batch.answers.append(generated)
         self._close_one(chunk, abandoned=generated is None)
@@ -155,9 +156,9 @@ class WriteBuffer:
         closed.add(chunk)
 
     async def flush(self, working: Collection[Ledger]) -> Flushed:
-        """Write what is done; if the database is unavailable it is kept and tried again. Leases are renewed first.
+        """Renew leases and store the batch. If the database is unavailable, the batch is put back for the next flush.
 
-        `working`: the ledgers of runs that are worked on.
+        `working`: the ledgers of active runs.
         """
         batch, self._batch = self._batch, WriteBatch()
         spending = [(pk, ledger) for pk, ledger in self.ledgers if ledger.unstored.calls]
@@ -181,7 +182,7 @@ class WriteBuffer:
         return self._let_go(batch, lost)
 
     def _keep(self, batch: WriteBatch) -> None:
-        """Writing failed: put it back in front of what was added meanwhile."""
+        """Put back a batch that could not be written, before anything added meanwhile."""
         later, self._batch = self._batch, batch
         batch.judged += later.judged
         batch.answers += later.answers
@@ -189,7 +190,7 @@ class WriteBuffer:
         batch.given_back |= later.given_back
 
     def _let_go(self, batch: WriteBatch, lost: Set[Generated]) -> Flushed:
-        """Of the chunks that were written; what was judged by a lost answer is to be judged again."""
+        """Stop holding the written chunks. Judgements of lost answers have to be made again."""
         reopened = batch.judged_by(lost)
         closed = batch.finished | batch.given_back
         for chunk in closed:
@@ -215,13 +216,13 @@ def write(
     spent: Sequence[tuple[int, Spent]] = (),
     lost: Set[Generated] = frozenset(),
 ) -> set[Generated]:
-    """Renew the leases of what is `held`, store the batch and what runs have spent, count both, mark chunks done and
-    runs finished: all or nothing. Then give back what was not finished.
+    """Renew the leases of `held` chunks, store the batch and the runs' spending, update the counters, and mark chunks
+    done and runs finished, in one transaction. Then release unfinished chunks.
 
-    Returns the answers that are lost, with those that were `lost` before: what was judged by one of them is left to
-    be judged again.
+    Returns the lost answers, including those `lost` before. Judgements of lost answers are not stored and must be made
+    again.
     """
-    with transaction.atomic():  # what is taken back stays so until it is written
+    with transaction.atomic():  # a lease that was taken back is safe until the batch is written
         chunks.renew(held, owner)
         concerned = (
             {one.of.chunk for one in batch.judged} | {one.chunk for one in batch.answers} | batch.finished
@@ -251,7 +252,7 @@ def _write_judgements(kept: Sequence[Judged]) -> None:
 
 
 def _write_replies(cursor: Any, kept: Sequence[Judged]) -> None:
-    """First what was asked, with what may be taken again; then what was taken, which says where from."""
+    """Insert new replies and their cache entries first, then copies, which refer to the cache entries."""
     replies = [(one.of, asked) for one in kept for asked in newly_asked(one)]
     new = [(of, asked) for of, asked in replies if not asked.copied]
     if new:
@@ -273,12 +274,12 @@ def _held_chunks(concerned: set[int], owner: str) -> dict[int, int]:
 
 
 def newly_asked(judged: Judged) -> tuple[JudgeCall, ...]:
-    """Replies that were only read again stay with the attempt that asked."""
+    """The judge calls of this attempt. Replies that were only re-parsed stay with the attempt that requested them."""
     return judged.result.asked if judged.of.previous is None else ()
 
 
 def _count(run_id: int, judged: list[Judged]) -> None:
-    """Add to the run's counters; in SQL, because other workers add to them too."""
+    """Add to the run's counters in SQL, because other workers update them concurrently."""
     states = Counter(one.result.outcome.state for one in judged)
     with connection.cursor() as cursor:
         cursor.execute(
@@ -293,7 +294,7 @@ def _count(run_id: int, judged: list[Judged]) -> None:
 
 
 def _count_spent(run_id: int, spent: Spent) -> None:
-    """Every request, whether or not its judgement was stored."""
+    """Add all requests to the run's totals, whether or not their judgements were stored."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE judging_run SET calls = calls + %s, calls_failed = calls_failed + %s, "
@@ -351,5 +352,5 @@ def _script_json(result: ScriptResult | None) -> str:
 
 
 def _rules_json(ruled: Ruled | None) -> str:
-    """Each line starts with its number and its score, in this order: runs.filters looks for that."""
+    """JSON in which each line starts with its number and score, in this order; runs.filters searches for that text."""
     return _json({"failure": ruled.failure, "lines": ruled.lines}) if ruled else ""
