@@ -1,4 +1,4 @@
-"""The items of two runs, matched: by row where both are over one version, else by the rows' `id`, else by content."""
+"""Matching the items of two runs: by row if both use the same version, else by the rows' `id`, else by content."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class RowKey:
-    """What a row is matched by, and a digest of all it holds beside its answers and its `id`."""
+    """The key that a row is matched by, and a digest of its contents except answers and `id`."""
 
     key: Hashable
     content: str
 
 
 class ItemJudgement(NamedTuple):
-    """A judgement of an item. `asked`: the attempt whose replies it was read from; `reading`: by which of its metric's
-    readings, None for the run's own; `override`: what a reviewer set, as text, None without."""
+    """A judgement of an item. `asked`: the attempt whose replies were parsed; `reading`: id of the metric's reading
+    used, None for the run's own; `override`: a reviewer's value as text, or None."""
 
     judgement: int
     asked: int
@@ -72,7 +72,7 @@ class Collected:
 
 
 def mean_of(scores: Iterable[float | None]) -> float | None:
-    """The mean of what is scored."""
+    """Mean of the scores, without None."""
     scored = [one for one in scores if one is not None]
     if len(scored) == 1:  # most items have one answer
         return scored[0]
@@ -80,11 +80,11 @@ def mean_of(scores: Iterable[float | None]) -> float | None:
 
 
 Items = dict[Hashable, Collected]
-"""A cell's items by their keys."""
+"""A cell's items by key."""
 
 
 def row_keys(before: Run, after: Run) -> tuple[dict[int, RowKey], dict[int, RowKey]]:
-    """By the id of each row of the runs' versions; empty where both are over one version."""
+    """Keys by row id for both runs' versions; empty if they are the same version."""
     if before.version_id == after.version_id:
         return {}, {}
     first, second = _rows_of(before.version), _rows_of(after.version)
@@ -96,7 +96,7 @@ _RowContent = tuple[int, str | None, str]
 
 
 def _rows_of(version: Version) -> list[_RowContent]:
-    """Row id, the row's own `id` as JSON, and the digest of the rest."""
+    """Row id, the row's own `id` as JSON, and a digest of the rest."""
     rows = Row.objects.filter(version=version, valid=True).order_by("line").values_list("pk", "raw")
     return [(pk, *_content(raw, cast(Format, version.format))) for pk, raw in rows.iterator(_BATCH)]
 
@@ -116,7 +116,7 @@ def _unique_ids(rows: Iterable[_RowContent]) -> set[str]:
 
 
 def _keys(rows: Iterable[_RowContent], shared_ids: set[str]) -> dict[int, RowKey]:
-    """Rows of equal content are matched in the order of their lines."""
+    """Rows with equal content are matched in order of their lines."""
     seen: dict[str, int] = {}
     found = {}
     for pk, own, content in rows:
@@ -140,7 +140,7 @@ def cells_of(run: Run) -> dict[Cell, tuple[int, int]]:
 
 
 def collected(run: Run, metric: int, candidate: int, keys: dict[int, RowKey]) -> Items:
-    """A cell's items by their keys, in the order of the run."""
+    """A cell's items by key, in the run's order."""
     judged = Judgement.objects.filter(
         run=run, current=True, run_metric=metric, candidate=candidate, other_response=None
     )
@@ -154,19 +154,20 @@ def collected(run: Run, metric: int, candidate: int, keys: dict[int, RowKey]) ->
 
 
 class Rereading(Protocol):
-    """What differs between the definitions by which an item was judged, and what its replies say by the later ones."""
+    """What differs between the definitions an item was judged by, and the scores of its replies under the later
+    ones."""
 
     def settings(self, before: Collected, after: Collected) -> frozenset[str]: ...
 
     def read(self, before: Collected, after: Collected) -> Mapping[str, Mapping[int, float | None]]:
-        """{cause: {judgement of the earlier run: its score}}, see core.change.Item."""
+        """{cause: {judgement of the earlier run: score}}; see core.change.Item."""
         ...
 
 
 def matched(
     first: Items, second: Items, keys: tuple[dict[int, RowKey], dict[int, RowKey]], rereading: Rereading
 ) -> Iterator[SharedItem]:
-    """The items of both runs."""
+    """The items that both runs have."""
     differing = [
         one for key, one in first.items() if key in second and one.responses != second[key].responses
     ] + [one for key, one in second.items() if key in first and one.responses != first[key].responses]
@@ -199,7 +200,7 @@ def _read_score(
 
 
 def _shared(one: ItemJudgement, other: Collected | None, place: int) -> bool:
-    """Whether both runs have the same override of an answer, which stands in the same place of its item."""
+    """Whether both runs have the same override of an answer at the same place of its item."""
     known = other is not None and one.override is not None and place < len(other.parts)
     return known and other.parts[place].override == one.override  # type: ignore[union-attr]
 
@@ -227,7 +228,7 @@ def _side(
 
 
 def _answers(items: list[Collected]) -> dict[int, str]:
-    """Digests of the answers, by id: equal answers of different versions or runs are different rows of the table."""
+    """Digests of the answers by id: equal answers in different versions or runs have different ids."""
     ids = [one for item in items for one in item.responses]
     found: dict[int, str] = {}
     for start in range(0, len(ids), _BATCH):
@@ -237,7 +238,7 @@ def _answers(items: list[Collected]) -> dict[int, str]:
 
 
 def _prompts(items: list[Collected]) -> dict[int, str]:
-    """Digests of the messages that judges were sent, by the id of the attempt that asked."""
+    """Digests of the messages sent to judges, by the id of the attempt that sent them."""
     ids = [one.asked for item in items for one in item.parts]
     sent: dict[int, list[str]] = {}
     for start in range(0, len(ids), _BATCH):

@@ -37,7 +37,7 @@ _OF_WORK = ["state", "share", "layout", "made_at"]
 
 
 class KeptShare(msgspec.Struct, frozen=True, array_like=True):
-    """See core.change.Share; `items`: how many."""
+    """Stored core.change.Share; `items`: their number."""
 
     cause: str
     difference: float
@@ -45,7 +45,7 @@ class KeptShare(msgspec.Struct, frozen=True, array_like=True):
 
 
 class KeptChange(msgspec.Struct, frozen=True):
-    """See core.change.Change; `counts`: items by what came of them (OUTCOMES, '' where only one run has a value)."""
+    """Stored core.change.Change; `counts`: items by outcome (OUTCOMES, '' if only one run has a value)."""
 
     metric: str
     candidate: str
@@ -97,14 +97,14 @@ def _due(found: Comparison, before: Run, after: Run) -> bool:
 
 
 def ask(found: Comparison) -> None:
-    """Have it recomputed, unless that is in progress."""
+    """Request recomputation, unless it is in progress."""
     ended = Comparison.objects.filter(pk=found.pk, state__in=(State.READY, State.FAILED))
     ended.update(state=State.WAITING, share=0, tries=0)
     found.refresh_from_db(fields=_OF_WORK)
 
 
 def changes_of(found: Comparison) -> list[KeptChange] | None:
-    """For every metric and candidate of both runs, in the order of the later run; None until they are computed."""
+    """Changes by metric and candidate that both runs have, in the later run's order; None until they are computed."""
     if found.layout != LAYOUT:
         return None
     packed = found.cells.order_by("number").values_list("change", flat=True)
@@ -112,19 +112,19 @@ def changes_of(found: Comparison) -> list[KeptChange] | None:
 
 
 def items_of(found: Comparison, number: int) -> list[ComparedItem]:
-    """The items of one of `changes_of`, those that changed most first."""
+    """The items of entry `number` of `changes_of`, largest change first."""
     return _decode_items(found.cells.values_list("items", flat=True).get(number=number))
 
 
 @task(queue_name=workers.DATA)
 def compare_runs(comparison_id: int) -> None:
-    """Compare two runs, unless another worker does."""
+    """Task: compare two runs, unless another worker does."""
     work_out(comparison_id, stop=workers.stopping)
 
 
 @workers.works_on(Comparison)
 def work_out(comparison_id: int, stop: threading.Event | None = None) -> None:
-    """Process a waiting comparison, which is then ready or failed. `stop`: set when other work comes first."""
+    """Process a pending comparison, which ends as ready or failed. `stop`: set when other work has priority."""
     waiting = Comparison.objects.filter(pk=comparison_id, state=State.WAITING)
     if not waiting.update(state=State.WORKING, owner=workers.owner(), tries=F("tries") + 1):
         return
@@ -134,7 +134,7 @@ def work_out(comparison_id: int, stop: threading.Event | None = None) -> None:
         cells = _cells(found, _Progress(found, stop))
         _keep(found, cells, took=time.monotonic() - began)
     except Lost:
-        pass  # whoever has it now starts over
+        pass  # its new owner starts over
     except Stopped:
         _give_back(found)
     except Exception as error:
@@ -147,7 +147,7 @@ def work_out(comparison_id: int, stop: threading.Event | None = None) -> None:
 
 
 class _Progress:
-    """Reports progress regularly, and lets other waiting work go first."""
+    """Reports progress regularly, and lets other pending work go first."""
 
     def __init__(self, comparison: Comparison, stop: threading.Event | None) -> None:
         self.comparison, self.stop = comparison, stop
@@ -207,7 +207,7 @@ def _fail(found: Comparison) -> None:
 
 
 def _end(found: Comparison, state: str, **more: object) -> int:
-    """End it, with the runs' revisions at its start. 0 if another worker holds it now."""
+    """Set the final state with the runs' revisions at the start. Returns 0 if another worker holds it now."""
     return _held(found).update(
         state=state,
         owner="",
@@ -219,12 +219,12 @@ def _end(found: Comparison, state: str, **more: object) -> int:
 
 
 def _give_back(found: Comparison) -> None:
-    """Another worker starts over."""
+    """Release it, so that another worker starts over."""
     _held(found).update(state=State.WAITING, owner="", share=0, tries=F("tries") - 1)
 
 
 def reconcile() -> None:
-    """Restart comparisons whose process is gone, wake a worker for waiting ones, and delete old ones."""
+    """Restart comparisons whose process is gone, wake a worker for pending ones, and delete old ones."""
     for found in Comparison.objects.filter(state=State.WORKING).select_related("before", "after"):
         if not workers.is_held(found.owner, Comparison, found.pk):
             if found.tries < MOST_TRIES:

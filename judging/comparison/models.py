@@ -1,4 +1,4 @@
-"""Comparisons of two runs as they were computed last."""
+"""Stored comparisons of two runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from judging.runs.models import Run
 
 
 class Comparison(models.Model):
-    """Why the numbers of two runs differ. Its cells are of the revisions of the runs that it names; they stay while
+    """Why the scores of two runs differ. Its cells belong to the stored revisions of the runs, and remain while
     newer ones are computed."""
 
     class State(models.TextChoices):
@@ -49,7 +49,7 @@ class Comparison(models.Model):
 
 
 class ComparedCell(models.Model):
-    """A candidate under a metric, in the order of the later run. Both fields are MessagePack, see kept.py."""
+    """One candidate under one metric, in the later run's order. Both binary fields are MessagePack, see kept.py."""
 
     comparison = models.ForeignKey(Comparison, on_delete=models.CASCADE, db_index=False, related_name="cells")
     number = models.PositiveIntegerField()

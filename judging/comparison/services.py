@@ -1,4 +1,4 @@
-"""Why the numbers of two runs differ: one document for the page, the command line and files."""
+"""Why the scores of two runs differ: one document for the page, the command line and files."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from judging.runs.rerun.preview import outcomes_by
 from judging.runs.rerun.reparse import definitions_now, reparsed_definition
 
 Progress = Callable[[float], None]
-"""Takes the share of the work that is done, from 0 to 1."""
+"""Called with the completed share, from 0 to 1."""
 
 
 class ComparedItem(msgspec.Struct, frozen=True, array_like=True):
-    """An item scored in at least one run: its values, what changed, and a judgement of each run to look at."""
+    """An item scored in at least one run: its values, what changed, and a judgement of each run to link to."""
 
     before: float | None
     after: float | None
@@ -39,7 +39,7 @@ class ComparedItem(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def outcome(self) -> str:
-        """One of OUTCOMES, of the later run; '' where only one run has a value."""
+        """One of OUTCOMES, for the later run; '' if only one run has a value."""
         if self.difference is None:
             return ""
         return OUTCOMES[1] if self.difference == 0 else OUTCOMES[0 if self.difference > 0 else 2]
@@ -47,7 +47,7 @@ class ComparedItem(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass(frozen=True, slots=True)
 class CellChange:
-    """What changed for one candidate under one metric that both runs have."""
+    """Changes for one candidate under one metric that both runs have."""
 
     metric: str
     candidate: str
@@ -56,7 +56,7 @@ class CellChange:
     after: Items
 
     def items(self) -> list[ComparedItem]:
-        """Those that changed most first; then those that only one run has a value of."""
+        """Items by size of the change, then those with a value in only one run."""
         causes: dict[Hashable, list[str]] = {}
         for share in self.change.shares:
             for key in share.items:
@@ -79,7 +79,7 @@ class CellChange:
 
 
 def shared_cells(before: Run, after: Run) -> list[Cell]:
-    """Metrics and candidates that both runs have, by their names, in the order of the later run."""
+    """Names of metrics and candidates that both runs have, in the later run's order."""
     first = items.cells_of(before)
     return [cell for cell in items.cells_of(after) if cell in first]
 
@@ -87,7 +87,7 @@ def shared_cells(before: Run, after: Run) -> list[Cell]:
 def changes_between(
     before: Run, after: Run, cells: Sequence[Cell], progress: Progress = lambda _share: None
 ) -> Iterator[CellChange]:
-    """The changes in these of the `shared_cells`, one at a time."""
+    """Yield the changes in the given `shared_cells`."""
     keys = items.row_keys(before, after)
     places = [items.cells_of(run) for run in (before, after)]
     for number, cell in enumerate(cells):
@@ -104,17 +104,17 @@ def changes_between(
 
 
 def _within(progress: Progress, number: int, count: int) -> Progress:
-    """The progress of one of so many equal parts of the work."""
+    """Progress of part `number` of `count` equal parts."""
     return lambda share: progress((number + share) / count)
 
 
 def definitions_by_name(run: Run) -> dict[str, MetricDefinition]:
-    """How the run reads its metrics by now."""
+    """The run's current metric definitions by name."""
     return {one.name: one for one in definitions_now(run).values()}
 
 
 def comparison_document(before: Run, after: Run) -> dict[str, dict[str, Any]]:
-    """What `compare --json` prints: {metric: {candidate: {a, b, difference, ci_low, ci_high, items, shares}}}."""
+    """The document of `compare --json`: {metric: {candidate: {a, b, difference, ci_low, ci_high, items, shares}}}."""
     document: dict[str, dict[str, Any]] = {}
     for cell in changes_between(before, after, shared_cells(before, after)):
         change = cell.change
@@ -135,11 +135,11 @@ def comparison_document(before: Run, after: Run) -> dict[str, dict[str, Any]]:
 
 Scores = Mapping[int, float | None]
 _Pair = tuple[int | None, int | None]
-"""By which of their metrics' readings two runs judged an item; None is the run's own definition."""
+"""Ids of the metric readings that two runs judged an item by; None is the run's own definition."""
 
 
 class StoredReplies:
-    """Of one metric in two runs (items.Rereading): replies of `before` are read as `after` reads its own, each once."""
+    """The Rereading for one metric of two runs: parses each reply of `before` once with the definition of `after`."""
 
     def __init__(self, before: Run, after: Run, metrics: tuple[int, int]) -> None:
         self.before = before
@@ -153,14 +153,14 @@ class StoredReplies:
         return frozenset[str].union(*map(self._differing, pairs)) if pairs else frozenset()
 
     def read(self, before: Collected, after: Collected) -> Mapping[str, Scores]:
-        """Nothing of an item whose judgements were read in several ways."""
+        """Empty if the item's judgements were parsed by different readings."""
         pairs = _pairs(before, after)
         return self._scores.get(pairs[0], {}) if len(pairs) == 1 else {}
 
     def prepare(
         self, first: Items, second: Items, progress: Callable[[float], None] = lambda _share: None
     ) -> None:
-        """Read what can be read, before `read` is called; `progress` is called with the share that was."""
+        """Parse all replies before `read` is called; `progress` is called with the completed share."""
         if not self.stored:
             return
         wanted: dict[_Pair, list[int]] = {}
@@ -175,7 +175,7 @@ class StoredReplies:
             self._scores[pair] = self._read_by(pair, judgements, lambda: progress(next(read) / total))
 
     def _read_by(self, pair: _Pair, judgements: list[int], one_read: Callable[[], None]) -> dict[str, Scores]:
-        """Empty where scripts cannot be run here: then what they change cannot be told apart."""
+        """Empty if scripts can't run here: the effect of their changes can't be separated then."""
         found: dict[str, Scores] = {}
         try:
             for cause, definition in self._readings(pair):
@@ -212,7 +212,7 @@ def _pairs(before: Collected, after: Collected) -> list[_Pair]:
 
 
 def _definitions(metric: int) -> dict[int | None, MetricDefinition]:
-    """By which a run judged and read: its own, and later readings by their ids."""
+    """The metric's definitions: the run's own (None), and later readings by id."""
     found: dict[int | None, MetricDefinition] = {
         None: MetricDefinition.from_json(RunMetric.objects.get(pk=metric).definition)
     }

@@ -1,4 +1,4 @@
-"""Runs compared: a table of any number of them; of two also why their numbers differ, and item by item."""
+"""Comparison of runs: a table of any number of them; for two runs also why their scores differ, and item by item."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from judging.runs.export.records import data_of
 from judging.runs.models import JudgeReply, Run
 
 ITEMS_PER_PAGE = 50
-MOST_RUNS = OFFERED = 100  # runs in the list to choose from
+MOST_RUNS = OFFERED = 100  # runs to choose from
 QUESTION_CHARACTERS = 200
 
 
 @login_required
 @require_http_methods(["GET", "POST"])
 def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """This run with those that `with` names: with none a list to choose from. POST: try a comparison that failed again.
-    With `progress` the part of the page that says how far a comparison is."""
+    """Compare this run with those in `with`; without any, show a list to choose from. POST: retry a failed
+    comparison. With `progress`, return only the fragment that shows a comparison's progress."""
     run = get_run(request, slug, pk)
     others = _chosen(request, run)
     hidden = hidden_among(request, [run, *others])
@@ -65,11 +65,11 @@ def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _age(run: Run) -> int:
-    return run.pk  # from whichever of two runs one comes, the newer one is what the older has become
+    return run.pk  # from either of two runs, the newer one is compared with the older one
 
 
 def _chosen(request: HttpRequest, run: Run) -> list[Run]:
-    """The runs that `with` names, oldest first. Raises Http404 for what is no number, or no run of the project."""
+    """The runs in `with`, oldest first. Raises Http404 for an invalid number, or a run of another project."""
     named = [whole(text) for text in request.GET.getlist("with")]
     numbers = {number for number in named if number is not None} - {run.pk}
     if None in named or len(numbers) > MOST_RUNS:
@@ -84,7 +84,7 @@ def _chosen(request: HttpRequest, run: Run) -> list[Run]:
 
 
 def _offered(run: Run) -> list[Run]:
-    """The project's other runs that have scores, those over the same data set first, then newest first."""
+    """The project's other runs with scores: those over the same data set first, then newest first."""
     found = Run.objects.filter(project=run.project_id, archived_at=None, scored__gt=0).exclude(pk=run.pk)
     runs = list(found.select_related("version__dataset").order_by("-pk")[:OFFERED])
     return sorted(runs, key=lambda one: one.version.dataset_id != run.version.dataset_id)
@@ -123,7 +123,7 @@ def _two_runs(request: HttpRequest, comparison: Comparison) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ShareRow:
-    """A share with its name and its bar on a scale from −50 to 50 that all shares of the cell have in common."""
+    """A share with its name and its bar, on a scale from −50 to 50 common to all shares of the cell."""
 
     cause: str
     name: str
@@ -134,7 +134,7 @@ class ShareRow:
 
 
 def shares_of(kept: KeptChange) -> list[ShareRow]:
-    """The shares of a cell, the largest first."""
+    """The shares of a cell, largest first."""
     shares = sorted(kept.shares, key=lambda one: -abs(one.difference))
     most = max((abs(one.difference) for one in shares), default=0) or 1
     return [
@@ -151,7 +151,7 @@ def shares_of(kept: KeptChange) -> list[ShareRow]:
 
 
 def settings_between(before: Run, after: Run) -> list[tuple[str, list[PartView]]]:
-    """By metric that both runs have: the settings that differ."""
+    """The settings that differ, by metric that both runs have."""
     first, second = definitions_by_name(before), definitions_by_name(after)
     parts = [
         (name, parts_of_definitions(after.project_id, first[name], metric))
@@ -181,7 +181,7 @@ def _items(request: HttpRequest, chosen: KeptChange, items: list[ComparedItem]) 
 
 
 def _with_questions(found: Sequence[ComparedItem]) -> list[tuple[ComparedItem, int, str, str]]:
-    """Each with its row's line, the beginning of its question and the cause's name."""
+    """Each item with its row's line, the beginning of its question and the cause's name."""
     rows = Row.objects.select_related("version").in_bulk([one.row for one in found])
     return [
         (
@@ -199,7 +199,7 @@ def _with_questions(found: Sequence[ComparedItem]) -> list[tuple[ComparedItem, i
 def compare_item(
     request: HttpRequest, slug: str, pk: int, other: int, first: int, second: int
 ) -> HttpResponse:
-    """The replies to two judgements beside each other, with what differs marked: a part of the page, or a page."""
+    """The replies to two judgements side by side with differences marked, as a fragment or a page."""
     after, before = get_judgement(request, slug, pk, second), get_judgement(request, slug, other, first)
     if hidden_among(request, [after.run, before.run]):
         raise PermissionDenied
@@ -218,7 +218,7 @@ def compare_item(
 
 
 def _replies(judgement: int) -> dict[tuple[int, int, bool], str]:
-    """What each judge said, reasoning first, by judge, repeat and order."""
+    """Each judge's reply, reasoning first, by (judge, repeat, order)."""
     found = JudgeReply.objects.filter(judgement=judgement)
     return {
         (one.judge, one.repeat, one.swapped): "\n\n".join(filter(None, (one.reasoning, one.content)))
@@ -227,7 +227,7 @@ def _replies(judgement: int) -> dict[tuple[int, int, bool], str]:
 
 
 def _figures_table(runs: list[Run]) -> list[dict[str, Any]]:
-    """A row for each metric and candidate of any of the runs, with its cell in each of them, oldest first."""
+    """A row for each metric and candidate of the runs, with its cell in each of them, oldest first."""
     runs = sorted(runs, key=lambda one: one.pk)
     reports = [kept.figures.report["candidates"] if (kept := for_page(run)) else {} for run in runs]
     names = dict.fromkeys(
@@ -239,7 +239,7 @@ def _figures_table(runs: list[Run]) -> list[dict[str, Any]]:
         cells = [report.get(candidate, {}).get(metric) for report in reports]
         means = [cell and cell["mean"] for cell in cells]
         if all(mean is None for mean in means):
-            continue  # a metric that gives no number
+            continue  # a metric without numbers
         table.append(
             {
                 "metric": metric,

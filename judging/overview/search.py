@@ -1,4 +1,4 @@
-"""Search over everything that a member may see, and over the pages and actions of a project."""
+"""Search over everything that the user may see, and over the pages and actions of a project."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 MOST_WORDS = 8
 MOST_CHARACTERS = 200
-SEEN_PER_HIT = 10  # versions that have a model, or roles that somebody has, for the one place that is shown
+SEEN_PER_HIT = 10  # versions with a model, or roles of a user, read for each place shown
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One place to go to."""
+    """One search result."""
 
     name: str
     url: str
@@ -39,7 +39,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What was found of one kind; `icon` is the kind's."""
+    """The results of one kind; `icon` is the kind's."""
 
     label: StrPromise
     icon: str
@@ -48,7 +48,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class SearchKind:
-    """A kind of things with names: who finds them, which exist, and where each is."""
+    """A kind of searchable objects: who may find them, the query, and their addresses."""
 
     label: StrPromise
     icon: str
@@ -91,7 +91,7 @@ KINDS = (
     ),
 )
 
-# Pages and actions of a project: name, address, who may.
+# Pages and actions of a project: name, URL name, permission.
 PAGES = (
     (_("Upload data set"), "datasets:upload", May.UPLOAD),
     (_("Write a metric"), "metrics:new", May.METRICS),
@@ -116,8 +116,8 @@ PAGES = (
 
 
 def search(request: HttpRequest, wanted: str, here: Project | None, most: int) -> list[Group]:
-    """What someone may open whose name has all words of `wanted`, at most `most` of a kind: first what starts so,
-    then the newest. Pages and actions are those of the project `here`."""
+    """Find everything that the user may open whose name contains all words of `wanted`, at most `most` of a kind:
+    names that start with it first, then newest first. Pages and actions are those of the project `here`."""
     words = wanted[:MOST_CHARACTERS].split()[:MOST_WORDS]
     groups = [Group(_("Pages and actions"), "arrow-right", pages(request, words, here))]
     if words:
@@ -162,7 +162,7 @@ def _hits(request: HttpRequest, kind: SearchKind, words: list[str], most: int) -
 
 
 def _models(request: HttpRequest, words: list[str], most: int) -> list[Hit]:
-    """Models whose answers were uploaded, each once for a project: in the newest version that has it."""
+    """Models with uploaded answers, once per project: in the newest version that has it."""
     allowed = access.projects_where(request, May.READ_JUDGEMENTS).filter(archived_at=None)
     things = Candidate.uploaded.filter(
         version__dataset__project__in=allowed.values("pk"),
@@ -180,10 +180,10 @@ def _models(request: HttpRequest, words: list[str], most: int) -> list[Hit]:
 
 
 def _members(request: HttpRequest, words: list[str], most: int) -> list[Hit]:
-    """People in projects whose members somebody manages."""
+    """Members of the projects whose members the user manages."""
     allowed = access.projects_where(request, May.MANAGE).filter(archived_at=None)
     things = Membership.objects.filter(project__in=allowed.values("pk")).select_related("user", "project")
-    hits: dict[tuple[str, str], Hit] = {}  # once, whatever roles somebody has
+    hits: dict[tuple[str, str], Hit] = {}  # one result per user, whatever their roles
     for one in _named(things, words, "user__username")[: most * SEEN_PER_HIT]:
         page = reverse("accounts:members", args=[one.project.slug])
         hits.setdefault((one.project.slug, one.user.username), Hit(one.user.username, page, one.project.name))
@@ -191,7 +191,7 @@ def _members(request: HttpRequest, words: list[str], most: int) -> list[Hit]:
 
 
 def _to_rate(request: HttpRequest, words: list[str], most: int) -> list[Hit]:
-    """Evaluations in which someone rates; a rater knows of no others."""
+    """Evaluations in which the user rates; raters can't find others."""
     allowed = access.projects_where(request, May.RATE).filter(archived_at=None)
     mine = EvaluationRater.objects.filter(
         user=access.signed_in(request),

@@ -1,4 +1,4 @@
-"""What the first pages show: how far a project has come, and its latest runs."""
+"""Queries for the home page and project pages: a project's progress and its latest runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class SetupStep:
 
 
 def latest_runs(projects: QuerySet[Project], limit: int) -> dict[int, list[Run]]:
-    """{project id: its newest `limit` runs of workers}; archived ones and projects without runs left out."""
+    """{project id: its newest `limit` runs that workers process}, without archived runs, and without projects that
+    have none."""
     newest_first = Window(RowNumber(), partition_by=F("project_id"), order_by=F("pk").desc())
     runs = (
         Run.objects.filter(project__in=projects.values("pk"), archived_at=None)
@@ -44,7 +45,7 @@ def latest_runs(projects: QuerySet[Project], limit: int) -> dict[int, list[Run]]
 
 
 def project_steps(project: Project) -> list[SetupStep]:
-    """The way of a project, in the order in which a newcomer goes it."""
+    """A project's steps, in the order for newcomers."""
     versions = usable_versions(project)
     runs = Run.objects.filter(project=project, archived_at=None).exclude(kind=PEOPLE)
     counts = {
@@ -65,6 +66,6 @@ SAMPLE_SLUGS = {"en": "sample", "zh": "sample-zh"}  # language → project
 
 
 def samples_in_other_languages(projects: Collection[str], language: str) -> list[str]:
-    """Slugs of the samples that a reader need not see, as the one in the reader's language is among the projects."""
+    """Slugs of the samples to hide because the sample in the reader's language is among the projects."""
     own = SAMPLE_SLUGS[language]
     return [slug for slug in SAMPLE_SLUGS.values() if slug != own and own in projects]

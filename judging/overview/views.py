@@ -1,4 +1,4 @@
-"""The first page and each project's own."""
+"""The home page and the project pages."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from judging.runs.selectors import workers_missing
 RUNS_ON_THE_PROJECT_PAGE = 10
 EVALUATIONS_SHOWN = 5
 NOTICES_SHOWN = 5
-HITS_IN_THE_PALETTE = 5  # of each kind
+HITS_IN_THE_PALETTE = 5  # per kind
 HITS_ON_THE_PAGE = 50
 
 
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
-    """The visitor's projects, each with its latest runs where the visitor may read them."""
+    """The user's projects, each with its latest runs if the user may read them."""
     projects = list(access.open_projects_of(request.user))
     elsewhere = samples_in_other_languages([project.slug for project in projects], reader_language())
     readable = access.projects_where(request, May.READ_JUDGEMENTS).exclude(slug__in=elsewhere)
@@ -57,13 +57,13 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def _waits(**waiting: list[Any]) -> dict[str, Any]:
-    """What waits for the visitor, and whether anything does."""
+    """The user's pending work, and whether there is any."""
     return {**waiting, "waits": any(waiting.values())}
 
 
 @login_required
 def project(request: HttpRequest, slug: str) -> HttpResponse:
-    """How far the project has come and what ran last."""
+    """The project's progress and latest runs."""
     found = access.get_project(request, slug, May.SEE)
     may = access.permissions(request, found)
     only_this = Project.objects.filter(pk=found.pk)
@@ -72,7 +72,7 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
     steps = project_steps(found) if May.RUN in may else []
     counts = {step.code: step.count for step in steps}
     if all(step.state == "done" for step in steps):
-        steps = []  # everybody here knows the way
+        steps = []  # done: newcomers' steps are no longer needed
     mine = rating_tasks(access.signed_in(request), only_this) if May.RATE in may else []
     context = _waits(
         duties=[one for one in mine if one.left],
@@ -94,7 +94,7 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_required
 def search(request: HttpRequest) -> HttpResponse:
-    """Everything that the visitor may open, by name: a page, and the list of the palette that Ctrl+K opens."""
+    """Everything that the user may open, by name: as a page, and as the list of the Ctrl+K palette."""
     wanted, slug = request.GET.get("q", ""), request.GET.get("project", "")
     here = access.open_projects_of(request.user).filter(slug=slug).first() if slug else None
     palette = bool(request.htmx)  # type: ignore[attr-defined]
@@ -108,7 +108,7 @@ def search(request: HttpRequest) -> HttpResponse:
 
 @login_required
 def guide(request: HttpRequest, page: str) -> HttpResponse:
-    """A page of the user guide in the reader's language, or `in` another, beside the list of all pages."""
+    """A page of the user guide, in the reader's language or that of `in`, next to the list of all pages."""
     if page not in guides.GUIDES:
         raise Http404
     title, html = guides.guide(page, request.GET.get("in", ""), lambda name: reverse("guide", args=[name]))

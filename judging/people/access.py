@@ -1,6 +1,6 @@
-"""Access to human evaluations, their items, and what raters hold of them.
+"""Access to human evaluations, their items and assignments.
 
-Raters can see only evaluations in which they rate, and only their own items; anything else answers 404.
+Raters can see only the evaluations they rate in, and only their own items; anything else answers 404.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from judging.runs.models import Run
 
 
 def get_evaluation(request: HttpRequest, slug: str, pk: int, may: May) -> Evaluation:
-    """An evaluation of the project called `slug`, by the number of its run; for May.RATE the user's own only.
+    """Return a project's evaluation by the number of its run; with May.RATE only one in which the user rates.
 
     Raises Http404 or PermissionDenied.
     """
@@ -44,7 +44,7 @@ def get_item(evaluation: Evaluation, number: int) -> Item:
 
 
 def get_own_assignment(request: HttpRequest, slug: str, pk: int) -> Assignment:
-    """An item in the asking rater's hands, or that was. Raises Http404 for anything else, PermissionDenied
+    """Return one of the user's own assignments, current or past. Raises Http404 for anything else, PermissionDenied
     for a member who does not rate."""
     project = access.get_project(request, slug, May.RATE)
     own = Assignment.objects.filter(
@@ -58,8 +58,8 @@ def get_own_assignment(request: HttpRequest, slug: str, pk: int) -> Assignment:
 
 
 def blind_evaluations(request: HttpRequest, project: Project) -> set[int]:
-    """Ids of the project's evaluations in which the request's user still rates and organises nothing: what others say
-    there is hidden from them until it is closed."""
+    """Ids of the project's open evaluations in which the user rates without being an organiser: other raters'
+    verdicts are hidden from them until the evaluation is closed."""
     parts = EvaluationRater.objects.filter(user=access.signed_in(request), left_at=None)
     parts = parts.filter(evaluation__closed_at=None, evaluation__run__project=project)
     found = set(parts.values_list("evaluation", flat=True))
@@ -67,7 +67,7 @@ def blind_evaluations(request: HttpRequest, project: Project) -> set[int]:
 
 
 def hidden_among(request: HttpRequest, runs: Sequence[Run]) -> list[Run]:
-    """Those of some runs, of any projects, whose results the request's user must not see yet: `rates_here`."""
+    """The runs, possibly of several projects, whose results are hidden from the user; see `rates_here`."""
     projects = {run.project_id: run.project for run in runs}
     parts = EvaluationRater.objects.filter(user=access.signed_in(request), left_at=None)
     parts = parts.filter(evaluation__closed_at=None, evaluation__run__project__in=projects)
@@ -81,10 +81,10 @@ def hidden_among(request: HttpRequest, runs: Sequence[Run]) -> list[Run]:
 
 
 def rates_here(request: HttpRequest, run: Run) -> bool:
-    """Raters who are not organisers see no results while there is something left to rate."""
+    """Whether results are hidden because the user, not an organiser, rates in an open evaluation of the run."""
     return bool(hidden_among(request, [run]))
 
 
 def ratings_hidden(request: HttpRequest, run: Run) -> bool:
-    """Are the run's judgements ratings of an evaluation in which the request's user still rates?"""
+    """Whether the run's judgements are ratings of an open evaluation in which the user rates."""
     return run.by_people and rates_here(request, run)

@@ -1,4 +1,4 @@
-"""Where raters differ, and what somebody decides about it. Decisions stand beside the ratings and change none."""
+"""Disagreements between raters and their adjudication. Decisions are stored next to the ratings and change none."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BEGINNING = 120  # characters of a question in a list
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """An item on which raters differ: how much (0…1), over how many ratings, and whether it has been decided."""
+    """An item on which raters disagree: by how much (0…1), number of ratings, whether it has been adjudicated."""
 
     number: int
     difference: float
@@ -40,7 +40,7 @@ class Differing:
 
 
 def differing(evaluation: Evaluation) -> list[Differing]:
-    """Items rated by two or more who differ, the widest difference first."""
+    """Items with differing verdicts of two or more raters, largest difference first."""
     said = {item: list(by.values()) for item, by in rated(evaluation).items() if len(by) > 1}
     criteria = criteria_of(evaluation)
     apart = {item: difference(criteria, values) for item, values in said.items()}
@@ -55,7 +55,7 @@ def differing(evaluation: Evaluation) -> list[Differing]:
 
 
 def with_questions(evaluation: Evaluation, found: Sequence[Differing]) -> list[Differing]:
-    """The same, each with the beginning of what was asked."""
+    """The same entries, each with the beginning of its question."""
     items = Item.objects.filter(evaluation=evaluation, number__in=[one.number for one in found])
     raws = dict(items.values_list("number", "row__raw"))
     fmt = evaluation.run.version.format
@@ -65,14 +65,14 @@ def with_questions(evaluation: Evaluation, found: Sequence[Differing]) -> list[D
 
 @dataclass(frozen=True, slots=True)
 class RaterVerdict:
-    """What one of the raters said, without who."""
+    """One rater's verdict, anonymous."""
 
     values: dict[int, Value]
     comment: str
 
 
 def verdicts(item: Item) -> list[RaterVerdict]:
-    """All verdicts that count on an item, in an order that reveals nothing of the raters."""
+    """All current verdicts on an item, in an order that does not reveal the raters."""
     found = Assignment.objects.filter(item=item, state=AssignmentState.GIVEN, rating__isnull=False)
     said = [
         RaterVerdict(values_of(values), comment)
@@ -84,7 +84,7 @@ def verdicts(item: Item) -> list[RaterVerdict]:
 
 @transaction.atomic
 def adjudicate(*, item: Item, values: Mapping[int, Any], reason: str, by: User) -> Adjudication:
-    """Decide what holds of an item; `values` canonical, as the page shows them. Raises ValuesRefused."""
+    """Record a decision on an item. `values`: canonical, as the page shows them. Raises ValuesRefused."""
     evaluation = item.evaluation
     decided = accepted(criteria_of(evaluation), values)
     made = Adjudication.objects.create(
@@ -99,12 +99,12 @@ def adjudicate(*, item: Item, values: Mapping[int, Any], reason: str, by: User) 
     return made
 
 
-_HARDLY = 0.1  # "both bad" beside "the same": no other preference, but another verdict
+_HARDLY = 0.1  # "both bad" vs. "the same": different verdicts without a different preference
 
 
 def difference(criteria: Mapping[int, Criterion], said: Sequence[Mapping[int, Value]]) -> float:
-    """0 where all verdicts on an item are the same, 1 where they could not be further apart; of several criteria the
-    one on which raters differ most. Free texts do not count."""
+    """Return 0 if all verdicts on an item are equal, 1 if they are as far apart as possible; with several criteria,
+    the largest difference. Free-text criteria are ignored."""
     apart = [
         _apart(one, [values[number] for values in said if number in values])
         for number, one in criteria.items()

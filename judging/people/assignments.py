@@ -1,6 +1,6 @@
-"""Assignments of items to raters: leases, expiry, the next items; adding and removing raters, reassigning items.
+"""Assignments of items to raters: leases, expiry, next items; adding and removing raters, reassigning items.
 
-Seats are counted on the item.
+Each item counts its free seats.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def claim(
     known: Collection[int] = (),
     given: Collection[int] = (),
 ) -> list[Assignment]:
-    """The next items of a rater, at most `count`: those held already come first, and all leases are renewed.
+    """Lease a rater's next items, at most `count`: items held already come first, and all leases are renewed.
 
-    `known`: items (ids of assignments) that the page has, which are not returned again. `given`: those whose verdicts
-    are on their way. What is held beyond a fair share of the rest goes back to the others. Empty if the evaluation is
-    closed, the user does not rate in it, or there is nothing more for now. With item, row, responses.
+    `known`: assignment ids that the page already has; they are not returned again. `given`: ids whose verdicts are
+    being sent. Items beyond a fair share of the remaining ones are released for other raters. Empty if the evaluation
+    is closed, the user does not rate in it, or no items are available. Rows and responses are prefetched.
     """
     evaluation = locked(evaluation)
     rater = EvaluationRater.objects.filter(evaluation=evaluation, user=user, left_at=None).first()
@@ -76,7 +76,7 @@ def claim(
 
 
 def held_by(*, evaluation: Evaluation, user: User) -> dict[int, datetime]:
-    """A rater's current leases: {id of the assignment: end of the lease}."""
+    """A rater's current leases: {assignment id: end of the lease}."""
     held = Assignment.objects.filter(
         rater__evaluation=evaluation, rater__user=user, state=AssignmentState.LEASED
     )
@@ -85,9 +85,9 @@ def held_by(*, evaluation: Evaluation, user: User) -> dict[int, datetime]:
 
 @transaction.atomic
 def give_back(*, evaluation: Evaluation, user: User, items: Collection[int], until: datetime) -> int:
-    """A page was closed: release those of `items` (ids of assignments) that nothing was typed for. Returns how many.
+    """Release those of `items` (assignment ids) that have no draft, after a page was closed. Returns how many.
 
-    `until`: the latest end of a lease that the page knew of. What was renewed since is on another page, and stays.
+    `until`: the latest lease end that the page knew. Later leases were renewed by another page and are not released.
     """
     locked(evaluation)
     held = Assignment.objects.filter(
@@ -97,7 +97,7 @@ def give_back(*, evaluation: Evaluation, user: User, items: Collection[int], unt
 
 
 def _most_held(evaluation: Evaluation, rater: EvaluationRater) -> int:
-    """How many items this rater may hold now."""
+    """The maximum number of items this rater may hold now."""
     usual = Item.objects.filter(evaluation=evaluation, needed__gt=0)
     free = usual.aggregate(free=Sum("free", default=0))["free"]
     waiting = Assignment.objects.filter(
@@ -112,7 +112,7 @@ def _most_held(evaluation: Evaluation, rater: EvaluationRater) -> int:
 
 
 def _release_excess(rater: EvaluationRater, limit: int, given: Collection[int]) -> None:
-    """Others have joined, or less is left: release the last items, except those with a draft."""
+    """Release the last items, except those with a draft, because raters joined or fewer items are left."""
     excess = list(_leased(rater)[limit:])
     release([one for one in excess if not one.draft and one.pk not in given])
 
@@ -122,12 +122,12 @@ def _leased(rater: EvaluationRater) -> QuerySet[Assignment]:
 
 
 def lease_end(evaluation: Evaluation) -> datetime:
-    """When a lease that starts now ends."""
+    """The end of a lease that starts now."""
     return timezone.now() + timedelta(minutes=evaluation.lease_minutes)
 
 
 def free_expired(evaluation: Evaluation, spare: EvaluationRater | None = None) -> int:
-    """Release items with expired leases; returns how many. Those of `spare`, a rater who is back, are kept."""
+    """Release items with expired leases, except those of the rater `spare`, who is active again. Returns how many."""
     expired = Assignment.objects.filter(
         evaluation=evaluation, state=AssignmentState.LEASED, lease_until__lt=timezone.now()
     )
@@ -135,7 +135,7 @@ def free_expired(evaluation: Evaluation, spare: EvaluationRater | None = None) -
 
 
 def release(assignments: list[Assignment]) -> int:
-    """Give items back: their seats are free, drafts stay. Call with the evaluation locked."""
+    """Release items: their seats become free, drafts are kept. Call with the evaluation locked."""
     for one in assignments:
         Assignment.objects.filter(pk=one.pk).update(state=AssignmentState.RELEASED)
         free_seat(one)
@@ -143,13 +143,13 @@ def release(assignments: list[Assignment]) -> int:
 
 
 def free_seat(assignment: Assignment) -> None:
-    """Frees the item's seat; extra assignments, gold items and repeats had none."""
+    """Free the item's seat; extra assignments, gold items and repeats have none."""
     if not assignment.extra:
         Item.objects.filter(pk=assignment.item_id, needed__gt=0).update(free=F("free") + 1)
 
 
 def take_seat(assignment: Assignment) -> bool:
-    """Hold a seat of the item; False, and the assignment is an extra one, if all are held. Gold has no seats."""
+    """Take a seat of the item; if all are taken, mark the assignment as extra and return False. Gold has no seats."""
     item = Item.objects.get(pk=assignment.item_id)
     taken = not item.needed or bool(Item.objects.filter(pk=item.pk, free__gt=0).update(free=F("free") - 1))
     assignment.extra = not taken
@@ -166,11 +166,11 @@ def _renewed(evaluation: Evaluation, rater: EvaluationRater) -> list[int]:
 def _take_back(
     evaluation: Evaluation, rater: EvaluationRater, count: int, of: Collection[int] | None = None
 ) -> int:
-    """What this rater held once (`of` these) and no one else has taken since comes first: there may be a draft.
-    How many."""
+    """Lease released items (only `of`, if given) to this rater again if they have a free seat: there may be a draft.
+    Returns how many."""
     if count <= 0:
         return 0
-    there = Q(item__free__gt=0) | Q(item__needed=0)  # gold and repeats have no seats that others could take
+    there = Q(item__free__gt=0) | Q(item__needed=0)  # gold and repeats have no seats
     left = Assignment.objects.filter(there, rater=rater, state=AssignmentState.RELEASED)
     if of is not None:
         left = left.filter(pk__in=of)
@@ -197,7 +197,7 @@ def _next_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> l
 
 
 def _usual(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[int]:
-    """Items with a free seat that this rater never had, in the order of giving."""
+    """Items with a free seat that this rater has not had, in assignment order."""
     unseen = Item.objects.filter(evaluation=evaluation, free__gt=0).exclude(assignments__rater=rater)
     start = starting_rank(evaluation.seed, rater.pk, evaluation.items_count)
     if evaluation.order == Order.NEED:
@@ -219,7 +219,7 @@ def _gold(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[in
 
 
 def _twins(evaluation: Evaluation, rater: EvaluationRater) -> list[Twin]:
-    """Repeats of what this rater gave a verdict on, longest ago first, with how many items ago that was."""
+    """Repeats of items that this rater has rated, oldest first, each with the number of items since then."""
     if not evaluation.repeat_share:
         return []
     given = Assignment.objects.filter(rater=rater, state=AssignmentState.GIVEN)
@@ -234,7 +234,7 @@ def assign(evaluation: Evaluation, rater: EvaluationRater, item: Item) -> Assign
     rater.place += 1
     rater.save(update_fields=["place"])
     side = side_for(item.first_side, item.dealt) if item.first_side else None
-    if item.repeat_of_id:  # the other way round, or the hand would remember
+    if item.repeat_of_id:  # swap the sides, so that raters can't repeat a remembered position
         side = _other_side(item.repeat_of_id, rater) or side
     made = Assignment.objects.create(
         evaluation=evaluation,
@@ -274,7 +274,7 @@ def raters_add(*, evaluation: Evaluation, users: Sequence[User], by: User | None
 
 @transaction.atomic
 def rater_leave(*, rater: EvaluationRater, by: User) -> None:
-    """A rater stops: reserved items are released, ratings are kept."""
+    """Remove a rater: reserved items are released, ratings are kept."""
     evaluation = locked(rater.evaluation_id)
     if not EvaluationRater.objects.filter(pk=rater.pk, left_at=None).update(left_at=timezone.now()):
         return
@@ -284,10 +284,10 @@ def rater_leave(*, rater: EvaluationRater, by: User) -> None:
 
 @transaction.atomic
 def item_reassign(*, assignment: Assignment, to: EvaluationRater | None, by: User) -> Assignment | None:
-    """Take a reserved item from a rater and give it to another one, or (None) to anyone.
+    """Take a reserved item from a rater and assign it to `to`, or to anyone if None.
 
-    Its first rater does not get it again, but a verdict that still arrives from there is kept. Raises ValidationError
-    where it has been rated meanwhile or the other one has had it.
+    The first rater does not get it again, but a verdict that still arrives is stored. Raises ValidationError if it has
+    been rated since, or if `to` has already had it.
     """
     evaluation = locked(assignment.evaluation_id)
     now = Assignment.objects.select_related("item", "rater").get(pk=assignment.pk)
@@ -311,6 +311,6 @@ def item_reassign(*, assignment: Assignment, to: EvaluationRater | None, by: Use
 
 
 def audit(action: Action, evaluation: Evaluation, by: User | None, **detail: Any) -> None:
-    """Write an organiser's action into the log."""
+    """Write an organiser's action to the audit log."""
     project = Project.objects.get(pk=evaluation.run.project_id)
     record(action, project=project, thing=evaluation.run, by=by, **detail)

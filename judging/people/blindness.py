@@ -1,7 +1,7 @@
-"""Whatever in the rows may reveal the rated model, and which turns can be hidden from raters.
+"""Detection of what may reveal the rated model, and the turns that can be hidden from raters.
 
-Raters see the turns of a conversation by role and text, so only those can reveal it: custom fields and message names
-are never on their pages.
+Raters see only roles and texts of a conversation's turns, so only those can reveal a model: custom fields and message
+names are never shown to them.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ HIDEABLE: dict[str, str | Promise] = {
     "assistant": gettext_lazy("Earlier answers"),
     "tool": gettext_lazy("Tool turns"),
 }
-"""Roles whose turns can be hidden; without the user's nobody could rate."""
+"""Roles whose turns can be hidden; user turns can't, because items could not be rated without them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blindness:
-    """The roles that can be hidden, what may reveal a model in the others, and how many rows of a version were checked
-    where it has more."""
+    """The roles that can be hidden, warnings about texts that may reveal a model, and the number of rows checked per
+    version (None: all)."""
 
     roles: list[str]
     warnings: list[str]
@@ -51,7 +51,8 @@ class Blindness:
 
 
 def blindness(versions: Iterable[Version], names: Sequence[str], hidden: Sequence[str]) -> Blindness:
-    """What the first rows of these versions reveal, for answers that are called by these names."""
+    """Check the first rows of these versions. `names`: of the models or sides; `hidden`: roles that are hidden
+    already."""
     rows: list[Mapping[str, str]] = []
     more = False
     for version in versions:
@@ -93,7 +94,7 @@ LONGEST_NAME = 200
 
 
 def proposed_names(version: Version, other: Version) -> tuple[str, str]:
-    """What the sides are called unless the organiser calls them otherwise: after the files, never both alike."""
+    """Default names of the two sides, from file names, data sets or versions; never equal."""
     by_file = uploads.name_from(version.file_name), uploads.name_from(other.file_name)
     by_dataset = version.dataset.name, other.dataset.name
     by_version = f"{version.dataset.name} v{version.number}", f"{other.dataset.name} v{other.number}"
@@ -101,7 +102,7 @@ def proposed_names(version: Version, other: Version) -> tuple[str, str]:
 
 
 def checked_names(here: str, there: str) -> tuple[str, str]:
-    """Both names without blanks around them. Raises ValidationError unless each side has one of its own."""
+    """Return both names stripped. Raises ValidationError if one is missing or too long, or if they are equal."""
     here, there = here.strip(), there.strip()
     if not here or not there:
         raise ValidationError(_("Enter a name for both sides."))
@@ -118,7 +119,7 @@ def _alike(one: str, other: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FileSide:
-    """One of two files that are compared: the candidate that stands for its answers, and where they come from."""
+    """One of two compared files: the candidate of its answers, and its version."""
 
     candidate: Candidate
     version: Version
@@ -129,13 +130,13 @@ class FileSide:
 
     @property
     def file(self) -> str:
-        """Its data set, version and file."""
+        """Its data set, version and file, as text."""
         title = f"{self.version.dataset.name} v{self.version.number}"
         return f"{title} ({self.version.file_name})" if self.version.file_name else title
 
 
 def sides_of(evaluation: Evaluation) -> list[FileSide]:
-    """The two files, the evaluation's own first; none where something else is compared."""
+    """The two compared files, the evaluation's own first; empty for other schemes."""
     if evaluation.scheme != Scheme.VERSIONS or evaluation.other_version is None:
         return []
     taking_part = evaluation.run.run_candidates.values("candidate")
@@ -152,7 +153,7 @@ def _read_by_raters(evaluation: Evaluation) -> list[str]:
 
 @transaction.atomic
 def sides_rename(*, evaluation: Evaluation, here: str, there: str, by: User) -> None:
-    """Call the two sides by other names, everywhere. Raises ValidationError."""
+    """Rename the two sides everywhere. Raises ValidationError."""
     evaluation = locked(evaluation)
     names = checked_names(here, there)
     sides = sides_of(evaluation)
@@ -182,7 +183,7 @@ _SEPARATORS = r"[\s\-_.]"
 
 @dataclass(frozen=True, slots=True)
 class RevealingField:
-    """A field with the candidate that it names ('' if none), or its few values, the most frequent first."""
+    """A field that contains a candidate's `name`, or ('') that has few different values, most frequent first."""
 
     field: str
     name: str = ""
@@ -190,7 +191,7 @@ class RevealingField:
 
 
 def revealing_fields(rows: Sequence[Mapping[str, str]], names: Sequence[str]) -> list[RevealingField]:
-    """Which may reveal a model, of the fields that raters see of some rows: {field: text} of each row."""
+    """The fields that may reveal a model. `rows`: {field: text as shown to raters} of each row."""
     found = []
     for field in dict.fromkeys(field for row in rows for field in row):
         texts = Counter(row.get(field, "").strip() for row in rows)
@@ -204,14 +205,15 @@ def revealing_fields(rows: Sequence[Mapping[str, str]], names: Sequence[str]) ->
 
 
 def _are_few(texts: Counter[str], rows: int) -> bool:
-    """One value in every row reveals nothing, and values of which none comes twice are texts of their rows."""
+    """Whether the values are few, short and repeated: a single value reveals nothing, and values that never repeat
+    are ordinary texts."""
     short = all(len(text) <= LONGEST_VALUE for text in texts)
     return short and 1 < len(texts) <= MOST_VALUES and len(texts) < rows
 
 
 def is_named(name: str, text: str) -> bool:
-    """Does a text name a model, whatever its case and separators? It must stand as a word, not within another, and a
-    single letter is no name."""
+    """Whether a text contains a model's name as a separate word, ignoring case and separators. Single letters don't
+    count."""
     parts = [re.escape(part) for part in re.split(f"{_SEPARATORS}+", name) if part]
     if len(name.strip()) < 2 or not parts:
         return False

@@ -1,4 +1,4 @@
-"""How far a judge is from people on the answers that both scored: a filter, an order and a column of lists."""
+"""Difference between a judge's and people's scores of the same answers: a filter, an order and a column of lists."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _BY_PEOPLE = Q(source__kind__in=(SourceKind.RATER, SourceKind.ADJUDICATOR))
 
 
 def differences(run: Run, least: float = 0, among: Collection[int] | None = None) -> dict[int, float]:
-    """{id: how far its score is from people's mean} of the current judgements that are at least so far from it; of
-    these answers alone, if any are named. What figures leave out is left out."""
+    """{judgement: absolute difference between its score and people's mean} of current judgements, if at least
+    `least`; with `among` only of these answers. Excluded answers don't count."""
     if among is not None:
         return {pk: apart for pk, apart in _worked_out(run, among).items() if apart >= least}
     ids, apart = _all_differences(run)
@@ -34,8 +34,8 @@ def differences(run: Run, least: float = 0, among: Collection[int] | None = None
 
 
 def _all_differences(run: Run) -> tuple[array[int], array[float]]:
-    """The ids and how far they are apart, the furthest first. Kept, since a page asks several times, and all that
-    was rated must be read."""
+    """Ids and differences, largest first. Cached, because a page needs them several times and all ratings must be
+    read."""
     key = f"differences:{run.pk}:{run.created_at.timestamp()}:{run.revision}"
     found: tuple[array[int], array[float]] | None = cache.get(key)
     if found is None:
@@ -69,7 +69,8 @@ def _scored(run: Run) -> JudgementQuerySet:
 
 
 def _said_by_people(run: Run, among: Collection[int] | None) -> dict[tuple[str, int], float]:
-    """{(criterion, answer): people's mean}: of the evaluations of a run's answers, or an imported run's raters."""
+    """{(criterion, answer): people's mean}, from the evaluations of the run's answers, or from an imported run's
+    raters."""
     runs = [run] if run.imported else [one.run for one in run.evaluations.select_related("run")]
     found: dict[tuple[str, int], float] = {}
     for one in runs:

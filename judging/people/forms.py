@@ -42,7 +42,7 @@ _SEVERAL_ANSWERS = _(
 
 
 class _Bounded:
-    """A number beyond 64 bits is no choice; SQLite would stumble over it."""
+    """Reject numbers beyond 64 bits as invalid choices; SQLite raises an error for them."""
 
     def clean(self, value: Any) -> Any:
         try:
@@ -52,18 +52,18 @@ class _Bounded:
 
 
 class OneCandidate(_Bounded, forms.ModelChoiceField):  # type: ignore[type-arg]
-    """Names a candidate."""
+    """A choice of candidates, by name."""
 
     def label_from_instance(self, obj: Any) -> str:
         return str(obj.name)
 
 
 class OneVersion(_Bounded, VersionChoice):
-    """Names a version."""
+    """A choice of versions, by name."""
 
 
 class RaterChoice(_Bounded, forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
-    """Names a person by full name and user name."""
+    """A choice of people, by full name and user name."""
 
     def label_from_instance(self, obj: Any) -> str:
         full = obj.get_full_name()
@@ -71,7 +71,7 @@ class RaterChoice(_Bounded, forms.ModelMultipleChoiceField):  # type: ignore[typ
 
 
 class EvaluationForm(forms.Form):
-    """What is rated and on which terms, without the criteria."""
+    """Items and settings of an evaluation, without its criteria."""
 
     kind = forms.ChoiceField(label=_("Type"), widget=forms.RadioSelect)
     candidates = CandidateChoice(
@@ -206,7 +206,7 @@ class EvaluationForm(forms.Form):
             some["candidates"].help_text = _SEVERAL_ANSWERS
 
     def _ask_for_answers(self, about: Run) -> None:
-        """Of a run its answers are drawn, not rows."""
+        """Adapt the fields: with a run, its answers are drawn, not rows."""
         size, strata = self.fields["sample_size"], self.fields["stratify_by"]
         judged = about.total // max(1, about.metrics.count())
         if self.filters != ANYTHING:
@@ -223,12 +223,12 @@ class EvaluationForm(forms.Form):
         strata.choices = [("", _("nothing: purely at random")), *((name, name) for name in names)]  # type: ignore[attr-defined]
 
     def kind_boxes(self) -> list[tuple[Any, Preset]]:
-        """Each way to choose, with what it means."""
+        """Each scheme's radio button with its preset."""
         return [(box, self.offered[str(box.data["value"])]) for box in self["kind"]]
 
     @property
     def chosen_kind(self) -> str:
-        """What is chosen, or proposed."""
+        """The chosen or proposed scheme."""
         sent = self.data.get("kind") if self.is_bound else None
         return sent if sent in self.offered else str(self.initial["kind"])
 
@@ -264,7 +264,7 @@ class EvaluationForm(forms.Form):
             self.add_error("name_there", error)
 
     def names(self) -> list[str]:
-        """What raters must not read: the names of the candidates, or of the two files; after is_valid."""
+        """Names that raters must not see: of the candidates, or of the two files. Call after is_valid."""
         sent = self.cleaned_data if self.is_bound else self.initial
         files = [str(sent.get(field) or "") for field in ("name_here", "name_there")]
         compares_files = self.chosen_kind == Scheme.VERSIONS
@@ -275,7 +275,7 @@ class EvaluationForm(forms.Form):
         return random.randrange(SEEDS) if seed is None else int(seed)
 
     def choice(self) -> ItemChoice:
-        """What is to be rated, after is_valid."""
+        """The items to rate. Call after is_valid."""
         sent, kind = self.cleaned_data, self.cleaned_data["kind"]
         return ItemChoice(
             version=self.version,
@@ -293,7 +293,7 @@ class EvaluationForm(forms.Form):
         )
 
     def terms(self) -> Terms:
-        """How it is rated, after is_valid."""
+        """The settings of the evaluation. Call after is_valid."""
         sent = self.cleaned_data
         return Terms(
             overlap=sent["overlap"],
@@ -308,14 +308,14 @@ class EvaluationForm(forms.Form):
 
 
 def _proposed_twin(version: Version) -> dict[str, Any]:
-    """The other file that a version seems to be compared with, and the names of both sides."""
+    """Initial values: the file that the version is probably compared with, and the names of both sides."""
     twin = twin_of(version)
     here, there = proposed_names(version, twin) if twin else ("", "")
     return {"other_version": twin, "name_here": here, "name_there": there}
 
 
 def _with_proposed_names(data: QueryDict, version: Version) -> QueryDict:
-    """What was sent, with the names of the two files proposed anew where nothing else was typed."""
+    """Replace the sent names of the two files by proposed ones unless the user typed others."""
     versions = {str(one.pk): one for one in others(version)}
     other = versions.get(data.get("other_version", ""))
     if other is None:
@@ -329,19 +329,19 @@ def _with_proposed_names(data: QueryDict, version: Version) -> QueryDict:
 
 
 def names_in(text: str, names: list[str]) -> str:
-    """The first of the models' names in a text; '' if there is none."""
+    """The first model name that a text contains; '' if none."""
     return next((name for name in names if is_named(name, text)), "")
 
 
 def names_a_model(name: str) -> str:
-    """The sentence for it."""
+    """The warning about it."""
     return gettext("Raters can read this text, and it contains the model name %(name)s. Remove the name.") % {
         "name": name
     }
 
 
 class SidesForm(forms.Form):
-    """The names of the two files that an evaluation compares."""
+    """The names of the two compared files."""
 
     here = forms.CharField(max_length=LONGEST_NAME)
     there = forms.CharField(max_length=LONGEST_NAME)
@@ -388,7 +388,7 @@ class CriterionForm(forms.Form):
         return sent
 
     def criterion(self) -> Criterion:
-        """After is_valid."""
+        """Call after is_valid."""
         sent = self.cleaned_data
         return Criterion(
             name=sent["name"],
@@ -406,7 +406,7 @@ CriteriaForms = forms.formset_factory(
 
 
 def proposed_criteria(compares: bool, about: Run | None = None) -> list[dict[str, Any]]:
-    """What an empty form begins with."""
+    """Initial data of an empty form."""
     if about is not None:
         return [
             {"name": one.name, "scale": one.scale, "required": True, "categories": "\n".join(one.categories)}

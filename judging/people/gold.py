@@ -1,4 +1,4 @@
-"""Gold items: things whose right answers are known, added by hand or from a file of lines."""
+"""Gold items: items with known answers, added by hand or from a JSON Lines file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LONGEST_FILE = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class WrongLine:
-    """A line that could not be taken, and why."""
+    """A rejected line and the reason."""
 
     line: int
     why: str
@@ -37,9 +37,9 @@ class WrongLine:
 
 @transaction.atomic
 def gold_add(*, evaluation: Evaluation, gold: Sequence[Gold], by: User) -> int:
-    """Further gold items; one that is among the ordinary items becomes gold, if no one has had it yet.
+    """Add gold items; an ordinary item becomes gold if no rater has had it yet.
 
-    How many. Raises ValidationError for one that someone has had.
+    Returns how many. Raises ValidationError for an item that a rater has had.
     """
     evaluation = locked(evaluation)
     number = Item.objects.filter(evaluation=evaluation).aggregate(last=Max("number"))["last"] or 0
@@ -96,21 +96,21 @@ def _add(evaluation: Evaluation, gold: Gold, number: int) -> None:
 def gold_of(
     evaluation: Evaluation, line: Any, a: Any, b: Any, values: Mapping[str, Any], answer: Any = 1
 ) -> Gold:
-    """Gold from names: the row's line, the candidate (or the two), and {criterion's name: value}, `A` being `a`.
+    """Make gold from names: the row's line, the candidate (or two), and {criterion name: value}; in values, `A` is `a`.
 
-    Raises ValidationError with a sentence.
+    Raises ValidationError with a message for users.
     """
     return gold_of_item(evaluation, item_at(evaluation, line, a, b, answer), values)
 
 
 def gold_of_item(evaluation: Evaluation, item: Item, values: Mapping[str, Any]) -> Gold:
-    """An item with {criterion's name: value}. Raises ValidationError with a sentence."""
+    """Make gold from an item and {criterion name: value}. Raises ValidationError with a message for users."""
     thing = Thing(item.row_id, item.response_id, item.other_response_id)
     return Gold(thing, _known(criteria_of(evaluation), values))
 
 
 def item_at(evaluation: Evaluation, line: Any, a: Any, b: Any, answer: Any = 1) -> Item:
-    """The item of a row and its answers, not stored. Raises ValidationError with a sentence."""
+    """An unsaved item with a row and its answers. Raises ValidationError with a message for users."""
     row = _row(evaluation, line)
     first = _response(evaluation, row, a, answer)
     other = _response(evaluation, row, b, 1) if evaluation.scheme else None
@@ -142,7 +142,7 @@ def _response(evaluation: Evaluation, row: Row, name: Any, number: Any) -> Respo
 
 
 def _rated_at(evaluation: Evaluation, row: Row) -> list[int]:
-    """The answers of the row's items: references, and those of another file, belong to rows of their own."""
+    """Ids of the answers in the row's items: references and the other file's answers belong to rows of their own."""
     items = Item.objects.filter(evaluation=evaluation, row=row)
     pairs = items.values_list("response", "other_response")
     return [pk for pair in pairs for pk in pair if pk is not None]
@@ -166,8 +166,8 @@ def _known(criteria: Mapping[int, Criterion], values: Mapping[str, Any]) -> dict
 
 
 def gold_read(evaluation: Evaluation, text: str) -> tuple[list[Gold], list[WrongLine]]:
-    """Gold from JSON Lines: {"row": 3, "a": "model", "b": "other", "values": {"Preference": "A>B"}}; what is wrong
-    is listed line by line."""
+    """Read gold from JSON Lines: {"row": 3, "a": "model", "b": "other", "values": {"Preference": "A>B"}}. Returns
+    the gold items and the rejected lines."""
     found: list[Gold] = []
     wrong: list[WrongLine] = []
     for number, line in enumerate(text.splitlines(), 1):

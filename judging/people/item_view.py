@@ -1,6 +1,6 @@
-"""What a rater sees of an item: the conversation and one answer, or two sides; no name, no number, no score.
+"""An item as raters see it: the conversation and one answer, or two sides, without names, numbers or scores.
 
-Whatever else a response or a row holds (a model's name, finish reasons, fields) stays out: it cannot get into a page.
+Everything else in a response or row (model name, finish reason, fields) is dropped here, so that no page can show it.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Message: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class AnswerView:
-    """An answer's text, its reasoning (None where there is none) and its tool calls as JSON text ('' where none).
+    """An answer's text, its reasoning (None if there is none) and its tool calls as JSON text ('' if none).
 
-    `before`: what of the conversation before it is this side's alone (two versions answer the first turn differently).
+    `before`: the part of the conversation that only this side has (two versions may answer the first turn differently).
     """
 
     content: str
@@ -43,20 +43,20 @@ class AnswerView:
 
     @property
     def html(self) -> SafeString:
-        """The text as Markdown made safe."""
+        """The text as sanitized Markdown."""
         return html_of(self.content, self.budget)
 
     @property
     def turns(self) -> list[tuple[str, SafeString]]:
-        """`before`: who speaks, and what, as Markdown made safe."""
+        """`before` as (speaker, sanitized Markdown)."""
         return turns_of(self.before, self.budget)
 
 
 @dataclass(frozen=True, slots=True)
 class ItemView:
-    """`messages`: {role, content} of the conversation so far. `right` is None where one answer is scored.
+    """`messages`: {role, content} of the conversation so far. `right` is None if a single answer is rated.
 
-    `reference`: the expected answer, if raters are to see it beside the answer.
+    `reference`: the expected answer, if raters may see it next to the answer.
     """
 
     messages: Sequence[Message]
@@ -67,7 +67,7 @@ class ItemView:
 
     @property
     def turns(self) -> list[tuple[str, SafeString]]:
-        """Who speaks, and what, as Markdown made safe."""
+        """(speaker, sanitized Markdown) of each message."""
         return turns_of(self.messages, self.budget)
 
     @property
@@ -76,12 +76,12 @@ class ItemView:
 
 
 def turns_of(messages: Sequence[Message], budget: MarkupBudget) -> list[tuple[str, SafeString]]:
-    """Who speaks, and what, as Markdown made safe."""
+    """(speaker, sanitized Markdown) of each message."""
     return [(one["role"], html_of(str(one["content"] or ""), budget)) for one in messages]
 
 
 def shown_to(assignment: Assignment) -> ItemView:
-    """What the rater of an assignment sees, the sides as they are stored with it."""
+    """An assignment's item as its rater sees it, with the stored order of the sides."""
     evaluation = assignment.evaluation
     return shown_in(
         evaluation, assignment.item, assignment.shown_first, with_reference=evaluation.shows_reference
@@ -91,7 +91,7 @@ def shown_to(assignment: Assignment) -> ItemView:
 def shown_in(
     evaluation: Evaluation, item: Item, shown_first: int | None, *, with_reference: bool = False
 ) -> ItemView:
-    """An item of an evaluation as seen with `shown_first` (1 the response, 2 the other one) on the left."""
+    """An evaluation's item with `shown_first` (1: the response, 2: the other one) on the left."""
     messages, reference = conversation_of(item.row, evaluation.run.version.format)
     return shown(item, messages, shown_first, reference if with_reference else None, evaluation.hidden_roles)
 
@@ -103,10 +103,10 @@ def shown(
     reference: str | None = None,
     hides: Sequence[str] = (),
 ) -> ItemView:
-    """The same, of an item that need not be stored; `messages` of its row.
+    """The same for an item that need not be stored; `messages`: of its row.
 
-    Each answer belongs to its own conversation. What these have in common, from their beginning, is shown once; the
-    rest with each answer. Turns of the roles that the evaluation `hides` are left out.
+    Each answer belongs to its own conversation. Their common beginning is shown once, the rest with each answer. Turns
+    of roles in `hides` are removed.
     """
     there = [one for one in (item.response, item.other_response) if one is not None]
     whole = (conversation_for(messages, response_data(one.raw)) for one in there)
@@ -124,7 +124,7 @@ def shown(
 
 
 def conversation_of(row: Row, fmt: str) -> tuple[list[Message], str | None]:
-    """What was said at a row before its answer, {role, content} each, and the expected answer, if it has one."""
+    """The messages before a row's answer, each as {role, content}, and the expected answer or None."""
     messages = messages_of(json.loads(row.raw), next(one for one in FORMATS if one == fmt))
     if messages and messages[-1]["role"] == "assistant":
         messages = messages[:-1]
@@ -132,13 +132,13 @@ def conversation_of(row: Row, fmt: str) -> tuple[list[Message], str | None]:
 
 
 def _in_common(conversations: Sequence[Sequence[Message]]) -> int:
-    """With how many messages both begin."""
+    """The number of messages that all conversations start with."""
     alike = takewhile(lambda pair: all(one == pair[0] for one in pair), zip(*conversations, strict=False))
     return sum(1 for _ in alike)
 
 
 def answer_of(response: Response) -> AnswerView:
-    """What is to be read of a response."""
+    """The readable parts of a response."""
     given = response_data(response.raw)
     reasoning, calls = given["reasoning_content"], given["tool_calls"]
     return AnswerView(
@@ -149,7 +149,7 @@ def answer_of(response: Response) -> AnswerView:
 
 
 def _plain_calls(calls: Any) -> Any:
-    """What is called with what. The rest stays out: the ids alone reveal which provider made them."""
+    """Tool names and arguments only: ids alone would reveal the provider."""
     if isinstance(calls, list):
         return [_plain_calls(one) for one in calls]
     if not isinstance(calls, dict):
@@ -158,12 +158,12 @@ def _plain_calls(calls: Any) -> Any:
     return called | ({"function": _plain_calls(calls["function"])} if "function" in calls else {})
 
 
-LONGEST_COMPARED = 40_000  # characters; of longer answers the beginnings are compared
+LONGEST_COMPARED = 40_000  # characters; longer answers are compared up to here
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerSide:
-    """One answer: `letter` is '' where there is but one."""
+    """One answer; `letter` is '' if there is only one."""
 
     letter: str
     html: SafeString
@@ -175,7 +175,7 @@ class AnswerSide:
 
 @dataclass(frozen=True, slots=True)
 class DeskItem:
-    """An item on the desk. `values` and `comment`: the draft, or the verdict that is being changed."""
+    """An item on the desk. `values` and `comment`: of the draft, or of the verdict being changed."""
 
     assignment: Assignment
     turns: list[tuple[str, SafeString]]
@@ -188,12 +188,12 @@ class DeskItem:
 
     @property
     def given(self) -> bool:
-        """Was a verdict given already, so that submitting changes it?"""
+        """Whether it has been rated, so that submitting changes the verdict."""
         return self.assignment.state == AssignmentState.GIVEN
 
 
 def desk_item(assignment: Assignment, criteria: dict[int, Criterion]) -> DeskItem:
-    """Everything that the desk shows of one item."""
+    """Everything that the desk shows for one item."""
     seen = shown_to(assignment)
     values, comment = _kept(assignment, criteria)
     both = [("A", seen.left), ("B", seen.right)] if seen.right else [("", seen.left)]
@@ -217,7 +217,8 @@ def _side(letter: str, answer: AnswerView) -> AnswerSide:
 
 
 def differences(assignment: Assignment) -> tuple[list[Passage], list[Passage]]:
-    """Both answers as pieces, left and right: `removed` stands only left, `added` only right. Empty for one answer."""
+    """Both answers in pieces, left and right: `removed` occurs only on the left, `added` only on the right. Empty
+    for a single answer."""
     seen = shown_to(assignment)
     if seen.right is None:
         return [], []
@@ -226,7 +227,7 @@ def differences(assignment: Assignment) -> tuple[list[Passage], list[Passage]]:
 
 
 def _kept(assignment: Assignment, criteria: dict[int, Criterion]) -> tuple[dict[int, Value], str]:
-    """Values as seen, and the comment: of the verdict given, else of the draft."""
+    """Values as the rater sees them, and the comment: of the verdict, else of the draft."""
     if assignment.state == AssignmentState.GIVEN and assignment.rating:
         return canonical(
             criteria, _numbered(assignment.rating.values), assignment.shown_first
@@ -240,7 +241,7 @@ def _numbered(text: str) -> dict[int, Value]:
 
 
 def places_of(values: dict[int, Value], criteria: dict[int, Criterion]) -> dict[int, int | str]:
-    """Values as the form holds them: places among a criterion's choices, or texts."""
+    """Values as the form sends them: indices into a criterion's choices, or texts."""
     places: dict[int, int | str] = {}
     for number, value in values.items():
         choices = criteria[number].choices if number in criteria else ()
@@ -253,7 +254,7 @@ def places_of(values: dict[int, Value], criteria: dict[int, Criterion]) -> dict[
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """An own earlier item in the list of them: what was asked, and what was said."""
+    """One of the rater's earlier items in their list: question and verdict."""
 
     assignment: Assignment
     question: str
@@ -261,7 +262,7 @@ class Earlier:
 
 
 def earlier(assignment: Assignment, criteria: dict[int, Criterion]) -> Earlier:
-    """An item as the list shows it."""
+    """An item as the list of earlier items shows it."""
     question = data_of(assignment.item.row.raw, assignment.evaluation.run.version.format)["question"] or ""
     given = _kept(assignment, criteria)[0] if assignment.state == AssignmentState.GIVEN else {}
     said = " · ".join(

@@ -1,4 +1,4 @@
-"""A rating as judgements of its run, and the run's counters with them. Call with the evaluation locked."""
+"""Judgements made from ratings, and the run's counters. Call with the evaluation locked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from judging.runs.overrides import carry_over, metrics_lock
 def judgements_add(
     evaluation: Evaluation, assignment: Assignment, rating: Rating, values: Mapping[int, Value]
 ) -> None:
-    """One judgement a criterion. Gold and silent repeats have none: they measure the rater, not the answer."""
+    """Add a judgement for each criterion. Gold and hidden repeats get none: they measure the rater, not the answer."""
     if not assignment.item.counts:
         return
     metrics = dict(evaluation.run.metrics.values_list("number", "pk"))
@@ -45,7 +45,8 @@ def judgements_made(
     rating: Rating,
     values: Mapping[int, Value],
 ) -> list[Judgement]:
-    """The judgements of a rating, from `evaluation.next_position` on; `metrics` {criterion number: its RunMetric}."""
+    """Unsaved judgements of a rating, numbered from `evaluation.next_position`; `metrics`: {criterion number: id of
+    its RunMetric}."""
     item = assignment.item
     answers = [one for one in (item.response, item.other_response) if one is not None]
     flags = dict.fromkeys(flag for one in answers for flag in flags_of(response_data(one.raw)))
@@ -80,12 +81,12 @@ def judgements_made(
 
 
 def judgements_withdraw(evaluation: Evaluation, rating: Rating) -> None:
-    """A verdict counts no more; its judgements stay as history."""
+    """Make a verdict's judgements non-current; they stay as history."""
     _mark(evaluation, rating, current=False)
 
 
 def judgements_restore(evaluation: Evaluation, rating: Rating) -> None:
-    """An earlier verdict counts again."""
+    """Make an earlier verdict's judgements current again."""
     _mark(evaluation, rating, current=True)
 
 
@@ -101,7 +102,7 @@ def _mark(evaluation: Evaluation, rating: Rating, *, current: bool) -> None:
 
 
 def count(evaluation: Evaluation, states: Counter[str], sign: int, *, extra: bool) -> None:
-    """The run's counters. What no one had asked for adds to what was asked for, or the run would be overfull."""
+    """Update the run's counters. Extra ratings also increase the total, so that it is not exceeded."""
     Run.objects.filter(pk=evaluation.run_id).update(
         scored=F("scored") + sign * states[SCORED],
         no_score=F("no_score") + sign * states[NO_SCORE],
@@ -111,13 +112,13 @@ def count(evaluation: Evaluation, states: Counter[str], sign: int, *, extra: boo
 
 
 def figures_change(evaluation: Evaluation) -> None:
-    """The reports with what people said are to be recomputed: this one, and that of the run it is about."""
+    """Mark the reports that include these ratings as outdated: of this run, and of the run it is about."""
     concerned = [pk for pk in (evaluation.run_id, evaluation.about_run_id) if pk is not None]
     Run.objects.filter(pk__in=concerned).update(revision=F("revision") + 1)
 
 
 def rating_forget(evaluation: Evaluation, rating: Rating) -> None:
-    """A verdict of a file that is not taken in after all: it goes, with its judgements and with what it counted for."""
+    """Delete an imported rating with its judgements, and subtract it from the counters."""
     assignment, item = rating.assignment, rating.assignment.item
     judgements_withdraw(evaluation, rating)
     rating.judgements.all().delete()

@@ -29,12 +29,12 @@ SCALES: dict[str, str | Promise] = {
 
 
 def problems_of(codes: Mapping[int, str]) -> dict[int, str]:
-    """{criterion number: what is wrong with its value}."""
+    """{criterion number: error message}."""
     return {number: value_problem(code) for number, code in codes.items()}
 
 
 def value_label(criterion: Criterion, value: Value, names: Sequence[str] = ()) -> str:
-    """A value as people read it; a comparison's two answers are called by `names`, else A and B."""
+    """A value as text; `names`: of the two answers of a comparison, else A and B."""
     if criterion.compares and len(names) > 1 and str(value) in _NAMED:
         return str(_NAMED[str(value)]) % {"a": names[0], "b": names[1]}
     return value_name(criterion, value)
@@ -49,7 +49,7 @@ _NAMED: dict[str, str | Promise] = {
 
 
 def values_of(text: str) -> dict[int, Any]:
-    """A rating's values from their JSON text, by criterion number."""
+    """A rating's values from their stored JSON, by criterion number."""
     return {int(number): value for number, value in json.loads(text or "{}").items()}
 
 
@@ -79,7 +79,7 @@ _BAD_LINES: dict[str, str | Promise] = {
 
 
 def bad_line_sentence(bad: BadLine) -> str:
-    """Why a line of a ratings file cannot be used."""
+    """Why a line of a ratings file was rejected."""
     return str(_BAD_LINES[bad.code]) % dict(bad.params)
 
 
@@ -94,13 +94,13 @@ _IMPORT_PROBLEMS: dict[str, str | Promise] = {
 
 
 def import_problem(code: str) -> str:
-    """Why a file of ratings was not taken in; '' where there is no problem."""
+    """Why a ratings file was not imported; '' without a problem."""
     return str(_IMPORT_PROBLEMS.get(code, ""))
 
 
 @dataclass(frozen=True, slots=True)
 class CriterionChoice:
-    """A choice of a criterion: its place among them, the value as text, what is written on it, and the key for it."""
+    """A choice of a criterion: its index, the value as text, the label, and the keyboard shortcut."""
 
     place: int
     value: Value
@@ -109,7 +109,8 @@ class CriterionChoice:
 
 
 def choices_of(criterion: Criterion) -> list[CriterionChoice]:
-    """What a criterion offers, in order. Numbers have themselves for a key (ten: 0), others their place."""
+    """A criterion's choices in order. The shortcut of a number is the number itself (0 for ten), of others their
+    position."""
     return [
         CriterionChoice(place, value, value_name(criterion, value), _key(place, value, criterion))
         for place, value in enumerate(criterion.choices)
@@ -125,7 +126,7 @@ def _key(place: int, value: Value, criterion: Criterion) -> str:
 
 
 def value_name(criterion: Criterion, value: Value) -> str:
-    """A value as people read it."""
+    """A value as text."""
     if isinstance(value, bool):
         return pgettext("verdict", "Yes") if value else pgettext("verdict", "No")
     return _compared().get(str(value), str(value)) if criterion.compares else str(value)
@@ -143,7 +144,7 @@ def _compared() -> dict[str, str]:
 
 
 def refusal_sentence(code: str) -> str:
-    """Error of the rating page: what happened, what was kept, what to do."""
+    """Error message of the rating page: what happened, what was saved, what to do."""
     sentences = {
         "closed": _("This evaluation was closed. Anything not submitted is kept as a draft."),
         "left": _("You are no longer a rater here. Your input is kept as a draft; contact the organiser."),
@@ -157,7 +158,7 @@ def refusal_sentence(code: str) -> str:
 
 
 def value_problem(code: str) -> str:
-    """Why a value was not taken."""
+    """Why a value was rejected."""
     sentences = {
         "missing": _("Please choose."),
         "not_on_scale": _("This value is not on the scale. Choose again."),
@@ -167,7 +168,7 @@ def value_problem(code: str) -> str:
 
 
 def saved_sentence(rating: Rating, key: UUID) -> str:
-    """A remark on how a submission with this `key` was stored; '' if there is nothing special."""
+    """A note on how a submission with this `key` was stored; '' if there is nothing special."""
     if rating.kind == "undo":
         return _("Undone.")
     if rating.repeated and rating.key != key and rating.kind != "skip":

@@ -78,7 +78,7 @@ class Evaluation(models.Model):
 
 
 class Item(models.Model):
-    """One thing to rate: an answer, or two. Gold (its answers known) and silent repeats make no judgements."""
+    """One thing to rate: an answer, or two. Gold (answers known) and hidden repeats don't create judgements."""
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, db_index=False, related_name="items")
     number = models.PositiveIntegerField(help_text="from 1")
@@ -112,12 +112,13 @@ class Item(models.Model):
 
     @property
     def rates_reference(self) -> bool:
-        """Is the row's reference itself an answer here? It has a row of its own (versions/references.py)."""
+        """Whether a rated answer is the row's reference, which is stored in a row of its own
+        (versions/references.py)."""
         return any(one.row_id != self.row_id for one in (self.response, self.other_response) if one)
 
     @property
     def counts(self) -> bool:
-        """Is it one of those that the evaluation is about, neither gold nor a repeat?"""
+        """Whether it is an ordinary item, neither gold nor a repeat."""
         return not self.gold and self.repeat_of_id is None
 
 
@@ -147,7 +148,7 @@ class AssignmentState(models.TextChoices):
 
 
 class Assignment(models.Model):
-    """An item assigned to a rater. It remains after the lease ends, with its draft: the rater may get it again."""
+    """An item assigned to a rater. It is kept with its draft after the lease ends: the rater may get it again."""
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, db_index=False, related_name="+")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="assignments", db_index=False)
@@ -231,7 +232,7 @@ class Rating(models.Model):
         ]
 
     repeated = False
-    """Whether a returned object existed before, so that nothing new was created."""
+    """Whether a returned object existed already, so that nothing was created."""
 
 
 class ImportState(models.TextChoices):
@@ -243,7 +244,7 @@ class ImportState(models.TextChoices):
 
 
 class RatingsImport(models.Model):
-    """A ratings file: stored until it is read, and imported completely or, if that fails or is stopped, not at all."""
+    """A ratings file: stored until it is read, and imported completely, or not at all if that fails or is stopped."""
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="imports")
     file_name = models.CharField(max_length=255)

@@ -1,7 +1,7 @@
 """The ways in which a version can be rated, the suggested one first, and a preview of the rating page.
 
-What is offered follows from the rows, not from the format that the version is stored in. A version that started as
-legacy opens side by side, every other one with one answer at a time.
+They depend on the rows, not on the version's stored format. A version imported from legacy files starts side by side,
+all others with one answer at a time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _VALUES_LOOKED_AT = 200
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A way of rating: its code (a Scheme, or one of the two above), its name, and what it means."""
+    """A way to rate: its code (a Scheme, or one of the two above), name and explanation."""
 
     code: str
     name: str | Promise
@@ -84,12 +84,12 @@ _PRESETS = {
 
 
 def presets_of_run() -> list[Preset]:
-    """What a sample of a run's answers can be: scored one at a time."""
+    """Presets for a sample of a run's answers: scored one at a time."""
     return [_PRESETS[SINGLE]]
 
 
 def presets_of(version: Version) -> list[Preset]:
-    """The ways that this version can be rated, the proposed one first."""
+    """Presets for this version, the suggested one first."""
     candidates = candidates_of(version).count()
     referred, legacy = has_references(version), began_as_legacy(version)
     possible = {
@@ -110,8 +110,8 @@ def presets_of(version: Version) -> list[Preset]:
 
 
 def criteria_of_run(run: Run) -> list[Criterion]:
-    """Criteria by which people can rate what a run's metrics rated, on the same scales; what they have no scale for
-    is left out."""
+    """Criteria for people that match a run's metrics, on the same scales; metrics without a matching scale are
+    skipped."""
     definitions = definitions_now(run)
     found = [(metric, definitions[metric.pk]) for metric in run.metrics.order_by("number")]
     scored = [(metric, scale_of(metric, one)) for metric, one in found if not _compares(one)]
@@ -123,7 +123,7 @@ def criteria_of_run(run: Run) -> list[Criterion]:
 
 
 def _compares(definition: MetricDefinition) -> bool:
-    """Does it compare answers with the reference instead of scoring them?"""
+    """Whether the metric compares answers with the reference instead of scoring them."""
     return any(judge.parse == "comparison" for judge in definition.judges)
 
 
@@ -146,18 +146,18 @@ _SCALES: dict[tuple[float, float], Scale] = {(1, 5): "five", (1, 10): "ten", (0,
 
 
 def has_references(version: Version) -> bool:
-    """Does one of the first thousand rows carry a reference?"""
+    """Whether one of the first thousand rows has a reference."""
     rows = _first_rows(version, _LOOKED_AT_FOR_REFERENCES)
     return any(reference_of(row, version.format) for row in rows.iterator(_LOOKED_AT))
 
 
 def candidates_of(version: Version) -> QuerySet[Candidate]:
-    """The models whose answers the version holds, by name."""
+    """The models with answers in this version, by name."""
     return Candidate.uploaded.filter(version=version, responses__gt=0).order_by("name")
 
 
 def others(version: Version) -> QuerySet[Version]:
-    """Legacy files, and what was made of them, whose answers may be compared with this one's; newest first."""
+    """Versions of legacy origin whose answers can be compared with this one's, newest first."""
     known = legacy_versions(version.dataset.project)
     began = known.get(version.pk)
     wanted = [pk for pk, of in known.items() if of != began]
@@ -165,7 +165,7 @@ def others(version: Version) -> QuerySet[Version]:
 
 
 def twin_of(version: Version) -> Version | None:
-    """The newest of the others that asks what this version's first rows ask."""
+    """The newest other version with the same prompts in its first rows."""
     asked = set(_prompts(version))
     return next(
         (one for one in others(version)[:_OTHERS_LOOKED_AT] if not asked.isdisjoint(_prompts(one))), None
@@ -182,7 +182,8 @@ def look(
     with_reference: bool = False,
     hides: Sequence[str] = (),
 ) -> ItemView | None:
-    """The first item as a rater would see it; None if none of the first rows has what it takes. Stores nothing."""
+    """The first item as a rater would see it; None if none of the first rows has the required answers. Stores
+    nothing."""
     theirs = _prompts(other) if other and code == Scheme.VERSIONS else {}
     for row in _first_rows(version):
         beside = theirs.get(prompt_of(row, version.format)) if theirs else None
@@ -202,7 +203,7 @@ def _sides(
     baseline: Candidate | None,
     beside: Row | None,
 ) -> list[Response]:
-    """The answers that would be shown at a row; none if it lacks one."""
+    """The answers that would be shown for a row; empty if one is missing."""
     reference = reference_response(row, version.format)
     if code == AS_IT_STANDS:
         return [_as_response(reference)] if reference else []
@@ -232,5 +233,5 @@ def _first_rows(version: Version, count: int = _LOOKED_AT) -> QuerySet[Row]:
 
 
 def _prompts(version: Version) -> dict[str, Row]:
-    """{prompt: row} of the first rows."""
+    """{prompt: row} for the first rows."""
     return {prompt_of(row, version.format): row for row in _first_rows(version).select_related("version")}

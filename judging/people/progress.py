@@ -21,7 +21,7 @@ _RECENT = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """How many of how many were right, or the same as before."""
+    """How many of `of` were correct, or equal to the earlier verdict."""
 
     hit: int = 0
     of: int = 0
@@ -33,7 +33,8 @@ class Hits:
 
 @dataclass(frozen=True, slots=True)
 class RaterLine:
-    """One rater's part. `seconds_each`: active time on an item; gold: right answers; repeats: same verdict again."""
+    """One rater's progress. `seconds_each`: active time per item; gold: correct answers; repeats: same verdict
+    again."""
 
     rater: EvaluationRater
     given: int
@@ -48,9 +49,10 @@ class RaterLine:
 
 @dataclass(frozen=True, slots=True)
 class Overall:
-    """All seats: ratings `given` of `needed`; `seconds_left` by the pace of the last hour, None while no one rates.
+    """All seats: ratings `given` of `needed`; `seconds_left` from the rate of the last hour, None if nobody rated in
+    it.
 
-    `stuck`: items with a free seat that every rater has had already; none without raters.
+    `stuck`: items with a free seat that every rater has had already; 0 without raters.
     """
 
     items: int
@@ -68,7 +70,7 @@ class Overall:
 
 
 def overall(evaluation: Evaluation) -> Overall:
-    """The evaluation as a whole; gold and repeats do not count."""
+    """Progress of the whole evaluation, without gold and repeats."""
     usual = Item.objects.filter(evaluation=evaluation, needed__gt=0)
     sums = usual.aggregate(given=Sum("given"), needed=Sum("needed"), free=Sum("free"), items=Count("pk"))
     given, needed, free = (sums[name] or 0 for name in ("given", "needed", "free"))
@@ -132,7 +134,7 @@ def _of_state(state: str) -> Count:
 
 
 def gold_hits(evaluation: Evaluation) -> dict[int, Hits]:
-    """{rater: number of gold answers given correctly}; each criterion of an item counts."""
+    """{rater: gold answers given correctly}; each criterion of an item counts."""
     found = _given(evaluation).exclude(item__gold="")
     hits: dict[int, Hits] = defaultdict(Hits)
     for rater, known, given in found.values_list("rater", "item__gold", "rating__values"):
@@ -141,7 +143,7 @@ def gold_hits(evaluation: Evaluation) -> dict[int, Hits]:
 
 
 def repeat_hits(evaluation: Evaluation) -> dict[int, Hits]:
-    """{rater: how often a silent repeat got the verdict that the item had got from the same rater}."""
+    """{rater: hidden repeats with the same verdict as the first time}."""
     texts = {number for number, one in criteria_of(evaluation).items() if one.scale == "text"}
     again = _given(evaluation).filter(item__repeat_of__isnull=False)
     wanted = list(again.values_list("rater", "item__repeat_of", "rating__values"))
@@ -169,7 +171,7 @@ def _given(evaluation: Evaluation) -> QuerySet[Assignment]:
 
 
 def rated(evaluation: Evaluation, items: Sequence[int] | None = None) -> Rated:
-    """Every verdict that counts on what the evaluation is about, canonical."""
+    """All current verdicts on ordinary items, canonical."""
     found = _given(evaluation).filter(item__needed__gt=0)
     if items is not None:
         found = found.filter(item__in=items)

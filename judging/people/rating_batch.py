@@ -1,6 +1,6 @@
-"""Ratings of a file, many lines at a time: each is stored once, however often its file is sent, or refused.
+"""Import of a batch of ratings from a file: each is stored once, however often its file is sent, or rejected.
 
-A batch asks for everything it needs in a few queries, decides in memory, and writes in a few more.
+A batch loads everything it needs in a few queries, decides in memory, and writes in a few more.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from judging.runs.json_text import storable
 from judging.runs.models import Judgement
 from judging.runs.overrides import carry_over, metrics_lock
 
-_NAMES = UUID("6f0b6a56-2d3c-4d6a-9b65-5a1f4c0f6f11")  # where keys of lines without one come from
+_NAMES = UUID("6f0b6a56-2d3c-4d6a-9b65-5a1f4c0f6f11")  # namespace of the keys made for lines without one
 
 
 class LineRefused(Exception):
-    """A line that cannot be taken, by its code."""
+    """A rejected line, with its code."""
 
     def __init__(self, code: str, **params: str) -> None:
         super().__init__(code)
@@ -48,7 +48,7 @@ class LineRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a line is about; `turned`: it names the two answers the other way round."""
+    """The item of a line; `turned`: the line names the two answers in the other order."""
 
     item: Item
     turned: bool = False
@@ -56,7 +56,7 @@ class _Found:
 
 @dataclass(slots=True)
 class _Made:
-    """What a batch writes."""
+    """The objects that a batch writes."""
 
     assignments: list[Assignment] = field(default_factory=list)
     held: list[Assignment] = field(default_factory=list)
@@ -66,7 +66,7 @@ class _Made:
 
 
 class RatingBatch:
-    """Some lines that are taken into an evaluation, which is locked meanwhile."""
+    """Lines to import into an evaluation; the caller has locked it."""
 
     def __init__(
         self, evaluation: Evaluation, lines: Sequence[RatingLine], came_with: RatingsImport | None
@@ -87,7 +87,7 @@ class RatingBatch:
         self.made = _Made()
 
     def take(self) -> tuple[int, int, list[BadLine]]:
-        """How many are new, how many were there, and those that are wrong."""
+        """Import the lines. Returns how many are new, how many existed, and the rejected ones."""
         there, wrong = 0, []
         for line in self.lines:
             try:
@@ -97,14 +97,14 @@ class RatingBatch:
         self._write()
         return len(self.made.ratings), there, wrong
 
-    # —— what is there
+    # —— existing objects
 
     def _raters(self) -> dict[str, EvaluationRater]:
         known = list(EvaluationRater.objects.filter(evaluation=self.evaluation).select_related("user"))
         return {rater.user.username: rater for rater in known} | {rater.pseudonym: rater for rater in known}
 
     def _items(self) -> dict[int, Item]:
-        """{number: item} of all that the lines may be about."""
+        """{number: item} of all items that the lines may refer to."""
         numbers = {line.item for line in self.lines if line.item is not None}
         parts = ("row", "response__candidate", "other_response__candidate")
         known = Item.objects.filter(evaluation=self.evaluation).select_related(*parts).defer("row__raw")
@@ -113,7 +113,8 @@ class RatingBatch:
         return {item.number: item for item in [*known.filter(number__in=numbers), *named]}
 
     def _answers(self) -> list[int]:
-        """The answers to the rows that lines name: items are found by them (they have no index by their rows)."""
+        """Ids of the answers in rows that lines name: items are looked up by answer, because they have no index by
+        row."""
         lines = {line.row for line in self.lines if line.row is not None and line.candidate}
         version = self.evaluation.run.version
         rows = Row.objects.filter(version=version, line__in=lines).values("pk")
@@ -130,7 +131,7 @@ class RatingBatch:
         return {(one.item_id, one.rater_id): one for one in found}
 
     def _keys(self) -> dict[UUID, int]:
-        """{key: evaluation} of the ratings that are there under a key that a line might get."""
+        """{key: evaluation} of existing ratings whose keys a line may get."""
         wanted: set[UUID] = set()
         for line in self.lines:
             if line.key is not None:
@@ -150,24 +151,24 @@ class RatingBatch:
         return uuid5(_NAMES, f"{self.evaluation.pk}:{item.pk}:{rater.pk}")
 
     def _own_key(self, key: UUID) -> UUID:
-        """The key here of a verdict that another evaluation holds under its own."""
+        """The key used here for a verdict whose key belongs to another evaluation."""
         return uuid5(_NAMES, f"{self.evaluation.pk}:{key}")
 
     # —— one line
 
     def _take(self, line: RatingLine) -> bool:
-        """False if it is there already; raises Wrong."""
+        """Return False if it exists already. Raises LineRefused."""
         rater = self.raters.get(line.rater)
         if rater is None:
             raise LineRefused("no_rater", name=line.rater)
         if line.key and self.keys.get(line.key) == self.evaluation.pk:
-            return False  # whatever its answers are called now
+            return False  # even if its answers have other names now
         found = self._item(line)
         key = line.key or self._made_key(found.item, rater)
         if self.keys.get(key) == self.evaluation.pk:
             return False
         values = self._values(line, found)
-        if key in self.keys:  # of another evaluation: the same verdict, kept here too
+        if key in self.keys:  # of another evaluation: the same verdict, stored here too
             key = self._own_key(key)
             if key in self.keys:
                 return False
@@ -292,7 +293,7 @@ class RatingBatch:
         self._write_counters()
 
     def _write_counters(self) -> None:
-        """Items by what changes on them: nearly always the same for all."""
+        """Update items in groups by the change in their counters: nearly all change alike."""
         changes: dict[tuple[int, int, int], list[int]] = defaultdict(list)
         for item in self.items.values():
             given, free, dealt = self.before[item.pk]

@@ -1,5 +1,5 @@
-"""Ratings as lines: JSON Lines and CSV, each with the side shown, the time and the rater. What is exported can be
-imported again (importing.py), here or into an evaluation of the same rows."""
+"""Export of ratings as JSON Lines and CSV, each with the side shown, the time and the rater. Exports can be imported
+again (rating_import.py), here or into an evaluation of the same rows."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ COLUMNS = (
     *("seconds", "attempt", "current", "extra", "gold", "repeat_of", "drawn_with", "comment"),
 )
 VALUE, DECIDED = "value: ", "adjudicated: "
-"""Prefix of a criterion's columns in CSV."""
+"""Prefixes of the columns of criteria in CSV."""
 
 
 def records(
     evaluation: Evaluation, *, names: bool = False, history: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """Every verdict that counts, by item; with `history` also those that were changed or taken back.
+    """All current verdicts by item; with `history` also those changed or undone.
 
-    `names`: user names in place of pseudonyms. Values are canonical: `A` is `candidate`, `B` is `other`.
+    `names`: user names instead of pseudonyms. Values are canonical: `A` is `candidate`, `B` is `other`.
     """
     criteria = criteria_of(evaluation)
     candidates = dict(
@@ -57,7 +57,7 @@ def records(
 
 
 def decisions(evaluation: Evaluation) -> dict[int, dict[int, Any]]:
-    """{item: {criterion number: value}} of what was decided where raters differ; the newest decision counts."""
+    """{item: {criterion number: value}} from adjudications; the newest counts."""
     found = Adjudication.objects.filter(item__evaluation=evaluation).order_by("pk")
     return {item: values_of(values) for item, values in found.values_list("item", "values")}
 
@@ -67,9 +67,9 @@ def _by_name(criteria: dict[int, Criterion], values: dict[int, Any]) -> dict[str
 
 
 def people_of(judgements: Collection[Judgement]) -> dict[int, dict[str, Any]]:
-    """{judgement: whose it is, what the second answer was, what was decided} of one human evaluation's judgements.
+    """{judgement: rater, second answer and adjudication} of one human evaluation's judgements.
 
-    The names are those of a results file; raters are called by their pseudonyms.
+    The keys are those of a results file; raters appear under their pseudonyms.
     """
     first = next(iter(judgements), None)
     if first is None:
@@ -130,13 +130,13 @@ def _record(
 
 
 def jsonl_lines(evaluation: Evaluation, *, names: bool = False, history: bool = False) -> Iterator[bytes]:
-    """One object a line, UTF-8."""
+    """One JSON object per line, UTF-8."""
     for record in records(evaluation, names=names, history=history):
         yield json.dumps(record, ensure_ascii=False).encode() + b"\n"
 
 
 def csv_lines(evaluation: Evaluation, *, names: bool = False, history: bool = False) -> Iterator[bytes]:
-    """The same as a table for spreadsheets; a column for each criterion. UTF-8 with a mark at its beginning."""
+    """The same as a table for spreadsheets, with a column for each criterion. UTF-8 with a byte order mark."""
     criteria = [one.name for one in criteria_of(evaluation).values()]
     heads = [prefix + name for prefix in (VALUE, DECIDED) for name in criteria]
     yield b"\xef\xbb\xbf" + _line([*COLUMNS, *heads])

@@ -1,7 +1,7 @@
-"""A file of ratings: stored, then imported by a worker in small transactions, so that raters and pages go on meanwhile.
+"""Import of ratings files: stored, then imported by a worker in small transactions, so that other writers can proceed.
 
-What ends a worker in the middle ends no import: the next one goes on after the last line that was dealt with. What
-fails, or is stopped by somebody, is taken back as it came, so that nothing stays half taken in.
+If a worker dies, the next one continues after the last processed line. If the import fails or is stopped, it is undone,
+so that no file stays partially imported.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from judging.runs.json_text import storable
 log = logging.getLogger("judging.people")
 
 MOST_BYTES = 50_000_000
-AT_ONCE = 100_000  # bytes that a page may wait for
-LISTED = 1_000  # wrong lines that are listed; of all of them there is the number
-_BATCH = 100  # lines: nobody else can write to SQLite meanwhile
+AT_ONCE = 100_000  # bytes; a page imports files up to this size itself
+LISTED = 1_000  # rejected lines that are listed; all of them are counted
+_BATCH = 100  # lines: other processes can't write to SQLite during a batch
 _OPEN = (ImportState.WAITING, ImportState.READING, ImportState.UNDOING)
 _Own = workers.OwnedRow[RatingsImport]
 STOPPED = "stopped"
@@ -43,7 +43,7 @@ STOPPED = "stopped"
 
 @dataclass(slots=True)
 class ImportedRatings:
-    """What came of lines: new verdicts, lines that were there already or do not count, lines that are wrong."""
+    """Counts of new, existing and non-current verdicts, and the rejected lines."""
 
     new: int = 0
     there: int = 0
@@ -54,7 +54,8 @@ class ImportedRatings:
 def import_begin(
     *, evaluation: Evaluation, file: uploads.Incoming, file_name: str, by: User
 ) -> RatingsImport:
-    """Keep a file and have its ratings taken in: a small one at once. Raises ValidationError if it cannot be kept."""
+    """Store a ratings file and start its import; small files are imported at once. Raises ValidationError if it
+    can't be stored."""
     stored = store(file)
     with transaction.atomic():
         made = RatingsImport.objects.create(
@@ -73,7 +74,7 @@ def import_begin(
 
 
 def import_stop(*, taken: RatingsImport) -> bool:
-    """Take back what has been taken in so far. False if it has ended."""
+    """Stop an import and undo it. False if it has ended."""
     under_way = RatingsImport.objects.filter(
         pk=taken.pk, state__in=(ImportState.WAITING, ImportState.READING)
     )
@@ -86,7 +87,7 @@ def import_stop(*, taken: RatingsImport) -> bool:
 
 @workers.works_on(RatingsImport)
 def work(import_id: int, owner: str, stop: threading.Event | None = None) -> None:
-    """Take a file in, go on with it, or take it back, unless somebody else does."""
+    """Import a file, continue its import, or undo it, unless another process is doing so."""
     if not RatingsImport.objects.filter(pk=import_id, state__in=_OPEN, owner="").update(owner=owner):
         return
     parts = ("evaluation__run", "created_by")
@@ -98,7 +99,7 @@ def work(import_id: int, owner: str, stop: threading.Event | None = None) -> Non
             _undo(mine)
     except workers.WorkStopped:
         pass
-    except Exception as error:  # whatever it was, it must not stay half taken in
+    except Exception as error:  # whatever it was, the file must not stay partially imported
         _failed(mine, error)
     finally:
         mine.held.update(owner="")
@@ -134,7 +135,7 @@ def _read(mine: _Own) -> None:
 
 
 def _plain(bad: BadLine) -> list[object]:
-    """A wrong line as it is kept: what it quotes may be long, and hold what no database takes."""
+    """A rejected line as stored: its quotes may be long, or contain characters that no database accepts."""
     return [bad.line, bad.code, {name: storable(text[:200]) for name, text in bad.params.items()}]
 
 
@@ -147,8 +148,8 @@ def take(
     note: Callable[[int, ImportedRatings], None],
     rest: Callable[[], None],
 ) -> None:
-    """Take in the verdicts of a text from its line `after` + 1 on. `note` hears of each batch in its transaction;
-    `rest` is called between batches."""
+    """Import the verdicts of a text from line `after` + 1 on. `note` is called for each batch, within its
+    transaction; `rest` between batches."""
     lines = read_lines(text, list(criteria_of(evaluation).values()))
     for batch in _batches(line for line in lines if line.line > after):
         with transaction.atomic():
@@ -174,7 +175,7 @@ def _take_batch(
 
 
 def _failed(mine: _Own, error: Exception) -> None:
-    """Note why, and take back what had been taken in."""
+    """Store the problem and undo the import."""
     problem = workers.file_problem(error)
     if problem == workers.UNEXPECTED:
         log.error("The ratings %s could not be taken in.", mine.row.pk, exc_info=error)
@@ -183,13 +184,13 @@ def _failed(mine: _Own, error: Exception) -> None:
             mine.note(state=ImportState.UNDOING, problem=problem)
             _undo(mine)
     except workers.WorkStopped:
-        pass  # somebody takes it up again
+        pass  # another process continues
     except Exception:
         log.exception("The ratings %s could not be taken back yet; that is tried again.", mine.row.pk)
 
 
 def _undo(mine: _Own) -> None:
-    """Take back what came with the file and still counts as it came. What its rater changed since stays."""
+    """Delete the imported ratings that still count. Ratings that their raters have changed since are kept."""
     parts = ("assignment__item", "rater")
     came = mine.row.ratings.select_related(*parts).order_by("-pk")
     while True:
@@ -210,12 +211,12 @@ def _undo(mine: _Own) -> None:
 
 
 def reconcile() -> None:
-    """Give back what a dead worker held, and wake for all that waits."""
+    """Release the imports of dead workers, and wake a worker for all that are pending."""
     waiting = RatingsImport.objects.filter(state__in=_OPEN)
     workers.reconcile_owned(waiting, lambda pk: workers.wake(take_in_ratings, import_id=pk))
 
 
 @task(queue_name=workers.DATA)
 def take_in_ratings(import_id: int) -> None:
-    """Take in a file of ratings, or take it back, unless somebody else does."""
+    """Import a ratings file, or undo its import, unless another process is doing so."""
     work(import_id, workers.owner(), stop=workers.stopping)

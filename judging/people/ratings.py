@@ -1,6 +1,5 @@
-"""Verdicts: given, changed, skipped, undone, left as a draft. Every one is an appended Rating; what counts is kept in
-Judgements like any judge's, in the same transaction.
-"""
+"""Verdicts: submit, change, skip, undo, save a draft. Each is an appended Rating; the one that counts is stored as
+Judgements like any judge's, in the same transaction."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ from judging.runs.json_text import storable
 
 
 class DeskRefused(Exception):
-    """Nothing was stored but, where it says so, a draft."""
+    """Nothing was stored except, if the subclass says so, a draft."""
 
     code = "refused"
 
@@ -70,7 +69,7 @@ LONGEST_COMMENT = 20_000
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """An assignment and its evaluation, both as they are now and locked."""
+    """An assignment and its evaluation, reloaded and locked."""
 
     evaluation: Evaluation
     assignment: Assignment
@@ -100,11 +99,11 @@ def submit(
     key: UUID,
     shown: int | None,
 ) -> Rating:
-    """The verdict of an assignment's rater; `values` {criterion number: value} as seen, `shown` the left side.
+    """Submit a verdict. `values`: {criterion number: value} as seen; `shown`: the answer on the left side.
 
-    Sent again (same key, or another tab), the first one is returned with `repeated`. One that comes after its lease
-    was taken over is kept; if all seats are taken by then it is `extra`. Raises ValuesRefused, or a DeskRefused: where
-    the evaluation is closed or the rater has left, what was given stays as a draft.
+    A repeated submission (same key, or another tab) returns the first one with `repeated` set. A verdict that arrives
+    after its lease ended is stored; if all seats are taken by then, it is `extra`. Raises ValuesRefused or a
+    DeskRefused: if the evaluation is closed or the rater has left, the values are saved as a draft.
     """
     try:
         with transaction.atomic():
@@ -134,7 +133,7 @@ def _submitted(
 
 
 def _counting(assignment: Assignment) -> Rating | None:
-    """The verdict that this assignment has already."""
+    """The current verdict of this assignment, if any."""
     if assignment.state != AssignmentState.GIVEN or assignment.rating is None:
         return None
     assignment.rating.repeated = True
@@ -197,9 +196,9 @@ def change(
     shown: int | None,
     attempt: int | None = None,
 ) -> Rating:
-    """Another verdict in place of an earlier one of the user's own; the earlier one stays in the history.
+    """Replace the user's earlier verdict; the earlier one stays in the history.
 
-    `attempt`: the verdict that the rater saw and changes; Outdated if another tab has changed it since.
+    `attempt`: the verdict that the rater saw; raises Outdated if another tab has changed it since.
     """
     held = _hold(assignment)
     before = _seen_before(key, held.assignment, RatingKind.CHANGE)
@@ -217,7 +216,7 @@ def change(
 
 @transaction.atomic
 def skip(*, assignment: Assignment, reason: str, comment: str = "", key: UUID, seconds: Any = 0) -> Rating:
-    """Give an item back for others, with a reason (a SkipReason); its rater does not get it again."""
+    """Skip an item with a reason (a SkipReason): it goes to other raters, and this one does not get it again."""
     held = _hold(assignment)
     before = _seen_before(key, held.assignment, RatingKind.SKIP) or _counting(held.assignment)
     if before is not None:
@@ -248,9 +247,10 @@ def _repeated(rating: Rating) -> Rating:
 
 @transaction.atomic
 def undo(*, evaluation: Evaluation, user: User, key: UUID) -> Rating:
-    """Undo the rater's last verdict, change or skip that is in force; again, the one before it.
+    """Undo the rater's last action (verdict, change or skip) that is not undone yet.
 
-    The item is held again, what was given is its draft. Raises NothingToUndo.
+    The item is leased again, with the undone verdict as its draft; undoing a change restores the verdict before it.
+    Raises NothingToUndo.
     """
     evaluation = locked(evaluation)
     mine = Rating.objects.filter(rater__evaluation=evaluation, rater__user=user)
@@ -288,14 +288,14 @@ def _take_back(held: _Held, last: Rating) -> None:
 
 
 def _verdict_before(last: Rating) -> Rating:
-    """What counted before a change."""
+    """The verdict that counted before a change."""
     given = (RatingKind.VERDICT, RatingKind.CHANGE)
     earlier = Rating.objects.filter(assignment=last.assignment_id, kind__in=given, attempt__lt=last.attempt)
     return earlier.filter(undone_by=None).latest("attempt")
 
 
 def _as_draft(held: _Held, rating: Rating) -> str:
-    """A verdict as its rater saw and gave it."""
+    """A verdict as a draft, with the sides as its rater saw them."""
     values = {int(number): value for number, value in json.loads(rating.values).items()}
     shown = canonical(criteria_of(held.evaluation), values, held.assignment.shown_first)
     return json.dumps({"values": shown, "comment": rating.comment}, ensure_ascii=False)
@@ -303,7 +303,7 @@ def _as_draft(held: _Held, rating: Rating) -> str:
 
 @transaction.atomic
 def draft_save(*, assignment: Assignment, values: Mapping[int, Any], comment: str = "") -> None:
-    """Keep what is not given yet, as seen; the lease is renewed if it is still held. A given item has no draft."""
+    """Save a draft, with values as seen, and renew the lease if it is still held. Rated items have no draft."""
     held = _hold(assignment)
     if held.assignment.state == AssignmentState.GIVEN:
         return

@@ -26,7 +26,7 @@ _AT_ONCE = 20_000  # judgements fetched at a time
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """One thing to rate: a row with the number of an answer, or of two."""
+    """One thing to rate: ids of a row and of one or two answers."""
 
     row: int
     response: int
@@ -38,11 +38,11 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class ItemChoice:
-    """What an organiser has chosen to be rated. `candidates` empty: the references as they are.
+    """What to rate, as chosen by an organiser. Without `candidates`, the references are rated.
 
-    `about`: the answers that a run judged are drawn themselves, `sample_size` of them, an equal share of each
-    candidate's; `stratify_by` then names one of its metrics, and every range of its scores gets its share too. With
-    `filters` only answers with a judgement that these mean are drawn.
+    `about`: draw answers that this run judged, `sample_size` of them, with equal shares for all candidates;
+    `stratify_by` then names one of its metrics, and each range of its scores gets an equal share too. With `filters`,
+    only answers with a matching judgement are drawn.
     """
 
     version: Version
@@ -53,7 +53,7 @@ class ItemChoice:
     side_names: tuple[str, str] = (
         "",
         "",
-    )  # of this version's answers and the other's, where two files are compared
+    )  # of this version's answers and the other's, if two files are compared
     pairs_per_item: int = 1
     sample_size: int | None = None
     stratify_by: str = ""
@@ -65,18 +65,18 @@ class ItemChoice:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """The things to rate, the candidates that take part, and how many rows were drawn."""
+    """The things to rate, ids of the candidates, and the number of rows."""
 
     things: list[Thing]
     candidates: list[int]
     rows: int
 
 
-Answers = dict[int, dict[int, list[int]]]  # row → candidate → its answers in their order
+Answers = dict[int, dict[int, list[int]]]  # row → candidate → its answers in order
 
 
 def gather(choice: ItemChoice) -> Gathered:
-    """Draw the rows and create their items. `without`: rows excluded from the draw (gold)."""
+    """Draw the things to rate, without the rows in `choice.without` (gold)."""
     if choice.about is not None:
         return _gather_answers(choice, choice.about)
     rows, strata = _strata_of_rows(choice)
@@ -88,7 +88,7 @@ def gather(choice: ItemChoice) -> Gathered:
 
 
 def _strata_of_rows(choice: ItemChoice) -> tuple[list[int], list[str]]:
-    """The rows that may be drawn, and the stratum of each. A row's text is read only where strata are made from it."""
+    """The rows that can be drawn, and the stratum of each. Row texts are read only for stratification."""
     known = Row.objects.filter(version=choice.version, valid=True).order_by("line")
     if not choice.stratify_by:
         rows = [pk for pk in known.values_list("pk", flat=True) if pk not in choice.without]
@@ -106,8 +106,8 @@ def _in_order(keys: Sequence[int]) -> list[Row]:
 
 
 def _gather_answers(choice: ItemChoice, about: Run) -> Gathered:
-    """Draw from the answers that a run judged, each with a known probability; answers chosen by a filter represent
-    no others, so they have none."""
+    """Draw from the answers that a run judged, each with its probability; filtered answers are not a random sample,
+    so they have no probability."""
     by_chance = choice.filters == ANYTHING
     judged = _judged(choice, about)
     strata = _strata(judged["candidate"], judged["score"] if choice.stratify_by else None)
@@ -125,7 +125,7 @@ def _gather_answers(choice: ItemChoice, about: Run) -> Gathered:
 
 
 def _judged(choice: ItemChoice, about: Run) -> Any:
-    """Every answer that the run has judged: its response, candidate and score (NaN: none), by response."""
+    """All answers that the run has judged: response, candidate and score (NaN: none), ordered by response."""
     metrics = about.metrics.order_by("number")
     metric = metrics.filter(name=choice.stratify_by).first() or metrics.first()
     known = Judgement.objects.filter(
@@ -145,7 +145,7 @@ def _judged(choice: ItemChoice, about: Run) -> Any:
 
 
 def _strata(candidates: Any, scores: Any | None) -> list[str]:
-    """A stratum for each answer: its candidate, and where scores are given the fifth of them that its own is in."""
+    """The stratum of each answer: its candidate and, if scores are given, the quintile of its score."""
     if scores is None:
         return [str(one) for one in candidates]
     known = scores[~np.isnan(scores)]
@@ -155,7 +155,7 @@ def _strata(candidates: Any, scores: Any | None) -> list[str]:
 
 
 def stratum_of(row: Row, field: str) -> str:
-    """A row's value in the field that strata are made by; '' if it has none."""
+    """A row's value in the field used for stratification; '' if it has none."""
     value = json.loads(row.raw).get(field)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return "" if value is None else text[:200]
@@ -184,7 +184,7 @@ def _add_references(answers: Answers, version: Version, rows: Sequence[Row], nam
 
 
 def _add_other_references(answers: Answers, choice: ItemChoice, other: Version, rows: Sequence[Row]) -> int:
-    """The other version's references, at the rows with the same prompts."""
+    """Add the other version's references to the rows with the same prompts."""
     by_prompt = {prompt_of(row, choice.version.format): row.pk for row in rows}
     alike: dict[int, int] = {}
     found: list[Row] = []
@@ -200,7 +200,7 @@ def _add_other_references(answers: Answers, choice: ItemChoice, other: Version, 
 
 
 def prompt_of(row: Row, fmt: str) -> str:
-    """The key by which rows are matched: all user messages in order, without the answers between them, which differ."""
+    """The key for matching rows: all user messages in order, without the answers between them, which differ."""
     messages = messages_of(json.loads(row.raw), next(one for one in FORMATS if one == fmt))
     asked = [[one["role"], one["content"]] for one in messages if one["role"] != "assistant"]
     return json.dumps(asked, ensure_ascii=False)
@@ -223,7 +223,7 @@ def _things(choice: ItemChoice, rows: Sequence[Row], drawn: Sequence[Drawn], ans
 
 
 def _pairs(choice: ItemChoice, there: list[list[int]]) -> list[list[Pair]]:
-    """Which candidates are compared on each row. A reference's candidate is the newest, created after all models'."""
+    """The pairs of candidates to compare on each row. A reference's candidate is newer than all models' candidates."""
     if choice.scheme == Scheme.BALANCED:
         return balanced(there, choice.pairs_per_item, choice.seed)
     if choice.scheme == Scheme.BASELINE and choice.baseline is not None:

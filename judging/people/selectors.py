@@ -1,4 +1,4 @@
-"""Reading evaluations: an organiser's list, a rater's queue, an evaluation's items."""
+"""Queries for evaluations: an organiser's list, a rater's queue, an evaluation's items."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ PER_PAGE = 50
 def evaluations_page(
     project: Project, *, archived: bool = False, before: int | None = None
 ) -> tuple[list[Evaluation], int | None]:
-    """Evaluations with `given` and `needed` ratings, newest first, and where the next page starts (None: nowhere)."""
+    """Evaluations with `given` and `needed` ratings, newest first, and the `before` of the next page (None: no
+    more)."""
     usual = Item.objects.filter(evaluation=OuterRef("pk"), needed__gt=0).order_by().values("evaluation")
     found = Evaluation.objects.filter(run__project=project, run__archived_at__isnull=not archived)
     found = found.select_related("run__version__dataset", "other_version__dataset").annotate(
@@ -38,7 +39,7 @@ def evaluations_page(
 
 @dataclass(frozen=True, slots=True)
 class RatingTask:
-    """An evaluation in which somebody rates: what is done, and about how many items are left."""
+    """An evaluation in which a user rates: items done, and an estimate of those left."""
 
     evaluation: Evaluation
     project: Project
@@ -47,8 +48,8 @@ class RatingTask:
 
 
 def rating_tasks(user: User, projects: QuerySet[Project]) -> list[RatingTask]:
-    """Where somebody is to rate in these projects; what has work left first. In three queries, but for evaluations with
-    gold items or repeats."""
+    """The open evaluations of these projects in which the user rates; those with items left first. Three queries,
+    plus some for evaluations with gold items or repeats."""
     rating = EvaluationRater.objects.filter(
         user=user,
         left_at=None,
@@ -81,7 +82,7 @@ WHICH = ("all", "open", "held", "done", "skipped", "gold", "repeats")
 
 
 def items_page(evaluation: Evaluation, which: str, after: int = 0) -> tuple[list[Item], int | None]:
-    """Items of a kind by number, with who has them, and where the next page starts (None: nowhere)."""
+    """Items of a kind by number, with their raters, and the `after` of the next page (None: no more)."""
     found = _which(Item.objects.filter(evaluation=evaluation, number__gt=after), which).distinct()
     parts = ("row", "response__candidate", "other_response__candidate")
     page = list(found.select_related(*parts).order_by("number")[: PER_PAGE + 1])
@@ -106,17 +107,17 @@ def _which(found: QuerySet[Item], which: str) -> QuerySet[Item]:
 
 
 _PACE_OVER = 20
-"""How many of the last verdicts the pace is measured on."""
+"""Number of recent verdicts that determine the pace."""
 
 
 def evaluations_of(run: Run) -> list[Evaluation]:
-    """The human evaluations that a run's report counts, oldest first: itself, or those organised from its answers."""
+    """The human evaluations that a run's report includes, oldest first: its own, or those created from its answers."""
     mine = Q(run=run) if run.by_people else Q(about_run=run)
     return list(Evaluation.objects.filter(mine).select_related("run").order_by("pk"))
 
 
 def rater_names(evaluations: Sequence[Evaluation]) -> dict[int, str]:
-    """{user: what a report calls the rater}; no two alike, though every evaluation counts its raters from R1."""
+    """{user: the rater's name in a report}, unique, although each evaluation numbers its raters from R1."""
     names: dict[int, str] = {}
     found = EvaluationRater.objects.filter(evaluation__in=evaluations).order_by("pk")
     for user, pseudonym in found.values_list("user", "pseudonym"):
@@ -127,7 +128,7 @@ def rater_names(evaluations: Sequence[Evaluation]) -> dict[int, str]:
 
 
 def criteria_of(evaluation: Evaluation) -> dict[int, Criterion]:
-    """The criteria by their numbers, from 0."""
+    """The criteria by number, from 0."""
     metrics = evaluation.run.metrics.order_by("number").values_list("number", "definition")
     return {number: Criterion.from_json(text) for number, text in metrics}
 
@@ -147,9 +148,9 @@ def mine(
 
 @dataclass(frozen=True, slots=True)
 class RaterProgress:
-    """A rater's own way through: items done, skipped and left for this rater; `seconds_each` of active time of late.
+    """A rater's progress: items done, skipped and left; `seconds_each`: recent active time per item.
 
-    `all_given` of `all_needed`: verdicts of everyone.
+    `all_given` of `all_needed`: verdicts of all raters.
     """
 
     done: int
@@ -182,7 +183,7 @@ def progress(*, evaluation: Evaluation, user: User) -> RaterProgress:
 
 @dataclass(frozen=True, slots=True)
 class _Whole:
-    """Of an evaluation's usual items: verdicts given and needed, and how many items have a free seat."""
+    """Totals of an evaluation's ordinary items: verdicts given and needed, and items with a free seat."""
 
     given: int = 0
     needed: int = 0
@@ -191,7 +192,7 @@ class _Whole:
 
 @dataclass(slots=True)
 class _Own:
-    """A rater's items by state, and those with a free seat that are not for this rater any more."""
+    """A rater's items by state, and the items with a free seat that this rater has already had."""
 
     states: Counter[str] = field(default_factory=Counter)
     seen_open: int = 0
@@ -221,7 +222,7 @@ def _left(rater: EvaluationRater, whole: _Whole, own: _Own) -> int:
 
 
 def _repeats_to_come(rater: EvaluationRater) -> int:
-    """Of what the rater has rated, holds or is still to get."""
+    """Number of repeats still to come of items that the rater has rated, holds, or will get."""
     if not rater.evaluation.repeat_share:
         return 0
     own = Assignment.objects.filter(rater=rater).exclude(state=AssignmentState.RELEASED)
@@ -233,7 +234,7 @@ def _repeats_to_come(rater: EvaluationRater) -> int:
 
 
 def _gold_to_come(rater: EvaluationRater, opened: int) -> int:
-    """Among the `opened` items, as they will be drawn; gold that a closed page gave back comes again."""
+    """Number of gold items still to come with the `opened` items, including those released when a page was closed."""
     evaluation = rater.evaluation
     if not evaluation.gold_share:
         return 0
@@ -250,7 +251,7 @@ def _gold_to_come(rater: EvaluationRater, opened: int) -> int:
 
 
 def pace(rater: EvaluationRater) -> float | None:
-    """Mean seconds of active time of the last verdicts; None before the first."""
+    """Mean active time of the last verdicts in seconds; None before the first."""
     given = Assignment.objects.filter(rater=rater, state=AssignmentState.GIVEN, seconds__gt=0)
     times = list(given.order_by("-place").values_list("seconds", flat=True)[:_PACE_OVER])
     return sum(times) / len(times) if times else None
@@ -261,8 +262,8 @@ MOST = 50
 
 @dataclass(frozen=True, slots=True)
 class PersonVerdict:
-    """One person's verdict (or, without a pseudonym, an adjudicator's decision): [(criterion, value in force, the
-    person's own value where a reviewer overrode it, else '')], the comment."""
+    """One person's verdict, or an adjudication (without a pseudonym). `values`: [(criterion, value in force, the
+    person's own value if a reviewer overrode it, else '')]."""
 
     evaluation: Evaluation
     item: Item
@@ -273,14 +274,14 @@ class PersonVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An item as its raters saw it, the judged answer on the left, with the names that they did not see."""
+    """An item as its raters saw it, the judged answer on the left, with the names that were hidden from them."""
 
     shown: ItemView
     names: list[str]
 
 
 def seen_by_people(judgement: Judgement) -> Seen | None:
-    """The subject of a rating."""
+    """The item of a rating's judgement."""
     parts = ("evaluation__run__version", "evaluation__other_version", "row")
     known = Item.objects.select_related(*parts, "response__candidate", "other_response__candidate")
     about = {"response": judgement.response_id, "other_response": judgement.other_response_id}
@@ -293,15 +294,16 @@ def seen_by_people(judgement: Judgement) -> Seen | None:
 
 @dataclass(frozen=True, slots=True)
 class ItemsAbout:
-    """Items in which an answer is, alone or next to another: the ids of those whose ratings may be seen, and the
-    evaluations of the others."""
+    """Ordinary items that contain an answer, alone or next to another: ids of those whose ratings may be seen, and
+    the evaluations of the others."""
 
     seen: list[int]
     hidden: set[int]
 
 
 def items_about(response_id: int, blind: Callable[[], Set[int]] = frozenset) -> ItemsAbout:
-    """`blind` gives the evaluations whose ratings must not be seen (access.blind_evaluations), where there are any."""
+    """`blind` returns the evaluations whose ratings must be hidden (access.blind_evaluations); called only if there
+    are items."""
     about = Item.objects.filter(Q(response=response_id) | Q(other_response=response_id), needed__gt=0)
     found = list(about.values_list("pk", "evaluation")[:MOST])
     hidden = blind() if found else frozenset[int]()
@@ -309,7 +311,7 @@ def items_about(response_id: int, blind: Callable[[], Set[int]] = frozenset) -> 
 
 
 def said_of(items: Sequence[int]) -> list[PersonVerdict]:
-    """All that counts of what people said in these items; decisions on differences last."""
+    """All current verdicts on these items, adjudications last."""
     if not items:
         return []
     given = Assignment.objects.filter(item__in=items, state=AssignmentState.GIVEN, rating__isnull=False)
@@ -337,7 +339,7 @@ def said_of(items: Sequence[int]) -> list[PersonVerdict]:
 
 
 def _overridden(ratings: Sequence[int]) -> dict[int, dict[int, Value]]:
-    """{rating: {criterion number: the value that a reviewer gave}}."""
+    """{rating: {criterion number: value set by a reviewer}}."""
     found: dict[int, dict[int, Value]] = {}
     judged = Judgement.objects.filter(rating__in=ratings, current=True, override_value__isnull=False)
     for rating, number, value in judged.values_list("rating", "run_metric__number", "override_value"):
@@ -348,7 +350,7 @@ def _overridden(ratings: Sequence[int]) -> dict[int, dict[int, Value]]:
 def labelled_values(
     item: Item, criteria: Mapping[int, Criterion], values: str, overridden: Mapping[int, Value]
 ) -> list[tuple[str, str, str]]:
-    """As in Said, of a rating's stored values."""
+    """A rating's stored values as in PersonVerdict."""
     names = [one.candidate.name for one in (item.response, item.other_response) if one]
 
     def label(number: int, value: Value) -> str:

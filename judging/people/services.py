@@ -1,4 +1,4 @@
-"""Making a human evaluation; closing, reopening, archiving it."""
+"""Create, close, reopen and archive a human evaluation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_ITEMS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """An item with known answers: {criterion number: value}, `A` being the response."""
+    """An item with known answers: {criterion number: value}; `A` is the response."""
 
     thing: Thing
     values: Mapping[int, Value]
@@ -62,7 +62,7 @@ def evaluation_create(
     terms: Terms | None = None,
     gold: Sequence[Gold] = (),
 ) -> Evaluation:
-    """An open evaluation with its items drawn. Raises ValidationError with a sentence if it cannot be."""
+    """Create an open evaluation and draw its items. Raises ValidationError with a message for users."""
     terms, choice = terms or Terms(), _with_names(choice)
     _refuse_impossible(choice, criteria, terms)
     gathered = gather(choice)
@@ -83,7 +83,7 @@ def evaluation_create(
 
 
 def _with_names(choice: ItemChoice) -> ItemChoice:
-    """Of two files each side has a name: as chosen, else proposed from the file."""
+    """Set the names of two compared files: as chosen, else proposed from the files."""
     if choice.scheme != Scheme.VERSIONS or choice.other_version is None:
         return replace(choice, side_names=("", ""))
     proposed = proposed_names(choice.version, choice.other_version)
@@ -213,7 +213,7 @@ def _gold_add(evaluation: Evaluation, gold: Sequence[Gold], after: int) -> None:
 
 
 def _repeats_add(evaluation: Evaluation, items: Sequence[Item], after: int) -> None:
-    """Hidden repeats of some items, drawn with the seed; raters of the item may get it again."""
+    """Add hidden repeats of some items, drawn with the seed; the item's raters may get them."""
     order = random.Random(f"repeats:{evaluation.seed}")
     count = round(len(items) * evaluation.repeat_share)
     if evaluation.repeat_share and not count:
@@ -238,7 +238,7 @@ def _repeats_add(evaluation: Evaluation, items: Sequence[Item], after: int) -> N
 
 @transaction.atomic
 def evaluation_close(*, evaluation: Evaluation, by: User) -> bool:
-    """Close: reserved items are released, drafts are kept. False if it was already closed."""
+    """Close the evaluation: reserved items are released, drafts are kept. False if it was already closed."""
     evaluation = locked(evaluation)
     if not evaluation.open:
         return False
@@ -252,7 +252,7 @@ def evaluation_close(*, evaluation: Evaluation, by: User) -> bool:
 
 @transaction.atomic
 def evaluation_reopen(*, evaluation: Evaluation, by: User) -> bool:
-    """Raters may continue. False if it was open."""
+    """Reopen the evaluation, so that raters may continue. False if it was open."""
     evaluation = locked(evaluation)
     if evaluation.open:
         return False
@@ -265,7 +265,7 @@ def evaluation_reopen(*, evaluation: Evaluation, by: User) -> bool:
 
 @transaction.atomic
 def evaluation_archive(*, evaluation: Evaluation, by: User) -> None:
-    """Archive and close; nothing is deleted."""
+    """Archive and close the evaluation; nothing is deleted."""
     evaluation_close(evaluation=evaluation, by=by)
     if Run.objects.filter(pk=evaluation.run_id, archived_at=None).update(archived_at=timezone.now()):
         audit(Action.RUN_ARCHIVED, evaluation, by)
@@ -273,7 +273,7 @@ def evaluation_archive(*, evaluation: Evaluation, by: User) -> None:
 
 @transaction.atomic
 def evaluation_restore(*, evaluation: Evaluation, by: User) -> None:
-    """In the lists again, still closed."""
+    """Restore it from the archive, still closed."""
     archived = Run.objects.filter(pk=evaluation.run_id, archived_at__isnull=False)
     if archived.update(archived_at=None):
         audit(Action.RUN_RESTORED, evaluation, by)

@@ -1,5 +1,5 @@
-"""Addresses: `organisers` below /p/<project>/evaluations/, `raters` below …/rating/, `desk` below …/desk/<evaluation>/
-(numbers only, since raters see them)."""
+"""URLs: `organisers` below /p/<project>/evaluations/, `raters` below …/rating/, `desk` below …/desk/<evaluation>/
+(numbers only, because raters see them)."""
 
 from __future__ import annotations
 

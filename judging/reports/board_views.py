@@ -1,4 +1,4 @@
-"""A project's leaderboard: candidates by metrics over its runs, and how each candidate did over time."""
+"""A project's leaderboard: candidates by metric over its runs, and each candidate's scores over time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Known = Mapping[int, tuple[int, list[MetricOutcome]]]
 
 @dataclass(frozen=True, slots=True)
 class BoardCell:
-    """A candidate's newest figures under a metric; `trend` over the runs with the same data and metric version."""
+    """A candidate's newest scores under a metric; `trend`: over the runs with the same data and metric version."""
 
     mean: str
     interval: str
@@ -37,7 +37,7 @@ class BoardCell:
 
 @dataclass(frozen=True, slots=True)
 class BoardEntry:
-    """A run's figures of one candidate, for its page over time."""
+    """One candidate's scores in a run, for its page over time."""
 
     run: Run
     metric: str
@@ -50,7 +50,7 @@ class BoardEntry:
 
 @login_required
 def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
-    """Figures that may be compared: over one version of the data, each metric in one version of it."""
+    """Scores that can be compared: over one data version, each metric in one version."""
     project = access.get_project(request, slug, May.READ_JUDGEMENTS)
     known = outcomes([project.pk])
     for run in hidden_among(request, list(Run.objects.filter(pk__in=known).select_related("project"))):
@@ -107,7 +107,7 @@ def _chosen(wanted: str, versions: Sequence[Version]) -> Version | None:
 
 
 def newest_versions(mine: Mapping[int, Sequence[MetricOutcome]]) -> dict[str, MetricOutcome]:
-    """By name each metric that has means, as its newest run knows it."""
+    """{name: outcome of its newest run} of each metric with means."""
     found: dict[str, MetricOutcome] = {}
     for run in sorted(mine, reverse=True):
         for metric in mine[run]:
@@ -119,7 +119,7 @@ def newest_versions(mine: Mapping[int, Sequence[MetricOutcome]]) -> dict[str, Me
 def comparable(
     metric: MetricOutcome, mine: Mapping[int, Sequence[MetricOutcome]]
 ) -> dict[int, MetricOutcome]:
-    """The runs, the oldest first, that used the metric in the same version."""
+    """{run: outcome} of runs that used the same version of the metric, oldest first."""
     return {
         run: one
         for run in sorted(mine)
@@ -129,7 +129,7 @@ def comparable(
 
 
 def _names(mine: Mapping[int, Sequence[MetricOutcome]], columns: Mapping[str, MetricOutcome]) -> list[str]:
-    """The candidates, the best under the first metric first."""
+    """The candidates, best under the first metric first."""
     found: dict[str, float] = {}
     for place, metric in enumerate(columns.values()):
         for run in reversed(comparable(metric, mine).values()):
@@ -168,7 +168,7 @@ def _entries(
     columns: Mapping[str, MetricOutcome],
     series: Mapping[str, int],
 ) -> list[BoardEntry]:
-    """All figures of a candidate that may be compared, by metric, the newest first."""
+    """A candidate's comparable scores by metric, newest first."""
     runs = Run.objects.filter(project=project, pk__in=mine).in_bulk()
     return [
         BoardEntry(
@@ -187,6 +187,6 @@ def _entries(
 
 
 def _left_out(mine: Mapping[int, Sequence[MetricOutcome]], columns: Mapping[str, MetricOutcome]) -> int:
-    """How many runs have only older versions of a metric, whose figures are not shown next to the newest."""
+    """Number of runs with only older versions of a metric, whose scores are not shown next to the newest."""
     shown = {run for metric in columns.values() for run in comparable(metric, mine)}
     return len(mine.keys() - shown)

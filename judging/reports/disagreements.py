@@ -1,4 +1,4 @@
-"""Answers that a judge and people both gave a value, as pages show them: with the question and both reasons."""
+"""Answers rated by both a judge and people, for display: with the question, both values and both reasons."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from judging.runs.models import Judgement, JudgeReply, Run
 
 STRONGEST = 5
 QUESTION, REASON = 200, 400  # characters
-MOST_CHOICES = 60  # different values that a menu offers
+MOST_CHOICES = 60  # values offered in a menu
 Sides = frozenset[int]
-"""Ids of the response, or the two, that something was said about."""
+"""Ids of the one or two responses that a verdict is about."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValuePill:
-    """A value; `level` from 1 (the lowest of the scale) to 5, None for what is no number."""
+    """A value; `level` from 1 (lowest of the scale) to 5, None if it is not a number."""
 
     text: str
     level: int | None
@@ -35,7 +35,7 @@ class ValuePill:
 
 @dataclass(frozen=True, slots=True)
 class PersonComment:
-    """What a person wrote; `by` is a pseudonym, '' for an adjudicator."""
+    """A person's comment; `by`: pseudonym, '' for an adjudicator."""
 
     by: str
     text: str
@@ -43,7 +43,7 @@ class PersonComment:
 
 @dataclass(frozen=True, slots=True)
 class ComparedAnswer:
-    """An answer, or two, with both values. `url`: its judgement's page, '' where there is none."""
+    """One or two answers with both values. `url`: of the judgement, '' if there is none."""
 
     line: int
     candidate: str
@@ -69,7 +69,7 @@ def pill(value: Value, metric: Metric) -> ValuePill:
 
 
 def strongest(run: Run, metric: Metric, judge: str, paired: Paired) -> list[ComparedAnswer]:
-    """The answers on which a judge and people differ most."""
+    """The answers with the largest difference between judge and people."""
     places = [place for place in range(min(STRONGEST, len(paired))) if paired.differences[place] > 0]
     return compared_answers(run, metric, judge, paired, places)
 
@@ -77,7 +77,7 @@ def strongest(run: Run, metric: Metric, judge: str, paired: Paired) -> list[Comp
 def compared_answers(
     run: Run, metric: Metric, judge: str, paired: Paired, places: Sequence[int], *, reasons: bool = False
 ) -> list[ComparedAnswer]:
-    """These answers; with `reasons` the beginning of the judge's reply, and what people wrote."""
+    """The answers at these places; with `reasons`, also the beginning of the judge's reply, and people's comments."""
     if not places:
         return []
     lines = sorted({paired.rows[place] for place in places})
@@ -109,7 +109,7 @@ def compared_answers(
 
 
 def _responses(run: Run, lines: list[int]) -> dict[tuple[str, int, int], int]:
-    """Ids of the answers in these rows, by candidate, row and number."""
+    """{(candidate, row, number): answer id} for these rows."""
     names = candidates_of(run)
     found = Response.objects.filter(
         row__version=run.version_id, row__line__in=lines, candidate__in=list(names)
@@ -126,7 +126,7 @@ def _sides(paired: Paired, place: int, responses: Mapping[tuple[str, int, int], 
 
 
 def _judgements(run: Run, metric: Metric, judge: str, known: Sides) -> dict[Sides, tuple[int, int]]:
-    """The judge's judgement of each answer, and the attempt that asked."""
+    """{answers: (judgement, attempt that asked)} of the judge."""
     found = Judgement.objects.filter(run=run, current=True, run_metric__name=metric.name, response__in=known)
     found = found.filter(BY_SOURCES, source__name=judge) if run.imported else found.filter(BY_METRICS)
     judged: dict[Sides, tuple[int, int]] = {}
@@ -137,7 +137,7 @@ def _judgements(run: Run, metric: Metric, judge: str, known: Sides) -> dict[Side
 
 
 def _replies(judged: Sequence[tuple[int, int]]) -> dict[int, str]:
-    """The beginning of what the judge replied first, by judgement."""
+    """{judgement: beginning of the judge's first reply}."""
     asked = dict(judged)
     found = JudgeReply.objects.filter(judgement__in=asked.values()).exclude(content=None)
     replies: dict[int, str] = {}
@@ -147,7 +147,7 @@ def _replies(judged: Sequence[tuple[int, int]]) -> dict[int, str]:
 
 
 def _comments(run: Run, metric: Metric, known: Sides) -> dict[Sides, list[PersonComment]]:
-    """What raters and adjudicators wrote of these answers under a criterion of the metric's name."""
+    """Comments of raters and adjudicators on these answers, under the criterion with the metric's name."""
     evaluations = [one.pk for one in evaluations_of(run)]
     about: dict[str, Any] = {
         "item__evaluation__in": evaluations,
@@ -173,7 +173,7 @@ def _beginning(text: str) -> str:
 
 
 def choices(paired: Paired, values: Sequence[Value], chosen: str) -> list[tuple[str, str]]:
-    """The values that a menu offers, lowest first, and the one that is chosen: (in an address, as shown)."""
+    """The values of a menu, lowest first, including the chosen one: (in the query, label)."""
     rounded = paired.numeric and (paired.rounded or len(set(values)) > MOST_CHOICES)
     known = {value_key(value, rounded=rounded): value for value in sorted(set(values), key=_rank)}
     keys = list(known)[:MOST_CHOICES]

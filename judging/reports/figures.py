@@ -1,5 +1,5 @@
-"""A run's statistics, computed and stored: for small runs by the page, for large ones by a worker, because pages
-can't wait until a million judgements are read."""
+"""A run's statistics, computed and stored: by the page for small runs, by a worker for large ones, because a page
+can't read a million judgements."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 LAYOUT = 9  # of Figures and KeptMeans; increase it when they change
 FEW = 20_000  # judgements; up to this many a page computes the statistics itself, in a quarter of a second
-PATIENCE = 10  # while running: recompute when this many times older than the computation took
+PATIENCE = 10  # while running: recompute figures this many times older than their computation took
 KEPT_SECONDS = 24 * 3600
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """A core report with `overridden` in its cells, figures of each rule metric's lines by its name, calls that were
-    repeats, judgements with a judge's reply that ended with its limit of tokens, and the answers that a judge and
-    people both gave a value, by metric and judge."""
+    """A core report with `overridden` in its cells; per rule metric the figures of its lines; number of repeated
+    calls; number of judgements with a truncated judge's reply; per metric and judge the answers rated by both the
+    judge and people."""
 
     report: dict[str, Any]
     rule_lines: dict[str, RuleFigures]
@@ -50,12 +50,12 @@ class Figures(msgspec.Struct, frozen=True):
     paired: dict[str, dict[str, Paired]]
 
     def kind(self, metric: str) -> Kind | None:
-        """Type of the values that the metric's mean is computed from."""
+        """Type of the values in the metric's mean."""
         return next((cells[metric]["kind"] for cells in self.report["candidates"].values()), None)
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """Figures, the run's revision that they belong to, when they were computed and in how many seconds."""
+    """Figures, the run's revision they belong to, when they were computed, and how many seconds that took."""
 
     figures: Figures
     revision: int
@@ -66,14 +66,14 @@ class Kept(msgspec.Struct, frozen=True):
         return self.revision == run.revision
 
     def due(self, run: Run) -> bool:
-        """Whether to recompute them. A run in progress changes all the time."""
+        """Whether to recompute them. While a run is in progress, they are outdated all the time."""
         if self.current(run):
             return False
         return run.rests or old_enough(self.made_at, self.took)
 
 
 def old_enough(made_at: datetime, took: float) -> bool:
-    """Is it worth recomputing something that took this many seconds while the run is in progress?"""
+    """Whether to recompute, while the run is in progress, what took `took` seconds."""
     return timezone.now() - made_at >= timedelta(seconds=PATIENCE * took)
 
 
@@ -81,12 +81,12 @@ _decode = msgspec.msgpack.Decoder(Figures).decode
 
 
 def is_large(run: Run) -> bool:
-    """Is the run too large to compute anything in a page?"""
+    """Whether the run is too large for a page to compute its statistics."""
     return run.total > FEW
 
 
 def at_once(run: Run) -> Kept:
-    """The run's current figures, computed now. Nothing is written."""
+    """The run's current figures, computed now if they are not cached. The database is not changed."""
     key = f"figures.{LAYOUT}:{run.pk}:{run.created_at.timestamp()}"
     kept: Kept | None = cache.get(key) or _stored(run)
     if kept is None or not kept.current(run):
@@ -109,8 +109,8 @@ def for_page(run: Run) -> Kept | None:
 
 
 def slices_for_page(run: Run, field: str, kept: Kept) -> slices.Slices:
-    """Its cells by the values of a field; of a large run as far as they are known, and a worker is woken where they are
-    not, or older than the figures next to them."""
+    """Slices by a field. For a large run the stored ones; wakes a worker if there are none, or if they are older
+    than `kept`."""
     if not is_large(run):
         return slices.Slices(slices.at_once(run, field, kept.revision), due=False)
     found = slices.kept(run, field, kept.revision)
@@ -121,7 +121,7 @@ def slices_for_page(run: Run, field: str, kept: Kept) -> slices.Slices:
 
 
 def want(run_id: int) -> None:
-    """Called when a run has ended: compute its figures before a page requests them."""
+    """Request a run's figures when it ends, before a page does."""
     run = Run.objects.get(pk=run_id)
     if run.done:
         _have_made(run)
@@ -134,19 +134,19 @@ def _have_made(run: Run) -> None:
 
 @task(queue_name=workers.DATA)
 def work_out_figures() -> None:
-    """Compute the figures of large runs for pages that wait for them."""
+    """Task: compute the requested figures of large runs."""
     keep_wanted()
 
 
 def keep_wanted() -> None:
-    """Compute and store requested figures and slices; they have priority over longer work of the same worker.
+    """Compute and store requested figures and slices; they have priority over the worker's longer tasks.
 
     After a failure, the next request by a page tries again.
     """
     wanted = KeptFigures.objects.filter(wanted=True).order_by("run").values_list("run", flat=True)
     for pk in list(wanted):
         KeptFigures.objects.filter(run=pk).update(wanted=False)
-        # Read after that: later changes find no request pending and create a new one.
+        # Read after the update: a later change creates a new request.
         run = Run.objects.get(pk=pk)
         kept = _stored(run)
         if kept is not None and not kept.due(run):
@@ -189,8 +189,8 @@ def _keep_outcome(run: Run, made: Kept) -> None:
 def item_means(
     run: Run, figures: Figures, metric: int, candidates: tuple[int, int]
 ) -> list[ItemMeans] | None:
-    """What the items got that a run's figures are of, by ids of the metric and the candidates; None while a worker
-    computes them."""
+    """Means of the items behind a run's figures, for ids of the metric and the two candidates; None until a worker
+    has computed them."""
     if not is_large(run):
         scale, names = selectors.metrics_of(run)[metric], selectors.candidates_of(run)
         mine, kind = counted(run_frame(run), scale), figures.kind(scale.name)
@@ -234,7 +234,7 @@ def _work_out(run: Run) -> tuple[Kept, DataFrame]:
 
 
 def _add_gold(document: Mapping[str, Any], hits: Mapping[str, dict[str, int]]) -> None:
-    """How many gold items each rater answered correctly."""
+    """Add the number of gold items that each rater answered correctly."""
     for one in document["raters"]:
         for name, figures in one["each"].items():
             if name in hits:

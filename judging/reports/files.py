@@ -1,4 +1,4 @@
-"""A report as files: the document, its tables for spreadsheets, its charts as SVG."""
+"""A report as files: the document, its tables as CSV, its charts as SVG."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FIGURES = (
     *("top_share", "off_scale", "rate", "rate_ci_low", "rate_ci_high", "overridden"),
 )
 LEFT_OUT = ("bad_rows", "rows_not_drawn", "rows_without_answers", "excluded")
-"""Of the data set's rows, the same in each line: who reads only this file knows of them too."""
+"""Counts of rows and answers that are not included, repeated in each line, because the file may be read on its own."""
 PAIRS = (
     *("metric", "a", "b", "difference", "ci_low", "ci_high", "se", "p", "p_holm", "distinguishable"),
     *("wins", "ties", "losses", "items", "smallest_difference"),
@@ -35,7 +35,7 @@ def document_json(document: Document) -> bytes:
 
 
 def figures_csv(document: Document) -> bytes:
-    """A line for each candidate and metric."""
+    """A line per candidate and metric."""
     left_out = [document["left_out"][one] for one in LEFT_OUT]
     rows = [
         [name, metric, *(cell.get(one) for one in FIGURES), *left_out]
@@ -45,18 +45,18 @@ def figures_csv(document: Document) -> bytes:
 
 
 def pairs_csv(document: Document) -> bytes:
-    """A line for each pair of candidates and metric."""
+    """A line per pair of candidates and metric."""
     return _csv(PAIRS, [[pair[name] for name in PAIRS] for pair in document["pairs"]])
 
 
 def distributions_csv(document: Document) -> bytes:
-    """A line for each bar of a distribution, and for each category."""
+    """A line per bin of a distribution, and per category."""
     columns = ["candidate", "metric", "low", "high", "category", "count"]
     return _csv(columns, list(_bars(document)))
 
 
 def repeats_csv(document: Document) -> bytes:
-    """A line for each k where items have several responses."""
+    """A line per k if items have several responses."""
     columns = ["candidate", "metric", "k", "best_at_k", "worst_at_k", "pass_at_k", "all_pass_at_k"]
     columns += ["pass_threshold", "items"]
     rows = [
@@ -72,7 +72,7 @@ def repeats_csv(document: Document) -> bytes:
 
 
 def comparisons_csv(document: Document) -> bytes:
-    """A line for each two candidates that were compared side by side, by everyone who compared them."""
+    """A line per author and pair of candidates compared side by side."""
     columns = [
         "metric",
         "by",
@@ -95,7 +95,7 @@ def comparisons_csv(document: Document) -> bytes:
 
 
 def agreement_csv(document: Document) -> bytes:
-    """A line for each judge against people or another judge."""
+    """A line per judge and its reference: people or another judge."""
     columns = [
         "metric",
         "judge",
@@ -118,12 +118,12 @@ def agreement_csv(document: Document) -> bytes:
 
 
 def radar_svg(document: Document, metrics: Sequence[Metric], series: Mapping[str, int]) -> bytes:
-    """All candidates over the metrics; empty for fewer than three metrics with a scale."""
+    """All candidates over the metrics; empty with fewer than three metrics that have a scale."""
     return as_file(metrics_radar(document, metrics, series))
 
 
 def chart_svg(document: Document, metric: Metric, kind: str) -> bytes:
-    """The chart of one metric, `means` or `spread`, as a standalone file; empty if there is none."""
+    """The `means` or `spread` chart of one metric as a standalone file; empty if there is none."""
     draw = {"means": means_chart, "spread": spread_chart}[kind]
     return as_file(draw(kind, ranked(document, metric.name), metric))
 
@@ -152,7 +152,7 @@ def _csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
 
 
 def _cell(value: Any) -> Any:
-    """A figure as it is; a text that no spreadsheet takes for a formula."""
+    """Numbers unchanged; texts escaped so that spreadsheets don't read them as formulas."""
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, str):

@@ -1,4 +1,5 @@
-"""A run's judgements as the table that figures are computed from: its own, the verdicts behind them, and people's."""
+"""The table of a run's judgements that statistics are computed from: its own, the single verdicts behind them, and
+people's."""
 
 from __future__ import annotations
 
@@ -41,9 +42,9 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 MOST_OPENED = 50_000
-"""Most judgements whose single verdicts are read; for larger runs those of every n-th row."""
+"""Limit of judgements whose single verdicts are read; larger runs use every n-th row."""
 MOST_TEXTS = 5_000
-"""Most answers whose texts are measured; for larger runs those of every n-th row."""
+"""Limit of answers whose texts are measured; larger runs use every n-th row."""
 BATCH = 20_000
 _PARTS = (
     "run_metric__name", "candidate__name", "candidate__version__number", "row__line", "response__number",
@@ -56,10 +57,10 @@ _verdicts = msgspec.json.Decoder(list[Said]).decode
 
 
 def run_frame(run: Run, definitions: Definitions | None = None) -> DataFrame:
-    """The run's current judgements with the values in force, as `core.statistics.frame` describes, the verdicts behind
-    them, and those of the human evaluations of its answers, whose criteria are matched with the run's metrics by name;
-    all without the answers that a reviewer has excluded from this run. A million take some 150 MB. `definitions`: the
-    run's as they are now, where they are known."""
+    """Build the table described in `core.statistics.frame`: the run's current judgements with the values in force,
+    the verdicts behind them, and those of the human evaluations of its answers, whose criteria are matched with the
+    run's metrics by name. Answers excluded from this run by a reviewer are left out. A million judgements take about
+    150 MB. `definitions`: the run's current ones, if already loaded."""
     definitions, evaluations = definitions or definitions_now(run), evaluations_of(run)
     raters, others = rater_names(evaluations), [one for one in evaluations if one.run_id != run.pk]
     names = _names([run, *(one.run for one in others)])
@@ -79,8 +80,8 @@ def run_frame(run: Run, definitions: Definitions | None = None) -> DataFrame:
 
 
 def _without_excluded(run: Run, frame: DataFrame) -> DataFrame:
-    """Without every verdict about an answer that is excluded under its metric, on whichever side it stands."""
-    import pandas as pd  # in functions: it takes 300 ms, which most processes do not need
+    """Drop all verdicts about an answer that is excluded under their metric, on either side."""
+    import pandas as pd  # imported in functions: it takes 300 ms, and most processes do not need it
 
     excluded = exclusions_of(run)
     if not excluded.exists():
@@ -119,7 +120,7 @@ def _clustered(frame: DataFrame, clusters: Mapping[int, str]) -> DataFrame:
 
 
 def _names(runs: Sequence[Run]) -> list[str]:
-    """Every candidate, those of the run first and in the order of its data, the reference last."""
+    """All candidates, the run's first in the order of its data, the reference last."""
     found: dict[str, None] = {}
     for run in runs:
         there = run.run_candidates.order_by("candidate").values_list(
@@ -130,7 +131,7 @@ def _names(runs: Sequence[Run]) -> list[str]:
 
 
 def _own(run: Run, definitions: Definitions, names: list[str]) -> DataFrame:
-    """What the run's metrics say: one row for each judgement."""
+    """The judgements of the run's metrics, one row each."""
     known = selectors.candidates_of(run)
     rest = {name: name for name in names if name not in set(known.values())}
     metrics = {key: selectors.scaled(one) for key, one in definitions.items()}
@@ -141,7 +142,7 @@ def _own(run: Run, definitions: Definitions, names: list[str]) -> DataFrame:
 
 
 def author_of(definition: MetricDefinition) -> Author:
-    """Who makes a metric's judgements: its last script, its rules, its one judge, or its judges together."""
+    """The author of a metric's judgements: its script, its rules, its only judge, or its judges combined."""
     if definition.postprocess or not (definition.judges or definition.rules):
         return Author("script", "script")
     if definition.rules:
@@ -153,7 +154,7 @@ def author_of(definition: MetricDefinition) -> Author:
 
 
 def _with_overrides(run: Run, frame: DataFrame) -> DataFrame:
-    """Values that a reviewer set are the reviewer's, not a judge's."""
+    """Attribute overridden values to the reviewer."""
     import pandas as pd
 
     found = Judgement.objects.filter(run=run, current=True, override_value__isnull=False)
@@ -171,8 +172,8 @@ def _with_overrides(run: Run, frame: DataFrame) -> DataFrame:
 
 
 def _drawn_from_all(evaluation: Evaluation, run: Run, verdicts: Iterable[VerdictRow]) -> Iterable[VerdictRow]:
-    """With the probability of having been drawn from all rows that the run has now. Rows by which it was extended since
-    could not be drawn, but which rows came first was drawn at random too."""
+    """Scale the sampling probabilities to the run's current number of rows. Rows added later could not be drawn, but
+    which rows came first was random too."""
     then = evaluation.about_rows
     if then is None or then >= run.rows:
         return verdicts
@@ -180,7 +181,7 @@ def _drawn_from_all(evaluation: Evaluation, run: Run, verdicts: Iterable[Verdict
 
 
 def _newest(verdicts: Iterable[VerdictRow]) -> list[VerdictRow]:
-    """Of a person who said something of an answer in two evaluations, what was said in the newer one."""
+    """If a person rated an answer in several evaluations, keep the newest verdict."""
     found: dict[tuple[Any, ...], VerdictRow] = {}
     for one in verdicts:
         about = (one.metric, one.candidate, one.row, one.response, one.other, one.other_response)
@@ -189,7 +190,8 @@ def _newest(verdicts: Iterable[VerdictRow]) -> list[VerdictRow]:
 
 
 def _verdicts_of(run: Run, definitions: Definitions, raters: Mapping[int, str]) -> Iterator[VerdictRow]:
-    """Verdicts that are rows of their own: people's, imported ones, and single ones behind a run's judgements."""
+    """Verdicts that become rows of their own: people's, imported ones, and the single ones behind a run's
+    judgements."""
     if run.kind in (PEOPLE, IMPORTED):
         yield from _given(run, definitions, raters)
         yield from _adjudicated(run)
@@ -225,7 +227,7 @@ def _given(run: Run, definitions: Definitions, raters: Mapping[int, str]) -> Ite
 def _author(
     given: dict[str, Any], raters: Mapping[int, str], authors: dict[str, Author]
 ) -> tuple[str, Source]:
-    """Who gave a verdict; a rater goes by the pseudonym, a reviewer's value is the reviewer's."""
+    """The author of a verdict: a rater under the pseudonym, or the reviewer for an overridden value."""
     if given["override_value"] is not None and given["rater_id"] is None:
         return "override", "override"
     if given["rater_id"] is not None:
@@ -250,7 +252,7 @@ def _or_nan(value: float | None) -> float:
 
 
 def _adjudicated(run: Run) -> Iterator[VerdictRow]:
-    """What adjudicators decided, of each item the newest."""
+    """The newest adjudication of each item."""
     if run.kind != PEOPLE:
         return
     metrics = dict(run.metrics.values_list("number", "name"))
@@ -279,7 +281,7 @@ def _adjudicated(run: Run) -> Iterator[VerdictRow]:
 
 
 def _overridden(run: Run, definitions: Definitions) -> Iterator[VerdictRow]:
-    """What the metric itself said where a reviewer's value counts."""
+    """The metric's own verdict where a reviewer overrode it."""
     authors = {one.name: author_of(one) for one in definitions.values()}
     found = Judgement.objects.filter(run=run, current=True, override_value__isnull=False, state=SCORED)
     parts = ("run_metric__name", "candidate__name", "row__line", "response__number", "state", "value")
@@ -292,7 +294,7 @@ def _overridden(run: Run, definitions: Definitions) -> Iterator[VerdictRow]:
 
 
 def _single(run: Run, definitions: Definitions) -> Iterator[VerdictRow]:
-    """What each judge said each time, of metrics with more than one verdict behind a judgement."""
+    """Each judge's single verdicts, for metrics with more than one verdict per judgement."""
     opened = {key: one for key, one in definitions.items() if _is_opened(one)}
     if not opened:
         return
@@ -332,8 +334,8 @@ def _behind(definition: MetricDefinition, said: Said, name: str, line: int, numb
 
 
 def features_of_answers(run: Run, metrics: Collection[Metric] | None = None) -> DataFrame:
-    """What the answers of a run look like, and the references beside them; of a large run those of some rows.
-    `metrics`: the run's, where they are known."""
+    """Features of the run's answers and of references compared with them; for a large run only of some rows.
+    `metrics`: the run's, if already loaded."""
     metrics = selectors.metrics_of(run).values() if metrics is None else metrics
     candidates = selectors.candidates_of(run)
     every = max(1, -(-run.rows * len(candidates) // MOST_TEXTS))
@@ -359,7 +361,7 @@ def _answers(run: Run, candidates: Sequence[int], every: int) -> Iterator[tuple[
 def _references(
     run: Run, candidates: Mapping[int, str], metrics: Iterable[Metric], every: int
 ) -> Iterator[tuple[str, int, int, str]]:
-    """Where answers are compared with them."""
+    """References, if answers are compared with them."""
     compared = any(metric.compares for metric in metrics)
     if not compared and REFERENCE not in candidates.values():
         return

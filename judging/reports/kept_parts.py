@@ -1,5 +1,5 @@
-"""Parts of a large run's report that are slow and rarely requested: the items behind figures, stored with
-the figures, and slices by a field, computed on request."""
+"""Slow, rarely requested parts of a large run's report: the items behind figures, stored with the figures, and
+slices by a field, computed on request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hashlib import md5
 from judging.reports.models import KeptPart
 from judging.runs.models import Run
 
-LAYOUT = 2  # of what is packed; increase it when it changes
+LAYOUT = 2  # of the packed data; increase it when the format changes
 
 
 def digest(name: str) -> str:
@@ -34,5 +34,5 @@ def part_keep(run: Run, name: str, packed: bytes, revision: int) -> None:
 
 
 def part_want(run: Run, name: str) -> None:
-    """A page waits for it."""
+    """Request a part for a page."""
     KeptPart.objects.update_or_create(run=run, digest=digest(name), defaults={"name": name, "wanted": True})

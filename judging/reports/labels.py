@@ -1,4 +1,4 @@
-"""Figures as texts, and the codes of a report as sentences in the reader's language."""
+"""Numbers as texts, and the codes of a report as sentences in the reader's language."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from evalsite.templatetags.show import NONE, number, percent, percents
 from judging.core.charts.axis import tick_text
 
 SMALL_P = 0.001
-MOST_EXCLUSIONS = 20  # that are named one by one
+MOST_EXCLUSIONS = 20  # listed individually
 ROUNDING = 1e-9
-NARROW = 2  # a scale no wider needs a third decimal
+NARROW = 2  # scales up to this width are shown with a third decimal
 
 
 def decimal(value: float | None, places: int = 3) -> str:
-    """To three decimals, all of them, so that a column aligns; very large and very small ones by four digits."""
+    """A number with exactly `places` decimals, so that columns align; very large and very small ones with four
+    significant digits."""
     if value is None:
         return NONE
     size = abs(value)
@@ -30,33 +31,33 @@ def decimal(value: float | None, places: int = 3) -> str:
 
 
 def signed(value: float | None) -> str:
-    """A difference: with its sign."""
+    """A difference with its sign."""
     return f"+{decimal(value)}" if value is not None and value > 0 else decimal(value)
 
 
 def interval(low: float | None, high: float | None, places: int = 3) -> str:
-    """Both ends, or a dash if there is none."""
+    """Both ends, or a dash if one is missing."""
     return NONE if low is None or high is None else f"[{decimal(low, places)}, {decimal(high, places)}]"
 
 
 def share_interval(low: float | None, high: float | None) -> str:
-    """Of a share, in percent."""
+    """The interval of a share, in percent."""
     return NONE if low is None or high is None else f"[{100 * low:.1f}, {100 * high:.1f}]"
 
 
 def probability(p: float | None) -> str:
-    """A p value; what rounds to nothing is said to be small."""
+    """A p value; very small ones as an upper bound."""
     return f"< {SMALL_P}" if p is not None and p < SMALL_P else decimal(p)
 
 
 def kappa(value: float | None) -> str:
-    """An agreement or a correlation: to two decimals."""
+    """An agreement or correlation with two decimals."""
     return NONE if value is None else f"{value:.2f}".replace("-", "−")
 
 
 @dataclass(frozen=True, slots=True)
 class ValueFormat:
-    """How a metric's values are written: rates as percentages, scores to as many places as their scale needs."""
+    """Format of a metric's values: rates as percentages, scores with decimals that depend on the scale."""
 
     rate: bool = False
     places: int = 2
@@ -74,12 +75,12 @@ class ValueFormat:
         return decimal(value, self.places)
 
     def signed(self, value: float | None) -> str:
-        """A difference; of rates in percentage points."""
+        """A signed difference; for rates in percentage points."""
         text = self.difference(value)
         return f"+{text}" if value is not None and value > 0 else text
 
     def difference(self, value: float | None) -> str:
-        """One without a direction."""
+        """An unsigned difference."""
         if value is None:
             return NONE
         return decimal(100 * value, 1) if self.rate else decimal(value, self.places)
@@ -92,19 +93,19 @@ class ValueFormat:
         return f"[{decimal(low, self.places)}, {decimal(high, self.places)}]"
 
     def tick(self, value: float) -> str:
-        """Below or above an axis."""
+        """The label of an axis tick."""
         return percent(value, 0) if self.rate else tick_text(value).replace("-", "−")
 
 
 def kind_name(kind: str | None) -> str:
-    """What a metric's values are."""
+    """The type of a metric's values."""
     return {"number": _("numbers"), "bool": _("true or false"), "category": _("categories")}.get(
         kind or "", ""
     )
 
 
 def note_sentences(cells: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """What a reader must know before trusting the figures of a metric, with the candidates concerned."""
+    """Warnings about a metric's figures, with the candidates concerned."""
     concerned: dict[str, list[str]] = {}
     for candidate, cell in cells.items():
         for code in cell["notes"]:
@@ -117,7 +118,7 @@ def note_sentences(cells: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def cluster_sentences(cells: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """That items which belong together were not taken for independent ones."""
+    """A note that related items are not counted as independent."""
     together = [cell for cell in cells.values() if cell["clusters"] < cell["items"]]
     if not together:
         return []
@@ -158,7 +159,7 @@ def _note(code: str, names: list[str], cells: Mapping[str, Mapping[str, Any]]) -
 
 
 def verdict(pair: Mapping[str, Any]) -> str:
-    """Whether the two differ significantly, in words."""
+    """Whether the two candidates differ significantly, as text."""
     if pair["distinguishable"] is None:
         return _("too few shared items")
     if not pair["distinguishable"]:
@@ -167,12 +168,12 @@ def verdict(pair: Mapping[str, Any]) -> str:
 
 
 def sentence_space() -> str:
-    """What is between two sentences: in Chinese nothing."""
+    """The separator between sentences; empty in Chinese."""
     return "" if (get_language() or "").startswith("zh") else " "
 
 
 def pair_summary(pairs: list[dict[str, Any]]) -> str:
-    """Of a metric's pairs, how many do not differ significantly, and how many no one can tell of."""
+    """How many of a metric's pairs do not differ significantly, and for how many that is unknown."""
     tested = [pair for pair in pairs if pair["distinguishable"] is not None]
     return sentence_space().join(
         filter(None, (_alike_sentence(tested), _too_few_sentence(len(pairs) - len(tested))))
@@ -197,7 +198,7 @@ def _too_few_sentence(count: int) -> str:
 
 
 def left_out_sentences(left_out: Mapping[str, Any], *, named: bool = True) -> list[str]:
-    """Which rows of the data set the run does not cover, what reviewers excluded, and why. `named`: and who did."""
+    """Rows that the run does not cover, what reviewers excluded, and why. `named`: also who excluded it."""
     sentences = []
     if count := left_out["bad_rows"]:
         text = ngettext("%(n)s invalid row.", "%(n)s invalid rows.", count)
@@ -236,12 +237,12 @@ def _excluded_sentence(one: Mapping[str, Any]) -> str:
 
 
 def overridden(document: Mapping[str, Any]) -> int:
-    """How many values are a reviewer's."""
+    """Number of values set by reviewers."""
     return sum(cell["overridden"] for metrics in document["candidates"].values() for cell in metrics.values())
 
 
 def overridden_sentence(document: Mapping[str, Any]) -> str:
-    """How many values are a reviewer's, and that they count; '' for none."""
+    """States how many values reviewers set, and that they count; '' for none."""
     count = overridden(document)
     if not count:
         return ""
@@ -253,7 +254,7 @@ def overridden_sentence(document: Mapping[str, Any]) -> str:
 
 
 def author_name(author: str) -> str:
-    """Who judged: the document's own words for kinds of authors, else a judge's name."""
+    """Label of an author: translated for the document's special authors, else the judge's name."""
     known = {
         "people": _("people"),
         "rules": _("rules"),
@@ -264,7 +265,7 @@ def author_name(author: str) -> str:
 
 
 def without_variation(one: Mapping[str, Any]) -> str:
-    """Why kappa says nothing of a judge; '' where it does."""
+    """Why kappa is meaningless for a judge; '' if it is not."""
     known = [one[name] for name in ("kappa", "kappa_weighted") if one[name]]
     counts = one["confusion"]
     if not counts or any(abs(value) > ROUNDING for value in known):
@@ -283,14 +284,14 @@ def without_variation(one: Mapping[str, Any]) -> str:
 
 
 def label_text(label: str | float) -> str:
-    """A value as tables and charts write it."""
+    """A value as written in tables and charts."""
     if isinstance(label, str):
         return label
     return (f"{label:.3g}" if abs(label) < 1000 else f"{label:.0f}").replace("-", "−")
 
 
 def level_name(level: str) -> str:
-    """What kind of scale alpha takes the verdicts for."""
+    """The level of measurement that alpha assumes."""
     return {"nominal": _("nominal"), "ordinal": _("ordinal"), "interval": _("interval")}.get(level, level)
 
 
@@ -303,7 +304,7 @@ def refusal(code: str) -> str:
 
 
 def step_names(a: str, b: str) -> dict[str, str]:
-    """The five verdicts on a pair."""
+    """Labels of the five verdicts on a pair."""
     return {
         "A>>B": _("%(name)s much better") % {"name": a},
         "A>B": _("%(name)s better") % {"name": a},

@@ -20,7 +20,7 @@ from judging.runs.models import Run
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Addresses of the lists behind the figures of one run; none if a reader may not see them."""
+    """URLs of the lists behind one run's figures; empty if the reader may not see them."""
 
     judgements: str
     pair: str
@@ -38,59 +38,60 @@ class Links:
         return cls("", "")
 
     def to(self, candidate: str, metric: str, **more: Any) -> str:
-        """The judgements of one metric on one candidate, further filtered as `Filters` says."""
+        """Judgements of one metric on one candidate; `more`: further fields of `Filters`."""
         asked = Filters(candidate=_stored_name(candidate), metric=metric, **more)
         return self.judgements and self.judgements + asked.query()
 
     def to_slice(self, candidate: str, metric: str, field: str, value: str) -> str:
-        """The scored judgements on the rows with this value of a field."""
+        """Scored judgements on rows with this value of a field."""
         asked = Filters(candidate=_stored_name(candidate), metric=metric, state="scored")
         return self.judgements and self.judgements + asked.query(field=field, field_is=value)
 
     def to_bin(self, candidate: str, metric: str, bar: Mapping[str, Any], *, last: bool) -> str:
-        """The scored judgements that a bar of the distribution counts."""
+        """Scored judgements counted in a bar of the distribution."""
         if last or bar["low"] == bar["high"]:
             return self.to(candidate, metric, state="scored", least=bar["low"], most=bar["high"])
         return self.to(candidate, metric, state="scored", least=bar["low"], below=bar["high"])
 
     def to_pair(self, pair: Mapping[str, Any], outcome: str = "") -> str:
-        """The items that two candidates share, or were compared on `by` an author (without `b`: with anyone); with
-        `outcome` those that the first wins, ties or loses, or of one verdict."""
+        """Items that two candidates share, or in which an author (`by`) compared them (without `b`: with any other).
+        `outcome`: only wins, ties or losses of the first, or one verdict."""
         asked = {name: pair.get(name, "") for name in ("metric", "a", "b", "by")}
         return _address(self.pair, **asked, outcome=outcome)
 
     def to_verdicts(self, kind: str, metric: str, judge: str = "", **more: str) -> str:
-        """Answers and verdicts on them, by `verdict_items.KINDS`: of raters (`rater` and `other` spoke), of a judge, or
-        of a `candidate` at `least` so many; with `apart` those that differ, flipped, or were won by the first side."""
+        """Answers with their verdicts, of a kind in `verdict_items.KINDS`: of raters (`rater` and `other` both
+        rated), of a judge, or of a `candidate` with `least` answers. `apart`: only verdicts that differ, flipped, or
+        were won by the first side."""
         return _address(self.verdicts, kind=kind, metric=metric, judge=judge, **more)
 
     def to_agreement(
         self, metric: str, judge: str, said: str = "", people: str = "", field: str = "", value: str = "",
         candidate: str = "",
     ) -> str:  # fmt: skip
-        """The answers that a judge and people both gave a value; with `said` and `people` those of these values
-        (`paired.value_key`), with `field` those of the rows with this `value` of it, with `candidate` its own."""
+        """Answers rated by both a judge and people. `said`, `people`: only with these values (`paired.value_key`);
+        `field`, `value`: only of rows with this value; `candidate`: only its answers."""
         asked = {"metric": metric, "judge": judge, "judge_value": said, "people_value": people}
         asked |= {"field": field, "field_is": value} if value else {}
         return _address(self.agreement, **asked, candidate=candidate)
 
 
 def _stored_name(candidate: str) -> str:
-    """A candidate's own name: references have another in figures."""
+    """A candidate's stored name: references have another one in figures."""
     return REFERENCE_NAME if candidate == REFERENCE else candidate
 
 
 def _address(page: str, **asked: str) -> str:
-    """A page with what is asked of it; '' where readers don't see the page."""
+    """A page with its query; '' if readers may not see the page."""
     named = {name: value for name, value in asked.items() if value}
     return f"{page}?{urlencode(named)}" if page else ""
 
 
 def linked(text: str, address: str) -> str:
-    """The text as a link; the text where there is no address."""
+    """The text as a link, or unchanged if the address is empty."""
     return format_html('<a href="{}">{}</a>', address, text) if address else text
 
 
 def breakable(name: str) -> SafeString:
-    """A name that may break after the marks that join its words, before it breaks within a word."""
+    """A name with line break opportunities after punctuation, so that it does not break within words."""
     return mark_safe(re.sub(r"([_/.:-]+)(?=[^_/.:-])", r"\1<wbr>", escape(name)))  # noqa: S308 (escaped)

@@ -1,4 +1,4 @@
-"""The tables of reports."""
+"""Tables for stored parts of reports and shared links."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from judging.runs.models import Run, RunMetric
 
 
 class KeptFigures(models.Model):
-    """A large run's figures as a worker has worked them out; pages show them until newer ones are there.
+    """A large run's figures, computed by a worker; pages show them until newer ones are stored.
 
-    The layout is 0 for a run that has none yet.
+    The layout is 0 if none have been computed yet.
     """
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="kept_figures")
@@ -26,7 +26,7 @@ class KeptFigures(models.Model):
 
 
 class KeptMeans(models.Model):
-    """What each item got on average from one metric, of one candidate, in the judgements that kept figures are of."""
+    """Each item's mean for one metric and candidate, from the judgements behind the stored figures."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, db_index=False, related_name="kept_means")
     run_metric = models.ForeignKey(RunMetric, on_delete=models.CASCADE, db_index=False, related_name="+")
@@ -40,7 +40,7 @@ class KeptMeans(models.Model):
 
 
 class KeptPart(models.Model):
-    """A part of a large run's report that pages show when it is asked for; see kept_parts.py."""
+    """A part of a large run's report that is shown on request; see kept_parts.py."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, db_index=False, related_name="kept_parts")
     digest = models.CharField(max_length=32, help_text="of its name")
@@ -55,7 +55,7 @@ class KeptPart(models.Model):
 
 
 class ReportLink(models.Model):
-    """A link by which anyone reads a run's report, without its items; see sharing.py."""
+    """A link that shows a run's report, without its items, to anyone; see sharing/services.py."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="report_links")
     note = models.CharField(max_length=200, blank=True, default="")
@@ -71,7 +71,7 @@ class ReportLink(models.Model):
 
 
 class RunOutcome(models.Model):
-    """A run's result, as lists of runs show it: each candidate's mean; see outcomes.py."""
+    """A run's result for lists of runs: each candidate's mean; see outcomes.py."""
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="outcome")
     revision = models.PositiveIntegerField(help_text="of the run when it was worked out")

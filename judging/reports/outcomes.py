@@ -22,7 +22,7 @@ COMPARED = "comparisons"
 
 
 class CandidateOutcome(msgspec.Struct, frozen=True):
-    """One candidate under one metric: its mean, or the share of its comparisons that it wins."""
+    """One candidate under one metric: its mean, or its win rate in comparisons."""
 
     name: str
     mean: float | None
@@ -66,7 +66,7 @@ class MetricOutcome(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class OutcomeView:
-    """A run's result next to its name: the leader under its first metric, and how many more metrics there are."""
+    """A run's result in a list of runs: the leader under its first metric, and the number of other metrics."""
 
     metric: str
     name: str

@@ -1,4 +1,4 @@
-"""The items behind a pair of candidates: what each got on average, and who is ahead."""
+"""The items behind a pair of candidates: each item's means, and who is ahead."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from judging.core.statistics.numeric import Bools, Floats, Ints
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-OUTCOMES = ("wins", "ties", "losses")  # of the first of the two
+OUTCOMES = ("wins", "ties", "losses")  # of the first candidate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemMeans:
-    """A candidate's mean for each item that has one, in the order of the items' lines; shapes (items,)."""
+    """A candidate's mean for each scored item, ordered by line; shapes (items,)."""
 
     lines: Ints
     means: Floats
@@ -37,7 +37,7 @@ class ItemMeans:
 
 @dataclass(frozen=True, slots=True)
 class PairItem:
-    """A row that both candidates have a mean score for."""
+    """A row with a mean score for both candidates."""
 
     line: int
     a: float
@@ -50,7 +50,7 @@ class PairItem:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairItems:
-    """The items that two candidates share, the largest difference first; shapes (items,)."""
+    """Items shared by two candidates, largest difference first; shapes (items,)."""
 
     lines: Ints
     a: Floats
@@ -60,8 +60,7 @@ class PairItems:
         return int(self.lines.size)
 
     def of(self, outcome: str) -> PairItems:
-        """Those that the first wins, or loses, or on which they tie, as the report counts it: differences below
-        rounding are ties."""
+        """Wins, ties or losses of the first, counted as in the report: differences below rounding are ties."""
         here = self._where(outcome)
         return PairItems(self.lines[here], self.a[here], self.b[here])
 
@@ -83,7 +82,7 @@ class PairItems:
 
 
 def pair_items(first: ItemMeans, second: ItemMeans) -> PairItems:
-    """The items that both have a mean for."""
+    """The items that have a mean for both."""
     lines, of_first, of_second = np.intersect1d(
         first.lines, second.lines, assume_unique=True, return_indices=True
     )
@@ -93,6 +92,7 @@ def pair_items(first: ItemMeans, second: ItemMeans) -> PairItems:
 
 
 def means_of(judgements: DataFrame, candidate: str, kind: Kind | None) -> ItemMeans:
-    """Of a candidate, over its values of one kind, among what a metric's cells are made of (`counted`)."""
+    """A candidate's item means over its values of one kind. `judgements`: those that the metric's cells include
+    (`counted`)."""
     means = item_means(of_kind(judgements[(judgements["candidate"] == candidate).to_numpy()], kind)).dropna()
     return ItemMeans(np.asarray(means.index, dtype=np.int64), np.asarray(means, dtype=np.float64))

@@ -1,6 +1,6 @@
-"""What people say so far, on the page of a human evaluation: who leads, by how much, and how far raters agree.
+"""Preliminary result of a human evaluation for its page: leader, differences, and agreement of raters.
 
-All figures are those of the report's document.
+All figures come from the report's document.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from judging.reports.services import report_document
 from judging.runs.access import get_run
 from judging.runs.models import Run
 
-BAR = 120  # units of width of the drawn distributions
+BAR = 120  # width of a distribution bar, in SVG units
 RATE = ValueFormat(rate=True)
 Document = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of a drawn distribution, its place and width; `tone` 1 … 5 from low, or A, to high, or B."""
+    """A segment of a distribution bar; `tone`: 1…5 from low, or A, to high, or B."""
 
     label: str
     count: int
@@ -45,7 +45,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class CandidateLine:
-    """A candidate: its mean, or win rate, with its interval, both also as texts and drawn; what it got."""
+    """A candidate: its mean or win rate with interval, as numbers, texts and chart, and the counts of its values."""
 
     name: str
     value: float | None
@@ -58,8 +58,8 @@ class CandidateLine:
 
 @dataclass(frozen=True, slots=True)
 class CriterionResult:
-    """One criterion. `lines`: the candidates, best first. `clear`: whether the first is better than the second; None
-    where there is no second. `steps`: how often two candidates got each verdict."""
+    """One criterion. `lines`: the candidates, best first. `clear`: whether the first is significantly better than
+    the second; None without a second. `steps`: counts of each verdict on two candidates."""
 
     criterion: Criterion
     lines: list[CandidateLine]
@@ -75,7 +75,7 @@ class CriterionResult:
 @login_required
 @never_cache
 def people_result(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The fragment; while people rate, the page asks for it again until there is nothing more to come."""
+    """The fragment; the page polls for it while people rate."""
     run = get_run(request, slug, pk)
     context: dict[str, Any] = {"run": run, "live": run.by_people and not run.ended and run.not_run > 0}
     if rates_here(request, run):
@@ -90,7 +90,7 @@ def people_result(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def results_of(run: Run, document: Document, series: Mapping[str, int]) -> list[CriterionResult]:
-    """Criterion by criterion; free texts have no figures. `series`: by candidate the number of its colour."""
+    """Results by criterion, except free text. `series`: {candidate: number of its colour}."""
     criteria = [
         Criterion.from_json(text)
         for text in run.metrics.order_by("number").values_list("definition", flat=True)
@@ -142,7 +142,7 @@ def _drawn(
     segments: list[Segment],
     series: Mapping[str, int],
 ) -> CandidateLine:
-    """`figures`: its mean or win rate, and the interval's ends."""
+    """`figures`: mean or win rate, and the ends of its interval."""
     value, low, high = figures
     bar = "" if value is None else mini_interval(series.get(name, 1), ends, value, low, high)
     text, interval = values.text(value), "" if low is None else values.interval(low, high)
@@ -150,7 +150,7 @@ def _drawn(
 
 
 def _counts(criterion: Criterion, cell: Document) -> list[tuple[str, int]]:
-    """How often people's value of an answer was what, in the scale's order."""
+    """Counts of people's values, in the scale's order."""
     if criterion.scale == "yes_no":
         yes = round((cell.get("rate") or 0) * cell["items"])
         return [(value_label(criterion, False), cell["items"] - yes), (value_label(criterion, True), yes)]
@@ -172,7 +172,7 @@ def _segments(counts: Sequence[tuple[str, int]]) -> list[Segment]:
 
 
 def _pair(pairs: Sequence[Document], names: Sequence[str], metric: str | None = None) -> Document | None:
-    """The first two of `names` as a pair, whichever way round it is kept."""
+    """The pair of the first two `names`, in either order."""
     wanted = set(names[:2])
     of_metric = (one for one in pairs if metric is None or one["metric"] == metric)
     return next((one for one in of_metric if len(wanted) == 2 and {one["a"], one["b"]} == wanted), None)
@@ -195,7 +195,7 @@ def _compared(
 
 
 def _steps(criterion: Criterion, figures: Document) -> list[Segment]:
-    """Of two candidates how often each verdict was given, from the first one's win to the other's."""
+    """Counts of each verdict on two candidates, from the first one's win to the other's."""
     if len(figures["pairs"]) != 1:
         return []
     names, said = (figures["pairs"][0]["a"], figures["pairs"][0]["b"]), figures["steps"]

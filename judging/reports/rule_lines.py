@@ -1,4 +1,4 @@
-"""Figures of each line of a rule program: over how many answers, how often 1, the mean; and who lacks the format."""
+"""Figures for each line of a rule program: number of answers, scores of 1, mean; and answers with an invalid format."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from judging.runs.models import Judgement, Run
 from judging.runs.teamwork.marks import without_excluded
 
 BATCH = 5000
-MOST_LINES = 200  # `@all` may stand for any number of fields
+MOST_LINES = 200  # `@all` may expand to any number of fields
 
 
 class _Line(msgspec.Struct):
@@ -32,7 +32,7 @@ class _Line(msgspec.Struct):
 
 
 class _Kept(msgspec.Struct):
-    """What is wanted of a judgement's `rules`."""
+    """The parts of a judgement's `rules` that are read here."""
 
     lines: list[_Line]
     failure: dict[str, Any] | None = None
@@ -44,8 +44,8 @@ LineKey = tuple[int, str, str]  # line of the program, field, function
 
 @dataclass(slots=True)
 class LineFigures:
-    """`lowest`: how often the line gave 1, `lacking` of these as the answer lacks the field; `failed`: how often it
-    gave no score."""
+    """`lowest`: number of scores of 1; `lacking`: how many of these because the answer lacks the field; `failed`:
+    number of answers without a score."""
 
     scored: int = 0
     lowest: int = 0
@@ -69,7 +69,7 @@ class LineFigures:
 
 @dataclass(slots=True)
 class RuleFigures:
-    """One metric's lines, by candidate; `judged` and `without_format`: answers by candidate."""
+    """One metric's lines by candidate; `judged` and `without_format`: {candidate: number of answers}."""
 
     lines: dict[LineKey, dict[str, LineFigures]] = field(default_factory=dict)
     judged: dict[str, int] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class RuleFigures:
 
 
 def rule_figures(run: Run) -> dict[str, RuleFigures]:
-    """By the name of each rule metric of the run, from the newest attempts."""
+    """{name of a rule metric: figures}, from the current attempts."""
     found: dict[str, RuleFigures] = {name: RuleFigures() for name in rule_metrics(run).values()}
     for metric, candidate, kept in _judged(run) if found else ():
         figures = found[metric]
@@ -91,7 +91,7 @@ def rule_figures(run: Run) -> dict[str, RuleFigures]:
 
 
 def rule_metrics(run: Run) -> dict[int, str]:
-    """The names of the run's metrics that are rule programs, by key."""
+    """{id: name} of the run's metrics that are rule programs."""
     metrics = run.metrics.order_by("number")
     return {one.pk: one.name for one in metrics if MetricDefinition.from_json(one.definition).rules}
 
@@ -108,8 +108,8 @@ def _judged(run: Run) -> Iterator[tuple[str, str, _Kept]]:
 
 
 def rule_table(figures: RuleFigures, metric: str, candidates: list[str], links: Links) -> Table | None:
-    """A row for each line and field: how often scored, 1, or not scored, and each candidate's mean; at its end who
-    lacks the format. Of more than MOST_LINES the first, which `left_out_lines` gives."""
+    """A row per line and field: numbers of answers scored, scored 1 and not scored, and each candidate's mean; the
+    last row counts invalid formats. At most MOST_LINES; `left_out_lines` returns the number of others."""
     if not figures.judged:
         return None
     keys = sorted(figures.lines, key=lambda key: key[0])[:MOST_LINES]
@@ -145,7 +145,7 @@ def _row(
 
 
 def left_out_lines(figures: RuleFigures) -> int:
-    """How many lines the table does not show."""
+    """Number of lines that the table omits."""
     return max(0, len(figures.lines) - MOST_LINES)
 
 

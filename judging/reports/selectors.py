@@ -1,4 +1,4 @@
-"""Reading what a report is computed from: a run's current judgements as plain tuples, and what it cost."""
+"""Queries for reports: a run's current judgements as plain tuples, and its cost."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _COLUMNS = (
 
 
 def current_judgements(run: Run) -> Iterator[FrameRow]:
-    """The newest attempt at every response as `judgement_frame` wants it, with the values in force.
+    """Current attempts at all responses as rows for `judgement_frame`, with the values in force.
 
-    Streamed: a million judgements never stand in memory as Python objects.
+    Streamed: a million judgements are never in memory as Python objects.
     """
     found = Judgement.objects.filter(run=run, current=True, rater=None, source=None)
-    found = found.order_by("position")  # as rows and responses lie in their tables: a third of the time
+    found = found.order_by("position")  # the storage order of rows and responses: takes a third of the time
     no_cluster = Value(None, output_field=TextField())
-    return found.values_list(*_COLUMNS, no_cluster).iterator(BATCH)  # the database's own tuples
+    return found.values_list(*_COLUMNS, no_cluster).iterator(BATCH)  # plain tuples from the database
 
 
 def overridden(run: Run) -> Counter[tuple[str, str]]:
@@ -54,12 +54,12 @@ def overridden(run: Run) -> Counter[tuple[str, str]]:
 
 
 def metrics_of(run: Run) -> dict[int, Metric]:
-    """The run's metrics with their scales, in its order, by key."""
+    """{id: metric with its scale}, in the run's order."""
     return {pk: scaled(one) for pk, one in definitions_now(run).items()}
 
 
 def scaled(definition: MetricDefinition) -> Metric:
-    """A metric as figures need it."""
+    """The metric as the statistics need it."""
     ends = float(definition.min_score), float(definition.max_score)
     low, high = ends if definition.scale_declared else (None, None)
     judges = () if definition.postprocess else definition.judges
@@ -68,14 +68,14 @@ def scaled(definition: MetricDefinition) -> Metric:
 
 
 def candidates_of(run: Run) -> dict[int, str]:
-    """The names of the run's candidates in figures, in the order of its data, by key."""
+    """{id: candidate's name in figures}, in the order of the run's data."""
     found = run.run_candidates.order_by("candidate")
     named = found.values_list("candidate", "candidate__name", "candidate__version__number")
     return {pk: shown_name(name, version) for pk, name, version in named}
 
 
 def series_of(projects: Iterable[int]) -> dict[int, dict[str, int]]:
-    """{project: {candidate's name in figures: the number of its colour and mark}}."""
+    """{project: {candidate's name in figures: number of its colour and mark}}."""
     found = numbers_of_candidates(projects)
     for numbers in found.values():
         numbers.setdefault(REFERENCE, numbers.get(REFERENCE_NAME, len(numbers) + 1))
@@ -83,19 +83,19 @@ def series_of(projects: Iterable[int]) -> dict[int, dict[str, int]]:
 
 
 def shown_name(name: str, version: int) -> str:
-    """A candidate's name in figures: references are kept with a version of their own, 0."""
+    """A candidate's name in figures: references are stored in version 0."""
     return REFERENCE if version == 0 and name == REFERENCE_NAME else name
 
 
 def truncated_of(run: Run) -> int:
-    """Current judgements with a judge's reply that ended with its limit of tokens."""
+    """Number of current judgements with a judge's reply truncated by the token limit."""
     return without_excluded(run, matching(run, Filters(flag=TRUNCATED))).count()
 
 
 def planted(
     run: Run, metrics: Mapping[int, Metric], candidates: Mapping[int, str]
 ) -> dict[tuple[str, str], Flagged]:
-    """The current judgements of answers that hold a text like a verdict, by names of (metric, candidate)."""
+    """Current judgements of answers that contain text like a verdict, by names of (metric, candidate)."""
     flagged = without_excluded(run, matching(run, Filters(flag=PLANTED_VERDICT)))
     found = flagged.order_by("run_metric", "candidate")
     counts = found.values_list("run_metric", "candidate").annotate(
@@ -108,23 +108,23 @@ def planted(
 
 
 def retries_of(run: Run) -> int:
-    """Calls beyond the first of each question put to a judge model, and of each try at an answer. Replies that were
-    taken from earlier ones, and what was never sent, made none."""
+    """Number of calls beyond the first for each question to a judge model and each attempt at an answer. Reused
+    replies and unsent requests had no calls."""
     asked = JudgeReply.objects.filter(judgement__run=run, copy_of=None).exclude(calls="[]").count()
     tries = Generation.objects.filter(run=run).exclude(calls="[]").count() if run.kind == INFER else 0
     return max(0, run.calls - asked - tries)
 
 
 def wall_seconds(run: Run) -> float | None:
-    """From the run's start to its end, or to now; None before it has started, and where others judged elsewhere."""
+    """Seconds from the run's start to its end, or until now; None before it has started, and for imported runs."""
     if run.started_at is None or run.imported:
         return None
     return max(0.0, ((run.finished_at or timezone.now()) - run.started_at).total_seconds())
 
 
 def gold_hits_of(run: Run) -> dict[str, dict[str, int]]:
-    """{rater's name: known answers that were given right, `of` all that were asked}, in the evaluations that the run's
-    report counts."""
+    """{rater's name: {`right`: gold answers given correctly, `of`: all}} in the evaluations that the run's report
+    includes."""
     evaluations = evaluations_of(run)
     names, found = rater_names(evaluations), defaultdict[str, Counter[str]](Counter)
     for evaluation in evaluations:
@@ -135,19 +135,19 @@ def gold_hits_of(run: Run) -> dict[str, dict[str, int]]:
 
 
 def questions_of(run: Run, lines: list[int]) -> dict[int, str]:
-    """The last question of each of these rows, by line."""
+    """{line: last question of the row}."""
     rows = Row.objects.filter(version=run.version_id, line__in=lines).values_list("line", "raw")
     form = cast(Format, run.version.format)
     return {line: row_data(raw, form)["question"] or "" for line, raw in rows}
 
 
 class FieldUnknown(Exception):
-    """No row has such a field; the message is a sentence."""
+    """No row has this field; the message is for users."""
 
 
 def values_of_fields(run: Run, fields: Sequence[str]) -> dict[str, dict[int, str]]:
-    """{field: {line: value as text}} of the rows that have it; those of `EVERY_ROW` of every row, unless it is a custom
-    field. Raises FieldUnknown."""
+    """{field: {line: value as text}} for rows that have it. Fields in `EVERY_ROW` exist in all rows, unless a custom
+    field has that name. Raises FieldUnknown."""
     form = cast(Format, run.version.format)
     found: dict[str, dict[int, str]] = {field: {} for field in fields}
     known: dict[str, None] = {}
@@ -173,7 +173,8 @@ MOST_VALUES, LOOKED_AT = 12, 200
 
 
 def informative_field(run: Run) -> str:
-    """The first custom field with a few values that many rows share, as far as the first rows tell; '' for none."""
+    """The first custom field with a few values shared by many rows, according to the first rows; '' if there is
+    none."""
     if not run.version.fields_found:
         return ""
     form = cast(Format, run.version.format)
@@ -187,11 +188,11 @@ def informative_field(run: Run) -> str:
 
 
 CLUSTER_FIELDS = ("cluster", "conversation_id")
-"""Custom fields that say which rows belong together, so that they are not taken for independent ones."""
+"""Custom fields for related rows, which must not be treated as independent."""
 
 
 def clusters_of(run: Run) -> dict[int, str]:
-    """What each row belongs to, by line: its value of the first of `CLUSTER_FIELDS` that the version has."""
+    """{line: cluster of the row}, from the first of `CLUSTER_FIELDS` that the version has."""
     field = next((name for name in CLUSTER_FIELDS if name in run.version.fields_found), None)
     return values_of_fields(run, [field])[field] if field else {}
 

@@ -1,4 +1,4 @@
-"""A run's figures as one document: what the page shows, the command prints and `evaluate` writes."""
+"""A run's figures as one document for the page, the `report` command and `evaluate`."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ FIGURES = (
 def report_document(run: Run, figures: Figures | None = None) -> dict[str, Any]:
     """The document of `report --json` (spec: reports), in strict JSON types.
 
-    `core.statistics.document` explains the figures. Beside them: `run_id`, `version`, `state`, `provisional`,
-    `left_out` (see there), and `overridden` in each cell. Without `figures` those of this moment.
+    For the figures see `core.statistics.document`. Additional keys: `run_id`, `version`, `state`, `provisional`,
+    `left_out` (see there), and `overridden` in each cell. Without `figures`, the current ones are used.
     """
     version, known = run.version, figures or at_once(run).figures
     return {
@@ -40,8 +40,8 @@ def report_document(run: Run, figures: Figures | None = None) -> dict[str, Any]:
 
 
 def report_by(run: Run, fields: Sequence[str]) -> dict[str, Any]:
-    """The document with the cells by the values of these fields of the rows: `breakdowns`, one a field, and the first
-    of them as `breakdown`. Raises FieldUnknown for a field that no row has."""
+    """The document with the cells by the values of these fields: `breakdowns`, one per field, and the first of them
+    as `breakdown`. Raises FieldUnknown for a field that no row has."""
     document = report_document(run)
     if not fields:
         return document
@@ -50,11 +50,12 @@ def report_by(run: Run, fields: Sequence[str]) -> dict[str, Any]:
 
 
 def left_out(run: Run) -> dict[str, Any]:
-    """Rows of the version that the run does not judge, and judgements that figures leave out, and why.
+    """Rows of the version that the run does not judge, judgements excluded from the figures, and why.
 
-    `bad_rows`; whether the file was `not_read_to_its_end`; `rows_not_drawn` with the `seed` of the draw, if there was
-    one; `rows_without_answers` of the run's candidates, known once it is planned. `excluded`: how many answers, each
-    under a metric, reviewers excluded, and `excluded_by`: who, with which `reason`, how many `judgements`.
+    `bad_rows`; whether the file was `not_read_to_its_end`; `rows_not_drawn` with the random `seed`, if rows were
+    sampled; `rows_without_answers` of the run's candidates, known once the run is planned. `excluded`: number of
+    answers (each under one metric) that reviewers excluded; `excluded_by`: who, with which `reason`, and how many
+    `judgements`.
     """
     valid = run.version.valid_rows
     drawn = run.sample_size is not None and run.sample_size < valid
@@ -72,10 +73,10 @@ def left_out(run: Run) -> dict[str, Any]:
 
 
 def cost_of(run: Run, retries: int) -> dict[str, Any]:
-    """Requests and tokens of all attempts; wall time from start to end, pauses included; judgements a second.
+    """Requests and tokens of all attempts; wall time from start to end, including pauses; judgements per second.
 
-    `money` and `currency` where prices are set. Of a run that asked candidates for answers: `answers`, a part for each
-    of them by name, and `judges`, the rest.
+    `money` and `currency` if prices are set. If the run generated answers: `answers`, {candidate: its part}, and
+    `judges`, the rest.
     """
     seconds = selectors.wall_seconds(run)
     asked = asked_of(run)
@@ -105,7 +106,7 @@ def _answers(run: Run, asked: list[AskedCandidate]) -> dict[str, dict[str, Any]]
 
 
 def _judges(run: Run, asked: list[AskedCandidate]) -> dict[str, Any]:
-    """All but the answers; with it what was asked for answers that came to nothing because their worker was killed."""
+    """Everything but the answers; includes requests for answers that were lost because their worker was killed."""
     counts = [one.counts for one in asked]
     return {
         "requests": max(0, run.calls - sum(one.calls for one in counts)),

@@ -23,14 +23,14 @@ PREFIX = "by:"
 
 
 class Slices(NamedTuple):
-    """`breakdown`: None if no row has the field, or nothing is known yet; `due`: it is to be computed (again)."""
+    """`breakdown`: None if no row has the field, or nothing has been computed yet; `due`: whether to (re)compute it."""
 
     breakdown: dict[str, Any] | None
     due: bool
 
 
 def breakdowns_of(run: Run, fields: Sequence[str]) -> list[dict[str, Any]]:
-    """One for each field, as the run is now. Raises FieldUnknown for a field that no row has."""
+    """Compute one breakdown per field from the run's current state. Raises FieldUnknown for a field that no row has."""
     values = selectors.values_of_fields(run, fields)
     definitions = definitions_now(run)
     frame, metrics = run_frame(run, definitions), [selectors.scaled(one) for one in definitions.values()]
@@ -38,7 +38,7 @@ def breakdowns_of(run: Run, fields: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def at_once(run: Run, field: str, revision: int) -> dict[str, Any] | None:
-    """Computed once for each revision of a small run; None if no row has the field."""
+    """A small run's breakdown, cached per revision; None if no row has the field."""
     key = f"breakdown.{LAYOUT}:{run.pk}:{revision}:{digest(field)}"
     found: dict[str, Any] | None = cache.get(key)
     if found is None:
@@ -51,7 +51,7 @@ def at_once(run: Run, field: str, revision: int) -> dict[str, Any] | None:
 
 
 def kept(run: Run, field: str, revision: int) -> Slices:
-    """Those of a large run as they were last computed; `revision`: of the figures next to them."""
+    """A large run's stored slices; `revision`: of the figures next to them."""
     part = part_of(run, PREFIX + field)
     if part is None or not part.packed:
         return Slices(None, due=True)
@@ -64,17 +64,17 @@ def default_field(run: Run) -> str:
 
 
 def want(run: Run, field: str) -> None:
-    """Request them from a worker; the caller wakes it."""
+    """Request slices from a worker; the caller wakes it."""
     part_want(run, PREFIX + field)
 
 
 def keep_wanted() -> None:
-    """Compute and store those that pages wait for; after a failure, the next request by a page tries again."""
+    """Compute and store the requested slices; after a failure, the next request by a page tries again."""
     for part in list(KeptPart.objects.filter(wanted=True).select_related("run").order_by("pk")):
         KeptPart.objects.filter(pk=part.pk).update(wanted=False)
         run, field = part.run, part.name.removeprefix(PREFIX)
         if part.packed and part.layout == kept_parts.LAYOUT and part.revision >= run.revision:
-            continue  # it was asked for again while it was computed
+            continue  # requested again during the computation
         try:
             (found,) = breakdowns_of(run, [field])
         except FieldUnknown:

@@ -1,4 +1,4 @@
-"""A report as text in columns, for a terminal."""
+"""A report as plain text for a terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COUNTS = ("items", "responses", "scored", "no_score", "unparsed", "errors", "no
 
 
 def plain_report(document: Document) -> str:
-    """What was judged, the figures of each metric, its pairs, verdicts and breakdowns, and the cost."""
+    """What was judged, each metric's figures, its pairs, verdicts and breakdowns, and the cost."""
     metrics = dict.fromkeys(name for cells in document["candidates"].values() for name in cells)
     parts = [_head(document), *(_metric(document, name) for name in metrics), _cost(document["cost"])]
     return "\n\n".join(parts)
@@ -56,7 +56,7 @@ def _metric(document: Document, metric: str) -> str:
 
 
 def _shares(cells: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The categories' shares as a table; nothing if no value is one."""
+    """The categories' shares as a table; empty without categories."""
     heads = ["candidate", "category", "responses", "share", "95 % interval"]
     rows = [
         [
@@ -86,7 +86,7 @@ def _pair(pair: Mapping[str, Any]) -> list[str]:
 
 
 def _sections(document: Document, metric: str, cells: Mapping[str, Any]) -> list[str]:
-    """What there is to say of a metric's comparisons, judges, raters and slices: a heading and a table each."""
+    """A metric's comparisons, judges, raters and slices, each as a heading and a table."""
     kind = next((cell["kind"] for cell in cells.values() if cell["kind"]), None)
     values = labels.ValueFormat(rate=kind == "bool", places=3)
     agreement = agreement_view(document, metric, values, {}, Links.none())
@@ -110,7 +110,7 @@ def _side_by_side(side: SideView) -> str:
 
 
 def _judges(judges: Sequence[Mapping[str, Any]], values: labels.ValueFormat) -> str:
-    """Each judge against people, with the agreement among these, and against other judges."""
+    """Each judge against people, with the agreement among people, and against other judges."""
     heads = ["judge", "against", "items", "exact", "kappa", "95 % interval", "people's kappa", "Spearman"]
     rows = [
         [
@@ -132,7 +132,7 @@ def _judges(judges: Sequence[Mapping[str, Any]], values: labels.ValueFormat) -> 
 
 
 def _people(agreement: AgreementView) -> list[str]:
-    """Judge health, raters, and the scores that people's ratings correct."""
+    """Judge health, raters, and scores corrected by people's ratings."""
     health, raters = agreement.health, agreement.raters
     found = [
         f"{heading}\n{_rows(table)}"
@@ -159,7 +159,7 @@ def _slices(slices: SlicesView) -> str:
 
 
 def _rows(table: Table) -> str:
-    """A table of the page."""
+    """A table of the report page as text."""
     heads = [column.name for column in table.columns]
     return columns([heads, *([_text(cell) for cell in row] for row in table.rows)])
 
@@ -190,7 +190,7 @@ def _tokens(cost: Mapping[str, Any]) -> str:
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:
-    """The rows with their cells below each other: the first column to the left, figures to the right."""
+    """Align the cells in columns: the first column left, figures right."""
     widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
     return "\n".join(_line(row, widths) for row in rows)
 
@@ -202,5 +202,5 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _width(text: str) -> int:
-    """In columns of a terminal: a Chinese character fills two."""
+    """Width in terminal columns: a Chinese character takes two."""
     return sum(1 + (unicodedata.east_asian_width(one) in "WF") for one in text)

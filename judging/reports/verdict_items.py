@@ -1,4 +1,4 @@
-"""The items behind figures of verdicts: looked up on request for small runs, stored with the figures for large ones."""
+"""The items behind figures of verdicts: computed on request for small runs, stored with the figures for large ones."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ _OF_VERDICTS, _OF_SCORES = (RATINGS, JUDGES, REPEATS, ORDERS, FIRST), (LOWEST, H
 KINDS = (*_OF_VERDICTS, *_OF_SCORES)
 PREFIX = "items:"
 _PARTS = ("side_by_side", "judges", "raters", "repeats", "order")
-"""Parts of the document that have such items."""
+"""Parts of the document with items to list."""
 
 
 def comparisons(run: Run, metric: Metric, by: str, *, large: bool) -> Comparisons | None:
-    """What an author said of each two answers; None if that is not known."""
+    """An author's verdicts on pairs of answers; None if they are not stored."""
     if large:
         return _kept(run, _name(metric.name, "", by), Comparisons)
     return comparisons_listed(_verdicts(run_frame(run), metric)).get(by)
 
 
 def listed_verdicts(run: Run, metric: Metric, kind: str, of: str, *, large: bool) -> ListedVerdicts | None:
-    """What raters said, or a judge, or the answers of a candidate got, `of` being its name; None where that is not
-    known."""
+    """Verdicts of one kind: of raters, of a judge, or on a candidate's answers; `of`: its name. None if they are not
+    stored."""
     if large:
         return _kept(run, _name(metric.name, kind, of), ListedVerdicts)
     judgements = run_frame(run)
@@ -58,7 +58,7 @@ def listed_verdicts(run: Run, metric: Metric, kind: str, of: str, *, large: bool
 
 
 def keep(run: Run, judgements: DataFrame, document: Mapping[str, Any], revision: int) -> None:
-    """Those that a large run's figures count."""
+    """Store the items behind a large run's figures."""
     found: dict[str, bytes] = {}
     for metric in selectors.metrics_of(run).values():
         if any(one["metric"] == metric.name for part in _PARTS for one in document[part]):

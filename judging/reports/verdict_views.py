@@ -42,7 +42,7 @@ QUESTION = 200  # characters
 
 @dataclass(frozen=True, slots=True)
 class Tab:
-    """A part of a list: `value` in the address, how many items it has, whether it is shown."""
+    """A tab of a list: its `value` in the query, number of items, and whether it is open."""
 
     value: str
     name: str
@@ -52,7 +52,7 @@ class Tab:
 
 @dataclass(frozen=True, slots=True)
 class ItemVerdict:
-    """One verdict on an item: whose it is, or which of several."""
+    """One verdict on an item, with its author or number."""
 
     by: str
     value: ValuePill
@@ -60,7 +60,7 @@ class ItemVerdict:
 
 @dataclass(frozen=True, slots=True)
 class ListedItem:
-    """An answer, or two, and what was said of it. `url`: of its judgements."""
+    """One or two answers with their verdicts. `url`: of their judgements."""
 
     line: int
     candidate: str
@@ -73,7 +73,7 @@ class ListedItem:
 
 
 def comparisons_page(request: HttpRequest, run: Run) -> HttpResponse:
-    """What an author said of a candidate compared with another one, or with all others."""
+    """An author's comparisons of a candidate with another one, or with all others."""
     asked = {name: request.GET.get(name, "") for name in ("metric", "a", "b", "by", "outcome")}
     kept = None if rates_here(request, run) else for_page(run)
     metric = _metric(run, asked["metric"])
@@ -82,7 +82,7 @@ def comparisons_page(request: HttpRequest, run: Run) -> HttpResponse:
         _check_compared(kept, asked)
         found = verdict_items.comparisons(run, metric, asked["by"], large=is_large(run))
     if kept is None or found is None:
-        return redirect("runs:report", run.project.slug, run.pk)  # which says that they are being computed
+        return redirect("runs:report", run.project.slug, run.pk)  # which shows that they are being computed
     every = found.of(asked["a"], asked["b"])
     chosen = every.having(asked["outcome"]) if asked["outcome"] else every
     places, page = paged(request.GET, range(len(chosen)), PER_PAGE)
@@ -108,7 +108,7 @@ def _metric(run: Run, name: str) -> Metric:
 
 
 def _check_compared(kept: Kept, asked: Mapping[str, str]) -> None:
-    """Raises Http404 if the report has no such comparisons."""
+    """Raise Http404 if the report has no such comparisons."""
     names = {asked["a"], asked["b"] or asked["a"]}
     if not any(
         (one["metric"], one["by"]) == (asked["metric"], asked["by"]) and names <= set(one["candidates"])
@@ -160,7 +160,7 @@ def _verdict(by: str, label: str, a: str, b: str) -> ItemVerdict:
 
 @login_required
 def verdicts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Answers with the verdicts that a figure was counted over, those first that differ most."""
+    """Answers with the verdicts behind a figure, largest differences first."""
     run = get_run(request, slug, pk)
     names = (
         "kind",
@@ -177,7 +177,7 @@ def verdicts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     asked = {name: request.GET.get(name, "") for name in names}
     kept = None if rates_here(request, run) else for_page(run)
     if kept is None or asked["kind"] not in KINDS:
-        return redirect("runs:report", slug, pk)  # which leads here, or says that they are being computed
+        return redirect("runs:report", slug, pk)  # which links here, or shows that they are being computed
     metric = _metric(run, asked["metric"])
     of = asked["candidate"] if asked["kind"] == ANSWERS else asked["judge"]
     found = verdict_items.listed_verdicts(run, metric, asked["kind"], of, large=is_large(run))

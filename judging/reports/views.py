@@ -59,7 +59,7 @@ PAIRED_PER_PAGE = 50
 
 @login_required
 def report(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """All figures of a run, as far as it is."""
+    """A run's report, preliminary while the run is in progress."""
     run = get_run(request, slug, pk)
     if rates_here(request, run):
         return render(request, "reports/hidden.html", {"run": run})
@@ -72,14 +72,15 @@ def report(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def options_of(request: HttpRequest) -> PageOptions:
-    """What the address chooses."""
+    """The options in the query."""
     get = request.GET.get
     columns = tuple(request.GET.getlist("column"))
     return PageOptions(get("metric", ""), columns, get("by", ""), get("difference", ""))
 
 
 def figures_context(run: Run, options: PageOptions | None = None) -> dict[str, Any]:
-    """What the pages with a run's figures say: these, or that they are being computed; and who should do that."""
+    """Context of pages with a run's figures: the figures, or that they are being computed, and whether a worker is
+    missing."""
     shown = report_view(run, options)
     being_made = shown is None or bool(shown.slices_due) or (shown.made_at is not None and run.rests)
     unattended = workers.obstacle(workers.DATA) if being_made else ""
@@ -93,7 +94,7 @@ def figures_context(run: Run, options: PageOptions | None = None) -> dict[str, A
 
 
 def _being_made(request: HttpRequest, run: Run) -> HttpResponse:
-    """A page asks whether the figures, or the slices by a field, that it waits for are there."""
+    """Polled by a page that waits for figures, or for slices by a field."""
     kept, field = for_page(run), request.GET["being_made"]
     due = field if kept and field in fields_of(run) and slices_for_page(run, field, kept).due else ""
     if kept is not None and not due and (kept.current(run) or not run.rests):
@@ -109,11 +110,11 @@ def _being_made(request: HttpRequest, run: Run) -> HttpResponse:
 
 @login_required
 def report_file(request: HttpRequest, slug: str, pk: int, name: str) -> HttpResponse:
-    """A table, the document or a chart of the report, as a file."""
+    """A table, the document or a chart of the report as a file."""
     run = get_run(request, slug, pk)
     kept = None if rates_here(request, run) else for_page(run)
     if kept is None:
-        return redirect("runs:report", slug, pk)  # which says that they are being computed
+        return redirect("runs:report", slug, pk)  # which shows that they are being computed
     if name == "report.html":
         content = report_html(run, kept)
     else:
@@ -127,7 +128,7 @@ def report_file(request: HttpRequest, slug: str, pk: int, name: str) -> HttpResp
 
 
 def _content(document: files.Document, figures: Figures, run: Run, name: str) -> bytes:
-    """What the file holds; nothing if there is no such file."""
+    """The file's content; empty if there is no such file."""
     if name in TABLES:
         return TABLES[name](document)
     metrics = list(selectors.metrics_of(run).values())
@@ -151,13 +152,13 @@ def _scatter(figures: Figures, metrics: list[Metric], metric: int, judge: int) -
 
 @login_required
 def agreement(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The answers that a judge and people both gave a value, those first on which they differ most."""
+    """Answers rated by both a judge and people, largest differences first."""
     run = get_run(request, slug, pk)
     names = ("metric", "judge", "judge_value", "people_value", "field", "field_is", "candidate")
     asked = {name: request.GET.get(name, "") for name in names}
     kept = None if rates_here(request, run) else for_page(run)
     if kept is None or not asked["metric"]:
-        return redirect("runs:report", slug, pk)  # which leads here, or says that they are being computed
+        return redirect("runs:report", slug, pk)  # which links here, or shows that they are being computed
     metric = next((one for one in selectors.metrics_of(run).values() if one.name == asked["metric"]), None)
     paired = kept.figures.paired.get(asked["metric"], {}).get(asked["judge"])
     if metric is None or paired is None:
@@ -184,7 +185,7 @@ def agreement(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _of_rows_with(run: Run, field: str, value: str, paired: Paired, places: Sequence[int]) -> list[int]:
-    """Those of the answers that are to rows with this value of a field. Raises Http404 for an unknown field."""
+    """The places of answers to rows with this value of a field. Raises Http404 for an unknown field."""
     try:
         values = selectors.values_of_fields(run, [field])[field]
     except selectors.FieldUnknown:
@@ -194,7 +195,7 @@ def _of_rows_with(run: Run, field: str, value: str, paired: Paired, places: Sequ
 
 @login_required
 def pair(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The items that two candidates share, or on which someone compared them."""
+    """The items that two candidates share, or in which someone compared them."""
     run = get_run(request, slug, pk)
     if request.GET.get("by"):
         return comparisons_page(request, run)
@@ -204,7 +205,7 @@ def pair(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     kept = None if rates_here(request, run) else for_page(run)
     items = None if kept is None else _shared_items(run, kept.figures, asked)
     if kept is None or items is None:
-        return redirect("runs:report", slug, pk)  # which says that they are being computed
+        return redirect("runs:report", slug, pk)  # which shows that they are being computed
     chosen = items.of(asked["outcome"]) if asked["outcome"] else items
     places, page = paged(request.GET, range(len(chosen)), ITEMS_PER_PAGE)
     here = chosen.page(page["first"] - 1, len(places)) if places else []
@@ -221,7 +222,7 @@ def pair(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _shared_items(run: Run, figures: Figures, asked: dict[str, str]) -> PairItems | None:
-    """None while they are being computed. Raises Http404 if the run has no such metric or candidates."""
+    """None until they are computed. Raises Http404 if the run has no such metric or candidates."""
     metrics = {one.name: key for key, one in selectors.metrics_of(run).items()}
     candidates = {name: key for key, name in selectors.candidates_of(run).items()}
     metric, a, b = asked["metric"], asked["a"], asked["b"]
@@ -232,7 +233,7 @@ def _shared_items(run: Run, figures: Figures, asked: dict[str, str]) -> PairItem
 
 
 def _items_shown(run: Run, items: list[PairItem], asked: dict[str, str]) -> list[dict[str, Any]]:
-    """With the question, and where the judgements of each side are."""
+    """The items with their question, and links to the judgements of both sides."""
     questions, links = selectors.questions_of(run, [item.line for item in items]), Links.of(run)
     a, b = asked["a"], asked["b"]
     return [

@@ -1,4 +1,4 @@
-"""The columns of the list of judgements: which of them each member sees, and how their heads sort."""
+"""Columns of the list of judgements: each user's selection, and sorting by header."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAMES = {
     "differs": SORT_NAMES["differs"],
     "seconds": SORT_NAMES["seconds"],
 }
-"""The columns behind that of the rows, which is always there."""
+"""The columns after the row number, which is always shown."""
 
 _ON_DEMAND = ("spread", "differs")
 NUMBERS = (ROW, "score", "spread", "differs", "seconds")
@@ -42,7 +42,8 @@ NUMBERS = (ROW, "score", "spread", "differs", "seconds")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column that may be shown. `query`: where its head leads, '' where it cannot sort; `now`: how it sorts now."""
+    """A column that can be shown. `query`: the link of its header, '' if it can't be sorted; `now`: the current sort
+    direction."""
 
     name: str
     label: str
@@ -62,8 +63,8 @@ class ColumnsForm(forms.Form):
 def columns_of(
     run: Run, user: User, filters: Filters, *, several_metrics: bool, hidden: Collection[str] = ()
 ) -> list[Column]:
-    """The columns that a list may have; shown are those that the member has chosen, and that which sorts it.
-    `hidden`: those that the member must not see."""
+    """The available columns; those that the user has chosen, and the sort column, are marked as shown. `hidden`:
+    names of columns that the user must not see."""
     chosen = ListColumns.objects.filter(user=user).values_list("names", flat=True).first()
     if chosen is None:
         chosen = [name for name in NAMES if name not in _ON_DEMAND]
@@ -73,13 +74,13 @@ def columns_of(
 
 
 def _told_by(run: Run, several_metrics: bool) -> list[str]:
-    """The columns that tell something in this run."""
+    """The columns that are useful in this run."""
     offered = {"metric": several_metrics, SOURCE: run.imported}
     return [name for name in NAMES if offered.get(name, True)]
 
 
 def _column(name: str, shown: bool, filters: Filters) -> Column:
-    """Its head sorts rising first, then falling."""
+    """A click on its header sorts ascending, then descending."""
     label = SORT_NAMES.get(name) or NAMES[name]
     if name not in SORT_NAMES:
         return Column(name, str(label), shown, "", "")
@@ -91,15 +92,15 @@ def _column(name: str, shown: bool, filters: Filters) -> Column:
 @login_required
 @require_POST
 def choose(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The columns that the member wants to see, in every list of judgements."""
+    """Save the user's columns for all lists of judgements."""
     run = get_run(request, slug, pk)
     form = ColumnsForm(request.POST)
     chosen: Sequence[str] = form.cleaned_data["columns"] if form.is_valid() else ()
     if chosen:
         offered = _told_by(run, run.metrics.count() > 1)
-        kept = [name for name in NAMES if name not in offered]  # other runs show them
+        kept = [name for name in NAMES if name not in offered]  # available in other runs
         ListColumns.objects.update_or_create(user=signed_in(request), defaults={"names": [*chosen, *kept]})
-    else:  # none would be a list of numbers: back to those that everyone sees
+    else:  # an empty selection would leave only row numbers: restore the default
         ListColumns.objects.filter(user=signed_in(request)).delete()
     address = reverse("runs:judgements", args=(run.project.slug, run.pk))
     return redirect(address + form_in(request, run).filters.query())

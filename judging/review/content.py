@@ -1,4 +1,4 @@
-"""Messages as people read them: texts, images, and tool calls with their arguments and results."""
+"""Messages for display: texts, images, and tool calls with their arguments and results."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any, Literal
 
 from evalsite.cells import clean_text
 
-MOST_IMAGE = 4_000_000  # characters of a data URL that a page shows
+MOST_IMAGE = 4_000_000  # characters of a data URL that a page includes
 _IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp|avif);base64,[A-Za-z0-9+/=\s]+\Z")
-_NAMED = 120  # characters of an address or a part that is only named
+_NAMED = 120  # characters shown of an address or an unknown part
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a message. `text`: of an `image` its data URL; of a `remote` image, which is never fetched, its
-    address; of an `other` part its JSON."""
+    """A part of a message. `text`: for an `image` its data URL, for a `remote` image, which is never fetched, its
+    URL, for an `other` part its JSON."""
 
     kind: Literal["text", "image", "remote", "other"]
     text: str
@@ -26,8 +26,8 @@ class Part:
 
 @dataclass(slots=True)
 class ToolCall:
-    """`arguments` are indented where they are JSON; `key` is what its result names it by, '' without one; `result` is
-    None if none was returned."""
+    """`arguments` are indented if they are JSON; `key` is the id that the result refers to, or ''; `result` is None
+    if none was returned."""
 
     name: str
     arguments: str
@@ -37,7 +37,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A message: who speaks, its parts and its tool calls."""
+    """A message: role, parts and tool calls."""
 
     role: str
     parts: list[Part]
@@ -45,7 +45,7 @@ class Turn:
 
 
 def turns_of(messages: Sequence[dict[str, Any]]) -> list[Turn]:
-    """The messages in their order; the result of a tool call is with the call."""
+    """The messages in order; results are attached to their tool calls."""
     turns: list[Turn] = []
     waiting: dict[str, ToolCall] = {}
     for message in messages:
@@ -60,8 +60,8 @@ def turns_of(messages: Sequence[dict[str, Any]]) -> list[Turn]:
 
 
 def with_parts(messages: Sequence[dict[str, Any]], row: str, earlier: int) -> list[dict[str, Any]]:
-    """The messages with the parts that were uploaded, which `data.messages` has as one text. `row`: the row's JSON;
-    `earlier`: how many of the messages at the beginning are the response's own."""
+    """The messages with their uploaded parts, which `data.messages` joins to one text. `row`: the row's JSON;
+    `earlier`: how many leading messages belong to the response."""
     of_row = json.loads(row).get("messages")
     rest = len(messages) - earlier
     if not isinstance(of_row, list) or len(of_row) < rest:
@@ -77,14 +77,14 @@ def with_parts(messages: Sequence[dict[str, Any]], row: str, earlier: int) -> li
 
 
 def parts_of(content: Any) -> list[Part]:
-    """The parts of a message's content; none of an empty one."""
+    """The parts of a message's content; empty if it has none."""
     if isinstance(content, list):
         return [_part(one) for one in content]
     return [Part("text", str(content))] if content else []
 
 
 def images_in(fields: dict[str, Any]) -> list[tuple[str, Part]]:
-    """Those fields that hold an image as a data URL."""
+    """The fields that contain an image as a data URL."""
     return [
         (name, Part("image", value))
         for name, value in fields.items()
@@ -93,12 +93,12 @@ def images_in(fields: dict[str, Any]) -> list[tuple[str, Part]]:
 
 
 def calls_of(given: Any) -> list[ToolCall]:
-    """The tool calls of a message, or of an answer, one for each that is given."""
+    """The tool calls of a message or an answer; empty unless `given` is a list."""
     return [_call(one) for one in given] if isinstance(given, list) else []
 
 
 def indented(text: str) -> str:
-    """JSON with indents; any other text as it is."""
+    """Indent JSON; return other text unchanged."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -129,7 +129,7 @@ def _part(given: Any) -> Part:
 
 
 def _address(part: dict[str, Any]) -> str:
-    """Where an image part's image is; '' for any other part."""
+    """The URL of an image part's image; '' for other parts."""
     given = part.get("image_url") or (part.get("url") if part.get("type") == "image" else None)
     address = given.get("url") if isinstance(given, dict) else given
     return address if isinstance(address, str) else ""

@@ -1,4 +1,4 @@
-"""Where two texts of a judgement's page differ: the answer and the reference, what two judges said."""
+"""Differences between two texts of a judgement's page: answer and reference, or the replies of two judges."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from judging.core.metric_definition import MetricDefinition
 from judging.review.judgement_view import JudgementView
 from judging.runs.models import Judgement, JudgeReply
 
-MOST = 60  # replies in the choice
+MOST = 60  # replies to choose from
 
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """Two texts beside each other under their names, with what each has alone."""
+    """Two texts side by side with their names and the parts that differ."""
 
     before_name: str
     after_name: str
@@ -28,15 +28,15 @@ class Differences:
 
 
 def answer_differences(view: JudgementView) -> tuple[list[Passage], list[Passage]]:
-    """The reference and the answer."""
+    """Reference and answer in pieces."""
     return sides(view.reference, view.answer)
 
 
 def reply_differences(
     found: Judgement, others: Sequence[Judgement], asked: Mapping[str, str]
 ) -> dict[str, Any]:
-    """The replies that can be compared, [(key, name)], those of this judgement first; and where the two that `a` and
-    `b` name differ."""
+    """The replies that can be compared, [(key, name)], this judgement's first, and the differences between those
+    selected by `a` and `b`."""
     offered = dict(_offered(found, others))
     chosen = [whole(asked.get(name, "")) for name in ("a", "b")]
     keys = [pk for pk in chosen if pk is not None and pk in offered]
@@ -65,7 +65,7 @@ def _offered(found: Judgement, others: Sequence[Judgement]) -> list[tuple[int, s
 def _name(
     judgement: Judgement, metric: MetricDefinition, judge: int, repeat: int, *, swapped: bool, own: bool
 ) -> str:
-    """Who replied: in this judgement, or in which other run, by which metric."""
+    """The name of a reply: its judge and, if it is not from this judgement, the other run and metric."""
     known = judge < len(metric.judges)
     name = judgement.source.name if judgement.source else metric.judges[judge].name if known else ""
     parts = [
@@ -77,5 +77,5 @@ def _name(
 
 
 def _words(reply: JudgeReply) -> str:
-    """All that a judge said, its reasoning first."""
+    """Everything the judge wrote, reasoning first."""
     return "\n\n".join(filter(None, (reply.reasoning, reply.content)))

@@ -1,4 +1,4 @@
-"""The forms of an override and of its withdrawal."""
+"""Forms for adding and withdrawing an override."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LARGEST = sys.float_info.max
 
 
 def _number(text: str) -> int | float | None:
-    """A number as JSON writes it, full-width characters read as plain ones; None if it is none, or not finite."""
+    """Parse a JSON number, accepting full-width characters; None if it is not a finite number."""
     try:
         number = json.loads(unicodedata.normalize("NFKC", text))
     except (ValueError, RecursionError):
@@ -30,7 +30,7 @@ def _number(text: str) -> int | float | None:
 
 
 class WithdrawForm(forms.Form):
-    """Why an override is withdrawn. `seen`: the newest entry of the history when the page was opened, or 0."""
+    """Reason for withdrawing an override. `seen`: id of the newest history entry when the page was opened, or 0."""
 
     reason = forms.CharField(
         label=_("Reason for withdrawing"), widget=forms.Textarea(attrs={"rows": 2}), max_length=4000
@@ -39,8 +39,8 @@ class WithdrawForm(forms.Form):
 
 
 class OverrideForm(forms.Form):
-    """A reviewer's value and why; `seen` as in WithdrawForm. The value is one of `choices` if there are any, else of
-    the kind of the metric's other `values`: a number from `least` to `most`, true or false, or a text."""
+    """A reviewer's value and reason; `seen` as in WithdrawForm. The value is one of `choices`, or else has the type
+    of the metric's other `values`: a number from `least` to `most`, a boolean, or a text."""
 
     value = forms.CharField(label=_("New value"), max_length=500)
     reason = forms.CharField(label=_("Reason"), widget=forms.Textarea(attrs={"rows": 3}), max_length=4000)

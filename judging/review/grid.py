@@ -1,4 +1,4 @@
-"""The grid of items: the rows that a filter means, each with every candidate's answers and their judgements."""
+"""The grid of items: the rows that match a filter, each with all candidates' answers and their judgements."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from judging.runs.filters import Filters, by_response
 from judging.runs.models import Judgement, Run
 from judging.runs.rerun.reparse import definitions_now
 
-ROWS = 20  # of a page
-MOST_JUDGEMENTS = 4_000  # looked at for one page
+ROWS = 20  # per page
+MOST_JUDGEMENTS = 4_000  # read for one page
 EXCERPT = 400  # characters of a question or an answer
 
 _FIELDS = (
@@ -27,7 +27,7 @@ _FIELDS = (
 
 @dataclass(slots=True)
 class GridAnswer:
-    """One answer of a candidate, its beginning, and what was said of it."""
+    """A candidate's answer: its beginning and its judgements."""
 
     response: int
     number: int
@@ -47,13 +47,13 @@ class GridRow:
 
     @property
     def named(self) -> list[tuple[str, list[GridAnswer]]]:
-        """The cells, each with its candidate's name."""
+        """The cells with their candidates' names."""
         return list(zip(self.candidates, self.cells, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class GridPage:
-    """`next` is the place after the page's last judgement; None at the end. `stopped`: the look ended there."""
+    """`next`: place of the page's last judgement, None on the last page. `stopped`: where the search stopped early."""
 
     candidates: list[str]
     rows: list[GridRow]
@@ -75,7 +75,7 @@ def grid_page(run: Run, filters: Filters, after: Place | None = None) -> GridPag
 def _first_rows(
     found: Sequence[tuple[int, float, int]], limit: int
 ) -> tuple[list[int], set[int], Place | None]:
-    """The first rows among the judgements, the ids of these, and after what the next page starts."""
+    """The first rows, the ids of their matching judgements, and the place after which the next page starts."""
     row_of = dict(Judgement.objects.filter(pk__in=[pk for pk, _, _ in found]).values_list("pk", "row_id"))
     rows: dict[int, None] = {}
     ids: set[int] = set()
@@ -106,7 +106,7 @@ def _rows(run: Run, rows: list[int], candidates: dict[int, str], meant: set[int]
 def _answers(
     run: Run, rows: list[int], candidates: list[int], meant: set[int]
 ) -> dict[tuple[int, int], list[GridAnswer]]:
-    """By row and candidate, in the order of the answers' numbers, each with its pills."""
+    """Answers with their pills by (row, candidate), ordered by number."""
     responses = Response.objects.filter(row__in=rows, candidate__in=candidates).order_by("number")
     by_id: dict[int, GridAnswer] = {}
     found: dict[tuple[int, int], list[GridAnswer]] = {}
@@ -122,7 +122,7 @@ def _answers(
 
 
 def _judgements(run: Run, responses: list[int], metrics: list[int]) -> list[Judgement]:
-    # Not by the run, whose metrics these are: an index that starts with it would be read whole.
+    # Not filtered by run, which the metrics imply: an index that starts with the run would be scanned completely.
     found = Judgement.objects.filter(
         by_response(run), run_metric__in=metrics, response__in=responses, current=True
     )

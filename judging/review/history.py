@@ -1,6 +1,6 @@
-"""What happened to an answer's score, in one timeline: attempts, overrides, comments, people's ratings and decisions.
+"""History of an answer's score as one timeline: attempts, overrides, comments, people's ratings and adjudications.
 
-Each source is a function in `SOURCES` that gives entries of one kind; another kind is another function there.
+Each function in `SOURCES` returns entries of one kind; add a function for another kind.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from judging.runs.teamwork.comments import comments_of
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """`at`: None for what waits. `what` happened, by `who` ('' for the judge), with `value` ('' without one) and the
-    words next to it; `url` leads to it."""
+    """`at`: None for pending entries. `what`: the event; `who`: '' for the judge; `value`: '' without one; `words`:
+    reason or comment; `url`: link to it."""
 
     at: datetime | None
     what: str
@@ -35,14 +35,14 @@ class Entry:
     who: str = ""
     words: str = ""
     url: str = ""
-    here: bool = False  # the judgement that the page is about
+    here: bool = False  # whether it is the page's judgement
 
 
 Source = Callable[[Judgement, Sequence[int]], Iterable[Entry]]
 
 
 def timeline(judgement: Judgement, items: Sequence[int]) -> list[Entry]:
-    """Everything, the earliest first; what waits comes last. `items`: those with the answer whose ratings may be seen
+    """All entries, oldest first, pending ones last. `items`: the answer's items whose ratings may be seen
     (judging.people.selectors.items_about)."""
     found = [entry for source in SOURCES for entry in source(judgement, items)]
     return sorted(found, key=lambda one: (one.at is None, one.at or datetime.max.replace(tzinfo=UTC)))
@@ -50,7 +50,7 @@ def timeline(judgement: Judgement, items: Sequence[int]) -> list[Entry]:
 
 def attempts(judgement: Judgement, _items: Sequence[int]) -> Iterable[Entry]:
     if judgement.rater_id:
-        return  # see `people`
+        return  # handled by `people`
     run = judgement.run
     parts = ("reading__metric_version", "run_metric__metric_version", "source")
     for one in attempts_of(judgement).select_related(*parts).order_by("attempt"):
@@ -92,7 +92,8 @@ def comments(judgement: Judgement, _items: Sequence[int]) -> Iterable[Entry]:
 
 
 def people(judgement: Judgement, items: Sequence[int]) -> Iterable[Entry]:
-    """Everything that raters did with the answer, alone or next to another, also what they changed later; decisions."""
+    """All actions of raters on the answer, alone or next to another, including verdicts changed later;
+    adjudications."""
     if not items:
         return
     label, skipped = _Labels(), dict(SkipReason.choices)

@@ -1,4 +1,4 @@
-"""The page of one judgement, and the panel next to the grid: the verdict first, where a reviewer may override it."""
+"""The page of one judgement, and the panel next to the grid: the verdict first, with the form to override it."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ from judging.runs.models import INFER, PEOPLE, Generation, Judgement, JudgementS
 from judging.runs.overrides import OverrideConflict, override_add, override_withdraw
 
 TABS = ("rendered", "raw", "request", "reply", "script", "history")
-EXCERPT = 400  # characters of a judge's reply; a longer one is folded
+EXCERPT = 400  # characters of a judge's reply; longer ones are folded
 
 
 @login_required
 def panel(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
-    """One judgement next to the grid."""
+    """One judgement in the panel next to the grid."""
     return _panel(request, get_judgement(request, slug, pk, judgement_pk))
 
 
 @login_required
 def judgement(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
-    """One judgement with all that led to it. While its newest attempt waits, the page asks whether that is there."""
+    """One judgement with everything that led to it. While its newest attempt is pending, the page polls for it."""
     found = get_judgement(request, slug, pk, judgement_pk)
     if request.htmx:  # type: ignore[attr-defined]
         waits = _waits(selectors.attempts(found))
@@ -57,14 +57,14 @@ def judgement(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> Ht
 
 
 def _waits(attempts: Iterable[Judgement]) -> bool:
-    """Is an answer being judged now? `attempts`: all of them."""
+    """Whether an attempt is pending. `attempts`: all of them."""
     return any(one.current and one.state == JudgementState.NOT_RUN and not one.run.rests for one in attempts)
 
 
 @login_required
 @require_POST
 def override(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
-    """A reviewer's value in place of the attempts' own."""
+    """Override the value of all attempts."""
     found = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
     done = _("Score overridden. The original value is kept.")
     return _change(request, found, _override_form(found, request.POST), override_add, done)
@@ -73,7 +73,7 @@ def override(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> Htt
 @login_required
 @require_POST
 def withdraw(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
-    """The attempts' own values count again."""
+    """Withdraw the override: the attempts' own values count again."""
     found = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
     done = _("Override withdrawn. The judge's own value counts again.")
     return _change(request, found, _withdraw_form(request.POST), override_withdraw, done)
@@ -86,7 +86,7 @@ def _change(
     service: Callable[..., Override],
     done: str,
 ) -> HttpResponse:
-    """What a form asks for is done, or the form comes back with what is wrong; in the panel next to the grid too."""
+    """Apply a valid form, else show it with its errors; on the page or in the panel next to the grid."""
     if ratings_hidden(request, found.run):
         raise PermissionDenied
     in_panel = bool(request.htmx)  # type: ignore[attr-defined]
@@ -106,7 +106,7 @@ def _change(
 
 
 def _add_conflict(found: Judgement, form: OverrideForm | WithdrawForm) -> None:
-    """Keep what was typed; when it is sent again, the reviewer has seen the newest entry."""
+    """Report the conflict and keep the input; `seen` becomes the newest entry, so that submitting again succeeds."""
     form.add_error(
         None,
         _(
@@ -134,7 +134,7 @@ def _override_form(found: Judgement, data: Any = None, *, seen: int = 0) -> Over
 
 
 def _choices(found: Judgement, metric: MetricDefinition) -> Sequence[Value]:
-    """The only values that it may have; none if it may have any of a kind."""
+    """The only valid values; empty if any value of the type is valid."""
     if found.run.by_people:
         return Criterion.from_json(found.definition).choices
     return COMPARISONS if metric.values == "comparison" else ()
@@ -174,7 +174,7 @@ def _page(
 
 
 def _items_url(request: HttpRequest, found: Judgement, filters: Filters, *, first: bool) -> str:
-    """Back to the list, or the grid, with this judgement at its top."""
+    """URL of the list or the grid with this judgement at the top."""
     before = "" if first else place_of(found, filters).beside(filters, back=True)
     return items_url(request, found.run, filters.query(after=before))
 
@@ -182,7 +182,7 @@ def _items_url(request: HttpRequest, found: Judgement, filters: Filters, *, firs
 def _of_tab(
     request: HttpRequest, tab: str, found: Judgement, context: dict[str, Any], budget: MarkupBudget
 ) -> dict[str, Any]:
-    """What only the tab that is open shows."""
+    """Context of the open tab."""
     if tab == "history":
         return {"entries": timeline(found, context["about"].seen)}
     if tab == "reply":
@@ -213,7 +213,7 @@ def _panel(
 def _judgement_context(
     request: HttpRequest, found: Judgement, form: OverrideForm | WithdrawForm | None, budget: MarkupBudget
 ) -> dict[str, Any]:
-    """What the page and the panel say of a judgement."""
+    """Context of the page and the panel."""
     run, metric = found.run, MetricDefinition.from_json(found.definition)
     replies = list(selectors.replies_of(found))
     asked = Generation.objects.filter(response=found.response_id).order_by("-attempt")
@@ -247,7 +247,7 @@ def _judgement_context(
 
 
 def _attempts(found: Judgement) -> dict[str, Any]:
-    """How many there are, the one that counts where the page is about another, and whether that is still to come."""
+    """The number of attempts, the current one if it is not this judgement, and whether one is pending."""
     attempts = selectors.attempts(found)
     newest = next((one for one in attempts if one.current and one.pk != found.pk), None)
     value = stored_value_text(newest.value_in_force) if newest else ""
@@ -255,7 +255,7 @@ def _attempts(found: Judgement) -> dict[str, Any]:
 
 
 def _level(found: Judgement, metric: MetricDefinition, override: Override | None) -> int | None:
-    """Where on the metric's scale the value in force is, from 1; None without a number on a scale."""
+    """Level of the value in force on the metric's scale, from 1; None if it has no number or scale."""
     value, score = (override.value, override.score) if override else (found.value, found.score)
     return metric.level(value, score)
 
@@ -267,7 +267,7 @@ def _other_answer(found: Judgement) -> dict[str, Any]:
 
 
 def _rendered(view: JudgementView, budget: MarkupBudget) -> dict[str, Any]:
-    """What is judged comes first: it is formatted before the conversation uses the budget up."""
+    """Render the judged texts first, before the conversation uses up the budget."""
     answer, reference = html_of(view.answer, budget), html_of(view.reference, budget)
 
     def shown(part: Part) -> str:

@@ -1,4 +1,4 @@
-"""A judgement as its page shows it: from stored texts to what a template shows."""
+"""A judgement for display: converts stored texts to the values that its templates need."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OF_EVERY_RESPONSE = ("content", "reasoning_content", "tool_calls")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One HTTP try."""
+    """One HTTP attempt."""
 
     status: int | None
     seconds: float
@@ -43,7 +43,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One judge model asked once."""
+    """One question to a judge model."""
 
     reply: JudgeReply
     name: str
@@ -62,18 +62,18 @@ class Asked:
 
     @property
     def words(self) -> str:
-        """All that the judge said, its reasoning first."""
+        """Everything the judge wrote, reasoning first."""
         return "\n\n".join(filter(None, (self.reply.reasoning, self.reply.content)))
 
     @property
     def shown(self) -> str:
-        """What was read, for people; '' if nothing was."""
+        """The parsed value as text; '' if there is none."""
         return value_text(self.value)
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerTry:
-    """One try at the answer, where the run asked for it."""
+    """One attempt at the answer, if the run generated it."""
 
     generation: Generation
     request_json: str
@@ -83,7 +83,7 @@ class AnswerTry:
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """What a comparison's verdicts in both orders come to; `shown` is '' if one of them could not be read."""
+    """The combined verdict of a comparison in both orders; `shown` is '' if one of them could not be parsed."""
 
     name: str
     shown: str
@@ -104,7 +104,8 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class RuleLine:
-    """A rule program's line on one field; `shown` is '' without a score, `answer` the field's value as JSON text."""
+    """The result of one line of a rule program for one field; `shown` is '' without a score, `answer` is the field's
+    value as JSON text."""
 
     line: int
     field: str
@@ -116,7 +117,7 @@ class RuleLine:
 
 @dataclass(frozen=True, slots=True)
 class JudgementView:
-    """The row, the answer, and all that was asked about it."""
+    """The row, the answer, and all requests about it."""
 
     messages: list[dict[str, Any]]
     turns: list[Turn]
@@ -138,7 +139,7 @@ class JudgementView:
 
     @property
     def tokens(self) -> int:
-        """Of all calls to judges, read and written."""
+        """Input and output tokens of all calls to judges."""
         return sum((one.reply.prompt_tokens or 0) + (one.reply.completion_tokens or 0) for one in self.asked)
 
 
@@ -149,7 +150,7 @@ def judgement_view(
     form: str,
     tries: Sequence[Generation] = (),
 ) -> JudgementView:
-    """Everything that the page shows of one judgement; the sentences are in the reader's language."""
+    """Convert one judgement for its page; messages are in the reader's language."""
     data, response = row_and_response(data_of(judgement.row.raw, form), judgement.response.raw)
     verdicts, rules = verdicts_by_place(judgement.verdicts), _rules(judgement.rules)
     asked_for = _rules(judgement.asked_by.rules) if judgement.asked_by else rules
@@ -214,7 +215,7 @@ def _rules(text: str) -> list[RuleLine]:
 
 
 def _rules_failure(text: str) -> str:
-    """Why the answer lacks the format of the metric's rule program."""
+    """Why the answer does not have the format that the metric's rule program requires."""
     failure = (json_text.loads(text) or {}).get("failure")
     return rule_sentence(Reason(failure["reason"], failure["params"])) if failure else ""
 
@@ -244,7 +245,7 @@ def _asked(reply: JudgeReply, metric: MetricDefinition, verdict: dict[str, Any],
 def _judge_name(
     judgement: Judgement, reply: JudgeReply, metric: MetricDefinition, rules: list[RuleLine]
 ) -> str:
-    """Who gave a reply; of a rule program's question also the field that it was about."""
+    """The judge's name; for a rule program's question also the field."""
     name = judge_name(judgement, reply, metric)
     if not metric.rules or reply.repeat >= len(rules):
         return name

@@ -1,4 +1,4 @@
-"""Judgements as a grid of items, as a list, and as files: what the filter in the address means."""
+"""Judgements that match the filter in the query string: as a grid of items, as a list, and as files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from judging.runs.teamwork.marks import current_marks
 
 @login_required
 def judgements(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """A page of the list: what the filter in the address means, with the counts of each state."""
+    """A page of the filtered list, with the number of judgements in each state."""
     page = _filtered_page(request, get_run(request, slug, pk), "review/list.html", _list_part)
     return keep_view(request, page, "list")
 
@@ -62,7 +62,7 @@ def _filtered_page(
         return render(request, "reports/hidden.html", {"run": run})
     form = form_in(request, run)
     filters = form.filters
-    if "" in request.GET.values():  # sent by the menu, whose empty fields are better left out of the address
+    if "" in request.GET.values():  # sent by the menu: redirect to a URL without its empty fields
         return redirect(request.path + (filters.query() or "?"))
     counts = counts_by_state(run, filters)
     views = views_for(run.project, signed_in(request))
@@ -109,7 +109,7 @@ def _grid_part(request: HttpRequest, form: FilterForm) -> dict[str, Any]:
 
 @login_required
 def pill(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
-    """One judgement's pill in the grid, after it was changed in the panel."""
+    """One judgement's pill in the grid, after a change in the panel."""
     found = get_judgement(request, slug, pk, judgement_pk)
     filters = form_in(request, found.run).filters
     named = found.run.imported or found.run.metrics.count() > 1
@@ -120,7 +120,7 @@ def pill(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpRes
 
 @login_required
 def answer(request: HttpRequest, slug: str, pk: int, response_pk: int) -> HttpResponse:
-    """A whole answer, formatted, for the grid."""
+    """A complete answer, rendered, for the grid."""
     run = get_run(request, slug, pk)
     found = get_object_or_404(Response, pk=response_pk, candidate__in=run.run_candidates.values("candidate"))
     return render(
@@ -130,7 +130,7 @@ def answer(request: HttpRequest, slug: str, pk: int, response_pk: int) -> HttpRe
 
 @login_required
 def filter_menu(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The menu of filters with how many judgements each choice, and all of them together, would mean."""
+    """The filter menu, with the number of judgements for each choice and for all of them together."""
     run = get_run(request, slug, pk)
     form = form_in(request, run)
     context: dict[str, Any] = {"run": run, "form": form, "problem": form.problem}
@@ -144,17 +144,17 @@ def filter_menu(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _search_on(run: Run, page: selectors.Page, filters: Filters) -> dict[str, Any]:
-    """Where a look continues that ended before the page was full, and how far from the beginning it came."""
+    """Where to continue a search that stopped before the page was full, and how many positions it has covered."""
     if page.stopped is None:
         return {"search_on": ""}
-    # Beyond the total are more attempts: positions no longer show how many were examined.
+    # Positions beyond the total belong to older attempts and don't show how many were examined.
     by_row = filters.sort == "position" and not page.back and page.stopped.position < run.total
     looked_through = page.stopped.position + 1 if by_row else None
     return {"search_on": "previous" if page.back else "next", "looked_through": looked_through}
 
 
 def _states(filters: Filters, counts: dict[str, int] | None) -> list[dict[str, Any]]:
-    """The tabs above the list: all, and each state that there is."""
+    """The tabs above the list: all, and each state that occurs."""
     every = [("", _("All")), *JudgementState.choices]
     return [
         {
@@ -169,7 +169,7 @@ def _states(filters: Filters, counts: dict[str, int] | None) -> list[dict[str, A
 
 
 def _count(filters: Filters, counts: dict[str, int] | None) -> dict[str, Any]:
-    """How many judgements match, and the count as text: '' where it is not known."""
+    """The number of matching judgements, and its text: '' if unknown."""
     if counts is None:
         return {"count": None, "count_shown": ""}
     meant = [counts.get(filters.state, 0)] if filters.state else list(counts.values())
@@ -178,7 +178,7 @@ def _count(filters: Filters, counts: dict[str, int] | None) -> dict[str, Any]:
 
 @login_required
 def export(request: HttpRequest, slug: str, pk: int, form: str) -> StreamingHttpResponse:
-    """What the filter means, as a file, sent while it is made."""
+    """Stream the matching judgements as a file."""
     run = get_run(request, slug, pk)
     if form not in FORMS:
         raise Http404

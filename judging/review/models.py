@@ -1,5 +1,5 @@
-"""How members like to see judgements: saved views, filters with a name for one person or all members of a project; and
-the columns of the list."""
+"""Members' settings for lists of judgements: saved views (named filters, personal or shared within a project) and
+columns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from evalsite.accounts.models import Project, User
 
 
 class SavedView(models.Model):
-    """A filter with its order, as it is in an address; it can be opened in every run of the project."""
+    """A named filter with its sort order, as a query string; it can be opened in every run of the project."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="saved_views")
     owner = models.ForeignKey(User, on_delete=models.CASCADE, db_index=False, related_name="saved_views")
@@ -25,7 +25,7 @@ class SavedView(models.Model):
 
 
 class ListColumns(models.Model):
-    """The columns that a member has chosen to see in lists of judgements."""
+    """The columns that a user has chosen for lists of judgements."""
 
     user = models.OneToOneField(User, on_delete=models.CASCADE, primary_key=True, related_name="list_columns")
     names = models.JSONField(default=list, help_text="of review/columns.py")

@@ -1,6 +1,7 @@
-"""What a list of judgements is sorted by, and where a judgement is in it.
+"""Sort orders of a list of judgements, and a judgement's place in it.
 
-By candidate, metric or state the key is the place of the name among all; by another filter what that counts.
+Sorted by candidate, metric or state, the key is the index of its name; sorted by a further filter, that filter's
+number.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ GROUPS = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a judgement is in a sorted list: the value sorted by and, to break ties, its position, or -1."""
+    """A place in a sorted list: the sort key and, to break ties, the position, or -1."""
 
     key: float
     position: int
 
     def beside(self, filters: Filters, *, back: bool = False) -> Place:
-        """The place right behind this one in the list of `filters`, or before it."""
+        """The place directly after this one in the list of `filters`, or before it."""
         return Place(self.key, self.position + (-1 if filters.falling != back else 1))
 
     def __str__(self) -> str:
@@ -38,7 +39,7 @@ class Place:
 
 
 def place_from(text: str) -> Place | None:
-    """The place that an address names; None if it names none."""
+    """Parse a place from a query string; None if it is invalid."""
     key, _, position = text.partition("~")
     number = -1 if position == "-1" else whole(position)
     try:
@@ -49,7 +50,7 @@ def place_from(text: str) -> Place | None:
 
 
 def place_of(judgement: Judgement, filters: Filters) -> Place:
-    """Where the judgement is in the list of `filters`."""
+    """The judgement's place in the list of `filters`."""
     key = _key_of(judgement, filters)
     return Place(last_key(filters) if key is None else float(key), judgement.position)
 
@@ -82,11 +83,11 @@ def groups_of(run: Run, filters: Filters) -> list[str]:
 
 
 def keys_of(run: Run, filters: Filters) -> Mapping[int, float]:
-    """What a list that is sorted by another filter is sorted by."""
+    """{judgement: sort key} if the list is sorted by a further filter."""
     keys = FURTHER[filters.sorted_by].keys
     return keys(run, filters.further.get(filters.sorted_by, "0")) if keys else {}
 
 
 def last_key(filters: Filters) -> float:
-    """The key of what has no value: it comes last, whichever way."""
+    """The key of judgements without a value, which come last in both directions."""
     return -sys.float_info.max if filters.falling else sys.float_info.max

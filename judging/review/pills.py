@@ -1,4 +1,4 @@
-"""A judgement as a pill in the grid. Written here and not in a template, as a page has hundreds of them."""
+"""A judgement as a pill in the grid. Built here, not in a template, because a page has hundreds of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from judging.runs.teamwork.models import FLAG, Mark, MarkKind
 
 @dataclass(frozen=True, slots=True)
 class Pill:
-    """`level` from 1 (the lowest of the scale) to SCALE_LEVELS, None without one; `meant`: the filter means it."""
+    """`level` from 1 (lowest of the scale) to SCALE_LEVELS, or None; `meant`: it matches the filter."""
 
     judgement: Judgement
     metric: str
@@ -28,12 +28,12 @@ class Pill:
 
     @property
     def name(self) -> str:
-        """The metric's name; of an imported verdict also that of who gave it."""
+        """The metric's name; for an imported verdict also its source."""
         source = self.judgement.source
         return f"{source.name} · {self.metric}" if source else self.metric
 
     def html(self, base: str, query: str, marks: Iterable[Mark], *, named: bool) -> SafeString:
-        """The link to its page, below `base`; grid.js opens it in the panel. `named`: with the metric's name."""
+        """A link to its page, below `base`; grid.js opens it in the panel. `named`: with the metric's name."""
         one = self.judgement
         level = format_html(' data-level="{}"', self.level) if self.level else ""
         other = "" if self.meant else mark_safe(" data-other")
@@ -47,7 +47,7 @@ class Pill:
         )
 
     def _signs(self, marks: Iterable[Mark]) -> SafeString:
-        """What is odd about it, and what reviewers put on it."""
+        """Icons for its flags and for reviewers' marks."""
         signs = [(_("overridden"), "✎")] if self.judgement.overridden else []
         if self.judgement.flags:
             signs.append((", ".join(flag_names(self.judgement)), "⚑"))

@@ -1,9 +1,9 @@
-"""Where judgements stand in a sorted list, and which come next: asked so that a million cost what fifty do.
+"""Places of judgements in a sorted list, and the next ones, with queries whose cost does not grow with the run.
 
-Every metric, candidate and state is a range of the index of the figures that lies in the order of scores, and in that
-of positions where there is no score: the first of each are taken and merged. By time and spread there are indexes of
-their own. By candidate, metric or state, one is looked through after the other. Else the run is walked in the order of
-positions, until a page is full or the look has cost enough.
+In the index of the figures, each combination of metric, candidate and state is a range ordered by score, or by position
+if there is no score: the first entries of each range are read and merged. Time and spread have their own indexes.
+Sorted by candidate, metric or state, these are searched one after another. In all other cases the run is scanned by
+position, until a page is full or the limit is reached.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from judging.runs.filters import (
 from judging.runs.models import PLACE, Judgement, JudgementQuerySet, JudgementState, Run
 from judging.runs.row_filters import these
 
-WINDOW = 1_000  # positions that are looked through first; each further window is twice as long, until
+WINDOW = 1_000  # positions in the first window; each window is twice as long as the one before
 LONGEST_WINDOW = (
-    4_000  # so that a database looks up the replies of each judgement: it reads no table to the end
+    4_000  # at most, so that a database looks up the replies of each judgement instead of scanning the table
 )
 MOST_LOOKED_AT = 15_000
 SCATTERED = 5
-FEW = 2_000  # so many are sorted, not looked for
+FEW = 2_000  # up to this many are sorted instead of searched
 LAST_POSITION = 2**31 - 1
 
 Found = tuple[int, float, int]
-"""A judgement's id, the key by which the list is sorted, and its position."""
+"""A judgement's id, sort key and position."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """Judgements in the order of looking. `stopped`: the place where the look ended before it was through."""
+    """Judgements in search order. `stopped`: the place where the search stopped early."""
 
     found: list[Found]
     stopped: Place | None = None
@@ -73,7 +73,7 @@ def nearest(run: Run, filters: Filters, beside: Place | None, limit: int, *, bac
         one_score = filters.one_score
         if one_score is None:
             return look.by_position()
-        # Both bounds beside the score itself would tempt SQLite to search by them, and to sort.
+        # With both bounds next to the score itself, SQLite would search by them, and sort.
         bare = replace(look, filters=filters.without_bounds) if filters.least is not None else look
         return Nearest(bare.merged([one_score & look.beyond_position]))
     if filters.attempts == ALL:
@@ -85,7 +85,8 @@ def nearest(run: Run, filters: Filters, beside: Place | None, limit: int, *, bac
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """One look for what is nearest to a place; values and positions go the same way, so that an index has them."""
+    """A search for the judgements nearest to a place. Values and positions have the same direction, so that an index
+    applies."""
 
     run: Run
     filters: Filters
@@ -103,7 +104,7 @@ class _Look:
 
     @property
     def few(self) -> bool:
-        """Are so few meant that all of them are sorted? The index of the figures says so, or that of spreads."""
+        """Whether so few match that all can be sorted, according to the index of the figures or of spreads."""
         asked = self.filters
         if asked.by_figures:
             return limited_counts([ranges_of(self.run, asked, ordered=False)], FEW + 1)[0] <= FEW
@@ -111,8 +112,8 @@ class _Look:
 
     @property
     def inside_alone(self) -> bool:
-        """Is nothing asked but what the database finds by reading judgements, answers and replies in their order?
-        Older attempts have an index, which is not read window by window."""
+        """Whether the filter needs only a scan of judgements, answers and replies in order of position. Older
+        attempts have their own index, which is not read by windows."""
         rest = replace(self.filters.outside, sort="position")
         others = rest.attempts == OLDER or self.filters.of_row or self.name != "position"
         return not others and rest.without("attempts") == ANYTHING
@@ -125,7 +126,7 @@ class _Look:
         return Q(**{f"{name}__{'lt' if self.falling else 'gt'}": than})
 
     def stretches(self) -> Iterator[Q]:
-        """What lies beyond the place, part by part in the list's order: the ties, other values, then none."""
+        """Conditions for the list's parts beyond the place, in order: ties, other values, then no value."""
         valued, without = Q(**{f"{self.name}__isnull": False}), Q(**{f"{self.name}__isnull": True})
         if self.beside is None:
             yield from (valued, without)
@@ -142,24 +143,24 @@ class _Look:
             yield without
 
     def sorted(self) -> list[Found]:
-        """All that is meant, sorted by the database."""
+        """All matches, sorted by the database."""
         found: list[Found] = []
         stretches = [self.beyond_position] if self.name == "position" else self.stretches()
         for stretch in stretches:
             if len(found) < self.limit:
-                # +0 keeps the database from walking the whole run in the order of positions in search of a few.
+                # +0 keeps the database from scanning the whole run by position for a few matches.
                 part = matching(self.run, self.filters).filter(stretch).annotate(place=F("position") + 0)
                 by = ("place",) if self.name == "position" else (self.name, "place")
                 found += self._read(part.order_by(*self._signed(by)), len(found))
         return found
 
     def picked(self) -> list[Found]:
-        """The same of few that the index of the figures names."""
+        """The same for few matches, read from the index of the figures."""
         rows = union_rows([self._named(part) for part in ranges_of(self.run, self.filters)])
         return self._nearest_of(list(map(self._found, rows)))
 
     def _nearest_of(self, found: list[Found]) -> list[Found]:
-        """Those among all that is meant."""
+        """The nearest of all matches."""
         found.sort(key=self._rank, reverse=self.back)
         if self.beside is not None:
             here = self._rank((0, self.beside.key, self.beside.position))
@@ -169,7 +170,7 @@ class _Look:
         return found[: self.limit]
 
     def merged(self, stretches: Iterator[Q] | Sequence[Q]) -> list[Found]:
-        """The nearest of all metrics, candidates and states."""
+        """The nearest over all metrics, candidates and states."""
         found: list[Found] = []
         by = self._signed(("score_in_force", "position"))
         for stretch in stretches:
@@ -182,7 +183,8 @@ class _Look:
         return found
 
     def _ranges(self, stretch: Q) -> list[JudgementQuerySet]:
-        """Nothing but what is scored has a score: on PostgreSQL planning each further part costs a millisecond."""
+        """Only scored judgements have a score, so other states are skipped: PostgreSQL needs a millisecond to plan
+        each part."""
         filters = self.filters
         if self.name == "score_in_force" and ("score_in_force__isnull", True) not in stretch.children:
             if filters.state not in ("", JudgementState.SCORED):
@@ -191,7 +193,7 @@ class _Look:
         return ranges_of(self.run, filters)
 
     def valued(self) -> list[Found]:
-        """What has a value, by an index of that."""
+        """Judgements with a value, by its index."""
         found: list[Found] = []
         anything = matching(self.run, self.filters, by_figures=False).filter(
             **{f"{self.name}__isnull": False}
@@ -204,7 +206,7 @@ class _Look:
         return found
 
     def by_seconds(self) -> list[Found]:
-        """What took time, by its index; what was not run has none."""
+        """Judgements with a duration, by its index, and those that were not run, which have none."""
         found: list[Found] = []
         anything = matching(self.run, self.filters, by_figures=False)
         for stretch in self.stretches():
@@ -218,7 +220,7 @@ class _Look:
         return found
 
     def _not_run(self, stretch: Q) -> list[Found]:
-        """What was not run: overridden already, which is little, or not."""
+        """Judgements that were not run: those already overridden (few), and the others."""
         found: list[Found] = []
         if self.filters.overridden != NO:
             ahead = matching(self.run, replace(self.filters, overridden=YES), by_figures=False)
@@ -229,7 +231,7 @@ class _Look:
         return sorted(found, key=self._rank, reverse=self.back)[: self.limit]
 
     def by_position(self) -> Nearest:
-        """Window by window, until the page is full or the look has cost enough."""
+        """Search window by window, until the page is full or the limit is reached."""
         anything = matching(self.run, self.filters, by_figures=False)
         if self.filters.flag or self.filters.overridden == YES or self.filters.attempts == OLDER:
             few = anything.filter(self.beyond_position).order_by(*self._signed(("position",)))
@@ -240,14 +242,14 @@ class _Look:
         return self._by_windows(anything)
 
     def _in_order(self, found: JudgementQuerySet, within: Q) -> JudgementQuerySet:
-        """Those `within` bounds of their place, by position. Older attempts, of which there may be a million in a row,
-        are not walked past."""
+        """Judgements `within` bounds of their place, by position. Older attempts, possibly a million in a row, are
+        skipped."""
         place = F("position") if self.filters.attempts == ALL else PLACE
         return found.alias(place=place).filter(within).order_by(*self._signed(("place",)))
 
     def _beyond(self, place: int | None) -> Q:
-        """Always with one lower bound: without any the walk begins at those without a place, which the index holds too;
-        given two, SQLite uses only the first one."""
+        """Always with exactly one lower bound: without any, the scan starts at entries without a place, which the
+        index also contains; of two, SQLite uses only the first."""
         if place is None:
             return Q(place__gte=0)
         return Q(place__gte=0, place__lt=place) if self.falling else Q(place__gt=place)
@@ -267,7 +269,7 @@ class _Look:
         return Nearest(found)
 
     def _window(self, beyond: int | None, size: int) -> tuple[int, int] | None:
-        """The next so many positions, from where the next judgement stands; None where there is none."""
+        """The next `size` positions, starting at the next judgement; None if there is none."""
         attempts = matching(self.run, Filters(attempts=self.filters.attempts))
         ahead = self._in_order(attempts, self._beyond(beyond))
         first = ahead.values_list("position", flat=True).first()
@@ -276,10 +278,10 @@ class _Look:
         return (max(0, first - size + 1), first) if self.falling else (first, first + size - 1)
 
     def through(self) -> Nearest:
-        """Batch by batch of what the rest of the filter means, in order, each looked into, until the page is full or
-        the look has cost enough."""
+        """Search the matches of the rest of the filter batch by batch, until the page is full or the limit is
+        reached."""
         rest, beside, found, looked_at, size = self.filters.outside, self.beside, list[Found](), 0, WINDOW
-        # In another order than that of the data, each look is at another place of the disk.
+        # In any order but the data's, each lookup is at another place on disk.
         most = MOST_LOOKED_AT if self.name == "position" else MOST_LOOKED_AT // SCATTERED
         while True:
             batch = nearest(self.run, rest, beside, size, back=self.back)
@@ -296,7 +298,7 @@ class _Look:
             size = min(2 * size, most - looked_at)
 
     def by_groups(self) -> Nearest:
-        """One candidate, metric or state after the other, each by position."""
+        """One candidate, metric or state after another, each by position."""
         found: list[Found] = []
         groups = list(enumerate(groups_of(self.run, self.filters)))
         long = self.filters.looks_inside and self.run.total > MOST_LOOKED_AT
@@ -311,7 +313,7 @@ class _Look:
             if beside is not None:
                 if beside.position == end:
                     continue
-                # Inside a group the list is sorted by position.
+                # Within a group the list is sorted by position.
                 beside = Place(beside.position, beside.position)
             inside = replace(self.filters.replaced(self.name, group), sort=by_position)
             look = nearest(self.run, inside, beside, self.limit - len(found), back=self.back)
@@ -325,7 +327,7 @@ class _Look:
         return Nearest(found)
 
     def by_keys(self) -> list[Found]:
-        """By what a further filter counts: some thousand at a time, with all of one key, until the page is full."""
+        """By the keys of a further filter: about FEW at a time, ties included, until the page is full."""
         keys = keys_of(self.run, self.filters)
         rest = self.filters.without(self.name)
         there = matching(self.run, rest, by_figures=False)
@@ -342,7 +344,7 @@ class _Look:
         return found[: self.limit]
 
     def of_all_attempts(self) -> list[Found]:
-        """The newest, by their indexes, with the older ones, of which there are few."""
+        """Current and older attempts, each by their indexes; there are few older ones."""
         parts = [
             nearest(
                 self.run, replace(self.filters, attempts=one), self.beside, self.limit, back=self.back

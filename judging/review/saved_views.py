@@ -1,4 +1,4 @@
-"""Saved views: a filter of judgements with a name, in every run of the project; shared ones for all its members."""
+"""Saved views: named filters of judgements that can be opened in every run of the project, personal or shared."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from judging.runs.access import get_run
 from judging.runs.filter_form import form_in
 from judging.runs.models import Run
 
-MOST_VIEWS = 100  # of a menu
+MOST_VIEWS = 100  # per menu
 PAGES = {"grid": "runs:items", "list": "runs:judgements"}
 
 
 class SavedViewForm(forms.Form):
-    """`page`: where the reader is, and comes back to."""
+    """`page`: the page to return to."""
 
     name = forms.CharField(max_length=100)
     shared = forms.BooleanField(required=False)
@@ -41,7 +41,7 @@ def views_for(project: Project, user: User) -> QuerySet[SavedView]:
 @login_required
 @require_POST
 def save(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The filter in the address gets a name."""
+    """Save the current filter under a name."""
     run = get_run(request, slug, pk)
     query = form_in(request, run).filters.query().removeprefix("?")
     form, user = SavedViewForm(request.POST), signed_in(request)
@@ -62,7 +62,7 @@ def save(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def change(request: HttpRequest, slug: str, pk: int, view_pk: int) -> HttpResponse:
-    """Another name for the user's own view, or shared or not."""
+    """Rename, share or unshare one of the user's own views."""
     run, view = _own_view(request, slug, pk, view_pk)
     form = SavedViewForm(request.POST)
     if not form.is_valid():

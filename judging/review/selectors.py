@@ -1,4 +1,4 @@
-"""Reading judgements: pages of a list, the neighbours of one, what is known next to it."""
+"""Queries for judgements: pages of a list, neighbours of a judgement, and related data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from judging.runs.overrides import attempts_of, history_of
 
 PER_PAGE = 50
 _VALUES_LOOKED_AT = 100
-_SHOWN = 300  # characters of a question or an answer in a line of the list
+_SHOWN = 300  # characters of a question or an answer in the list
 _LINE_FIELDS = (
     "position", "run", "state", "value", "reason", "flags", "seconds", "spread", "attempt", "current",
     "state_in_force", "value_in_force", "score_in_force", "override_value",
@@ -38,9 +38,9 @@ _decode_content = msgspec.json.Decoder(_Content).decode
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A judgement as the list shows it, with the beginnings of its question and its answer.
+    """A judgement in the list, with the beginnings of its question and its answer.
 
-    `value` is the one in force; `own`: the attempt's own value, or state, where it is overridden, else ''.
+    `value` is the one in force; `own`: the attempt's own value or state if it is overridden, else ''.
     """
 
     judgement: Judgement
@@ -56,9 +56,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of judgements; `previous` and `next` are where the pages next to it end and start, if there are any.
+    """A page of judgements; `previous` and `next`: the places where the neighbouring pages end and start, or None.
 
-    `stopped`: the place at which the look ended before the page was full; it continues from there, `back` or onward.
+    `stopped`: the place where the search stopped before the page was full; continue from there, `back` or forward.
     """
 
     lines: list[Line]
@@ -69,15 +69,15 @@ class Page:
 
 
 def page(run: Run, filters: Filters, *, after: Place | None = None, before: Place | None = None) -> Page:
-    """The page after a place, or before one, or the first."""
+    """The page after or before a place, or the first page."""
     back = before is not None
     look = nearest(run, filters, before if back else after, PER_PAGE + 1, back=back)
     if back and look.stopped is None and len(look.found) <= PER_PAGE:
-        return page(run, filters)  # the beginning was reached: a whole first page
+        return page(run, filters)  # reached the beginning: return a full first page
     found = look.found[:PER_PAGE]
     places = [Place(key, position) for _, key, position in (reversed(found) if back else found)]
     first, last = (places[0], places[-1]) if places else (None, None)
-    # What is at the place itself is on the page next to an empty one.
+    # A judgement at the place itself belongs to the page next to an empty one.
     beyond_before = before.beside(filters, back=True) if before else None
     beyond_after = after.beside(filters) if after else None
     more = len(look.found) > PER_PAGE
@@ -126,12 +126,12 @@ def answer_text(raw: str) -> str:
 
 
 def flag_names(judgement: Judgement) -> list[str]:
-    """What is odd about it, in words."""
+    """Its flags as text."""
     return [str(FLAGS.get(flag, flag)) for flag in judgement.flags.split(",") if flag]
 
 
 def neighbours(judgement: Judgement, filters: Filters) -> tuple[int | None, int | None]:
-    """Ids of the judgements before and after this one in the list of `filters`, where the look for them found any."""
+    """Ids of the judgements before and after this one in the list of `filters`, if the search found any."""
     here = place_of(judgement, filters)
     before = nearest(judgement.run, filters, here, 1, back=True).found
     after = nearest(judgement.run, filters, here, 1).found
@@ -139,25 +139,26 @@ def neighbours(judgement: Judgement, filters: Filters) -> tuple[int | None, int 
 
 
 def replies_of(judgement: Judgement) -> QuerySet[JudgeReply]:
-    """What the judge models were asked and said, in order; of the attempt that asked, if this one did not."""
+    """Requests to the judge models and their replies, in order; of an earlier attempt if this one reused its
+    replies."""
     asked_by = judgement.asked_by_id or judgement.pk
     return JudgeReply.objects.filter(judgement=asked_by).order_by("judge", "repeat", "swapped")
 
 
 def overrides_of(judgement: Judgement) -> list[Override]:
-    """The history of its answer and metric; the newest entry, which counts, first."""
+    """History of overrides for this answer and metric, newest first; the newest counts."""
     return list(history_of(judgement).select_related("by", "judgement"))
 
 
 def values_like(judgement: Judgement) -> list[Value]:
-    """Values that its metric has given in this run, its own among them: some of them tell of what kind they are."""
+    """A sample of the metric's values in this run, including its own, to determine their type."""
     others = matching(judgement.run, Filters(metric=judgement.run_metric.name, state=JudgementState.SCORED))
     found = others.values_list("value_in_force", flat=True)[:_VALUES_LOOKED_AT]
     return [json.loads(text) for text in {judgement.value, judgement.value_in_force, *found} if text]
 
 
 def attempts(judgement: Judgement) -> list[Judgement]:
-    """Every attempt of this metric at this response within the run, the newest first: what came of each."""
+    """All attempts of this metric at this response within the run, newest first."""
     fields = ("attempt", "current", "state", "value", "value_in_force", "state_in_force")
     found = list(attempts_of(judgement).only(*fields).order_by("-attempt"))
     for one in found:
@@ -166,7 +167,7 @@ def attempts(judgement: Judgement) -> list[Judgement]:
 
 
 def other_runs(judgement: Judgement, limit: int = 20) -> QuerySet[Judgement]:
-    """What other runs, and other metrics of this one, say of the same response now."""
+    """Current judgements of the same response by other runs and by other metrics of this run."""
     known = Judgement.objects.filter(response=judgement.response_id).order_by()
     by_index = known.filter(BY_METRICS).values("pk").union(known.filter(BY_SOURCES).values("pk"), all=True)
     others = Judgement.objects.filter(pk__in=by_index, current=True, other_response=None)

@@ -1,7 +1,7 @@
-"""The figures in Prometheus's text format, version 0.0.4.
+"""Metrics in Prometheus's text format, version 0.0.4.
 
-Written by hand: they all come from tables when asked for, so the client library's registry of counters, one in
-every process, would have nothing to do.
+Written by hand: all values come from database queries at request time, so the client library's per-process registry of
+counters would be unused.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ HELP = {
 
 
 def exposition() -> str:
-    """All of it, each family under its HELP and TYPE."""
+    """The complete text, each family with its HELP and TYPE."""
     lines: list[str] = []
     current = ""
     for name, labels, value in samples():
@@ -58,7 +58,7 @@ def exposition() -> str:
 
 
 def samples() -> Iterator[Sample]:
-    """(name, labels, value), families together."""
+    """(name, labels, value), grouped by family."""
     living = [worker.queue for worker in selectors.workers() if worker.alive]
     for queue in workers.QUEUES:
         yield "worker_up", {"queue": queue}, living.count(queue)

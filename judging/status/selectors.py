@@ -1,4 +1,4 @@
-"""What the status page and the metrics show: who works, what waits, what is full."""
+"""Data for the status page and the Prometheus metrics: workers, queues, runs, endpoints, database, disk."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PACKAGES = ("django", "aiohttp", "celery", "psycopg", "boto3")
 
 @dataclass(frozen=True, slots=True)
 class SeenWorker:
-    """A worker process that was heard of."""
+    """A registered worker process."""
 
     queue: str
     host: str
@@ -41,7 +41,7 @@ class SeenWorker:
 
 @dataclass(frozen=True, slots=True)
 class SeenQueue:
-    """What waits to be picked up. `obstacle`: see engine.obstacle."""
+    """The pending tasks of a queue. `obstacle`: see workers.obstacle."""
 
     name: str
     waiting: int
@@ -51,9 +51,10 @@ class SeenQueue:
 
 @dataclass(frozen=True, slots=True)
 class SeenEndpoint:
-    """How an endpoint answered of late, and whether it is asked now. `last_at` and `down_since` are Unix seconds.
+    """An endpoint's recent replies and its availability. `last_at` and `down_since` are Unix seconds.
 
-    `down_since` None: it is asked; `wait` seconds are left until the next try, or until the server's Retry-After ends.
+    `down_since` is None while requests are sent; `wait`: seconds until the next probe, or until the server's
+    Retry-After ends.
     """
 
     endpoint: Endpoint
@@ -67,7 +68,7 @@ class SeenEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class SeenDatabase:
-    """Sizes in bytes; `wal` is what SQLite has not yet written into its file, None on PostgreSQL."""
+    """Sizes in bytes; `wal`: SQLite's write-ahead log, None on PostgreSQL."""
 
     kind: str
     version: str
@@ -77,7 +78,7 @@ class SeenDatabase:
 
 @dataclass(frozen=True, slots=True)
 class SeenDisk:
-    """The disk that holds DATA_DIR, bytes."""
+    """The disk that holds DATA_DIR, in bytes."""
 
     path: Path
     free: int
@@ -89,7 +90,7 @@ class SeenDisk:
 
 
 def workers() -> list[SeenWorker]:
-    """Every worker that the reconciler has not yet forgotten."""
+    """All registered workers that the reconciler has not removed."""
     return [_worker(one) for one in WorkerProcess.objects.order_by("queue", "started_at")]
 
 
@@ -109,7 +110,7 @@ def queues() -> list[SeenQueue]:
 
 
 def runs_under_way() -> dict[str, int]:
-    """How many runs of judge models and programs are in each state that is no end."""
+    """Number of runs processed by workers in each state that is not final."""
     states = (
         Run.objects.filter(state__in=NOT_ENDED)
         .exclude(kind__in=WITHOUT_WORKERS)
@@ -122,14 +123,14 @@ def runs_under_way() -> dict[str, int]:
 
 
 def stopped_by_budget() -> int:
-    """How many of the paused runs have spent what they may."""
+    """Number of runs paused because their budget is spent."""
     return Run.objects.filter(state=RunState.PAUSED, problem__startswith="budget_").count()
 
 
 def endpoints() -> list[SeenEndpoint]:
-    """The endpoints among the last replies of the whole site and those that are down, the worst first."""
+    """The endpoints of the site's latest replies and those that are down, worst first."""
     found: dict[int, list[tuple[str, str]]] = {}
-    for said in (JudgeReply, Generation):  # by judge models, and by models under test
+    for said in (JudgeReply, Generation):  # replies of judge models and of models under test
         last = said.objects.order_by("-pk").values_list("endpoint_id", "error", "calls")[:REPLIES_LOOKED_AT]
         for endpoint, error, calls in last:
             if endpoint is not None:
@@ -165,7 +166,7 @@ def _endpoint(
 
 
 def database() -> SeenDatabase:
-    """What keeps the tables, and how large they are."""
+    """The database's type, version and size."""
     if connection.vendor == "sqlite":
         path = Path(str(connection.settings_dict["NAME"]))
         return SeenDatabase(
@@ -192,7 +193,7 @@ def disk() -> SeenDisk:
 
 
 def versions() -> Iterator[tuple[str, str]]:
-    """What runs here: (name, version)."""
+    """(name, version) of the installed software."""
     yield "Python", platform.python_version()
     for name in PACKAGES:
         try:

@@ -1,4 +1,4 @@
-"""How the site does: a page for its administrators, figures for Prometheus."""
+"""Site status: a page for administrators, metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from judging.status.prometheus import exposition
 
 @login_required
 def status(request: HttpRequest) -> HttpResponse:
-    """Everything at a glance; the page asks for its middle part every five seconds."""
+    """The status page; it refreshes its middle part every five seconds."""
     if not access.manages_site(request):
         raise PermissionDenied
     workers = selectors.workers()
@@ -43,7 +43,7 @@ def status(request: HttpRequest) -> HttpResponse:
 
 @login_required
 def components(request: HttpRequest) -> HttpResponse:
-    """Every component of the pages, in both themes."""
+    """All UI components, in both themes."""
     if not access.manages_site(request):
         raise PermissionDenied
     icons = sorted(path.stem for path in (settings.BASE_DIR / "static" / "vendor" / "lucide").glob("*.svg"))
@@ -59,7 +59,7 @@ def components(request: HttpRequest) -> HttpResponse:
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
-    """For Prometheus: for whoever may read the status page, or a program with their access token."""
+    """Metrics for Prometheus: for users who may open the status page, or a client with their access token."""
     if not access.manages_site(request):
         text = "Send an access token of a site administrator: Authorization: Bearer …\n"
         return HttpResponse(text, status=401, content_type="text/plain; charset=utf-8")

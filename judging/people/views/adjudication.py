@@ -1,4 +1,4 @@
-"""The disagreement inbox: items where raters differ, all that was said of one without who said it, a decision."""
+"""The disagreement inbox: items where raters differ, the anonymous verdicts on one, and the form for a decision."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHOWN = 200
 
 
 class DecisionForm(forms.Form):
-    """What holds, criterion by criterion, and why."""
+    """The decided value of each criterion, and the reason."""
 
     def __init__(self, data: Any, criteria: dict[int, Criterion]) -> None:
         super().__init__(data)
@@ -49,14 +49,14 @@ class DecisionForm(forms.Form):
         )
 
     def rows(self) -> Iterator[tuple[int, Criterion, forms.BoundField, list[tuple[CriterionChoice, bool]]]]:
-        """Each criterion with its number, its field, and its choices, with whether each is chosen."""
+        """Each criterion with its number, form field, and choices as (choice, whether it is chosen)."""
         for number, one in self.criteria.items():
             field = self[f"value_{number}"]
             chosen = str(field.value() or "")
             yield number, one, field, [(choice, str(choice.place) == chosen) for choice in choices_of(one)]
 
     def values(self) -> dict[int, Any]:
-        """{criterion number: value}, after is_valid."""
+        """{criterion number: value}. Call after is_valid."""
         return {
             number: _value(one, self.cleaned_data[f"value_{number}"]) for number, one in self.criteria.items()
         }
@@ -83,7 +83,7 @@ def _value(criterion: Criterion, sent: str) -> Any:
 
 @login_required
 def inbox(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Where raters differ, the widest difference first."""
+    """Items where raters differ, largest difference first."""
     evaluation = get_evaluation(request, slug, pk, May.REVIEW)
     if rates_here(request, evaluation.run):
         return render(request, "reports/hidden.html", {"run": evaluation.run})
@@ -98,7 +98,7 @@ def inbox(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @login_required
 def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
-    """One item with all verdicts and comments, blind, and the form of the decision."""
+    """One item with all verdicts and comments, anonymous, and the decision form."""
     evaluation = get_evaluation(request, slug, pk, May.REVIEW)
     if rates_here(request, evaluation.run):
         return render(request, "reports/hidden.html", {"run": evaluation.run})
@@ -124,7 +124,7 @@ def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
 
 
 def _following(evaluation: Evaluation, slug: str, number: int) -> str:
-    """Where the next item that waits is decided: behind this one, else from the beginning; else the inbox."""
+    """URL of the next undecided item: after this one, else from the beginning; else the inbox."""
     waiting = [one.number for one in differing(evaluation) if not one.decided or one.number == number]
     at = waiting.index(number) if number in waiting else -1
     others = [one for one in (*waiting[at + 1 :], *waiting[: max(at, 0)]) if one != number]

@@ -1,7 +1,7 @@
-"""The desk: one page on which a rater works through the own queue. Its script asks for JSON; without it forms do.
+"""The desk: one page on which raters work through their queue. Its script requests JSON; without it, forms are used.
 
-Every answer to the script says how far the rater is and brings a fresh CSRF token: after signing in again the page's
-own would be refused, and what waits to be sent with it.
+Every JSON response contains the rater's progress and a fresh CSRF token: after signing in again, the page's own token
+would be rejected, and pending submissions with it.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from judging.people.labels import (
 from judging.people.models import Assignment, Evaluation, Rating, SkipReason
 
 AT_ONCE = 3
-"""Items that come with the page: the one that is looked at, and those that follow at once."""
+"""Items rendered with the page: the current one, and those that follow at once."""
 BATCH = 8
-"""Items in an answer to the script, which asks until there are no more for now. Together with the
-page's own more than a rater holds at first (FEWEST_AHEAD), so that a new page asks once."""
+"""Items per JSON response; the script requests more until none are available. Together with those of the page this
+exceeds what a rater holds at first (FEWEST_AHEAD), so that a new page makes one request."""
 
 
 @login_required
@@ -60,7 +60,7 @@ def page(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_GET
 @never_cache
 def item(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpResponse:
-    """One of the rater's own items, whatever became of it, to look at again or to change."""
+    """One of the rater's own items, in any state, to view or change."""
     evaluation, assignment = _own(request, slug, pk, assignment_pk)
     if _wants_json(request):
         return JsonResponse(
@@ -75,8 +75,8 @@ def item(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpRe
 def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The next items that the page does not have yet; renews all leases.
 
-    `have`: what the page shows or keeps for later; `given`: whose verdicts are on their way (comma-separated numbers).
-    The answer also says what the rater still holds, and until when at least.
+    `have`: items that the page shows or has prefetched; `given`: items whose verdicts are being sent (comma-separated
+    ids). The response also lists what the rater holds, and the latest end of these leases.
     """
     evaluation = get_evaluation(request, slug, pk, May.RATE)
     user = signed_in(request)
@@ -95,7 +95,7 @@ def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def give_back(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The page was closed: what it kept for later goes back, unless another page has renewed it since `until`."""
+    """The page was closed: release its prefetched items, unless another page has renewed them since `until`."""
     evaluation = get_evaluation(request, slug, pk, May.RATE)
     until = _moment(request.POST.get("until", ""))
     if until is not None:
@@ -108,7 +108,7 @@ def give_back(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_GET
 @never_cache
 def mine(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The rater's earlier items, newest first, page by page."""
+    """The rater's earlier items, newest first, paginated."""
     evaluation = get_evaluation(request, slug, pk, May.RATE)
     before = whole(request.GET.get("before", ""))
     found, more = selectors.mine(evaluation=evaluation, user=signed_in(request), before=before)
@@ -122,7 +122,7 @@ def mine(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_GET
 @never_cache
 def difference(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpResponse:
-    """Both answers with what only one of them says marked."""
+    """Both answers with their differences marked."""
     _evaluation, assignment = _own(request, slug, pk, assignment_pk)
     both = differences(assignment)
     return JsonResponse({"sides": [render_to_string("people/_marked.html", {"pieces": one}) for one in both]})
@@ -131,7 +131,7 @@ def difference(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> 
 @login_required
 @require_POST
 def verdict(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpResponse:
-    """Give a verdict, or change the one given (`attempt` names it)."""
+    """Submit a verdict, or change the one numbered `attempt`."""
     evaluation, assignment = _own(request, slug, pk, assignment_pk)
     criteria = selectors.criteria_of(evaluation)
     attempt = whole(request.POST.get("attempt", ""))
@@ -168,7 +168,7 @@ def skip(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpRe
 @login_required
 @require_POST
 def undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Take back the last verdict or skip; the item is on the desk again."""
+    """Undo the last verdict or skip; the item is on the desk again."""
     evaluation = get_evaluation(request, slug, pk, May.RATE)
     user = signed_in(request)
     return _done(
@@ -179,7 +179,7 @@ def undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def draft(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpResponse:
-    """Keep what is not given yet."""
+    """Save a draft."""
     evaluation, assignment = _own(request, slug, pk, assignment_pk)
     values = values_from(request, selectors.criteria_of(evaluation))
     ratings.draft_save(assignment=assignment, values=values, comment=request.POST.get("comment", ""))
@@ -187,7 +187,8 @@ def draft(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpR
 
 
 def _own(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> tuple[Evaluation, Assignment]:
-    """An own item and its evaluation; also of one that its rater has left, or what waits would be lost."""
+    """One of the user's own assignments and its evaluation; also after the rater has left, so that pending
+    submissions are not lost."""
     assignment = get_own_assignment(request, slug, assignment_pk)
     if assignment.evaluation.run_id != pk:
         raise Http404
@@ -195,8 +196,8 @@ def _own(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> tuple[
 
 
 def values_from(request: HttpRequest, criteria: dict[int, Criterion]) -> dict[int, Any]:
-    """What the form holds: `v0`, `v1` … are places in a criterion's choices, or a text. Nonsense stays as it came,
-    so that it is refused and not taken for nothing."""
+    """The form's values: `v0`, `v1` … are indices into a criterion's choices, or texts. Invalid input is passed on
+    unchanged, so that it is rejected instead of counting as empty."""
     values: dict[int, Any] = {}
     for number, criterion in criteria.items():
         text = request.POST.get(f"v{number}", "")
@@ -216,7 +217,7 @@ def _done(
     assignment: Assignment | None,
     action: Callable[[uuid.UUID], Rating],
 ) -> HttpResponse:
-    """Do it; say what came of it to the script as JSON, else by the page that follows."""
+    """Run the action; return the result as JSON to the script, else redirect to the next page."""
     key = _key(request)
     try:
         rating = action(key)
@@ -251,7 +252,7 @@ def _page(
     errors: dict[int, str] | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """The whole page; `values` are those to start with instead of the first item's own."""
+    """The whole page; `values`: initial values instead of the first item's own."""
     criteria = selectors.criteria_of(evaluation)
     shows = [desk_item(one, criteria) for one in found]
     first = values if values is not None else shows[0].values if shows else {}
@@ -287,7 +288,7 @@ def _criterion(number: int, criterion: Criterion, place: int | str | None, error
 
 
 def _fragment(request: HttpRequest, evaluation: Evaluation, assignment: Assignment) -> dict[str, Any]:
-    """An item as the page takes it up."""
+    """An item as JSON for the page's script."""
     seen = desk_item(assignment, selectors.criteria_of(evaluation))
     context = {
         "show": seen,
@@ -309,7 +310,7 @@ def _wants_json(request: HttpRequest) -> bool:
 
 
 def _key(request: HttpRequest) -> uuid.UUID:
-    """The client's name for what it sends; one that has none gets one, and no protection against its own retries."""
+    """The client's idempotency key. A request without one gets a new key, and no protection against its own retries."""
     try:
         return uuid.UUID(request.POST.get("key", ""))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Evaluations for organisers: the list, one with its items, its settings, and files of ratings in and out."""
+"""Evaluations for organisers: list, detail, items, settings, import and export of ratings."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ SEE = May.READ_JUDGEMENTS
 
 @login_required
 def evaluations(request: HttpRequest, slug: str) -> HttpResponse:
-    """The project's human evaluations, newest first; with ?archived=1 those put away."""
+    """The project's human evaluations, newest first; with ?archived=1 the archived ones."""
     project = access.get_project(request, slug, SEE)
     archived, before = "archived" in request.GET, whole(request.GET.get("before", ""))
     found, further = evaluations_page(project, archived=archived, before=before)
@@ -63,7 +63,7 @@ def evaluations(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_required
 def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """One evaluation: how far it is, who rates how, what is left; the results come as a fragment of their own."""
+    """One evaluation: progress, raters, remaining items. The results are loaded as a separate fragment."""
     evaluation = get_evaluation(request, slug, pk, SEE)
     context: dict[str, Any] = {
         "evaluation": evaluation,
@@ -92,7 +92,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def close(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """End the rating for now."""
+    """Close the evaluation."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     if services.evaluation_close(evaluation=evaluation, by=access.signed_in(request)):
         messages.success(request, _("Closed. All ratings are kept, and you can reopen it."))
@@ -102,7 +102,7 @@ def close(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def reopen(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Reopen: raters can continue."""
+    """Reopen it: raters can continue."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     if services.evaluation_reopen(evaluation=evaluation, by=access.signed_in(request)):
         messages.success(request, _("Reopened. Raters can continue."))
@@ -112,7 +112,7 @@ def reopen(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def archive(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Out of sight."""
+    """Archive the evaluation."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     services.evaluation_archive(evaluation=evaluation, by=access.signed_in(request))
     messages.success(request, _("Archived and closed. You can restore it from the archive."))
@@ -122,7 +122,7 @@ def archive(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def restore(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Back in sight."""
+    """Restore the evaluation."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     services.evaluation_restore(evaluation=evaluation, by=access.signed_in(request))
     messages.success(request, _("Restored. The evaluation is still closed."))
@@ -131,7 +131,7 @@ def restore(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @login_required
 def rename_sides(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Other names for the two files that are compared."""
+    """Rename the two compared files."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     sides = sides_of(evaluation)
     if not sides:
@@ -152,7 +152,7 @@ def rename_sides(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def add_raters(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """More raters, or ones who come back."""
+    """Add raters, or bring back former ones."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     wanted = [number for text in request.POST.getlist("user") if (number := whole(text)) is not None]
     found = list(possible_raters(evaluation.run.project).filter(pk__in=wanted))
@@ -166,7 +166,7 @@ def add_raters(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def leave(request: HttpRequest, slug: str, pk: int, rater: int) -> HttpResponse:
-    """A rater rates no more."""
+    """Remove a rater."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     found = get_object_or_404(EvaluationRater.objects.select_related("user"), evaluation=evaluation, pk=rater)
     assignments.rater_leave(rater=found, by=access.signed_in(request))
@@ -180,7 +180,7 @@ def leave(request: HttpRequest, slug: str, pk: int, rater: int) -> HttpResponse:
 
 @login_required
 def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The items and who has them."""
+    """The items and their raters."""
     evaluation = get_evaluation(request, slug, pk, SEE)
     which = request.GET.get("which", "all")
     which = which if which in WHICH else "all"
@@ -193,7 +193,7 @@ def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @login_required
 def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
-    """One item: what it shows, who has it, and all that was said of it."""
+    """One item: its contents, its raters, and all verdicts and comments."""
     evaluation = get_evaluation(request, slug, pk, SEE)
     found = get_item(evaluation, number)
     if rates_here(request, evaluation.run):
@@ -229,7 +229,7 @@ def _item_shown(evaluation: Evaluation, found: Item) -> dict[str, Any]:
 
 
 def labelled_values(criteria: dict[int, Criterion], text: str, names: list[str]) -> list[tuple[str, str]]:
-    """A rating's values with their criteria, the answers called by their candidates' names."""
+    """A rating's values by criterion; the answers are called by their candidates' names."""
     return [
         (criteria[number].name, value_label(criteria[number], value, names))
         for number, value in sorted(values_of(text).items())
@@ -240,7 +240,7 @@ def labelled_values(criteria: dict[int, Criterion], text: str, names: list[str])
 @login_required
 @require_POST
 def reassign(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
-    """Take an item out of a rater's hands: for another one, or for whoever comes."""
+    """Take an item from a rater, and assign it to another one or to anyone."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     found = get_item(evaluation, number)
     held = get_object_or_404(found.assignments, pk=whole(request.POST.get("assignment", "")) or 0)
@@ -256,7 +256,7 @@ def reassign(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRespo
 
 @login_required
 def queue(request: HttpRequest, slug: str) -> HttpResponse:
-    """A rater's evaluations in this project; without any model's name, as all that raters see."""
+    """A rater's evaluations in this project; like all pages for raters, without model names."""
     project = access.get_project(request, slug, May.RATE)
     found = rating_tasks(access.signed_in(request), Project.objects.filter(pk=project.pk))
     return render(request, "people/queue.html", {"duties": found})
@@ -268,7 +268,8 @@ _SHOWN = 20
 
 @login_required
 def export(request: HttpRequest, slug: str, pk: int, form: str) -> HttpResponseBase:
-    """All verdicts as JSON Lines or CSV; ?names=1 with user names (for organisers), ?history=1 with earlier ones."""
+    """All verdicts as JSON Lines or CSV; ?names=1 with user names (organisers only), ?history=1 with earlier
+    verdicts."""
     evaluation = get_evaluation(request, slug, pk, May.READ_JUDGEMENTS)
     if form not in _TYPES:
         raise Http404
@@ -286,7 +287,7 @@ def export(request: HttpRequest, slug: str, pk: int, form: str) -> HttpResponseB
 @upload_page
 @login_required
 def import_ratings(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Ratings from a file, and what came of earlier ones."""
+    """Import ratings from a file; list earlier imports."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     allow(request, MOST_BYTES, file_too_large(MOST_BYTES))
     return _import(request, evaluation)
@@ -314,7 +315,7 @@ def _import(request: HttpRequest, evaluation: Evaluation) -> HttpResponse:
 
 @login_required
 def imported(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
-    """How far a file has been taken in, and what came of it."""
+    """Progress and result of an import."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     taken = get_object_or_404(evaluation.imports.select_related("created_by"), pk=number)
     wrong = [(line, bad_line_sentence(BadLine(line, code, params))) for line, code, params in taken.told]
@@ -332,7 +333,7 @@ def imported(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRespo
 @login_required
 @require_POST
 def stop(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
-    """Take a file in no further, and back what has been."""
+    """Stop an import and undo it."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     import_stop(taken=get_object_or_404(evaluation.imports, pk=number))
     return redirect("people:imported", slug, pk, number)

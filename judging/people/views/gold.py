@@ -1,4 +1,4 @@
-"""Gold items of an evaluation: those there are, one more after a look at it, a file of them, an item made gold."""
+"""Gold items of an evaluation: list, add one with a preview, import from a file, turn an item into gold."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from judging.people.services import Gold
 
 
 class GoldPlaceForm(forms.Form):
-    """The row, and whose answers to it; of one answer only `a`."""
+    """The row and the candidates of its answers; only `a` for a single answer."""
 
     row = forms.IntegerField(label=gettext_lazy("Row"), min_value=1, max_value=2**31 - 1)
     a = OneCandidate(Candidate.objects.none(), label=gettext_lazy("Answer A of"), empty_label=None)
@@ -50,12 +50,12 @@ class GoldPlaceForm(forms.Form):
 
     @property
     def names(self) -> list[str]:
-        """Of the candidates, after is_valid; '' for none."""
+        """Names of the candidates ('' for none). Call after is_valid."""
         return [self.cleaned_data[side].name if self.cleaned_data.get(side) else "" for side in ("a", "b")]
 
 
 class KnownForm(forms.Form):
-    """What is right, for each criterion that is no free text."""
+    """The correct value of each criterion that is not free text."""
 
     def __init__(self, data: Any, *, criteria: dict[int, Criterion]) -> None:
         super().__init__(data)
@@ -67,13 +67,13 @@ class KnownForm(forms.Form):
             )
 
     def values(self) -> dict[str, Any]:
-        """{criterion's name: value} of what was chosen, after is_valid."""
+        """{criterion name: chosen value}. Call after is_valid."""
         chosen = {name: self.cleaned_data[name] for name in self.criteria if self.cleaned_data[name]}
         return {self.criteria[name].name: self.criteria[name].choices[int(at)] for name, at in chosen.items()}
 
 
 class GoldFileForm(forms.Form):
-    """Gold from a file of lines."""
+    """Gold from a JSON Lines file."""
 
     file = forms.FileField(
         label=gettext_lazy("File"),
@@ -86,7 +86,7 @@ class GoldFileForm(forms.Form):
 @upload_page
 @login_required
 def gold(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The list. With a row in the address its answers are shown, to say what is right of them."""
+    """The list. With a row in the query, shows its answers so that the correct values can be entered."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     allow(request, LONGEST_FILE, file_too_large(LONGEST_FILE))
     return _gold(request, slug, evaluation)
@@ -99,7 +99,7 @@ def _gold(request: HttpRequest, slug: str, evaluation: Evaluation) -> HttpRespon
     taking_part = Candidate.objects.filter(pk__in=evaluation.run.run_candidates.values("candidate"))
     place = GoldPlaceForm(
         sent if "row" in sent else None,
-        candidates=taking_part.order_by("pk"),  # as they are in the items, A first
+        candidates=taking_part.order_by("pk"),  # as in the items, A first
         pair=bool(evaluation.scheme),
     )
     known = KnownForm(request.POST if "row" in request.POST else None, criteria=criteria)
@@ -127,7 +127,7 @@ def _gold(request: HttpRequest, slug: str, evaluation: Evaluation) -> HttpRespon
 
 
 def _seen(evaluation: Evaluation, place: GoldPlaceForm) -> dict[str, Any]:
-    """The item that the form names, as raters see it but with the names; nothing if it names none."""
+    """The item that the form names, as raters see it but with names; empty if there is none."""
     if not place.is_bound or not place.is_valid():
         return {}
     try:
@@ -155,7 +155,7 @@ def _add_one(request: HttpRequest, evaluation: Evaluation, place: GoldPlaceForm,
 
 
 def _from_file(request: HttpRequest, evaluation: Evaluation, form: GoldFileForm) -> list[WrongLine]:
-    """All or nothing, so that a corrected file can be sent again."""
+    """All or nothing, so that a corrected file can be uploaded again."""
     if not form.is_valid():
         return []
     text = form.cleaned_data["file"].read(LONGEST_FILE).decode("utf-8-sig", "replace")

@@ -43,7 +43,7 @@ _PARTS = {"criteria": "_criteria_forms", "sides": "_side_names"}
 
 @login_required
 def new(request: HttpRequest, slug: str) -> HttpResponse:
-    """The form of a new evaluation; a preview shows what a rater will see of what is chosen so far."""
+    """The form for a new evaluation; a preview shows the current selection as raters will see it."""
     project = access.get_project(request, slug, May.RUN)
     versions = usable_versions(project)
     about = _run_named(request, slug)
@@ -68,7 +68,7 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
         return render(request, "people/new.html", context)
     if draft.data is not None:
         for one in (form, *criteria):
-            one.errors.clear()  # it is not finished
+            one.errors.clear()  # a draft: not complete yet
     context |= {"draft": draft, "form": form, "criteria": criteria, "shown": _preview(form, version)}
     context["blind"] = _blindness(form, version)
     context["candidates"] = form.fields["candidates"].queryset  # type: ignore[attr-defined]
@@ -85,7 +85,7 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _run_named(request: HttpRequest, slug: str) -> Run | None:
-    """The run whose answers are to be drawn; None if the form starts with a data set."""
+    """The run whose answers are to be drawn; None if the form starts from a data set."""
     sent = request.POST if request.method == "POST" else request.GET
     if not sent.get("run"):
         return None
@@ -96,7 +96,7 @@ def _run_named(request: HttpRequest, slug: str) -> Run | None:
 
 
 def _filters(request: HttpRequest, about: Run | None) -> Filters:
-    """Which of the run's answers: `filter` is the query of a list of its judgements."""
+    """Filters for the run's answers: `filter` is the query string of a list of its judgements."""
     sent = request.POST if request.method == "POST" else request.GET
     if about is None or not sent.get("filter"):
         return ANYTHING
@@ -116,7 +116,7 @@ def _chosen(request: HttpRequest, project: Project) -> Version | None:
 def _forms(
     request: HttpRequest, project: Project, version: Version, about: Run | None, draft: QueryDict | None
 ) -> tuple[EvaluationForm | None, Any]:
-    """The two forms; None where the version has nothing that could be rated."""
+    """The two forms; None if the version has nothing to rate."""
     offered = presets_of_run() if about else presets_of(version)
     if not offered:
         return None, None
@@ -137,7 +137,7 @@ def _forms(
 
 
 def _criteria(sent: QueryDict | None, compares: bool, about: Run | None) -> Any:
-    """The criteria as sent, with one more empty one where that was wanted."""
+    """The submitted criteria, plus an empty one if requested."""
     if sent is None or f"{_PREFIX}-TOTAL_FORMS" not in sent:
         return CriteriaForms(prefix=_PREFIX, initial=proposed_criteria(compares, about))
     if sent.get("part") == "criteria" and _as_proposed(sent, not compares):
@@ -152,7 +152,7 @@ def _criteria(sent: QueryDict | None, compares: bool, about: Run | None) -> Any:
 
 
 def _as_proposed(sent: QueryDict, compares: bool) -> bool:
-    """Are the criteria still those that an empty form starts with?"""
+    """Whether the criteria are still the proposed ones."""
     (proposed,) = proposed_criteria(compares)
     typed = [sent.get(f"{_PREFIX}-{field}") for field in ("TOTAL_FORMS", "0-name", "0-scale", "0-guideline")]
     return typed == ["1", proposed["name"], proposed["scale"], ""]
@@ -172,7 +172,7 @@ def _valid(form: EvaluationForm, criteria: Any) -> bool:
 
 
 def _preview(form: EvaluationForm, version: Version) -> Any:
-    """An item as a rater will see it; of what is proposed before anything is chosen."""
+    """An item as raters will see it; with proposed settings before anything is chosen."""
     if form.is_bound:
         form.is_valid()
     sent = form.cleaned_data if form.is_bound else form.initial
@@ -189,7 +189,7 @@ def _preview(form: EvaluationForm, version: Version) -> Any:
 
 
 def _blindness(form: EvaluationForm, version: Version) -> Blindness:
-    """What in the rows may reveal to raters which model they rate; the form offers to hide what occurs in them."""
+    """Texts that may reveal the rated model; the form offers to hide the roles that occur."""
     sent = form.cleaned_data if form.is_bound else form.initial
     other = sent.get("other_version") if form.chosen_kind == Scheme.VERSIONS else None
     found = blindness([version, other] if other else [version], form.names(), sent.get("hidden_roles") or ())
@@ -198,7 +198,7 @@ def _blindness(form: EvaluationForm, version: Version) -> Blindness:
 
 
 def _create(request: HttpRequest, project: Project, form: EvaluationForm, criteria: Any) -> Evaluation | None:
-    """The evaluation, or None with the reason on the form. The same form sent twice makes one."""
+    """Create the evaluation; None if the form has errors. Submitting the same form twice creates one."""
     sent, user = form.cleaned_data, access.signed_in(request)
     mine = Evaluation.objects.filter(run__project=project, run__name=sent["name"], run__created_by=user)
     return create_once(

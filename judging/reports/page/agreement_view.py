@@ -1,4 +1,4 @@
-"""How far judges agree with people and with each other, raters among themselves, and what people's ratings correct."""
+"""Agreement of judges with people and each other, agreement among raters, and scores corrected by people's ratings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MOST_POINTS = 100  # rows of the table next to a scatter chart
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """`rows`: what the judge said, the highest first, and its counts under each of `labels` of the other."""
+    """`rows`: the judge's values, highest first, each with its counts under the other's values (`labels`)."""
 
     labels: Sequence[str]
     rows: Sequence[tuple[str, Sequence[MatrixCell]]]
@@ -48,8 +48,8 @@ class Confusion:
 
 @dataclass(frozen=True, slots=True)
 class JudgeView:
-    """One judge against people or another judge; `note`: why kappa says nothing; `beside`: the answers that it and
-    people both gave a value."""
+    """One judge against people or another judge; `note`: why kappa is meaningless; `beside`: the answers rated by
+    both it and people."""
 
     judge: str
     against: str
@@ -65,8 +65,8 @@ class JudgeView:
 
 @dataclass(frozen=True, slots=True)
 class JudgeAndPeople:
-    """A judge's values beside people's. `number`: of the judge, from 1, in the chart's file name; `all`: where all
-    answers are, '' for readers who see no items."""
+    """A judge's values next to people's. `number`: of the judge, from 1, in the chart's file name; `all`: URL of all
+    answers, '' for readers who may not see items."""
 
     number: int
     paired: Paired
@@ -78,7 +78,7 @@ class JudgeAndPeople:
 
 @dataclass(frozen=True, slots=True)
 class RatersView:
-    """Everyone who rated under one metric; `varies`: not all verdicts are the same."""
+    """All raters under one metric; `varies`: whether their verdicts differ at all."""
 
     stats: Sequence[Stat]
     each: Table
@@ -88,7 +88,7 @@ class RatersView:
 
 @dataclass(frozen=True, slots=True)
 class AgreementView:
-    """What there is to say of a metric's judges and raters; empty or None if there is nothing."""
+    """A metric's judges and raters; parts without data are empty or None."""
 
     judges: Sequence[JudgeView]
     health: JudgeHealth
@@ -107,7 +107,7 @@ def agreement_view(
     links: Links,
     beside: Mapping[str, JudgeAndPeople] | None = None,
 ) -> AgreementView:
-    """`beside`: by judge."""
+    """`beside`: {judge: its values next to people's}."""
     mine = {
         part: [one for one in document.get(part, ()) if one["metric"] == metric]
         for part in ("judges", *HEALTH_PARTS, "planted", "raters", "corrected")
@@ -129,7 +129,7 @@ def _beside(one: Mapping[str, Any], beside: Mapping[str, JudgeAndPeople]) -> Jud
 
 
 def points_table(paired: Paired, metric: str, judge: str, links: Links) -> Table:
-    """What a scatter chart draws, the most frequent values first."""
+    """The points of a scatter chart, most frequent values first."""
     rows = [
         [
             label_text(said),
@@ -179,7 +179,7 @@ def _judge(
 
 
 def _by_candidate(one: Mapping[str, Any], values: ValueFormat, links: Links) -> Table | None:
-    """Where a judge is kinder to one candidate than to the others, as people see it."""
+    """A judge's bias by candidate, relative to people."""
     found = one.get("by_candidate", ())
     rows = [
         [
@@ -199,7 +199,7 @@ def _by_candidate(one: Mapping[str, Any], values: ValueFormat, links: Links) -> 
 
 
 def _kappa(one: Mapping[str, Any], human: Mapping[str, Any]) -> Stat:
-    """Of labels without order Cohen's own, as there are no weights."""
+    """Weighted kappa; for labels without an order Cohen's unweighted kappa."""
     if one["kappa_weighted"] is None and one["kappa"] is not None:
         return Stat("κ", kappa(one["kappa"]))
     return Stat(_("κ, quadratic"), kappa(one["kappa_weighted"]), _kappa_more(one, human))
@@ -229,7 +229,7 @@ def _rates(one: Mapping[str, Any]) -> list[Stat]:
 
 
 def _further(one: Mapping[str, Any], values: ValueFormat) -> list[Stat]:
-    """What few readers ask for."""
+    """Figures for the expandable section."""
     stats = [
         Stat(_("Cohen's κ"), kappa(one["kappa"])),
         Stat(_("Krippendorff's α"), kappa(one["alpha"])),
@@ -253,9 +253,11 @@ def _flips(order: Mapping[str, Any] | None, links: Links) -> list[Stat]:
 
 
 def confusion_of(one: Mapping[str, Any], links: Links, paired: Paired | None = None) -> Confusion | None:
-    """The judge's values against the other's, many of them rounded; None if there are too many different ones.
+    """Confusion matrix of the judge's values against the other's, rounded if there are many; None if there are too
+    many.
 
-    Its cells lead to the answers that are `paired`, or else to those of which two judges said so."""
+    Cells link to the `paired` answers, or else to those on which two judges gave these values.
+    """
     labels, counts = one["labels"], one["confusion"]
     if not counts:
         return None
@@ -290,7 +292,7 @@ def confusion_of(one: Mapping[str, Any], links: Links, paired: Paired | None = N
 def _in_whole_numbers(
     labels: Sequence[float], counts: Sequence[Sequence[int]]
 ) -> tuple[list[float], list[list[int]]]:
-    """The same counts by the values rounded, halves up."""
+    """The same counts by rounded values, halves up."""
     whole = [math.floor(label + 0.5) for label in labels]
     found = sorted(set(whole))
     together = {label: dict.fromkeys(found, 0) for label in found}
@@ -340,7 +342,7 @@ def _rated_together(items: int) -> str:
 
 
 def _known(value: float | None, items: int) -> str:
-    """A figure of agreement; "n/a" where people rated the same items, but all verdicts are the same."""
+    """An agreement figure; "n/a" if people rated the same items but all verdicts are the same."""
     return _("n/a") if value is None and items else kappa(value)
 
 
@@ -387,7 +389,7 @@ def _rater_pairs(one: Mapping[str, Any], links: Links) -> Table | None:
 def _corrected(
     found: Sequence[Mapping[str, Any]], values: ValueFormat, series: Series, links: Links
 ) -> Table | None:
-    """Both raw means next to what they come to together."""
+    """Both raw means next to the corrected mean."""
     rows = [
         [
             with_mark(marked(series, one["candidate"]), one["candidate"]),

@@ -1,4 +1,4 @@
-"""The charts of a metric, with their words."""
+"""A metric's charts and their texts."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from judging.core.statistics.frame import Metric
 from judging.reports.labels import ValueFormat, author_name, label_text
 from judging.reports.links import Links
 
-MOST_POINTS = 400  # different pairs of values; of more a chart would be a cloud
+MOST_POINTS = 400  # different pairs of values; with more, the chart would be unreadable
 Cells = Mapping[str, Mapping[str, Any]]
 
 
 def means_chart(chart_id: str, cells: Cells, metric: Metric) -> str:
-    """Each candidate's mean with its interval as SVG; '' where no candidate has a mean."""
+    """Each candidate's mean with its interval as SVG; '' if no candidate has a mean."""
     if all(cell["mean"] is None for cell in cells.values()):
         return ""
     rate = any(cell["kind"] == "bool" for cell in cells.values())
@@ -49,7 +49,8 @@ def _row(name: str, cell: Mapping[str, Any], metric: Metric) -> IntervalRow:
 
 
 def _scale(rows: list[IntervalRow], metric: Metric, rate: bool) -> tuple[float, float] | None:
-    """The metric's scale if all that is drawn is on it; else as far as the bounds go; else what the means fill."""
+    """The metric's scale if everything drawn lies on it, else the range of the values if there are bounds, else
+    None."""
     low, high = (0.0, 1.0) if rate else (metric.low, metric.high)
     drawn = [end for row in rows for end in (row.mean, row.low, row.high, row.low_bound, row.high_bound)]
     values = [value for value in drawn if value is not None]
@@ -59,7 +60,7 @@ def _scale(rows: list[IntervalRow], metric: Metric, rate: bool) -> tuple[float, 
 
 
 def spread_chart(chart_id: str, cells: Cells, metric: Metric) -> str:
-    """How each candidate's scores are spread, as SVG; '' where no score is a number: of bools the rate says all."""
+    """Distribution of each candidate's scores as SVG; '' without numeric scores: for booleans the rate is enough."""
     if not any(cell["distribution"] and cell["kind"] == "number" for cell in cells.values()):
         return ""
     texts = HistogramTexts(
@@ -73,7 +74,7 @@ def spread_chart(chart_id: str, cells: Cells, metric: Metric) -> str:
 
 
 def metrics_radar(document: Mapping[str, Any], metrics: Sequence[Metric], series: Mapping[str, int]) -> str:
-    """All candidates over the metrics that have a scale, as SVG; '' for fewer than three."""
+    """All candidates over the metrics that have a scale, as SVG; '' with fewer than three metrics."""
     scaled = [(metric.name, _ends(document, metric)) for metric in metrics]
     axes = {name: ends for name, ends in scaled if ends is not None}
     if len(axes) < FEWEST:
@@ -102,7 +103,7 @@ def _share(mean: float | None, low: float, high: float) -> float | None:
 
 
 def _spread_note(cell: Mapping[str, Any]) -> str:
-    """Over how many, and how many are missing."""
+    """Number of scores, and how many are missing."""
     scores = sum(bar["count"] for bar in cell["distribution"])
     said = ngettext("%(n)s score", "%(n)s scores", scores) % {"n": number(scores)}
     missing = cell["responses"] - scores
@@ -110,7 +111,8 @@ def _spread_note(cell: Mapping[str, Any]) -> str:
 
 
 def agreement_chart(chart_id: str, paired: Paired, metric: Metric, judge: str, links: Links) -> str:
-    """A judge's numbers against people's as SVG; '' for other values, and where not all answers are known."""
+    """A judge's numbers against people's as SVG; '' for other values, too many points, or if not all
+    answers are stored."""
     counts = paired.counts()
     if not paired.numeric or paired.total > len(paired) or len(counts) > MOST_POINTS:
         return ""

@@ -1,4 +1,5 @@
-"""What each judge does by itself: repeats, order, length, the ends of its scale, and answers with planted verdicts."""
+"""Properties of each judge alone: repeatability, order and length bias, use of the scale's ends, and injected
+verdicts in answers."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ Found = Mapping[str, Sequence[Mapping[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class JudgeHealth:
-    """`judges`: a row for each; `planted`: the candidates with answers that hold a text like a verdict."""
+    """`judges`: a row per judge; `planted`: the candidates whose answers contain text like a verdict."""
 
     judges: Table | None
     planted: Table | None
@@ -41,7 +42,7 @@ def judge_health(found: Found, metric: str, values: ValueFormat, series: Series,
 
 
 def judges_table(found: Found, values: ValueFormat, links: Links) -> Table | None:
-    """Columns without a figure are left out; None without a judge."""
+    """Columns without data are omitted; None without a judge."""
     parts = {part: {one["judge"]: one for one in found.get(part, ())} for part in PARTS}
     judges = dict.fromkeys(judge for part in parts.values() for judge in part)
     rows = [
@@ -79,14 +80,14 @@ def _figures(one: Mapping[str, Mapping[str, Any] | None], values: ValueFormat, l
 
 
 def _repeats(repeats: Mapping[str, Any], links: Links) -> str:
-    """The share of pairs of repeats that agree, which leads to the answers behind it."""
+    """Share of agreeing pairs of repeats, linked to the answers."""
     address = links.to_verdicts(REPEATS, repeats["metric"], repeats["judge"])
     items = ngettext("%(n)s answer", "%(n)s answers", repeats["items"]) % {"n": number(repeats["items"])}
     return format_html("{} ({})", percent(repeats["exact"], 0), linked(items, address))
 
 
 def _flips(order: Mapping[str, Any], links: Links) -> str:
-    """The share of pairs whose winner changed with the order, which leads to them."""
+    """Share of pairs whose winner changed with the order, linked to them."""
     address = links.to_verdicts(
         ORDERS, order["metric"], order["judge"], apart="yes" if order["flips"] else ""
     )
@@ -95,14 +96,14 @@ def _flips(order: Mapping[str, Any], links: Links) -> str:
 
 
 def _first_side(order: Mapping[str, Any], links: Links) -> str:
-    """The share of comparisons that what stood first won, and their number, which leads to them."""
+    """Share of comparisons won by the first answer, and their number, linked to them."""
     first_side, address = order["first_side"], links.to_verdicts(FIRST, order["metric"], order["judge"])
     counted = sum(first_side[name] for name in ("first", "second", "ties"))
     return format_html("{} ({})", percent(first_side["share"], 0), linked(number(counted), address))
 
 
 def _end(ends: Mapping[str, Any], kind: str, links: Links) -> str:
-    """The share of scores at this end of the scale, which leads to the answers that got it."""
+    """Share of scores at this end of the scale, linked to the answers."""
     count = round(ends[kind] * ends["scores"])
     address = links.to_verdicts(kind, ends["metric"], ends["judge"]) if count else ""
     return format_html("{} ({})", percent(ends[kind], 0), linked(number(count), address))
@@ -111,7 +112,7 @@ def _end(ends: Mapping[str, Any], kind: str, links: Links) -> str:
 def planted_table(
     planted: Sequence[Mapping[str, Any]], metric: str, values: ValueFormat, series: Series, links: Links
 ) -> Table | None:
-    """Each candidate's suspected answers, which lead to their judgements, with their mean next to the others'."""
+    """Each candidate's suspicious answers, linked to their judgements, with their mean next to the other answers'."""
     rows = [
         [
             with_mark(marked(series, one["candidate"]), one["candidate"]),

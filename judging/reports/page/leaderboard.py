@@ -19,14 +19,14 @@ from judging.reports.links import Links, breakable, linked
 from judging.reports.page.tables import with_mark
 
 Cells = Mapping[str, Mapping[str, Any]]
-"""{candidate: its figures under one metric}, the best first."""
+"""{candidate: its figures under one metric}, best first."""
 Series = Mapping[str, int]
-"""{candidate: the number of its colour and mark}."""
+"""{candidate: number of its colour and mark}."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoardColumn:
-    """A column: `key` names it in addresses; `help` explains its head; `head_chart` is in the head as well."""
+    """A column: `key` is its name in URLs; `help` explains the header; `head_chart` is shown in the header."""
 
     key: str
     name: str
@@ -37,7 +37,7 @@ class BoardColumn:
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """`choices`: every column that may be shown besides rank and name, and whether it is."""
+    """`choices`: all columns that can be shown besides rank and name, and whether they are shown."""
 
     columns: Sequence[BoardColumn]
     rows: Sequence[Sequence[tuple[BoardColumn, str]]]
@@ -46,7 +46,7 @@ class Leaderboard:
 
 @dataclass(frozen=True, slots=True)
 class BoardData:
-    """What a leaderboard is made of."""
+    """The data of a leaderboard."""
 
     metric: str
     cells: Cells
@@ -62,7 +62,7 @@ Show = Callable[[str, Mapping[str, Any]], str]
 
 
 def leaderboard(data: BoardData, chosen: Collection[str] = ()) -> Leaderboard:
-    """With the columns that have something to say, or with exactly the chosen ones."""
+    """With the chosen columns, or by default those with data of interest."""
     parts = _parts(data)
     shown = [key for key in parts if key in ALWAYS or (key in chosen if chosen else parts[key][2])]
     columns = [parts[key][0] for key in shown]
@@ -77,8 +77,8 @@ ALWAYS = ("rank", "candidate")
 
 
 def rank_ranges(cells: Cells, pairs: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int]]:
-    """From the best to the worst rank that each candidate with a mean may have: one better or worse candidate counts
-    where the pair differs significantly."""
+    """Range of possible ranks of each candidate with a mean, from best to worst: another candidate counts as better
+    or worse only if the pair differs significantly."""
     known = [name for name, cell in cells.items() if cell["mean"] is not None]
     ahead = dict.fromkeys(known, 0)
     behind = dict.fromkeys(known, 0)
@@ -92,7 +92,7 @@ def rank_ranges(cells: Cells, pairs: Sequence[Mapping[str, Any]]) -> dict[str, t
 
 
 def win_shares(pairs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Of all comparisons with the others on shared items, the share that a candidate wins; a tie counts half."""
+    """Each candidate's share of wins in all comparisons with others on shared items; ties count half."""
     won: dict[str, float] = {}
     met: dict[str, int] = {}
     for pair in pairs:
@@ -103,7 +103,7 @@ def win_shares(pairs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def _parts(data: BoardData) -> dict[str, tuple[BoardColumn, Show, bool]]:
-    """Every column by its key, with what a cell shows and whether it is shown unasked."""
+    """All columns by key, each with its cell renderer and whether it is shown by default."""
     return {
         column.key: (column, show, default)
         for column, show, default in (
@@ -139,7 +139,7 @@ def _name(data: BoardData, name: str) -> str:
 
 
 def marked(series: Series, name: str) -> SafeString:
-    """The candidate's mark; nothing for one that the run does not know."""
+    """The candidate's mark; empty if the run has no candidate of this name."""
     return mark_safe(mark(series[name]) if name in series else "")  # noqa: S308 (paths of ours)
 
 
@@ -199,7 +199,7 @@ def _spread(data: BoardData, name: str, cell: Mapping[str, Any], links: Links) -
 
 
 def bin_name(bar: Mapping[str, Any]) -> str:
-    """A bar's score, or both its ends."""
+    """A bin's score, or both its ends."""
     return f"{bar['low']:g}" if bar["low"] == bar["high"] else f"{bar['low']:g}–{bar['high']:g}"
 
 
@@ -229,7 +229,7 @@ def _corrected(data: BoardData, name: str) -> str:
 
 
 def _count_parts(data: BoardData) -> list[Part]:
-    """How many there are, and what is missing: shown unasked only where something is."""
+    """Counts of answers and of missing ones; the latter are shown by default only if there are any."""
     cells, links = data.cells, data.links
     counts = (
         ("no_score", _("No score"), "no_score"),

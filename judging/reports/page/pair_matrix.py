@@ -1,4 +1,4 @@
-"""All pairs of candidates under one metric as a matrix, ordered by mean: their differences."""
+"""Matrix of the differences between all pairs of candidates under one metric, ordered by mean."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from judging.reports.labels import ValueFormat, probability, verdict
 from judging.reports.links import Links
 
 LEVELS = 3
-FEWEST = 3  # candidates; of two one sentence says all
+FEWEST = 3  # candidates; two are covered by a sentence
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixCell:
-    """`tone`: up1…up3, down1…down3, "tie" where the two do not differ significantly, "" where nothing is known."""
+    """`tone`: up1…up3, down1…down3, "tie" without a significant difference, "" if unknown."""
 
     text: str
     tone: str
@@ -66,7 +66,7 @@ def _cell(
 
 
 def tone(pair: Mapping[str, Any], difference: float, largest: float) -> str:
-    """How far ahead or behind, in steps of the largest significant difference."""
+    """Size and direction of the difference, in steps of the largest significant difference."""
     if not pair["distinguishable"]:
         return "tie"
     level = min(LEVELS, 1 + int(LEVELS * abs(difference) / largest)) if largest else 1

@@ -1,4 +1,4 @@
-"""A run's report as its pages show it: the document's figures, arranged around the result."""
+"""A run's report for its pages: the document's figures, arranged around the result."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ from judging.runs.models import Run
 from judging.runs.row_fields import EVERY_ROW
 
 NO_SLICES = "-"
-EVERY_METRIC = "all"  # in one table
-EACH_METRIC = "each"  # below each other
+EVERY_METRIC = "all"  # all metrics in one table
+EACH_METRIC = "each"  # all metrics below each other
 
 
 @dataclass(frozen=True, slots=True)
 class PageOptions:
-    """What a reader chose: a metric by its number ("" is the first, "all" a table of all), columns, the field by
-    whose values the means are also shown ("" is one whose means differ), and the difference between candidates
-    that should be detected."""
+    """The reader's options: the number of a metric ("" for the first, "all" for a table of all, "each" for all below
+    each other), columns, the field for slices ("" for one whose means differ), and the difference to detect between
+    candidates."""
 
     metric: str = ""
     columns: Collection[str] = ()
@@ -58,9 +58,9 @@ class PageOptions:
 
 @dataclass(frozen=True, slots=True)
 class MetricView:
-    """One metric over all candidates; `number` counts from 1 and names its files.
+    """One metric over all candidates; `number` counts from 1 and is used in file names.
 
-    Where there is nothing to show a chart is empty and a table None.
+    Charts without data are empty, tables without data are None.
     """
 
     number: int
@@ -89,19 +89,18 @@ class MetricView:
 
     @property
     def compared(self) -> bool:
-        """Is it about comparisons alone, so that their ratings are its leaderboard?"""
+        """Whether it has only comparisons, so that their ratings are its leaderboard."""
         return bool(self.side_by_side) and self.kind == "category"
 
 
 @dataclass(frozen=True, slots=True)
 class ReportView:
-    """The page: its result, and what was left out.
+    """The report page.
 
-    `fields`: by which its means may be shown too. `tabs`: (value, name, whether it is shown) for each metric;
-    `metrics`: those that are shown; `every_metric`: the table of all of them. `scored`: judgements with a value;
-    `slices_due`: the field whose slices a worker computes, '' for none.
-    `truncated`: those with a judge's reply that was cut off; `made_at`: when the figures were computed, if the run
-    has changed since.
+    `fields`: available for slices. `tabs`: (value, name, whether it is shown) for each metric; `metrics`: those shown;
+    `every_metric`: the table of all. `left_out`: sentences on rows and answers not included. `scored`: judgements with
+    a value; `truncated`: judgements with a truncated judge's reply; `slices_due`: the field whose slices a worker
+    computes, or ''; `made_at`: when the figures were computed, if the run has changed since.
     """
 
     document: Mapping[str, Any]
@@ -121,13 +120,13 @@ class ReportView:
 
 
 def report_view(run: Run, options: PageOptions | None = None) -> ReportView | None:
-    """What the report of a run shows its readers; None while a worker works the figures out."""
+    """The report page of a run; None until a worker has computed its figures."""
     kept = for_page(run)
     return None if kept is None else view_of(run, kept, Links.of(run), options or PageOptions())
 
 
 def view_of(run: Run, kept: Kept, links: Links, options: PageOptions) -> ReportView:
-    """The page from figures that are known; without links where its reader may not see items."""
+    """The page for given figures. `links`: empty if the reader may not see items."""
     figures, fields = kept.figures, fields_of(run)
     document = report_document(run, figures)
     by = options.by or default_field(run)
@@ -157,12 +156,12 @@ def view_of(run: Run, kept: Kept, links: Links, options: PageOptions) -> ReportV
 
 
 def fields_of(run: Run) -> list[str]:
-    """The fields of the rows by whose values means can be shown."""
+    """The fields of rows available for slices."""
     return [*run.version.fields_found, *(name for name in EVERY_ROW if name not in run.version.fields_found)]
 
 
 def chosen_metrics(count: int, wanted: str) -> list[int]:
-    """The numbers of the metrics to show: the wanted one, none if the table of all is wanted, else the first."""
+    """The numbers of the metrics to show: the wanted one, all for "each", none for "all", else the first."""
     if wanted == EVERY_METRIC and count > 1:
         return []
     if wanted == EACH_METRIC:
@@ -178,7 +177,7 @@ def _tabs(metrics: Sequence[Metric], wanted: str, shown: list[int]) -> list[tupl
 
 @dataclass(frozen=True, slots=True)
 class _Maker:
-    """Makes the view of a metric out of a document."""
+    """Builds the view of a metric from a document."""
 
     run: Run
     figures: Figures
@@ -229,7 +228,7 @@ class _Maker:
         return slices_of(breakdown, metric.name, names, values, scale, links)
 
     def _beside(self, place: int, metric: Metric) -> dict[str, JudgeAndPeople]:
-        """What stands with a judge against people; no answers for readers who see no items."""
+        """Data for each judge against people, without answers for readers who may not see items."""
         found, links = {}, self.links
         for judge, (name, paired) in enumerate(self.figures.paired.get(metric.name, {}).items(), 1):
             chart = agreement_chart(f"scatter-{place}-{judge}", paired, metric, name, links)

@@ -1,4 +1,4 @@
-"""A run's result in a sentence or two, and the figures next to it."""
+"""A run's result in one or two sentences, with key figures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NAMES_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Stat:
-    """A figure next to the sentence, and what more there is to say about it."""
+    """A figure next to the sentence, with a remark."""
 
     name: str
     value: str
@@ -37,7 +37,7 @@ class Stat:
 
 @dataclass(frozen=True, slots=True)
 class ResultCard:
-    """`lead`: who leads with what; `text`: how sure that is, what is missing, and whether people agree."""
+    """`lead`: the leader and its mean; `text`: significance, missing scores, agreement with people."""
 
     lead: SafeString
     text: str
@@ -51,7 +51,7 @@ def result_card(
     values: ValueFormat,
     series: Mapping[str, int],
 ) -> ResultCard:
-    """Of one metric; `cells` are its candidates' figures, the best first."""
+    """The card of one metric; `cells`: its candidates' figures, best first."""
     pairs = [pair for pair in document["pairs"] if pair["metric"] == metric]
     compared = comparisons_under(document, metric)
     if compared:
@@ -64,7 +64,7 @@ def result_card(
 
 
 def compared_sentences(compared: Mapping[str, Any], series: Mapping[str, int]) -> tuple[SafeString, str]:
-    """Who is ahead in comparisons, and who may be as good: what the intervals of the ratings allow."""
+    """The leader in comparisons, and who may be as good according to the confidence intervals of the ratings."""
     cells = ranked_by_wins(compared)
     if not cells:
         return format_html("{}", _("No comparisons yet")), ""
@@ -92,7 +92,7 @@ def marked_name(series: Mapping[str, int], name: str) -> SafeString:
 
 
 def lead_sentence(cells: Mapping[str, Any], values: ValueFormat, series: Mapping[str, int]) -> SafeString:
-    """The leader with mean and interval; of a metric without means what there is instead."""
+    """The leader with mean and interval; for a metric without means, the available counts."""
     leader, cell = next(iter(cells.items()))
     if cell["mean"] is None:
         return format_html("{}", _no_mean(cells))
@@ -115,7 +115,7 @@ def _no_mean(cells: Mapping[str, Any]) -> str:
 
 
 def standing_sentence(cells: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> str:
-    """The candidates that the leader does not differ from significantly, and whether it is ahead of the others."""
+    """The candidates that do not differ significantly from the leader, and whether it is ahead of the others."""
     known = [name for name, cell in cells.items() if cell["mean"] is not None]
     if len(known) < 2 or not pairs:
         return ""
@@ -146,7 +146,7 @@ def _ahead(leader: str, name: str, pairs: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def names_of(names: Sequence[str]) -> str:
-    """The names as a list in a sentence; of many the first and how many more."""
+    """The names as a list in a sentence; of many, the first ones and the number of others."""
     comma = pgettext("between names", ", ")
     if len(names) > NAMES_SHOWN:
         rest = len(names) - NAMES_SHOWN + 1
@@ -157,7 +157,7 @@ def names_of(names: Sequence[str]) -> str:
 
 
 def unscored_sentence(cells: Mapping[str, Any]) -> str:
-    """How many answers have no score; nothing if all have one."""
+    """How many answers have no score; '' if all have one."""
     asked = sum(cell["asked"] for cell in cells.values())
     missing = asked - sum(cell["scored"] for cell in cells.values())
     if not missing:
@@ -169,7 +169,7 @@ def unscored_sentence(cells: Mapping[str, Any]) -> str:
 
 
 def agreement_sentence(document: Mapping[str, Any], metric: str) -> str:
-    """How far the judge agrees with people, next to how far people agree with each other."""
+    """The judge's agreement with people, next to the agreement among people."""
     judges = [
         one for one in document.get("judges", ()) if one["metric"] == metric and one["against"] == "people"
     ]
@@ -193,7 +193,7 @@ def agreement_sentence(document: Mapping[str, Any], metric: str) -> str:
 
 
 def _agreements_sentence(judges: Sequence[Mapping[str, Any]]) -> str:
-    """Of several judges, the one that agrees most first."""
+    """The same for several judges, highest agreement first."""
     known = sorted(
         (one for one in judges if one["kappa_weighted"] is not None), key=lambda one: -one["kappa_weighted"]
     )
@@ -204,7 +204,7 @@ def _agreements_sentence(judges: Sequence[Mapping[str, Any]]) -> str:
 
 
 def stats_of(document: Mapping[str, Any], metric: str, cells: Mapping[str, Any]) -> list[Stat]:
-    """Candidates, items, scored, rated by people, cost: what there is of them."""
+    """Candidates, items, scored, rated by people, cost: those that are available."""
     asked = sum(cell["asked"] for cell in cells.values())
     scored = sum(cell["scored"] for cell in cells.values())
     return [

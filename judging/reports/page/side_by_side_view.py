@@ -1,4 +1,4 @@
-"""Answers compared side by side: ratings, the matrix of wins, and whether the side mattered."""
+"""Side-by-side comparisons: ratings, win matrix, and position bias."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STEPS = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One verdict and how often it was given; `x`, `width`: its part of a bar of 100."""
+    """One verdict and its count; `x`, `width`: its segment of a bar of width 100."""
 
     name: str
     count: str
@@ -44,8 +44,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class SideView:
-    """Comparisons under one metric by one author. `style`: what verdicts owe to the looks of answers; `warnings`: why a
-    rating is missing or not to be trusted."""
+    """One author's comparisons under one metric. `style`: effect of the answers' style; `warnings`: why a rating is
+    missing or unreliable."""
 
     by: str
     table: Table
@@ -57,7 +57,7 @@ class SideView:
 
 
 def rating_points(rating: float | None) -> str:
-    """A rating in log-odds on the scale that chess players know: 1000 + 400 · rating / ln 10."""
+    """Convert a rating in log-odds to the Elo scale: 1000 + 400 · rating / ln 10."""
     return NONE if rating is None else f"{MIDDLE + POINTS * rating:.0f}"
 
 
@@ -122,7 +122,7 @@ def _win_interval(cell: Mapping[str, Any], series: int) -> str:
 
 
 def _count(one: Mapping[str, Any], names: Sequence[str], name: str, key: str, links: Links) -> str:
-    """It leads to its items: of two candidates to those of the pair."""
+    """A count, linked to its items: with two candidates to those of the pair."""
     count = one["candidates"][name][key]
     other = next((other for other in names if other != name), "") if len(names) == 2 else ""
     pair = {"metric": one["metric"], "by": one["by"], "a": name, "b": other}
@@ -131,7 +131,7 @@ def _count(one: Mapping[str, Any], names: Sequence[str], name: str, key: str, li
 
 
 def style_table(style: Mapping[str, Mapping[str, float]] | None) -> Table | None:
-    """What one standard deviation more of each feature goes with, in rating points, with its 95 % interval."""
+    """Effect of one standard deviation of each feature in rating points, with its 95 % interval."""
     names = {"length": _("Length"), "headers": _("Headings"), "lists": _("Lists"), "bold": _("Bold text")}
     rows = [
         [
@@ -165,7 +165,7 @@ def _range(cell: Mapping[str, Any]) -> str:
 def win_matrix(
     names: Sequence[str], pairs: Sequence[Mapping[str, Any]], links: Links | None = None
 ) -> PairMatrix | None:
-    """How often the row beats the column, a tie half; faint where the interval holds one half."""
+    """Win rates of row against column, ties count half; faint if the interval contains one half."""
     if len(names) < 3:
         return None
     known = {(pair["a"], pair["b"]): pair for pair in pairs}
@@ -206,7 +206,7 @@ def _tone(pair: Mapping[str, Any], rate: float) -> str:
 
 
 def steps_of(counts: Mapping[str, int], pair: Mapping[str, Any], links: Links | None = None) -> list[Step]:
-    """The verdicts on a pair from A's best to B's best as parts of one bar; [] if there is none."""
+    """The verdicts on a pair, from A's best to B's best, as segments of one bar; [] if there are none."""
     total = sum(counts.get(step, 0) for step in STEPS)
     names, found, x = step_names(pair["a"], pair["b"]), [], 0.0
     tones = dict(zip(STEPS, ("up3", "up1", "tie", "down1", "down3"), strict=True))

@@ -1,4 +1,4 @@
-"""The candidates' means by a field of the rows: a heat table, with what differs significantly from the rest."""
+"""The candidates' means by a field of the rows: a heat table that marks significant differences from the other rows."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ ALPHA = 0.05
 
 @dataclass(frozen=True, slots=True)
 class SlicesView:
-    """`rows`: a value of the field, each candidate's cell, and over how many items; none if no value has a mean.
-    `agreement`: judges against people by the same values. `left_out`: rarer values."""
+    """`rows`: a value of the field, each candidate's cell, and the number of items; empty if no value has a mean.
+    `agreement`: judges against people by the same values. `left_out`: number of rarer values."""
 
     field: str
     names: Sequence[str]
@@ -33,8 +33,8 @@ class SlicesView:
 
 @dataclass(frozen=True, slots=True)
 class SliceLinks:
-    """Where the items behind a metric's slices are; none for rows without a value, and for values that are lists or
-    objects, by which lists can't be filtered."""
+    """Links to the items of a metric's slices; empty for rows without a value, and for lists and objects, because
+    lists can't be filtered by them."""
 
     links: Links
     metric: str
@@ -46,7 +46,7 @@ class SliceLinks:
         return self.links.to_slice(candidate, self.metric, self.field, value)
 
     def to_agreement(self, judge: str, value: str) -> str:
-        """Those of a judge and people."""
+        """Answers rated by both the judge and people."""
         if not value:
             return ""
         return self.links.to_agreement(self.metric, judge, field=self.field, value=value)
@@ -60,7 +60,7 @@ def slices_of(
     scale: tuple[float | None, float | None],
     links: SliceLinks,
 ) -> SlicesView | None:
-    """None without a breakdown, or where no value has a mean and no judge is held against people."""
+    """None without a breakdown, or if no value has a mean and no judge is compared with people."""
     if breakdown is None:
         return None
     agreement = agreement_table(breakdown, metric, values, links)
@@ -99,7 +99,7 @@ def slices_of(
 def agreement_table(
     breakdown: Mapping[str, Any], metric: str, values: ValueFormat, links: SliceLinks
 ) -> Table | None:
-    """Each judge against people, value by value."""
+    """Each judge against people, by value."""
     found = [one for one in breakdown.get("judges", ()) if one["metric"] == metric]
     several = len({one["judge"] for one in found}) > 1
     rows = [
@@ -127,7 +127,7 @@ def agreement_table(
 def ends_of(
     means: Sequence[float], scale: tuple[float | None, float | None], *, rate: bool
 ) -> tuple[float, float]:
-    """What the shades run over: the metric's scale where it holds all means, else the means."""
+    """The range of the shades: the metric's scale if it contains all means, else that of the means."""
     low, high = (0.0, 1.0) if rate else scale
     if low is not None and high is not None and low <= min(means) and max(means) <= high:
         return low, high

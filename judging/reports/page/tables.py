@@ -1,4 +1,4 @@
-"""The tables of a report as the page shows them: texts, each with the address of what it was computed from."""
+"""The tables of the report page: texts, linked to the data they were computed from."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from judging.reports.verdict_items import ANSWERS
 from judging.runs.filters import meaning_category
 
 Cells = Mapping[str, Mapping[str, Any]]
-"""{candidate: its figures under one metric}, in the order to be shown."""
+"""{candidate: its figures under one metric}, in display order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A head; `num`: its cells are figures."""
+    """A column header; `num`: its cells are numbers."""
 
     name: str
     num: bool = True
@@ -33,7 +33,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of texts or safe markup; the first cell of each names the row."""
+    """Rows of texts or safe markup; the first cell is the row's header."""
 
     caption: str
     columns: Sequence[Column]
@@ -46,7 +46,7 @@ class Table:
 
 
 def ranked(document: Mapping[str, Any], metric: str) -> dict[str, Any]:
-    """The cells of a metric, the highest mean first; without a mean last, then by name."""
+    """The cells of a metric, highest mean first, those without a mean last, then by name."""
     cells = {name: metrics[metric] for name, metrics in document["candidates"].items()}
     return dict(
         sorted(cells.items(), key=lambda one: (one[1]["mean"] is None, -(one[1]["mean"] or 0), one[0]))
@@ -54,14 +54,14 @@ def ranked(document: Mapping[str, Any], metric: str) -> dict[str, Any]:
 
 
 def ranked_by_wins(compared: Mapping[str, Any]) -> dict[str, Any]:
-    """The candidates that someone compared (an entry of `side_by_side`), the highest win rate first."""
+    """The candidates compared in an entry of `side_by_side`, highest win rate first."""
     cells = {name: cell for name, cell in compared["candidates"].items() if cell["win_rate"] is not None}
     return dict(sorted(cells.items(), key=lambda one: (-one[1]["win_rate"], one[0])))
 
 
 def comparisons_under(document: Mapping[str, Any], metric: str) -> Mapping[str, Any] | None:
-    """The comparisons that a metric's result is about, if nothing under the metric has a mean: those of the author who
-    made the most; of people, where no judge made more."""
+    """The comparisons that determine a metric's result if it has no means: of the author with the most, of people in
+    a tie."""
     if any(metrics[metric]["mean"] is not None for metrics in document["candidates"].values()):
         return None
     found = [one for one in document.get("side_by_side", ()) if one["metric"] == metric]
@@ -73,12 +73,12 @@ def _comparisons(side: Mapping[str, Any]) -> int:
 
 
 def uncertain(cell: Mapping[str, Any]) -> bool:
-    """Could what is unscored change the mean?"""
+    """Whether missing scores could change the mean."""
     return cell["kind"] != "category" and bool(cell["unparsed"] or cell["errors"] or cell["not_run"])
 
 
 def metrics_table(document: Mapping[str, Any], metrics: Sequence[Metric], series: Mapping[str, int]) -> Table:
-    """Each candidate's mean, or win rate, and interval under every metric, in the order of the first."""
+    """Each candidate's mean or win rate with its interval, for all metrics, ordered by the first."""
     order = ranked(document, metrics[0].name)
     heads, cells = zip(*(_under(document, metric) for metric in metrics), strict=True)
     rows = [
@@ -93,7 +93,7 @@ def metrics_table(document: Mapping[str, Any], metrics: Sequence[Metric], series
 
 
 def _under(document: Mapping[str, Any], metric: Metric) -> tuple[str, dict[str, str]]:
-    """A metric's head, and its cell by candidate."""
+    """A metric's header, and {candidate: cell}."""
     if compared := comparisons_under(document, metric.name):
         rate = ValueFormat(rate=True)
         won = ranked_by_wins(compared)
@@ -109,7 +109,7 @@ def win_rate_title(metric: str) -> str:
 
 
 def with_mark(mark_of: str, name: str) -> str:
-    """A candidate's name next to its mark, as a row's head."""
+    """A candidate's name next to its mark, as a row header."""
     return format_html("{}{}", mark_of, name)
 
 
@@ -127,7 +127,7 @@ def _count(count: int, address: str) -> str:
 
 
 def distribution_table(cells: Cells, metric: str, links: Links) -> Table | None:
-    """How many scores lie where; None if no score is a number."""
+    """The counts of score bins; None if no score is a number."""
     bars = {name: cell["distribution"] for name, cell in cells.items() if cell["distribution"]}
     if not bars:
         return None
@@ -152,7 +152,7 @@ def _bin_name(bar: Mapping[str, Any], *, last: bool) -> str:
 
 
 def shares_table(cells: Cells, metric: str, links: Links) -> Table | None:
-    """Each category's count, share and interval, the most frequent first; None if no value is one."""
+    """Each category's count, share and interval, most frequent first; None without categories."""
     totals: Counter[str] = Counter()
     for cell in cells.values():
         totals.update({label: share["count"] for label, share in cell.get("categories", {}).items()})
@@ -182,7 +182,7 @@ def _share(name: str, cell: Mapping[str, Any], metric: str, label: str, links: L
 
 
 def repeats_table(cells: Cells, metric: str, values: ValueFormat, links: Links) -> Table | None:
-    """What only several responses to an item can tell; None if no item has several."""
+    """Statistics that need several responses per item; None if no item has several."""
     rows = []
     for name, cell in cells.items():
         passed, all_passed = cell.get("pass_at_k", {}), cell.get("all_pass_at_k", {})
@@ -205,8 +205,8 @@ def repeats_table(cells: Cells, metric: str, values: ValueFormat, links: Links) 
 
 
 def variance_table(cells: Cells) -> Table | None:
-    """Where each candidate's variance is, and what twice as many items or answers would make of the error; None if
-    no item has several."""
+    """Each candidate's variance components, and the standard error with twice the items or answers; None if no item
+    has several answers."""
     known = {name: cell["variance"] for name, cell in cells.items() if "variance" in cell}
     rows = [
         [
@@ -227,7 +227,7 @@ def variance_table(cells: Cells) -> Table | None:
 
 
 def _better_bought(items: float | None, answers: float | None) -> str:
-    """Which of the two leaves the smaller error, unless they come to the same."""
+    """Which option has the smaller error, or that they are equal."""
     if items is None or answers is None or abs(items - answers) <= 0.01 * max(items, answers):
         return _("no difference")
     return _("more items") if items < answers else _("more answers per item")
@@ -239,8 +239,8 @@ def pairs_table(
     links: Links,
     needed: Sequence[int | None] = (),
 ) -> Table | None:
-    """The differences on shared items; None for a single candidate. `needed`: items that each pair needs to show the
-    wanted difference, if one is."""
+    """Differences on shared items; None for a single candidate. `needed`: items that each pair needs to detect the
+    requested difference, if there is one."""
     rows = [
         [
             f"{pair['a']} − {pair['b']}",

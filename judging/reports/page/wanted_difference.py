@@ -1,4 +1,4 @@
-"""How many items show the difference that a reader wants to be able to see."""
+"""Number of items needed to detect a difference that the reader enters."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from evalsite.templatetags.show import number
 from judging.core.statistics.cells import items_needed
 from judging.core.statistics.means import Estimate
 
-LEAST = 0.001  # in the unit of the form; smaller ones take more items than there are
-MOST = 1e6  # without a declared scale
+LEAST = 0.001  # in the unit of the form; smaller ones need more items than any data set has
+MOST = 1e6  # for metrics without a declared scale
 MOST_CHARACTERS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class WantedDifference:
-    """What was entered, and the items that each pair needs for it, in their order: None if it has no spread.
+    """The input, and the items that each pair needs, in the order of pairs: None if its variance is zero.
 
-    `needed` is empty if nothing was entered, or nothing usable: then `error` says why. `points`: the difference is
-    of rates, in percentage points."""
+    `needed` is empty without a valid input; `error` then says what is wrong with it. `points`: the difference is in
+    percentage points.
+    """
 
     text: str
     points: bool
@@ -57,7 +58,7 @@ def wanted_difference(
     *,
     rate: bool,
 ) -> WantedDifference | None:
-    """From the standard errors of the document's pairs; None if there is no pair."""
+    """Computed from the standard errors of the document's pairs; None without pairs."""
     if not pairs:
         return None
     text, unit = text.strip(), 100 if rate else 1

@@ -1,4 +1,4 @@
-"""Links to a report for readers without an account: only its figures, until a day or until it is revoked."""
+"""Links to a report for readers without an account: figures only, until a date or until revoked."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ DAYS = (7, 30, 90, 365)
 
 
 class NoReportLink(Exception):
-    """The link is unknown, expired or revoked, or its report is not to be shared now; the answer does not say which."""
+    """The link is unknown, expired or revoked, or its report can't be shared now; the response does not say which."""
 
 
 def may_be_shared(run: Run) -> bool:
-    """A human evaluation only once it is closed: its raters must not learn whose answers they read."""
+    """False for an open human evaluation: its raters must not learn whose answers they rate."""
     return run.ended or not run.by_people
 
 
 @transaction.atomic
 def report_link_create(*, run: Run, note: str, days: int, by: User) -> tuple[ReportLink, str]:
-    """A link, and its secret, which is nowhere else."""
+    """Create a link. Returns it with its secret, which is not stored."""
     secret = new_secret()
     made = ReportLink.objects.create(
         run=run,
@@ -46,7 +46,7 @@ def report_link_create(*, run: Run, note: str, days: int, by: User) -> tuple[Rep
 
 @transaction.atomic
 def report_link_revoke(*, link: ReportLink) -> bool:
-    """It leads nowhere from now on. False if it was revoked before."""
+    """Revoke a link. False if it was revoked before."""
     if not ReportLink.objects.filter(pk=link.pk, revoked_at=None).update(revoked_at=timezone.now()):
         return False
     run = link.run
@@ -55,12 +55,12 @@ def report_link_revoke(*, link: ReportLink) -> bool:
 
 
 def report_links(run: Run) -> QuerySet[ReportLink]:
-    """Every link to a run's report, newest first."""
+    """All links to a run's report, newest first."""
     return ReportLink.objects.filter(run=run).select_related("created_by").order_by("-pk")
 
 
 def shared_run(*, secret: str) -> Run:
-    """The run behind an open link. Raises NoReportLink."""
+    """The run of a valid link. Raises NoReportLink."""
     found = (
         ReportLink.objects.filter(token_hash=hashed(secret), revoked_at=None, expires_at__gt=timezone.now())
         .filter(run__archived_at=None, run__project__archived_at=None)

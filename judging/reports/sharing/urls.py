@@ -1,4 +1,4 @@
-"""Addresses of reports outside of their projects: what a link opens to readers without an account."""
+"""URLs of shared reports, for readers without an account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports for readers without an account: their links, what a link opens, and a report as one file."""
+"""Shared reports: managing links, the page behind a link, and a report as one file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SHEETS = ("tokens", "site", "charts")
 
 
 class LinkForm(forms.Form):
-    """What a link is for, and how long it opens the report."""
+    """A link's note and its lifetime."""
 
     note = forms.CharField(label=gettext_lazy("Note"), max_length=200, required=False)
     days = forms.TypedChoiceField(label=gettext_lazy("Expires after"), coerce=int, initial=30)
@@ -49,7 +49,7 @@ class LinkForm(forms.Form):
 
 
 def _run_to_share(request: HttpRequest, slug: str, pk: int) -> Run:
-    """A run whose report the visitor may share: who starts runs. Raises Http404 or PermissionDenied."""
+    """A run whose report the user may share: requires permission to start runs. Raises Http404 or PermissionDenied."""
     run = get_run(request, slug, pk)
     if May.RUN not in access.permissions(request, run.project):
         raise PermissionDenied
@@ -58,7 +58,7 @@ def _run_to_share(request: HttpRequest, slug: str, pk: int) -> Run:
 
 @login_required
 def links(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The links to a report: those that there are, and a new one, whose secret is shown once."""
+    """The links to a report, and a form for a new one, whose secret is shown once."""
     run = _run_to_share(request, slug, pk)
     form = LinkForm(request.POST if request.method == "POST" else None)
     address = ""
@@ -75,7 +75,7 @@ def links(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def revoke(request: HttpRequest, slug: str, pk: int, link_pk: int) -> HttpResponse:
-    """From now on the link leads nowhere."""
+    """Revoke a link."""
     run = _run_to_share(request, slug, pk)
     link = get_object_or_404(ReportLink.objects.select_related("run__project"), run=run, pk=link_pk)
     if report_link_revoke(link=link):
@@ -86,7 +86,7 @@ def revoke(request: HttpRequest, slug: str, pk: int, link_pk: int) -> HttpRespon
 @require_safe
 @never_cache
 def shared(request: HttpRequest, secret: str) -> HttpResponse:
-    """The report behind a link: its figures, no items."""
+    """The report behind a link: figures, no items."""
     try:
         run = shared_run(secret=secret)
     except NoReportLink:
@@ -102,7 +102,7 @@ def shared(request: HttpRequest, secret: str) -> HttpResponse:
 
 
 def report_html(run: Run, kept: Kept) -> bytes:
-    """The whole report as one file that opens from a disk: every metric, styles inside, no links to items."""
+    """The whole report as one standalone file: all metrics, inline styles, no links to items."""
     report = view_of(run, kept, Links.none(), PageOptions(metric=EACH_METRIC, by=""))
     folder = settings.BASE_DIR / "static" / "css"
     styles = "\n".join((folder / f"{name}.css").read_text(encoding="utf-8") for name in SHEETS)

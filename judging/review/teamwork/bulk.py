@@ -1,4 +1,4 @@
-"""Actions on all that a filter means: what they would change, the go-ahead, the list of them, and undo."""
+"""Actions on all judgements that match a filter: preview, confirmation, list, and undo."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ AFTER = {
 
 @login_required
 def act(request: HttpRequest, slug: str, pk: int, kind: str) -> HttpResponse:
-    """What the action would change, as a form; then it is done, or a worker is woken to do it."""
+    """Show the action's effect as a form; on POST, run it or wake a worker to do so."""
     run = get_run(request, slug, pk, May.REVIEW)
     if kind not in TITLES:
         raise Http404
@@ -86,7 +86,7 @@ def act(request: HttpRequest, slug: str, pk: int, kind: str) -> HttpResponse:
 
 
 def _before(run: Run, filters: Filters, kind: str, flagged: bool) -> dict[str, Any]:
-    """How many are meant, and how they are marked now; of very many the first. `count`: None where it is not known."""
+    """The number of matches and their current marks, for very many only of the first ones. `count`: None if unknown."""
     pairs = first_pairs(run, filters)
     if pairs is None:
         return {"count": None}
@@ -103,7 +103,7 @@ def _before(run: Run, filters: Filters, kind: str, flagged: bool) -> dict[str, A
 
 
 def _report_done(request: HttpRequest, run: Run, action: ReviewAction) -> None:
-    """The notice with its button to undo."""
+    """Add the message with its undo button."""
     text = ngettext("%(n)s judgement changed.", "%(n)s judgements changed.", action.changed)
     address = reverse("runs:undo_action", args=(run.project.slug, run.pk, action.pk))
     shown = text % {"n": number(action.changed)}
@@ -112,7 +112,7 @@ def _report_done(request: HttpRequest, run: Run, action: ReviewAction) -> None:
 
 @login_required
 def actions(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """What reviewers did in this run, the newest first; asks for itself again while something is under way."""
+    """Reviewers' actions in this run, newest first; polls while one is in progress."""
     run = get_run(request, slug, pk)
     before = whole(request.GET.get("before", ""))
     found, further = newest_first(
@@ -134,7 +134,7 @@ def actions(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def undo_action(request: HttpRequest, slug: str, pk: int, action_pk: int) -> HttpResponse:
-    """Put back what an action changed."""
+    """Undo an action."""
     run = get_run(request, slug, pk, May.REVIEW)
     action = get_object_or_404(run.review_actions.select_related("by", "user"), pk=action_pk)
     action.run = run

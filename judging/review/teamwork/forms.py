@@ -1,4 +1,4 @@
-"""The small forms of reviewing together."""
+"""Forms for comments, tags, flags, assignments and exclusions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TagForm(forms.Form):
 
 
 class UserChoice(forms.ModelChoiceField[User]):
-    """A user by username, as addresses and mentions have it."""
+    """A user by username, as in addresses and mentions."""
 
     def label_from_instance(self, obj: User) -> str:
         name = obj.get_full_name()
@@ -49,7 +49,7 @@ class ReasonForm(forms.Form):
 
 
 class CommentForm(forms.Form):
-    """`version`: of the comment that is edited, when the page was opened."""
+    """`version`: of the edited comment when the page was opened."""
 
     text = forms.CharField(
         label=pgettext_lazy("review", "Comment"),
@@ -60,7 +60,7 @@ class CommentForm(forms.Form):
 
 
 def form_for(kind: str, project: Project, data: Any = None) -> forms.Form:
-    """The form of a change of marks: a tag's name, a reviewer, a reason, or nothing but the button."""
+    """The form for a change of marks: a tag's name, a reviewer, a reason, or only the button."""
     if kind in (Kind.TAG, Kind.UNTAG):
         return TagForm(data)
     if kind == Kind.ASSIGN:
@@ -69,5 +69,5 @@ def form_for(kind: str, project: Project, data: Any = None) -> forms.Form:
 
 
 def change_of(kind: str, form: forms.Form) -> Change:
-    """What a valid form asks for."""
+    """The change that a valid form requests."""
     return Change(kind, **form.cleaned_data)

@@ -1,4 +1,4 @@
-"""What waits for a reviewer: the queue of a project, and the inbox over all projects."""
+"""A reviewer's pending work: the queue of a project, and the inbox over all projects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PER_PAGE = 50
 
 
 def queue_of(user: User, projects: QuerySet[Project]) -> list[Run]:
-    """The runs in which something is assigned to them; each with how much, as `waiting`."""
+    """The runs in which judgements are assigned to the user, each with their number as `waiting`."""
     found = Mark.objects.current().filter(user=user, run__project__in=projects, run__archived_at=None)
     counts = dict(found.values_list("run").annotate(count=Count("*")).order_by())
     runs = list(Run.objects.filter(pk__in=counts).select_related("project").order_by("project", "-pk"))
@@ -33,13 +33,13 @@ def queue_of(user: User, projects: QuerySet[Project]) -> list[Run]:
 
 
 def unread_notices(request: HttpRequest) -> QuerySet[Notice]:
-    """What the visitor has not read yet."""
+    """The user's unread notices."""
     return unread_of(signed_in(request), access.projects_where(request, May.READ_JUDGEMENTS))
 
 
 @login_required
 def mine(request: HttpRequest, slug: str) -> HttpResponse:
-    """Everything in the project that is assigned to the visitor, run by run."""
+    """Everything in the project that is assigned to the user, by run."""
     project = access.get_project(request, slug, May.READ_JUDGEMENTS)
     runs = queue_of(signed_in(request), Project.objects.filter(pk=project.pk))
     return render(request, "review/mine.html", {"queue": runs})
@@ -47,7 +47,7 @@ def mine(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_required
 def inbox(request: HttpRequest) -> HttpResponse:
-    """Mentions and assignments, the newest first."""
+    """Mentions and assignments, newest first."""
     user = signed_in(request)
     notices = notices_of(user, access.projects_where(request, May.READ_JUDGEMENTS))
     before = whole(request.GET.get("before", ""))
@@ -59,7 +59,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def read(request: HttpRequest) -> HttpResponse:
-    """Mark one notice as read, or all of them; then to where it leads, if that is asked for."""
+    """Mark one notice or all as read; then redirect to its target, if requested."""
     mark_read(signed_in(request), whole(request.POST.get("only", "")))
     there = request.POST.get("next", "")
     here = url_has_allowed_host_and_scheme(there, allowed_hosts={request.get_host()})

@@ -1,4 +1,4 @@
-"""One judgement's comments, tags, flag, assignee and exclusion, on its page and in the panel beside the grid."""
+"""One judgement's comments, tags, flag, assignee and exclusion, on its page and in the panel next to the grid."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from judging.runs.teamwork.models import FLAG, Comment, MarkKind
 
 
 def teamwork_of(judgement: Judgement) -> dict[str, Any]:
-    """What the section about reviewing together shows of a judgement."""
+    """Context of a judgement's section for reviewers."""
     project, budget = judgement.run.project, MarkupBudget()
     readers = list(readers_of(project))
     by_kind: dict[str, list[Any]] = {kind: [] for kind in MarkKind}
@@ -61,7 +61,7 @@ def teamwork_of(judgement: Judgement) -> dict[str, Any]:
 @login_required
 @require_POST
 def mark(request: HttpRequest, slug: str, pk: int, judgement_pk: int, kind: str) -> HttpResponse:
-    """Change a mark; `seen` in the form is the one that is replaced."""
+    """Change a mark; `seen` in the form is the mark that it replaces."""
     found = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
     if kind not in CHANGES:
         raise Http404
@@ -84,7 +84,7 @@ def mark(request: HttpRequest, slug: str, pk: int, judgement_pk: int, kind: str)
 @login_required
 @require_POST
 def comment(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
-    """Write something about an answer and a metric."""
+    """Comment on an answer and a metric."""
     found = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
     form = CommentForm(request.POST, auto_id="comment_%s")
     if not form.is_valid():
@@ -125,9 +125,9 @@ def comment_change(
 
 
 def _shown(request: HttpRequest, found: Judgement, *, status: int = 200, **more: Any) -> HttpResponse:
-    """The section for htmx; else back to the judgement's page, or what went wrong on a page of its own."""
+    """The section for htmx; else redirect to the judgement's page, or show the errors on a page of their own."""
     if request.htmx:  # type: ignore[attr-defined]
-        # htmx swaps a 422 in, and no other error.
+        # htmx swaps in responses with status 422, but no other errors.
         context = teamwork_of(found) | {"here": query_in(request, found.run)} | more
         return render(request, "review/_teamwork.html", context, status=422 if status >= 400 else 200)
     if status < 400:
@@ -136,7 +136,7 @@ def _shown(request: HttpRequest, found: Judgement, *, status: int = 200, **more:
 
 
 def _after(request: HttpRequest, found: Judgement) -> str:
-    """The next judgement within the filter; at its end the reviewer's queue."""
+    """URL of the next judgement that matches the filter; after the last one, the reviewer's queue."""
     filters = filters_in(request, found.run)
     _before, after = neighbours(found, filters)
     if after is None:
@@ -146,7 +146,7 @@ def _after(request: HttpRequest, found: Judgement) -> str:
 
 @login_required
 def first(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """To the first judgement of the filter in the address."""
+    """Redirect to the first judgement that matches the filter."""
     run = get_run(request, slug, pk)
     filters = filters_in(request, run)
     look = nearest(run, filters, None, 1).found
@@ -157,7 +157,7 @@ def first(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @login_required
 def at(request: HttpRequest, slug: str, pk: int, metric: int, response: int) -> HttpResponseRedirect:
-    """To the current judgement of an answer by a metric."""
+    """Redirect to the current judgement of an answer by a metric."""
     run = get_run(request, slug, pk)
     found = Judgement.objects.filter(run=run, run_metric=metric, response=response, current=True)
     newest = found.filter(by_response(run)).order_by("position").first()
