@@ -1,4 +1,4 @@
-// Deciding on a difference by keyboard, as on the rating desk. Without this module the form works as any form.
+// Keyboard shortcuts for adjudication, as on the rating desk. Without this module the form works as usual.
 import { keep } from "./site.js";
 import { VerdictForm } from "./desk/form.js";
 

@@ -1,7 +1,7 @@
-// <code-editor language="jinja"><textarea name="…">…</textarea></code-editor>: colours and line numbers over an ordinary field.
+// <code-editor language="jinja"><textarea name="…">…</textarea></code-editor>: highlighting and line numbers for a text area.
 import { createEditor, defaultCommands, editHistory, highlightBracketPairs, languages, matchBrackets } from "../vendor/prism-code-editor/editor.js";
 
-// Colours of the scoring-rule language: header lines, blocks with Python or a rule's text inside.
+// Highlighting of the rule language: headers, and blocks that contain Python or a rule's text.
 
 languages.rules = {
   comment: { pattern: /^\s*# DSL\s*$/m },
@@ -22,7 +22,7 @@ languages.rules = {
   line: {
     pattern: /^[^:：\n]*[:：].*$/m,
     inside: {
-      // First, while the line is still whole: the second part, whatever colons the third one holds.
+      // First, while the line is not tokenized yet: the second part, even if the third one contains colons.
       function: { pattern: /(^[^:：]+[:：]\s*)[^:：\s][^:：]*/, lookbehind: true },
       property: { pattern: /^[^:：]+(?=[:：])/, alias: "variable" },
       punctuation: /^[:：]/,
@@ -69,7 +69,7 @@ class CodeEditor extends HTMLElement {
     this.editor.textarea.dispatchEvent(new Event("input", { bubbles: true }));
   }
 
-  /** A line below says how the keyboard leaves: Tab indents here; Esc leaves the field, and Tab goes on from there. */
+  /** Shows below how to leave by keyboard: Tab indents here; after Esc, Tab moves to the next field. */
   sayHowToLeave() {
     const hint = document.createElement("small");
     hint.className = "editor-hint";
@@ -86,7 +86,7 @@ class CodeEditor extends HTMLElement {
     document.addEventListener("focusin", () => say(false));
   }
 
-  /** Who only walks through the page with Tab walks on; Tab indents once a key was pressed here or the mouse used. */
+  /** Tab passes through for users who tab through the page; it indents after another key or a click in the editor. */
   letTabPass() {
     let walking = false;
     this.addEventListener("focusin", () => (walking = lastKey === "Tab"));
@@ -97,7 +97,7 @@ class CodeEditor extends HTMLElement {
     }, true);
   }
 
-  /** Puts the caret there, both from 1, and shows it. */
+  /** Moves the caret to `line` and `column`, counted from 1, and scrolls there. */
   goTo(line, column = 1) {
     const lines = this.value.split("\n");
     const before = lines.slice(0, line - 1).reduce((sum, text) => sum + text.length + 1, 0);
@@ -107,7 +107,7 @@ class CodeEditor extends HTMLElement {
   }
 }
 
-// The editor's field takes over name, id, htmx and ARIA attributes: labels, forms and htmx see one ordinary field.
+// The editor's field gets name, id, htmx and ARIA attributes of the text area, so that labels, forms and htmx work with it.
 function takePlace(written, field) {
   for (const { name, value } of [...written.attributes]) {
     if (name !== "class" && name !== "rows" && name !== "cols") field.setAttribute(name, value);
@@ -121,22 +121,22 @@ function takePlace(written, field) {
 
 customElements.define("code-editor", CodeEditor);
 
-// A button with data-source puts a whole script into the editor's field that data-into names; undo brings the old one back.
+// A button with data-source puts a script into the editor's field named by data-into; undo restores the old one.
 document.addEventListener("click", (event) => {
   const button = event.target.closest("button[data-source]");
   const field = button && document.getElementById(button.dataset.into);
   if (!field) return;
   event.preventDefault();
   field.focus();
-  // The editor's history learns of a change by these two events.
+  // These two events record the change in the editor's history.
   const change = { inputType: "insertReplacementText", data: button.dataset.source, bubbles: true };
   field.dispatchEvent(new InputEvent("beforeinput", change));
   field.setRangeText(button.dataset.source, 0, field.value.length, "end");
   field.dispatchEvent(new InputEvent("input", change));
 });
 
-// A look that typing asks for a moment later is not sent once a click has asked for a newer one with the same text:
-// it would take the click's place.
+// Drop a delayed preview request from typing if a click has requested a newer one with the same text:
+// it would replace the click's preview.
 let typed = 0;
 let clicked = 0;
 
@@ -148,13 +148,13 @@ document.addEventListener("htmx:confirm", (event) => {
   else if (clicked >= typed) event.preventDefault();
 });
 
-// A look that is under way was asked for without what is chosen now: its answer would put the older choice back.
+// A pending preview was requested before this choice: its response would restore the old one.
 document.addEventListener("change", (event) => {
   const preview = event.target.closest("#preview");
   if (preview) window.htmx.trigger(preview, "htmx:abort");
 });
 
-// A preview that takes long says so; one that failed leaves no older one standing, which would be taken for the new.
+// Show that a slow preview is loading; remove an outdated one after a failure.
 const state = document.getElementById("preview-state");
 let slow;
 

@@ -1,4 +1,4 @@
-// The rating desk: an item, its verdict, and the next one is there. Without this module the page's forms do the same.
+// The rating desk: after a verdict the next item appears at once. Without this module the page's forms do the same.
 import { keep, toast } from "./site.js";
 import { VerdictForm } from "./desk/form.js";
 import { Outbox, whyNot } from "./desk/outbox.js";
@@ -13,14 +13,14 @@ const status = document.getElementById("status");
 const skipping = document.getElementById("skip");
 const form = new VerdictForm(document.getElementById("verdict"));
 const outbox = new Outbox(items.dataset.store, { stored, refused, waiting, empty });
-const queue = []; // articles to come
-const past = []; // {article, key, values, comment}: what this page gave, newest last
+const queue = []; // next articles
+const past = []; // {article, key, values, comment}: submitted by this page, newest last
 let current = null;
 let fetching = null;
-let again = false; // a question for more came while an earlier one was under way
-let trouble = ""; // why the server cannot be reached: see whyNot
+let again = false; // another fetch was requested during the current one
+let trouble = ""; // why the server can't be reached: see whyNot
 let open = items.dataset.state === "open";
-let until = items.dataset.until; // when the leases end that this page knows of
+let until = items.dataset.until; // latest lease end that this page knows
 let drafting = 0;
 
 for (const article of items.querySelectorAll(".desk-item")) take(article, queue.length);
@@ -35,7 +35,7 @@ function take(article, place) {
   queue.splice(place, 0, article);
 }
 
-/** Puts an item that came as HTML into the page, in place of an older copy. */
+/** Inserts an item's HTML, replacing an older copy. */
 function add(html, place) {
   const holder = document.createElement("template");
   holder.innerHTML = html;
@@ -67,7 +67,7 @@ function show(article, values, comment) {
   toLastQuestion(article);
 }
 
-/** Asks for items until there are no more for now. The server says how many a page may hold. */
+/** Fetches items until none are available. The server limits how many a page may hold. */
 function lookForMore() {
   again = true;
   fetching ??= fetchAll().finally(() => {
@@ -93,7 +93,7 @@ async function fetchAll() {
   }
 }
 
-/** Items that went to somebody else meanwhile are not shown; the one on the desk stays, and its verdict is kept. */
+/** Removes queued items that went to other raters; the current one stays, and its verdict is still accepted. */
 function dropLost(ids) {
   for (const article of queue.filter((one) => ids.includes(one.dataset.item) && isNew(one))) {
     queue.splice(queue.indexOf(article), 1);
@@ -101,7 +101,7 @@ function dropLost(ids) {
   }
 }
 
-/** Has no verdict been given on it yet? */
+/** Whether it has no verdict yet. */
 function isNew(article) {
   return article.dataset.attempt === "0";
 }
@@ -133,13 +133,13 @@ function openOrClose(isOpen) {
   if (closing) putAway();
 }
 
-/** Takes everything from the desk: nobody rates any more, and the page says so. */
+/** Clears the desk when the evaluation is closed, and says so. */
 function putAway() {
   for (const article of queue.splice(0)) article.remove();
   show(null);
 }
 
-// —— what the reader is told of the connection, and when nothing is there to rate
+// —— connection status and empty queue
 
 function waiting(why) {
   trouble = why;
@@ -152,11 +152,11 @@ function recovered() {
   report();
 }
 
-/** Says what waits to be sent, and why; without an item also why there is none. */
+/** Shows how many submissions are pending and why; without an item also why there is none. */
 function report() {
   if (trouble) {
     status.dataset.tone = "warn";
-    status.textContent = current ? `${counted(trouble)} ${status.dataset[`${trouble}Help`]}` : ""; // else it stands below
+    status.textContent = current ? `${counted(trouble)} ${status.dataset[`${trouble}Help`]}` : ""; // else shown below
   }
   const done = document.getElementById("done");
   const why = trouble || (outbox.entries.length && "sending");
@@ -174,7 +174,7 @@ function counted(why) {
   return status.dataset[`${why}${count === 1 ? "One" : "Many"}`].replace("{n}", count);
 }
 
-/** The connection is back, or its reader from another tab, where somebody signed in or a page gave items back. */
+/** Back online, or back from another tab, where the user may have signed in or released items. */
 function recover() {
   outbox.flush();
   lookForMore();
@@ -184,7 +184,7 @@ window.addEventListener("online", recover);
 window.addEventListener("focus", recover);
 document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && recover());
 
-// —— giving, skipping, taking back
+// —— submit, skip, undo
 
 function submit() {
   if (!current || !form.complete(status.dataset.choose)) return;
@@ -222,7 +222,7 @@ function undo() {
   say(status.dataset.undone);
 }
 
-// —— what the server says
+// —— server responses
 
 function stored(entry, said) {
   heard(said);
@@ -249,7 +249,7 @@ function refused(entry, said) {
 
 function empty() {
   recovered();
-  lookForMore(); // while verdicts were on their way, their items counted as held
+  lookForMore(); // items counted as held while their verdicts were being sent
 }
 
 function say(text) {
@@ -261,7 +261,7 @@ function quiet() {
   if (!trouble) say("");
 }
 
-// —— earlier ones
+// —— earlier items
 
 async function openEarlier(before = "") {
   const dialog = document.getElementById("mine");
@@ -293,7 +293,7 @@ document.getElementById("mine").addEventListener("click", (event) => {
   }
 });
 
-// —— drafts: what is typed and not given yet
+// —— drafts
 
 function saveDraft() {
   drafting = 0;
@@ -301,10 +301,10 @@ function saveDraft() {
   if (!article || article.dataset.attempt !== "0") return;
   article.dataset.values = JSON.stringify(form.values);
   article.dataset.comment = form.fields.comment;
-  post(article.dataset.draftUrl, form.fields); // the next change tries again; the verdict itself waits in the outbox
+  post(article.dataset.draftUrl, form.fields); // the next change retries; verdicts go through the outbox instead
 }
 
-/** Sends what may be lost; also while the page is being left. */
+/** Sends without retries; works while the page is being left. */
 function post(url, fields) {
   fetch(url, {
     method: "POST",
@@ -320,7 +320,7 @@ function forgetDraft() {
   drafting = 0;
 }
 
-/** Saves at once what would be saved shortly: another item is shown, or the page is left. */
+/** Saves a pending draft now, because another item is shown or the page is left. */
 function keepDraft() {
   if (!drafting) return;
   forgetDraft();
@@ -335,7 +335,7 @@ for (const name of ["input", "change"]) {
 }
 document.addEventListener("visibilitychange", () => document.visibilityState === "hidden" && keepDraft());
 
-// —— leaving: items that nothing was typed for go to others at once
+// —— leaving: release items without input at once
 
 window.addEventListener("pagehide", () => {
   keepDraft();
@@ -348,7 +348,7 @@ window.addEventListener("pagehide", () => {
 });
 window.addEventListener("pageshow", (event) => event.persisted && lookForMore());
 
-// —— hands
+// —— user actions
 
 form.form.addEventListener("submit", (event) => {
   event.preventDefault();
@@ -379,7 +379,7 @@ const doing = {
   guideline: () => showGuideline(document.getElementById("guideline").hidden),
 };
 
-/** Shows the guideline beside the answers, or puts it away; the focus goes along. */
+/** Shows or hides the guideline next to the answers, and moves the focus. */
 function showGuideline(shown) {
   const panel = document.getElementById("guideline");
   const button = document.querySelector("[aria-controls=guideline]");

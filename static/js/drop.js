@@ -1,4 +1,4 @@
-// A drop zone shows the chosen file's name and lights up under a dragged one. Dropping on a file input is the browser's own doing.
+// Drop zones: show the chosen file's name, highlight while a file is dragged over. Browsers handle the drop itself.
 const units = ["B", "kB", "MB", "GB", "TB"];
 
 export function bytes(count) {
@@ -10,7 +10,7 @@ export function bytes(count) {
   return `${count.toFixed(unit && count < 100 ? 1 : 0)} ${units[unit]}`;
 }
 
-// Names the chosen file in its drop zone; of several their number and size together.
+// Shows the chosen file's name in its drop zone; for several files their number and total size.
 export function showChosen(zone, files) {
   const size = bytes(files.reduce((sum, file) => sum + file.size, 0));
   const several = zone.dataset.several?.replace("{n}", files.length).replace("{size}", size);

@@ -1,9 +1,9 @@
-// The chosen files as a list that can be reordered and shortened. Without this module the server sorts them by name.
+// Lets users reorder and remove chosen files. Without this module the server sorts them by name.
 import { bytes, showChosen } from "./drop.js";
 
 const byName = new Intl.Collator("en", { numeric: true });
 
-// What gives the form's files in the order shown. `changed` is called whenever they change.
+// Returns a function that lists the form's files in display order. `changed` is called after each change.
 export function fileList(form, changed) {
   const input = form.querySelector("input[type=file]");
   const box = form.querySelector("[data-several-files]");
@@ -23,7 +23,7 @@ export function fileList(form, changed) {
     refresh();
   };
   input.addEventListener("change", fill);
-  window.addEventListener("pageshow", () => { // a browser may choose the files of the last visit again
+  window.addEventListener("pageshow", () => { // browsers may restore the files of the last visit
     if (input.files.length && !list.children.length) fill();
   });
   list.addEventListener("click", (event) => {
@@ -40,7 +40,7 @@ export function fileList(form, changed) {
   return files;
 }
 
-// Is each of several files a data set of its own?
+// Whether each of several files becomes a data set.
 export function eachIsADataset(form, files) {
   return files.length > 1 && [...together(form)].some((choice) => choice.checked && choice.value === "each");
 }
@@ -61,7 +61,7 @@ function item(box, file) {
   return made;
 }
 
-// Does what the button says; the button that has the focus afterwards.
+// Performs the button's action; returns the button to focus afterwards.
 function move(moved, button) {
   if ("up" in button.dataset) moved.previousElementSibling?.before(moved);
   if ("down" in button.dataset) moved.nextElementSibling?.after(moved);

@@ -1,5 +1,5 @@
-// The grid of items: a judgement opens in the panel beside it; j and k go to the next and the previous one that the
-// filter means.
+// The grid of items: judgements open in the side panel; j and k go to the next and the previous match
+// of the filter.
 import { keep } from "./site.js";
 
 const panel = document.getElementById("panel");
@@ -31,7 +31,7 @@ function close() {
   open?.focus();
 }
 
-// Whatever was changed in the panel - a value, a tag, an exclusion - the pill shows it too.
+// Update the pill after a change in the panel: an override, a tag, an exclusion.
 async function refresh(event) {
   const { verb, path } = event.detail.requestConfig;
   const pk = verb !== "get" && /\/judgements\/(\d+)\//.exec(path)?.[1];

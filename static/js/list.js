@@ -1,4 +1,4 @@
-// The list of judgements: j and k go from row to row and, at the ends, from page to page; Enter opens one.
+// The list of judgements: j and k move between rows and, at the ends, between pages; Enter opens one.
 import { keep } from "./site.js";
 
 function step(by, beyond) {

@@ -1,4 +1,4 @@
-// Completion of @name in comments. Names are the options of the datalist that the text area's data-mentions names.
+// Completion of @name in comments. The text area's data-mentions is the id of a datalist with the names.
 const MOST = 6;
 const TYPED = /(^|[^\w.@+-])@([\w.@+-]*)$/;
 let list = null;
@@ -28,7 +28,7 @@ function offer(area) {
     item.dataset.name = one.value;
     item.textContent = one.text && one.text !== one.value ? `${one.value} · ${one.text}` : one.value;
     item.addEventListener("mousedown", (event) => {
-      event.preventDefault(); // the text keeps the focus
+      event.preventDefault(); // keep the focus in the text
       take(area, one.value);
     });
     list.append(item);

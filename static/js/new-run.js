@@ -1,4 +1,4 @@
-// A new run: models to ask appear one at a time. Without scripts all of them are there, folded.
+// A new run: fields for models appear one at a time. Without scripts all of them are there, folded.
 function fold(root) {
   const models = [...root.querySelectorAll("details")];
   for (const one of models) one.hidden = !one.open;

@@ -1,4 +1,4 @@
-// The metric editor's page: names inserted by a click, lines gone to, and a trial whose reply is shown as it comes.
+// The metric editor: inserts names on click, jumps to lines, and streams the reply of a trial.
 import "./code-editor.js";
 
 const form = document.getElementById("metric-form");
@@ -12,7 +12,7 @@ function editorOf(button) {
 function insert(button) {
   const field = editorOf(button).querySelector("textarea");
   field.focus();
-  // execCommand keeps the editor's undo; where it is gone the text is set directly.
+  // execCommand keeps the editor's undo history; fall back to setting the text.
   if (!document.execCommand("insertText", false, button.dataset.insert)) {
     field.setRangeText(button.dataset.insert, field.selectionStart, field.selectionEnd, "end");
     field.dispatchEvent(new Event("input", { bubbles: true }));
@@ -32,7 +32,7 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// Only two ways of reading a reply need an expression or a path.
+// Only two ways of parsing a reply need an expression or a path.
 function patterns() {
   for (const judge of form.querySelectorAll("fieldset[data-judge]")) {
     const way = judge.querySelector("select[name$='-parse']").value;
@@ -74,7 +74,7 @@ async function* lines(body) {
 
 function show(event, place) {
   if (event.kind === "end") {
-    place.innerHTML = event.html; // made by the server, every value escaped
+    place.innerHTML = event.html; // from the server, all values escaped
     return;
   }
   const waits = place.querySelector("[data-wait]");

@@ -1,8 +1,8 @@
-// Reports: what a mark says when it is pointed at or focused, arrow keys along a chart, columns at once, charts as PNG.
+// Reports: tooltips of chart marks on hover and focus, arrow keys in charts, instant column changes, charts as PNG.
 
 const tip = document.createElement("div");
 tip.className = "tip";
-tip.setAttribute("aria-hidden", "true");  // whatever it says stands in a label or a table too
+tip.setAttribute("aria-hidden", "true");  // the same text is in a label or a table
 tip.hidden = true;
 document.body.append(tip);
 
@@ -23,7 +23,7 @@ document.addEventListener("focusin", (event) => show(event.target));
 document.addEventListener("focusout", () => { tip.hidden = true; });
 document.addEventListener("scroll", () => { tip.hidden = true; }, { capture: true, passive: true });
 
-// A chart is one stop of the Tab key; the arrow keys go from bar to bar.
+// A chart is one Tab stop; arrow keys move between its bars.
 document.addEventListener("keydown", (event) => {
   const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
   const chart = step && event.target.closest?.("[data-along]");
@@ -35,7 +35,7 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-// <a href="….svg" data-png="name"> draws the chart in the browser and saves it as a picture of twice its size.
+// <a href="….svg" data-png="name"> renders the chart in the browser and saves it as PNG at double size.
 document.addEventListener("click", async (event) => {
   const link = event.target.closest("a[data-png]");
   if (!link) return;

@@ -1,4 +1,4 @@
-// The editor of rules: errors marked at their lines, what may stand at the caret, blocks put in by a button.
+// The rule editor: marks errors in their lines, completes at the caret, inserts blocks with buttons.
 import "./code-editor.js";
 
 const form = document.getElementById("metric-form");
@@ -10,7 +10,7 @@ function words() {
   return JSON.parse(document.getElementById("rules-words").dataset.words);
 }
 
-// --- errors at their lines ---------------------------------------------------------------------------------------
+// --- errors in their lines ---------------------------------------------------------------------------------------
 
 function mark() {
   const shown = editor.editor;
@@ -29,7 +29,7 @@ function mark() {
   showBeside();
 }
 
-// On a phone the preview stands far below: there the errors are told under the editor too (site.css).
+// On a phone the preview is far below, so errors are also shown under the editor (site.css).
 function showBeside() {
   const told = document.querySelector("#preview .problems")?.cloneNode(true);
   told?.removeAttribute("role");
@@ -40,7 +40,7 @@ document.addEventListener("htmx:afterSwap", (event) => {
 });
 document.addEventListener("preview-failed", mark);
 
-// --- putting in --------------------------------------------------------------------------------------------------
+// --- inserting ---------------------------------------------------------------------------------------------------
 
 function textarea() {
   return editor.querySelector("textarea");
@@ -50,7 +50,7 @@ function putIn(text, start, end) {
   const area = textarea();
   area.focus();
   area.setSelectionRange(start, end);
-  // execCommand keeps the editor's undo; where it is gone the text is set directly.
+  // execCommand keeps the editor's undo history; fall back to setting the text.
   if (!document.execCommand("insertText", false, text)) {
     area.setRangeText(text, start, end, "end");
     area.dispatchEvent(new Event("input", { bubbles: true }));
@@ -93,7 +93,7 @@ document.addEventListener("click", (event) => {
   if (button.dataset.goto) editor.goTo?.(Number(button.dataset.goto), Number(button.dataset.column ?? 1));
 });
 
-// --- what may stand at the caret ---------------------------------------------------------------------------------
+// --- completions at the caret ------------------------------------------------------------------------------------
 
 const list = document.createElement("ul");
 list.className = "completion";
@@ -229,7 +229,7 @@ const KEYS = {
   },
 };
 
-// Caught on the way down, before the editor takes Enter and Tab for itself.
+// Capture phase, before the editor handles Enter and Tab.
 editor.addEventListener("keydown", (event) => {
   if (event.isComposing || event.keyCode === 229) return;
   if (event.key === "F1") {

@@ -1,6 +1,6 @@
-// What every page does beyond links and forms. Pages work without it.
+// Behaviour of all pages beyond links and forms. Pages work without it.
 
-// Clicks that stand for the whole site, by delegation: they also reach what htmx brings later.
+// Delegated click handlers for the whole site: they also cover elements that htmx inserts later.
 document.addEventListener("click", async (event) => {
   const close = event.target.closest("[data-close]");
   if (close && close !== document.body) close.closest(".notice, dialog")?.remove();
@@ -27,7 +27,7 @@ async function copy(button) {
   if (button.dataset.copied) toast(button.dataset.copied);
 }
 
-// On a phone the place where one is may be outside of a row that scrolls.
+// On a phone, scroll navigation rows to the current entry.
 for (const here of document.querySelectorAll(":is(.site-nav, .tabs) [aria-current]")) {
   const row = here.parentElement;
   row.scrollLeft = here.offsetLeft - row.offsetLeft - (row.clientWidth - here.clientWidth) / 2;
@@ -48,7 +48,7 @@ document.addEventListener("submit", (event) => {
   }
 });
 
-// The server refuses it before it is read; here it is still in the form. Upload forms have limits of their own.
+// The server would reject it unread; here the input is still in the form. Upload forms have their own limits.
 function tooLarge(form) {
   if (form.method !== "post" || form.enctype === "multipart/form-data") return false;
   const sent = new URLSearchParams(new FormData(form)).toString();
@@ -92,14 +92,14 @@ function chooseTheme(form, theme) {
   }
 }
 
-// One list of keys for the whole page. Silent in text fields, under a modifier, and while an input method composes.
+// Keyboard shortcuts of the whole page. Ignored in text fields, with a modifier, and during composition.
 const actions = new Map();
-let entered = null; // the field that a key led to
+let entered = null; // the field focused by a shortcut
 const TYPING = "textarea, select, [contenteditable], dialog[open], input:not([type=radio], [type=checkbox], [type=button], [type=submit])";
 const FIELD = "input:not([type=hidden]), textarea, select";
-const PRESSED = "a, button, summary"; // Enter and space are theirs
+const PRESSED = "a, button, summary"; // they handle Enter and space
 
-/** Calls `action` when `key` (KeyboardEvent.key) is pressed; a page's modules use this for theirs. */
+/** Calls `action` when `key` (KeyboardEvent.key) is pressed; page modules add their shortcuts with this. */
 export function keep(key, action) {
   actions.set(key, action);
 }
@@ -120,7 +120,7 @@ function press(event) {
   else action(event);
 }
 
-/** A field is entered; what opens is entered too, at its first field. Escape leaves it. */
+/** Focuses a field, or clicks the target and focuses the first field that it opens. Escape leaves the field. */
 function activate(target) {
   const field = target.matches(FIELD) ? target : target.closest("summary")?.parentElement.querySelector(FIELD);
   if (field !== target) target.click();
@@ -145,7 +145,7 @@ keep("/", () => {
 });
 document.addEventListener("keydown", press);
 
-// Ctrl+K: go anywhere by name. Arrow keys walk from the field through the links; Enter in the field follows the first.
+// Ctrl+K: go to anything by name. Arrow keys move between the field and the links; Enter in the field follows the first.
 const palette = document.getElementById("palette");
 const wanted = palette?.querySelector("input[type=search]");
 const hits = document.getElementById("palette-hits");
@@ -154,7 +154,7 @@ function openPalette() {
   if (!palette || palette.open) return;
   palette.showModal();
   wanted.select();
-  if (!hits.childElementCount) wanted.dispatchEvent(new Event("search")); // pages and actions, before a word is typed
+  if (!hits.childElementCount) wanted.dispatchEvent(new Event("search")); // list pages and actions before the first word
 }
 
 palette?.addEventListener("keydown", (event) => {
@@ -186,15 +186,15 @@ document.addEventListener("click", (event) => {
   openPalette();
 });
 
-// Short notices in a corner of the window, where they cover no submit button that is in sight.
+// Short notices in a corner of the window where they cover no visible submit button.
 const SUBMITS = "button[type=submit], button:not([type]), input[type=submit]";
 const GAP = 16;
-const LOOK_AGAIN = 200; // a page that grows or shrinks tells nobody
+const LOOK_AGAIN = 200; // ms; there is no event for changes of the page's size
 const holder = document.getElementById("toasts");
 let looking = 0;
 
 export function toast(text, kind = "success") {
-  if ([...holder.querySelectorAll("p")].some((line) => line.textContent === text)) return; // it is there already
+  if ([...holder.querySelectorAll("p")].some((line) => line.textContent === text)) return; // already shown
   const notice = document.createElement("div");
   notice.className = "notice";
   notice.dataset.kind = kind;
@@ -217,7 +217,7 @@ function closeButton() {
   return button;
 }
 
-/** Puts the notices at the lowest free place at the right, else at the left, else at the top. */
+/** Moves the notices to the lowest free position at the right, else at the left, else at the top. */
 function placeToasts() {
   if (!holder.children.length) {
     clearInterval(looking);
@@ -233,13 +233,13 @@ function placeToasts() {
   holder.style.insetBlockStart = `${top}px`;
 }
 
-/** A submit button's area in the window, or that of its form if it is pinned to the window's edge. */
+/** A submit button's rectangle in the window, or its form's if the form is pinned to the window's edge. */
 function area(button) {
   const pinned = button.form && getComputedStyle(button.form).position === "sticky";
   return (pinned ? button.form : button).getBoundingClientRect();
 }
 
-/** The lowest top edge in the window at which nothing in `taken` is covered; null if there is none. */
+/** The lowest top position in the window that covers nothing in `taken`; null if there is none. */
 function lowest(taken, left, width, height) {
   let bottom = window.innerHeight - GAP;
   const across = taken.filter((one) => one.left < left + width + GAP && one.right > left - GAP);
@@ -251,14 +251,14 @@ function lowest(taken, left, width, height) {
 
 for (const name of ["scroll", "resize"]) window.addEventListener(name, placeToasts, { capture: true, passive: true });
 
-// htmx: a server's word to the reader comes as the event "toast"; a failure never loses what was typed.
+// htmx: server messages arrive as the event "toast"; after a failure, input stays in the form.
 document.addEventListener("toast", (event) => toast(event.detail.text ?? event.detail.value, event.detail.kind));
 document.addEventListener("htmx:responseError", (event) => {
   if (!event.detail.xhr.getResponseHeader("HX-Trigger")) toast(document.body.dataset.failed, "error");
 });
 document.addEventListener("htmx:sendError", () => toast(document.body.dataset.failed, "error"));
 
-// The server's UTC times, put into the reader's zone: 2026-11-22 03:16, the second and the zone on hover.
+// Converts the server's UTC times to the user's time zone: 2026-11-22 03:16; seconds and zone on hover.
 const two = (number) => String(number).padStart(2, "0");
 const day = (when) => `${when.getFullYear()}-${two(when.getMonth() + 1)}-${two(when.getDate())}`;
 const minute = (when) => `${two(when.getHours())}:${two(when.getMinutes())}`;
@@ -278,11 +278,11 @@ function localise(root) {
 document.addEventListener("htmx:load", (event) => localise(event.detail.elt));
 localise(document);
 
-// What somebody opened, scrolled to or stands on stays so when htmx brings that part of the page anew.
-// An element is known again by its id, or by its kind, its words (without numbers) and its place among equals.
+// Keeps open details, scroll positions and focus when htmx replaces that part of the page. Elements are
+// matched by id, or by tag, text (without numbers) and position among equal ones.
 
-const came = new WeakMap(); // a details element: whether the server sent it open
-const kept = new WeakMap(); // a request, or the target of a part out of band: what to put back once the new is there
+const came = new WeakMap(); // details element → whether the server sent it open
+const kept = new WeakMap(); // request, or target of an out-of-band swap → state to restore
 const FOCUSED = "a[href], button, input, select, textarea, summary, [tabindex]";
 
 function words(element) {
@@ -297,7 +297,7 @@ function byWords(element) {
 
 const byLook = (element) => element.className;
 
-// The elements below `root` by names under which they are found again.
+// The elements below `root`, by the keys they are matched with.
 function named(root, selector, by) {
   const names = new Map();
   const seen = new Map();
@@ -316,7 +316,7 @@ function note(root) {
   }
 }
 
-// Who asks for another row by a click starts at its top; who typed or only waited stays where they were.
+// A click that loads other rows starts at their top; after typing or polling, scroll positions are kept.
 function remember(target, asked) {
   const root = target.parentElement ?? target;
   const clicked = ["click", "submit"].includes(asked?.type);
@@ -359,10 +359,10 @@ document.addEventListener("htmx:afterSwap", ({ detail }) => again(detail.xhr));
 document.addEventListener("htmx:oobBeforeSwap", ({ detail }) => kept.set(detail.target, remember(detail.target)));
 document.addEventListener("htmx:oobAfterSwap", ({ detail }) => again(detail.target));
 
-// What is typed into a long form is kept on the server as a draft. Leaving asks only where that failed, or for secrets.
+// Saves long forms on the server as drafts. Warns on leaving only if that failed, or for secrets.
 
-const AFTER = 800; // ms after the last key
-const LARGEST_WHILE_LEAVING = 60_000; // bytes: browsers send no more once a page is being left
+const AFTER = 800; // ms after the last input
+const LARGEST_WHILE_LEAVING = 60_000; // bytes: browsers send no more while a page is being left
 let timer = 0;
 let saving = null;
 let failed = false;
@@ -387,7 +387,7 @@ async function send(address, body, keepalive = false) {
   }
 }
 
-// One after the other, so that the last that is typed is the last that is kept.
+// One request after another, so that the newest draft is stored last.
 function save() {
   clearTimeout(timer);
   timer = 0;
@@ -432,7 +432,7 @@ document.addEventListener("keydown", (event) => {
   else save().then(() => !failed && toast(draft().dataset.saved, "success"));
 });
 
-// A draft that were still on its way would outlive the saving of the form.
+// A draft request that is still pending would arrive after the form is saved.
 document.addEventListener("submit", async (event) => {
   const discards = event.target.closest("[data-draft]");
   if (event.defaultPrevented || (event.target !== draftForm() && !discards)) return;

@@ -1,8 +1,8 @@
-// An upload form that shows how far it is. Without this module the form works as a plain one.
+// Upload forms with progress. Without this module the form works as usual.
 import { bytes } from "./drop.js";
 import { eachIsADataset, fileList } from "./file-list.js";
 
-// As files.py has it.
+// Same as files.py.
 const ENDING = /(\.(jsonl?|ndjson|csv|tsv|txt|md|xlsx?|ods|docx?|odt|pptx?|rtf|pdf|png|jpe?g|gif|webp|html?|xml|ya?ml|zip|tar|rar|7z|parquet|arrow|sqlite3?|db))?(\.(gz|tgz|bz2|xz|zst))?$/i;
 
 for (const form of document.querySelectorAll("form[data-upload]")) attend(form);
@@ -28,14 +28,14 @@ function attend(form) {
   });
 }
 
-// Why the server would refuse these files.
+// Reasons why the server would reject these files.
 function refused(form, files) {
   if (files.length > Number(form.dataset.mostFiles ?? Infinity)) return [form.dataset.tooMany];
   const size = files.reduce((sum, file) => sum + file.size, 0);
   return size > Number(form.dataset.limit) ? [form.dataset.tooLarge] : [];
 }
 
-// The name of one file, or what the names of parts have in common: as core/parts.py has it.
+// The name of one file, or the common part of the names of several; same as core/parts.py.
 function nameOf(stems) {
   const [first = ""] = stems;
   if (stems.every((stem) => stem === first)) return first;
@@ -78,7 +78,7 @@ function send(form, files) {
 
 function answered(form, request) {
   if (request.status === 200 && request.response?.address) {
-    // `loadend` comes first: it takes away the question whether to leave the page.
+    // After `loadend`, which removes the warning about leaving the page.
     setTimeout(() => window.location.assign(request.response.address));
   } else {
     tell(form, request.response?.errors ?? [form.dataset.failed]);

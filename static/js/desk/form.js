@@ -1,4 +1,4 @@
-// The verdict's form by keyboard: one criterion is current, digits and arrows choose on its scale.
+// The verdict form by keyboard: one criterion is active; digits and arrow keys choose on its scale.
 export class VerdictForm {
   constructor(form) {
     this.form = form;
@@ -15,7 +15,7 @@ export class VerdictForm {
     return this.criteria[this.at];
   }
 
-  /** Shows what is kept of an item: {criterion's number: place among the choices, or text}. */
+  /** Fills in an item's values: {criterion number: index of the choice, or text}. */
   fill(values, comment) {
     this.form.reset();
     for (const criterion of this.criteria) {
@@ -45,7 +45,7 @@ export class VerdictForm {
     return fields;
   }
 
-  /** Says what is missing beside the first criterion that lacks a value; true if there is none. */
+  /** Shows `word` at each criterion that lacks a required value, and selects the first; true if there is none. */
   complete(word) {
     const values = this.values;
     const lacking = this.criteria.filter((one) => "required" in one.dataset && !(values[one.dataset.criterion] ?? "").trim());
@@ -74,8 +74,7 @@ export class VerdictForm {
     (this.current.querySelector("textarea") ?? this.current).focus({ preventScroll: true });
   }
 
-  /** Scores the active criterion, or the first one after it with a scale, and moves on to the next one with a scale,
-      whether or not it has a value already. */
+  /** Scores the first criterion with a scale from the active one on, and selects the next one, even if it has a value. */
   digit(key) {
     const place = this.withScale(this.at);
     const radio = place >= 0 && radios(this.criteria[place]).find((one) => one.dataset.digit === key);
@@ -85,12 +84,12 @@ export class VerdictForm {
     this.select(next >= 0 ? next : place);
   }
 
-  /** Where the first criterion with a scale stands, from a place on; -1 if there is none. */
+  /** Index of the first criterion with a scale, from an index on; -1 if there is none. */
   withScale(from) {
     return this.criteria.findIndex((one, place) => place >= from && radios(one).length);
   }
 
-  /** One step along the scale; from nothing, off its middle for a comparison and to its middle for a score. */
+  /** One step along the scale; without a value, from the middle for a comparison, to the middle for a score. */
   move(step) {
     const compares = ["steps", "gsb"].includes(this.current.querySelector(".scale")?.dataset.scale);
     const scale = radios(this.current).filter((one) => !compares || one.dataset.digit !== "0");

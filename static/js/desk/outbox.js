@@ -1,11 +1,11 @@
-// What is to be sent: kept in the browser until the server has it, in order. Sent twice it still counts once, since
-// the server knows each entry by its key. Each entry lies under a name of its own: of a common list, the last tab that
-// writes would decide what is in it.
+// Pending submissions, stored in the browser and sent in order. Retries are safe, because the server recognizes
+// an entry by its key. Each entry has its own storage item: with a common list, tabs would overwrite each
+// other's entries.
 const FIRST_PAUSE = 1000;
 const LONGEST_PAUSE = 30000;
 
 export class Outbox {
-  /** `store`: name in the browser's storage. `hears`: {stored, refused, waiting, empty}, told what becomes of entries. */
+  /** `store`: prefix of names in localStorage. `hears`: callbacks {stored, refused, waiting, empty}. */
   constructor(store, hears) {
     this.store = store;
     this.hears = hears;
@@ -14,16 +14,16 @@ export class Outbox {
     this.flying = "";
     this.memory = [];
     window.addEventListener("beforeunload", (event) => {
-      if (this.memory.length) event.preventDefault(); // the browser keeps nothing here
+      if (this.memory.length) event.preventDefault(); // not in localStorage: would be lost
     });
   }
 
-  /** What waits, oldest first, whichever tab it comes from. */
+  /** Pending entries of all tabs, oldest first. */
   get entries() {
     let names = [];
     try {
       names = Object.keys(localStorage).filter((name) => name.startsWith(`${this.store}/`));
-    } catch {} // no storage here: `memory` holds everything
+    } catch {} // no localStorage: `memory` has all entries
     const kept = names.sort().map((name) => JSON.parse(localStorage.getItem(name)));
     return [...kept.filter(Boolean), ...this.memory];
   }
@@ -48,7 +48,7 @@ export class Outbox {
     return whole.key;
   }
 
-  /** Takes an entry back that has not left yet. False if it may have reached the server. */
+  /** Removes an entry that was not sent yet. False if it may have reached the server. */
   takeBack(key) {
     const entry = this.entries.find((one) => one.key === key && !one.tried);
     if (this.flying === key || !entry) return false;
@@ -60,10 +60,10 @@ export class Outbox {
     this.memory = this.memory.filter((one) => one.key !== entry.key);
     try {
       localStorage.removeItem(this.name(entry));
-    } catch {} // it was in `memory` only
+    } catch {} // it was only in `memory`
   }
 
-  /** Sends what waits, one after the other; of several tabs one does. */
+  /** Sends pending entries in order; only one tab at a time does. */
   async flush() {
     if (this.busy) return;
     this.busy = true;
@@ -117,14 +117,14 @@ export class Outbox {
       if (known) return known === "fresh" ? this.send(entry, true) : { wait: known };
     }
     const why = whyNot(response);
-    // Somebody else may have signed in meanwhile; an item that its own rater cannot reach is gone.
+    // Another user may have signed in; if the item's own rater gets a 404, the item is gone.
     if (why && (response.status !== 404 || (await this.freshToken(entry)) === why)) return { wait: why };
     const said = await response.json().catch(() => ({}));
     this.token = said.token ?? this.token;
     return { ok: response.ok, said };
   }
 
-  /** After signing in again the page's token is not accepted any more: "fresh" if there is another, or why not. */
+  /** After signing in again the old token is rejected: gets a new one. Returns "fresh", "" if it is unchanged, or why not. */
   async freshToken(entry) {
     const response = await fetch(entry.tokens, { headers: { Accept: "application/json" }, redirect: "manual" }).catch(() => null);
     const why = whyNot(response);
@@ -136,7 +136,7 @@ export class Outbox {
   }
 }
 
-/** Why a response, null if none came, is not the server's word on what was asked; "" if it is. */
+/** Why a response (null: none) is not the server's answer to the request; "" if it is. */
 export function whyNot(response) {
   if (!response) return "offline";
   if (response.type === "opaqueredirect" || response.status === 401) return "signedOut";
@@ -146,13 +146,13 @@ export function whyNot(response) {
 
 let last = 0;
 
-/** Milliseconds as a text that sorts; later than any before on this page. */
+/** Milliseconds as a sortable text, later than any before on this page. */
 function moment() {
   last = Math.max(Date.now(), last + 1);
   return String(last).padStart(15, "0");
 }
 
-/** A name that nobody else gives (a UUID, version 4); also where the page is not served over HTTPS. */
+/** A UUID, version 4; also on pages without HTTPS. */
 export function newKey() {
   if (crypto.randomUUID) return crypto.randomUUID();
   const bytes = crypto.getRandomValues(new Uint8Array(16));

@@ -1,4 +1,4 @@
-// Reading an item: the conversation at its last question, answers that scroll together, marked differences, tabs on a phone.
+// Reading an item: the conversation at its last question, synchronized scrolling, marked differences, tabs on a phone.
 const plain = new WeakMap();
 let together = true;
 
@@ -12,13 +12,13 @@ export function attend(article) {
   }
 }
 
-/** Scrolls the conversation to its last turn by the user: the one that was answered. */
+/** Scrolls the conversation to the last user turn. */
 export function toLastQuestion(article) {
   const { conversation, below } = lastQuestion(article);
   conversation.scrollTop += below;
 }
 
-/** Changes the layout; a last question that was in sight stays so. */
+/** Changes the layout and keeps a visible last question in view. */
 export function withLastQuestion(article, change) {
   const { conversation, below } = lastQuestion(article);
   const inSight = below > -2 && below < conversation.clientHeight;
@@ -26,7 +26,7 @@ export function withLastQuestion(article, change) {
   if (inSight) toLastQuestion(article);
 }
 
-/** How far its top is below that of the conversation's window; 0 where nobody asked. */
+/** The conversation, and how far its last user turn is below its top edge; 0 without user turns. */
 function lastQuestion(article) {
   const conversation = article.querySelector(".desk-question");
   const turn = [...conversation.querySelectorAll(".turn[data-role=user]")].at(-1) ?? conversation;
@@ -35,7 +35,7 @@ function lastQuestion(article) {
 
 function follow(side, others) {
   if (!together || side.led) {
-    side.led = false; // it was moved by the other, which must not be moved by it in turn
+    side.led = false; // scrolled by the other side, which must not follow in turn
     return;
   }
   const share = side.scrollTop / Math.max(1, side.scrollHeight - side.clientHeight);
@@ -47,7 +47,7 @@ function follow(side, others) {
   }
 }
 
-/** Lets the answers scroll together or apart; true if together from now on. */
+/** Toggles synchronized scrolling; returns whether it is on. */
 export function toggleTogether() {
   together = !together;
   return together;
@@ -60,7 +60,7 @@ export function show(article, letter) {
   }
 }
 
-/** Marks where the answers differ, or shows them as they were; true if they are marked now. */
+/** Toggles marked differences between the answers; returns whether they are marked. */
 export async function toggleDifference(article) {
   const texts = [...article.querySelectorAll(".desk-side [data-text]")];
   if (texts.length < 2) return false;
@@ -87,7 +87,7 @@ export function toggleReasoning(article) {
   for (const one of folded) one.open = open;
 }
 
-// Active time only: seconds in which the page is seen and its reader has stirred within the last minute.
+// Active time: seconds in which the page was visible and had input within the last minute.
 const STILL = 60000;
 let stirred = performance.now();
 let seconds = 0;
@@ -108,7 +108,7 @@ export function elapsed() {
   return Math.max(seconds, 0.1);
 }
 
-/** Has the reader stirred within so many milliseconds? */
+/** Whether there was input within the last `milliseconds`. */
 export function stirredWithin(milliseconds) {
   return performance.now() - stirred < milliseconds;
 }
