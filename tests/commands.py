@@ -1,4 +1,4 @@
-"""`manage.py` commands without a process of their own, which takes a processor a second to start."""
+"""Run `manage.py` commands in this process: starting a new one takes a second of processor time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Ended:
 
 
 def command(name: str, *arguments: str) -> Ended:
-    """As started by manage.py. It closes all database connections: not for tests that use the database."""
+    """Run a command as manage.py would. Closes all database connections, so not for tests that use the database."""
     out, errors = _stream(), _stream()
     status = 0
     with redirect_stdout(out), redirect_stderr(errors):
@@ -43,7 +43,7 @@ def _text(stream: io.TextIOWrapper) -> str:
 
 
 def start_in(folder: Path, monkeypatch: pytest.MonkeyPatch, settings: LazySettings) -> None:
-    """Let commands start in a folder, with a data folder that does not exist and an English terminal."""
+    """Make commands run in `folder`, with a DATA_DIR that does not exist yet and an English locale."""
     monkeypatch.chdir(folder)
     settings.DATA_DIR = folder / "data"
     for name in LANGUAGE_VARIABLES:

@@ -1,4 +1,4 @@
-"""The cast: Alice is the project's analyst, Bob reviews, Rita rates, Adam administers, Charlie must see nothing."""
+"""Shared fixtures. Users: Alice (analyst), Bob (reviewer), Rita (rater), Adam (admin), Charlie (other project)."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ ALIKE_ON_ALL_DATABASES = (
     *(f"tests/processes/test_{name}.py" for name in ("evaluate", "serve", "slow_clients", "supervisor")),
 )
 
-# New examples are for developers: under CI they are the same every time, so that only a change makes it fail.
-# How long an example takes depends on the machine.
+# Under CI, examples are the same every time, so that only a code change can make a test fail; developers get new ones.
+# No deadline: how long an example takes depends on the machine.
 _always = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("home", **_always)
 settings.register_profile("ci", **_always, derandomize=True, database=None, print_blob=True)
@@ -59,7 +59,7 @@ settings.load_profile("ci" if os.environ.get("EVALSITE_CI") == "1" else "home")
 
 
 def _give_rows_the_other_way_round(connection: BaseDatabaseWrapper, **_: object) -> None:
-    """A query without an order gets its rows in any order: on SQLite always, as on PostgreSQL sometimes."""
+    """Reverse the row order of unordered queries on SQLite, to expose tests and code that rely on it."""
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA reverse_unordered_selects = ON")
@@ -71,15 +71,15 @@ KEPT_TABLES = {"django_migrations", "django_content_type", "auth_permission"}
 
 
 def _delete_all_rows(test: TransactionTestCase) -> None:
-    """After a test without a transaction: Django's flush does the same, but truncates every table and recreates all
-    permissions, which takes PostgreSQL two seconds instead of a twentieth."""
+    """Empty the tables after a transactional test. Django's flush truncates every table and recreates all permissions,
+    which takes 2 s on PostgreSQL instead of 0.05 s."""
     for alias in test._databases_names(include_mirrors=False):
         connection = connections[alias]
         tables = set(connection.introspection.django_table_names(only_existing=True, include_views=False))
         with transaction.atomic(using=alias), connection.cursor() as cursor:
             for table in sorted(tables - KEPT_TABLES):
                 audit_on_postgres = table == "evalsite_auditentry" and connection.vendor == "postgresql"
-                verb = "TRUNCATE" if audit_on_postgres else "DELETE FROM"  # a trigger refuses to delete these
+                verb = "TRUNCATE" if audit_on_postgres else "DELETE FROM"  # a trigger rejects DELETE
                 cursor.execute(f"{verb} {connection.ops.quote_name(table)}")
 
 
@@ -89,12 +89,12 @@ TransactionTestCase._fixture_teardown = _delete_all_rows
 MAY_BE_SKIPPED = (
     "real data set",
     "on this database",
-)  # what CI may lack, and what runs in its other pass
+)  # what CI may lack, and what runs in CI's other pass
 _skipped: list[str] = []
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Under CI no test may be skipped but for these reasons."""
+    """Under CI, record every test skipped for a reason not in MAY_BE_SKIPPED."""
     if report.skipped and os.environ.get("EVALSITE_CI") == "1" and not hasattr(report, "wasxfail"):
         reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
         if not any(allowed in reason for allowed in MAY_BE_SKIPPED):
@@ -119,7 +119,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """A part does not import files that have none of its tests: all of them take every process seconds."""
+    """Skip files without tests of the selected part: importing all files would take each process seconds."""
     markers = PARTS.get(config.getoption("part") or "together", ())
     if not markers or not collection_path.name.startswith("test_") or collection_path.suffix != ".py":
         return None
@@ -129,9 +129,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if any(f"mark.{marker}" in text for marker in markers) else True
 
 
-@pytest.hookimpl(trylast=True)  # the browser's conftest gives its marks before
+@pytest.hookimpl(trylast=True)  # after tests/browser/conftest.py has added its markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Browser tests last: Playwright's event loop stays in this thread, so that no other one can start in it."""
+    """Run browser tests last (Playwright's event loop keeps running in this thread); apply the selection options."""
     items.sort(key=lambda item: "browser" in item.path.parts)
     if config.getoption("other_database"):
         config.hook.pytest_deselected(items=[item for item in items if not may_differ(item)])
@@ -142,14 +142,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def may_differ(item: pytest.Item) -> bool:
-    """Can the result depend on the database? Not without one, nor for pages and forms whose few queries other tests
-    make too."""
+    """Return whether the result may depend on the database. Not for tests without one, nor for page and form tests
+    whose few queries are covered by other tests."""
     uses = item.get_closest_marker("django_db") or DATABASE_FIXTURES & set(getattr(item, "fixturenames", ()))
     return bool(uses) and not item.nodeid.startswith(ALIKE_ON_ALL_DATABASES)
 
 
 def part_of(item: pytest.Item) -> str:
-    """The part of `make test` that a test belongs to."""
+    """The part of `make test` that runs this test."""
     return next(
         part for part, markers in PARTS.items() if not markers or any(map(item.get_closest_marker, markers))
     )
@@ -157,7 +157,7 @@ def part_of(item: pytest.Item) -> str:
 
 @pytest.fixture(scope="session")
 def django_db_keepdb(request: pytest.FixtureRequest, django_db_modify_db_settings: None) -> bool:
-    """On SQLite every process of the tests gets a copy of one database, instead of migrating its own."""
+    """On SQLite, give each test process a copy of one migrated database instead of running the migrations."""
     if connection.vendor == "sqlite":
         migrated(Path(connection.settings_dict["TEST"]["NAME"]))
     return connection.vendor == "sqlite" or bool(request.config.getvalue("reuse_db"))
@@ -165,7 +165,7 @@ def django_db_keepdb(request: pytest.FixtureRequest, django_db_modify_db_setting
 
 @pytest.fixture(autouse=True)
 def _language_of_nobody() -> None:
-    """An earlier request may have left its language on this thread."""
+    """Activate English: an earlier request may have left another language active in this thread."""
     translation.activate("en")
 
 
@@ -196,25 +196,25 @@ def adam(project: Project) -> User:
 
 @pytest.fixture
 def charlie(db: None) -> User:
-    """Belongs to a project of his own, and to no other."""
+    """Admin of another project, not a member of this one."""
     return member("charlie", Project.objects.create(name="Elsewhere", slug="elsewhere"), Role.ADMIN)
 
 
 @pytest.fixture
 def olga(db: None) -> User:
-    """A superuser: owns the site."""
+    """A superuser."""
     return person("olga", is_superuser=True)
 
 
 @pytest.fixture
 def cast(alice: User, bob: User, rita: User, adam: User, charlie: User, olga: User) -> dict[str, User]:
-    """Everybody by name."""
+    """All users by username."""
     return {user.username: user for user in (alice, bob, rita, adam, charlie, olga)}
 
 
 @pytest.fixture
 def client_of() -> ClientOf:
-    """A test client with a user signed in. Errors are shown as pages, not raised."""
+    """Return a function that signs a user in and returns the test client."""
 
     def signed_in(user: User) -> Client:
         client = Client()

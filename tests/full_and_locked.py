@@ -1,4 +1,4 @@
-"""Storage that really fails: a locked SQLite file, files that cannot grow, a server that never answers."""
+"""Real storage failures: a locked SQLite file, files that cannot grow, a server that never responds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.db import OperationalError, connection
 
 @contextmanager
 def locked_database(*, patience_milliseconds: int = 50) -> Iterator[sqlite3.Connection]:
-    """Another connection holds SQLite's write lock; the test's own waits for it only so long."""
+    """Hold SQLite's write lock in another connection; lower the busy timeout of the test's own connection."""
     with connection.cursor() as cursor:
         usual = cursor.execute("PRAGMA busy_timeout").fetchone()[0]
         cursor.execute(f"PRAGMA busy_timeout = {patience_milliseconds}")
@@ -31,11 +31,11 @@ def locked_database(*, patience_milliseconds: int = 50) -> Iterator[sqlite3.Conn
 
 @contextmanager
 def full_database() -> Iterator[None]:
-    """SQLite's file may not grow and has no free pages: what needs one is refused as on a full disk."""
+    """Stop SQLite's file from growing and use up its free pages, so that writes fail as on a full disk."""
     with connection.cursor() as cursor:
         usual = cursor.execute("PRAGMA max_page_count").fetchone()[0]
         cursor.execute("CREATE TABLE filling (bytes BLOB)")
-        cursor.execute("PRAGMA max_page_count = 1")  # at least the pages that there are
+        cursor.execute("PRAGMA max_page_count = 1")  # SQLite raises this to the current number of pages
         size = 2**24
         while size > 1:
             try:
@@ -51,7 +51,7 @@ def full_database() -> Iterator[None]:
 
 @contextmanager
 def files_up_to(most: int) -> Iterator[None]:
-    """No file that this process writes may grow beyond so many bytes."""
+    """Limit every file this process writes to `most` bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
     try:
@@ -62,6 +62,6 @@ def files_up_to(most: int) -> Iterator[None]:
 
 @contextmanager
 def silent_server() -> Iterator[int]:
-    """The port of a server that takes connections and never says a word, as a stopped process does."""
+    """Yield the port of a server that accepts connections and never responds, like a stopped process."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield int(listening.getsockname()[1])

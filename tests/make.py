@@ -1,4 +1,4 @@
-"""Small makers of stored things for tests: a read version, a metric, a run. Real services where they exist."""
+"""Factories for tests: a ready version, a metric, a run. They use the real services where these exist."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def a_metric(url: str, **changes: Any) -> MetricDefinition:
 
 
 def a_run(version: Version, *metrics: MetricDefinition, name: str = "", **options: Any) -> Run:
-    """A run of all the version's candidates unless some are given, waiting for a worker."""
+    """A run waiting for a worker, with all uploaded candidates of the version by default."""
     options.setdefault("candidates", list(Candidate.uploaded.filter(version=version).order_by("pk")))
     return run_create(
         project=version.dataset.project,
@@ -75,5 +75,5 @@ def a_run(version: Version, *metrics: MetricDefinition, name: str = "", **option
 
 
 def a_candidate(url: str, name: str = "gamma", **changes: Any) -> CandidateModel:
-    """A model at `url` that is asked for answers."""
+    """A candidate model at `url` that generates answers."""
     return CandidateModel(name=name, url=url, model="scripted", **changes)

@@ -1,5 +1,4 @@
-"""An SQLite database with all its tables: migrated once for all tests of a run, since that takes a processor five
-seconds."""
+"""A migrated SQLite database, made once per test run: migrating takes five seconds of processor time."""
 
 from __future__ import annotations
 
@@ -13,11 +12,11 @@ from pathlib import Path
 
 from evalsite.supervisor import manage
 
-SHARED = "EVALSITE_TESTS"  # names a folder that all processes of a run of the tests share (tests/settings.py)
+SHARED = "EVALSITE_TESTS"  # folder shared by all processes of a test run (tests/settings.py)
 
 
 def migrated(to: Path) -> None:
-    """Copy it to `to`."""
+    """Copy the migrated database to `to`; the first caller creates it."""
     shared = Path(os.environ[SHARED])
     tables = shared / "tables.sqlite3"
     with (shared / "tables.lock").open("w") as lock:
@@ -33,4 +32,4 @@ def _migrate(folder: Path, tables: Path) -> None:
     settings = {"DJANGO_SETTINGS_MODULE": "evalsite.settings", "DATA_DIR": str(folder), "DATABASE_URL": ""}
     subprocess.run(manage("migrate", "--verbosity", "0"), env={**os.environ, **settings}, check=True)
     with closing(sqlite3.connect(folder / "evalsite.sqlite3")) as connection:
-        connection.execute("VACUUM INTO ?", [str(tables)])  # with what is still in its log
+        connection.execute("VACUUM INTO ?", [str(tables)])  # includes what is still in the WAL

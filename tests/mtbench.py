@@ -1,7 +1,7 @@
-"""The published MT-bench verdicts as a judge: it answers with what GPT-4 is published to have said.
+"""A judge that replies with GPT-4's published MT-bench verdicts.
 
-Two models gave the same answer to some questions and got different verdicts, and a judge never learns whose answer
-it reads. So the rows that are uploaded carry the model's name in a field of the response, for this judge only.
+To some questions two models gave the same answer and got different verdicts, and a judge does not know whose answer
+it reads. So the uploaded rows carry the model's name in a field of the response, for this judge only.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Verdicts = dict[tuple[str, str], dict[str, Any]]
 
 
 def verdicts() -> Verdicts:
-    """(row id, model) → the published verdict about its first turn."""
+    """(row id, model) → the published verdict on the first turn."""
     published = _lines(real_data("mtbench_llama2_gpt4_judgments.jsonl"))
     return {(f"mtbench-{one['question_id']}", one["model"]): one for one in published if one["turn"] == 1}
 
 
 def rows_that_name_their_model(path: Path) -> Path:
-    """Writes the upload with `answered_by` in every response."""
+    """Write the upload file with the model's name as `answered_by` in every response."""
     rows = _lines(real_data("mtbench_llama2_upload.jsonl"))
     for output in (output for row in rows for output in row["model_outputs"]):
         for response in output["responses"]:
@@ -37,7 +37,7 @@ def rows_that_name_their_model(path: Path) -> Path:
 
 
 def judge(published: Verdicts) -> Callable[[Received], str]:
-    """For a ScriptedJudge: the published text about the row and model that the prompt begins with."""
+    """Reply function for ScriptedJudge: the published judgement of the row and model named at the prompt's start."""
 
     def reply(asked: Received) -> str:
         row, _, model = asked.prompt[1 : asked.prompt.index("]")].partition("|")
@@ -47,7 +47,7 @@ def judge(published: Verdicts) -> Callable[[Received], str]:
 
 
 def published_means(published: Verdicts) -> dict[str, float]:
-    """Model → mean of its published scores."""
+    """Model → mean published score."""
     scores = defaultdict(list)
     for (_, model), one in published.items():
         scores[model].append(one["score"])

@@ -1,4 +1,4 @@
-"""Requests as no browser sends them."""
+"""Requests that no browser would send."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Unread:
-    """A request body that must not be read."""
+    """A request body that raises AssertionError when read."""
 
     def read(self, *_: Any) -> bytes:
         raise AssertionError("the body was read")

@@ -1,4 +1,4 @@
-"""How long tests wait: long for what has no limit, otherwise as long as an idle machine would take."""
+"""How long tests wait: generously where there is no limit, otherwise scaled to the machine's load and speed."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from functools import cache
 from pathlib import Path
 
 PATIENCE = 300.0
-"""Seconds after which a test gives up; nothing that the product promises."""
+"""Seconds until a test gives up; not a promise of the product."""
 
 
 YIELDING = 3.0  # the workers of `serve` have niceness 5 and get a third of an equal share (sched(7))
 
 
 def wait_until(true: Callable[[], object], seconds: float = PATIENCE, *, yielding: bool = False) -> float:
-    """Seconds that it took; fails if it does not happen in time.
+    """Wait until `true()` is truthy; return the elapsed seconds, or fail after `seconds`.
 
-    The limit is in seconds of the idle machine of docs/benchmarks.md. On a slower or busy machine a second counts for
-    the share of it that the test gets; for less with `yielding`, if the test waits for a process of lower priority.
+    `seconds` refers to the idle machine of docs/benchmarks.md. On a slower or busy machine, elapsed time counts less,
+    in proportion; with `yielding` still less, for tests that wait for a process of lower priority.
     """
     began = last = time.monotonic()
     spent = 0.0
@@ -33,12 +33,12 @@ def wait_until(true: Callable[[], object], seconds: float = PATIENCE, *, yieldin
 
 
 def slack() -> float:
-    """How many times longer than on the idle machine of docs/benchmarks.md work takes here and now, at least once."""
+    """Current slowdown compared with the idle machine of docs/benchmarks.md, at least 1."""
     return crowd() * slowness()
 
 
 def crowd() -> float:
-    """The load of each processor now or in the last minute, without this task; at least one."""
+    """Load per processor, now (without this task) or over the last minute, whichever is higher; at least 1."""
     load, *_, tasks, _ = Path("/proc/loadavg").read_text().split()
     running = int(tasks.partition("/")[0]) - 1
     return max(1.0, running / (os.cpu_count() or 1), float(load) / (os.cpu_count() or 1))
@@ -50,7 +50,7 @@ SECONDS_OF_THEM = 0.057  # on the machine of docs/benchmarks.md
 
 @cache
 def slowness() -> float:
-    """Processor time of a bare loop to what it takes on the machine of docs/benchmarks.md, at least one."""
+    """Processor time of a bare loop relative to the machine of docs/benchmarks.md, at least 1."""
     return max(1.0, min(_seconds_of_additions() for _ in range(5)) / SECONDS_OF_THEM)
 
 

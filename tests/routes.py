@@ -1,4 +1,4 @@
-"""Every address of the URL configuration."""
+"""All routes of the URL configuration."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 
 def routes() -> dict[str, str]:
-    """{"namespace:name": "p/<slug:slug>/…"} of every named address."""
+    """{"namespace:name": "p/<slug:slug>/…"} for every named route."""
     return {namespace + pattern.name: route for namespace, route, pattern in _found() if pattern.name}
 
 

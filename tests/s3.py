@@ -1,4 +1,4 @@
-"""An S3-compatible store over real HTTP: moto's server, or the one that EVALSITE_TEST_S3 names.
+"""An S3-compatible store over HTTP: moto's server, or the one given by EVALSITE_TEST_S3.
 
 EVALSITE_TEST_S3 is `http://ACCESS_KEY:SECRET_KEY@host:port`.
 """
@@ -30,7 +30,7 @@ START_SECONDS = 300
 
 @contextlib.contextmanager
 def server() -> Iterator[str]:
-    """The store's address with its keys."""
+    """Yield the store's URL, including its keys."""
     if given := os.environ.get("EVALSITE_TEST_S3"):
         yield given
         return
@@ -56,7 +56,7 @@ def _await(port: int) -> None:
 
 
 def environment(address: str) -> dict[str, str]:
-    """The settings of a site with a bucket of its own there, which is not made yet."""
+    """Settings of a site with a new bucket name in that store. The bucket is not created yet."""
     url = urlsplit(address)
     return {
         "FILES": "s3",
@@ -68,7 +68,7 @@ def environment(address: str) -> dict[str, str]:
 
 
 def use(settings: Any, given: dict[str, str], data_dir: Path) -> None:
-    """Let this process be a machine of that site."""
+    """Configure this process as a machine of that site."""
     config = env.read({**given, "DATA_DIR": str(data_dir)})
     found = {
         name: getattr(config, name) for name in ("files", *(key.lower() for key in given if "S3" in key))
@@ -83,5 +83,5 @@ def make_bucket() -> None:
 
 
 def names() -> list[str]:
-    """What the bucket holds."""
+    """Sorted keys of the bucket's objects."""
     return sorted(one.key for one in storages["kept"].bucket.objects.all())

@@ -1,4 +1,4 @@
-"""The site's settings on a data folder that is deleted after the tests. The developer's shell does not change them."""
+"""The site's settings with a temporary DATA_DIR, independent of the developer's environment variables."""
 
 import atexit
 import os
@@ -11,8 +11,8 @@ atexit.register(shutil.rmtree, _folder, ignore_errors=True)
 for _name in ("HOST", "PORT", "DEBUG", "HTTPS", "ALLOWED_HOSTS", "SECRET_KEY", "TIME_ZONE"):
     os.environ.pop(_name, None)
 os.environ["DATA_DIR"] = _folder
-os.environ.setdefault("EVALSITE_TESTS", _folder)  # the first of several processes makes the one for all
-(Path(_folder) / "static").mkdir()  # WhiteNoise complains of a missing one
+os.environ.setdefault("EVALSITE_TESTS", _folder)  # set by the first process for all of them
+(Path(_folder) / "static").mkdir()  # WhiteNoise warns if it is missing
 
 from evalsite.settings import *  # noqa: E402, F403
 

@@ -1,4 +1,4 @@
-"""Processes that tests start: on a port that stays free, and ended with the tests, even if these are killed."""
+"""Start processes in tests: on a port that stays free, and killed with the tests even if those are killed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import shutil
 import socket
 from collections.abc import Sequence
 
-# Below the ports that systems assign to connections (Linux: from 32768, others from 49152): one could be in use
-# by a connection when the server starts or restarts.
+# Below the ephemeral ports (from 32768 on Linux, from 49152 elsewhere): an outgoing connection could occupy one
+# when the server starts or restarts.
 PORTS = range(20_000, 32_000)
 _setpriv = shutil.which("setpriv")
 
@@ -25,5 +25,5 @@ def free_port() -> int:
 
 
 def leashed(command: Sequence[str]) -> list[str]:
-    """The command, killed when the thread that starts it ends (if util-linux is installed)."""
+    """Wrap a command so that it is killed when the thread that started it ends (if util-linux is installed)."""
     return [_setpriv, "--pdeathsig", "KILL", *command] if _setpriv else list(command)

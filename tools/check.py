@@ -1,4 +1,4 @@
-"""make check: everything that can be checked without running the site. Runs all checks, then reports."""
+"""`make check`: every check that does not need a running site. Runs all checks; exits 1 if any failed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BIN = Path(sys.executable).parent
 
 
 def tracked(*patterns: str) -> list[str]:
-    """Files of the repository (git's, where there is git) that match."""
+    """Files tracked by git that match `patterns` and exist."""
     found = subprocess.run(
         ["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=False
     )

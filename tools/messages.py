@@ -1,8 +1,8 @@
-"""The texts of the site and their translations, without GNU gettext. docs/translating.md says how to use it.
+"""Extract, compile and check the site's translations without GNU gettext. See docs/translating.md.
 
-python tools/messages.py extract    collect the texts, merge the packages' translations, compile
+python tools/messages.py extract    collect the messages, merge the packages' translations, compile
 python tools/messages.py compile    only write the .mo files
-python tools/messages.py check      list what is missing or wrong; status 1 if anything is
+python tools/messages.py check      list missing or wrong translations; exit status 1 if there are any
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from django.utils.translation.template import templatize
 ROOT = Path(__file__).resolve().parent.parent
 LOCALE = ROOT / "evalsite" / "locale"
 PLURALS = {"en": "nplurals=2; plural=(n != 1);", "zh_Hans": "nplurals=1; plural=0;"}
-CONTEXT_END = "\x04"  # as in .mo files: context, this, text
+CONTEXT_END = "\x04"  # separates context and msgid, as in .mo files
 PLACEHOLDER = re.compile(r"%\(\w+\)[a-z]|%[sd]|\{\w+\}")
 
-# how many arguments are texts, and whether the first is a context
+# function: (number of message arguments, whether a context comes first)
 FUNCTIONS = {
     **dict.fromkeys(("_", "gettext", "gettext_lazy", "gettext_noop"), (1, False)),
     **dict.fromkeys(("ngettext", "ngettext_lazy"), (2, False)),
@@ -36,7 +36,7 @@ FUNCTIONS = {
 
 @dataclass(slots=True)
 class Text:
-    """One text of the site. `key` is the text itself, after its context if it has one."""
+    """A translatable message. `key` is the msgid, preceded by its context if it has one."""
 
     key: str
     plural: str = ""
@@ -51,7 +51,7 @@ class Text:
         return self.key.split(CONTEXT_END)[-1]
 
 
-Translations = dict[str, list[str]]  # key → its forms; one, or as many as the language has plurals
+Translations = dict[str, list[str]]  # key → translation, or one for each plural form
 
 
 def main(arguments: list[str]) -> int:
@@ -76,7 +76,7 @@ def report(lines: list[str], otherwise: str) -> int:
 
 
 def collect() -> dict[str, Text]:
-    """Every text in code and templates, by key."""
+    """All messages in code and templates, by key."""
     texts: dict[str, Text] = {}
     for path, source in sources():
         for key, plural in calls(source):
@@ -87,19 +87,19 @@ def collect() -> dict[str, Text]:
 
 
 def sources() -> Iterator[tuple[Path, str]]:
-    """Each file that may hold texts, and its contents as Python that can be searched for calls."""
+    """Each file that may contain messages, with its contents as Python source; templates are converted."""
     for package in ("evalsite", "datasets", "judging"):
         for path in sorted((ROOT / package).rglob("*.py")):
             if "migrations" not in path.parts:
                 yield path, path.read_text()
     for path in sorted((ROOT / "templates").rglob("*.*")):
-        # what is no text becomes X; left as they stand, the indents would not be Python's
+        # templatize() masks everything but messages with X; strip the indentation, which would not be valid Python
         lines = templatize(path.read_text(), origin=str(path)).splitlines()
         yield path, "\n".join(line.strip() for line in lines)
 
 
 def calls(source: str) -> Iterator[tuple[str, str]]:
-    """(key, plural or "") of every gettext call in Python source."""
+    """(key, plural or "") for every gettext call in Python source."""
     encoded = io.BytesIO(source.encode())
     for _line, function, arguments, _comments in extract_python(
         encoded, FUNCTIONS, (), {"encoding": "utf-8"}
@@ -108,7 +108,7 @@ def calls(source: str) -> Iterator[tuple[str, str]]:
         given = list(arguments) if isinstance(arguments, (tuple, list)) else [arguments]
         wanted = given[: count + has_context]
         if not all(isinstance(argument, str) and argument for argument in wanted):
-            continue  # a variable: its text is marked where it is written
+            continue  # a variable: its message is marked where it is defined
         context = f"{wanted.pop(0)}{CONTEXT_END}" if has_context else ""
         yield context + wanted[0], wanted[1] if count == 2 else ""
 
@@ -133,7 +133,7 @@ def entry_key(entry: polib.POEntry) -> str:
 
 
 def stored_translations(language: str) -> Translations:
-    """What the catalogue holds so far."""
+    """The catalogue's complete, non-fuzzy translations."""
     if not po_path(language).exists():
         return {}
     entries = [entry for entry in catalogue(language) if not entry.obsolete and not entry.fuzzy]
@@ -142,7 +142,7 @@ def stored_translations(language: str) -> Translations:
 
 
 def part_translations(language: str) -> tuple[Translations, list[str]]:
-    """What the packages' parts hold together, and where two of them disagree."""
+    """The merged translations of the packages' part files, and the conflicts between parts."""
     merged: Translations = {}
     origin: dict[str, str] = {}
     clashes = []
@@ -156,7 +156,7 @@ def part_translations(language: str) -> tuple[Translations, list[str]]:
 
 
 def extract() -> list[str]:
-    """Write both catalogues and compile them; returns the clashes between parts (the first part's word stands)."""
+    """Write and compile both catalogues; return the conflicts between parts (the first part wins)."""
     texts, clashes = collect(), []
     for language in PLURALS:
         parts, found = part_translations(language)
@@ -172,7 +172,7 @@ def extract() -> list[str]:
 
 
 def build(language: str, texts: dict[str, Text], known: Translations) -> polib.POFile:
-    """A catalogue of all texts in their order, without dates and line numbers, so that it changes only with them."""
+    """A sorted catalogue without dates and line numbers, so that it changes only with the messages."""
     made = polib.POFile(wrapwidth=110)
     made.metadata = {
         "Language": language,
@@ -201,7 +201,7 @@ def po_entry(text: Text, forms: list[str], plurals: str) -> polib.POEntry:
 
 
 def problems() -> list[str]:
-    """Everything that is wrong with the catalogues, one sentence each."""
+    """All problems of the catalogues, one line each."""
     texts = collect()
     found = []
     for language in PLURALS:
@@ -233,7 +233,7 @@ def out_of_date(language: str, texts: dict[str, Text], stored: polib.POFile) -> 
 
 
 def entry_problems(language: str, entry: polib.POEntry) -> list[str]:
-    """A catalogue's entry that is untranslated, fuzzy, or whose placeholders are not the text's."""
+    """Report an entry that is fuzzy, obsolete or untranslated, or whose placeholders differ from the msgid's."""
     if entry.fuzzy or entry.obsolete:
         return [f"{language}: fuzzy or obsolete: {entry.msgid!r}"]
     forms = list(entry.msgstr_plural.values()) if entry.msgid_plural else [entry.msgstr]
@@ -252,7 +252,7 @@ def entry_problems(language: str, entry: polib.POEntry) -> list[str]:
 
 
 def can_be_filled(text: str) -> bool:
-    """Whether Python's % takes it; where it does not, Django shows the English text without a word."""
+    """Return whether %-formatting works; if it fails, Django silently falls back to the English text."""
     try:
         text % dict.fromkeys(re.findall(r"%\((\w+)\)", text), 1)
     except (ValueError, TypeError):

@@ -1,6 +1,6 @@
 """Take the screenshots in docs/images from the sample projects: python -m tools.pictures
 
-Each picture in English and Chinese, and in both themes.
+Takes each picture in English and Chinese, in both themes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FAULTY = [
 
 @dataclass(frozen=True)
 class Visit:
-    """A page in one language, at the sample project of that language."""
+    """A browser page in one language, for the sample project in that language."""
 
     page: Page
     site: str
@@ -47,7 +47,7 @@ class Visit:
         self.page.goto(f"{self.site}/p/{SAMPLES[self.language]}/{path}")
 
     def follow(self, link: str | re.Pattern[str]) -> None:
-        """The first link to an address that ends so."""
+        """Open the first link whose URL matches the pattern."""
         pattern = re.compile(link)
         addresses = self.page.locator("main a[href]").evaluate_all("all => all.map(each => each.href)")
         self.page.goto(next(address for address in addresses if pattern.search(address)))
@@ -114,7 +114,7 @@ def main() -> None:
 
 
 def file_name(name: str, language: str, theme: Theme) -> str:
-    """`report.png`, `report.zh.png`, `report.zh.dark.png`."""
+    """For example `report.png`, `report.zh.png`, `report.zh.dark.png`."""
     parts = [name, "" if language == "en" else language, "" if theme == "light" else theme]
     return ".".join([*filter(None, parts), "png"])
 
@@ -142,14 +142,14 @@ def pictures(
 
 
 def finished(home: Locator) -> None:
-    """Wait until the sample's run is done: the first page leads to its report then."""
+    """Wait until the sample run has finished: the home page then links to its report."""
     while not home.page.locator('a[href$="/report/"]').count():
         home.page.wait_for_timeout(500)
         home.page.reload()
 
 
 def few_colours(png: bytes) -> bytes:
-    """A third of the size; text stays as sharp as it is."""
+    """Reduce the number of colours: a third of the size, and text stays sharp."""
     out = io.BytesIO()
     with Image.open(io.BytesIO(png)) as image:
         image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)

@@ -22,7 +22,7 @@ def build(folder: Path) -> int:
 
 
 def fetched_elsewhere(folder: Path) -> list[str]:
-    """`page: address` of what a page fetches from another host."""
+    """`page: URL` of every resource loaded from another host."""
     return [
         f"{page.relative_to(folder)}: {address}"
         for page in sorted(folder.rglob("*.html"))

@@ -1,4 +1,4 @@
-"""What mkdocs changes in a page of docs/ (mkdocs.yml)."""
+"""mkdocs hooks that adapt the pages of docs/ for the static site (see mkdocs.yml)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ WRAPPED_CHINESE = re.compile(
 
 
 def joined(markdown: str) -> str:
-    """With the wrapped lines of Chinese paragraphs joined: a line end would become a space."""
+    """Join the wrapped lines of Chinese paragraphs, since a line break would be rendered as a space."""
     code = CODE.findall(markdown)
     texts = [WRAPPED_CHINESE.sub("", text) for text in CODE.split(markdown)]
     return "".join(text + block for text, block in zip(texts, [*code, ""], strict=True))
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Without the link to the other language, for which the site has a menu; with pictures in the page's theme."""
+    """Remove the link to the other language, which is in the site's menu; show pictures in the page's theme."""
     return joined(PICTURE.sub(IN_BOTH_THEMES, TO_THE_OTHER_LANGUAGE.sub("", markdown)))

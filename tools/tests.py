@@ -1,9 +1,9 @@
-"""`make test`: three parts, one result.
+"""`make test`: run the tests in three parts and return one result.
 
 `together`: most tests, on every core. `processes`: tests that start processes or a browser, four files at a time, since
-they wait more than they work; in the order of their names, since those with few tests take longest. `timed`: tests that
-limit seconds, two files at a time, since each of them waits for most of its time. All parts run, whatever the result of
-the others. Arguments are passed to pytest; a part without tests does not fail if another part has some.
+they mostly wait; in order of their names, not of their number of tests, since files with few tests take longest.
+`timed`: tests with time limits, two files at a time, since they also mostly wait. Every part runs, whatever the result
+of the others. Arguments are passed to pytest; a part without tests does not fail if another part has some.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Run = Callable[[Sequence[str]], int]
 
 
 def main(arguments: Sequence[str], run: Run = subprocess.call) -> int:
-    """0 if every part passed; otherwise the first status that says more than "no tests"."""
+    """Return 0 if every part passed, otherwise the first status other than "no tests collected"."""
     found = [
         run([sys.executable, "-m", "pytest", "--part", part, *options, *arguments])
         for part, options in PARTS.items()
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str], run: Run = subprocess.call) -> int:
 
 
 if __name__ == "__main__":
-    # Otherwise each of some hundred processes would compile the project again.
+    # Otherwise each of about a hundred processes would compile the project again.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryDirectory(prefix="evalsite-tests-") as os.environ[
         "EVALSITE_TESTS"

@@ -1,7 +1,7 @@
-"""`make run` as a new user runs it: in a fresh clone with an empty data folder, then once more. Exits 1 on any problem.
+"""Try `make run` as a new user: in a fresh clone with an empty DATA_DIR, then a second time. Exits 1 on any problem.
 
-Checks that the address answers without a sign-in, the sample's run is linked and finishes, every link on the first
-pages works, Ctrl-C ends every process, and the second start is quick.
+Checks that the site opens without signing in, the sample run is linked and finishes, every link on the first pages
+works, Ctrl-C stops every process, and the second start is quick.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ FIRST_SECONDS, SECOND_SECONDS, SAMPLE_SECONDS = (
     90.0,
     10.0,
     90.0,
-)  # of an idle machine, as in tests/patience.py
-PATIENCE = 120.0  # for what has no bound
+)  # on an idle machine, as in tests/patience.py
+PATIENCE = 120.0  # for steps without a time limit of their own
 
 
 class Site:
-    """A visitor with cookies."""
+    """An HTTP client with cookies."""
 
     def __init__(self, port: int) -> None:
         self.base = f"http://127.0.0.1:{port}"
@@ -57,7 +57,7 @@ class Site:
 
 
 def free_port() -> int:
-    """Below those that systems give to connections by themselves: it is listened on twice, with a while between."""
+    """A free port below the ephemeral range: the site listens on it twice, with a pause in between."""
     while True:
         port = random.randrange(20_000, 32_000)
         with socket.socket() as probe:
@@ -69,7 +69,7 @@ def free_port() -> int:
 
 
 def wait(what: str, seconds: float, happened: Callable[[], object]) -> tuple[object, float]:
-    """What it gave and the seconds that it took; ends the program if it does not happen in time."""
+    """Wait for a truthy result of `happened`; return it with the elapsed seconds, or exit after `seconds`."""
     given: object = None
 
     def true() -> bool:
@@ -92,7 +92,7 @@ def links(html: str) -> set[str]:
 
 
 def processes_of(data: Path) -> list[str]:
-    """Processes whose environment names this data folder."""
+    """Command lines of the processes whose DATA_DIR is this folder."""
     wanted = f"DATA_DIR={data}".encode()
     found = []
     for entry in Path("/proc").iterdir():
@@ -105,7 +105,7 @@ def processes_of(data: Path) -> list[str]:
 
 
 def start(clone: Path, data: Path, port: int) -> subprocess.Popen[bytes]:
-    # PYTHON… of whoever looks are not a newcomer's: without bytecode every start compiles everything anew.
+    # A new user has no PYTHON… variables: PYTHONDONTWRITEBYTECODE, for one, would recompile everything at each start.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     environment |= {"DATA_DIR": str(data), "PORT": str(port)}
     process = subprocess.Popen(["make", "run"], cwd=clone, env=environment, start_new_session=True)
@@ -114,14 +114,14 @@ def start(clone: Path, data: Path, port: int) -> subprocess.Popen[bytes]:
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """Leave nothing running, however this ends."""
+    """Kill the process group if it is still running (registered with atexit)."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
 def stop(process: subprocess.Popen[bytes], data: Path) -> None:
-    os.killpg(process.pid, signal.SIGINT)  # what Ctrl-C does: all of the terminal's group
+    os.killpg(process.pid, signal.SIGINT)  # like Ctrl-C: to the whole process group
     process.wait(timeout=PATIENCE)
     wait("the end of every process after Ctrl-C", 10, lambda: not processes_of(data))
 

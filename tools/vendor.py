@@ -1,9 +1,9 @@
-"""Download third-party files for the browser, at exact versions: into static/vendor, and for tests into tests/vendor.
+"""Download pinned third-party browser files into static/vendor, and those of the tests into tests/vendor.
 
     python tools/vendor.py          download, build, write the manifest
     python tools/vendor.py check    compare the files with the manifest
 
-Only this needs npm (and, for the editor, esbuild through npx): the results are committed.
+Only this tool needs npm (and esbuild through npx, for the editor): its results are committed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ESBUILD = "esbuild@0.28.2"
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """One npm package: `integrity` is the registry's SHA-512; `files` maps its paths to names of ours."""
+    """An npm package. `integrity` is the registry's SHA-512; `files` maps paths in the package to target paths."""
 
     name: str
     version: str
@@ -37,7 +37,7 @@ class Package:
     files: dict[str, str]
 
 
-# Drawn into pages by {% icon %} of evalsite/templatetags/show.py.
+# Rendered by {% icon %} in evalsite/templatetags/show.py.
 ICONS = [
     "archive",
     "arrow-right",
@@ -113,7 +113,7 @@ BUILT = {"prism-code-editor/editor.js": "prism-code-editor"}
 
 
 def main(arguments: list[str]) -> int:
-    """Fetch, or with `check` only compare; 1 and the differences where they are not the same."""
+    """Fetch everything, or with `check` print the differences and return 1 if there are any."""
     if arguments == ["check"]:
         problems = differences()
         print("\n".join(problems) or "what is vendored is as the manifests say")
@@ -128,7 +128,7 @@ def main(arguments: list[str]) -> int:
 
 
 def fetch(package: Package, folder: Path, target_folder: Path) -> None:
-    """Unpack a package below `folder`/node_modules, its checksum verified, and copy its files."""
+    """Download a package, verify its checksum, unpack it below `folder`/node_modules and copy its files."""
     subprocess.run(["npm", "pack", "--silent", f"{package.name}@{package.version}"], cwd=folder, check=True)
     archive = folder / f"{package.name}-{package.version}.tgz"
     digest = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
@@ -141,13 +141,13 @@ def fetch(package: Package, folder: Path, target_folder: Path) -> None:
     shutil.move(folder / "unpacked" / "package", home)
     for source, target in package.files.items():
         (target_folder / target).parent.mkdir(parents=True, exist_ok=True)
-        # a map of the source would be asked for by the browser's tools and is not shipped
+        # browser developer tools would request the source map, which is not shipped
         text = (home / source).read_text().split("\n//# sourceMappingURL=")[0].rstrip("\n") + "\n"
         (target_folder / target).write_text(text)
 
 
 def bundle_editor(folder: Path) -> None:
-    """One ES module from the parts of the editor that we use."""
+    """Bundle the parts of the editor we use into one ES module."""
     shutil.copy(Path(__file__).parent / "editor.entry.mjs", folder / "entry.mjs")
     target = VENDOR / "prism-code-editor" / "editor.js"
     command = [
@@ -164,7 +164,7 @@ def bundle_editor(folder: Path) -> None:
 
 
 def vendored(packages: tuple[Package, ...]) -> dict[str, Package]:
-    """Every file that we put there from these packages, and the package that it comes from."""
+    """{target path: package} of every file copied or built from these packages."""
     by_name = {package.name: package for package in packages}
     copied = {target: package for package in packages for target in package.files.values()}
     return copied | {target: by_name[name] for target, name in BUILT.items() if name in by_name}
@@ -185,7 +185,7 @@ def write_manifests() -> None:
 
 
 def differences() -> list[str]:
-    """What is vendored and not as its folder's manifest says: changed, missing, or not listed."""
+    """Vendored files that differ from their folder's manifest: changed, missing, or not listed."""
     return [problem for folder in FOLDERS for problem in folder_differences(folder)]
 
 

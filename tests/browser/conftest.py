@@ -1,4 +1,4 @@
-"""A real Chromium against a real server. A test fails on any error in the browser's console, the policy's included."""
+"""A real Chromium against a real server. Any console error fails the test, including those of the CSP."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ QUIET = [
 ]
 expect.set_options(timeout=PATIENCE)
 
-# htmx also reports an error when a newer request replaces an older one. A request that failed is a sendError.
+# htmx also logs an error when a newer request replaces an older one. A failed request is logged as sendError.
 REPLACED_REQUEST = ("htmx:sendAbort,", "htmx:afterRequest,")
 
 
@@ -58,13 +58,13 @@ def browser_context_args(browser_context_args: dict[str, Any]) -> dict[str, Any]
 
 @pytest.fixture(autouse=True, scope="session")
 def _database_beside_an_event_loop() -> None:
-    """Playwright's event loop runs in this thread, and Django refuses to use the database in such a thread."""
+    """Allow database access in this thread: Playwright's event loop runs in it, so Django would refuse."""
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 
 
 @pytest.fixture
 def console() -> list[str]:
-    """The browser's errors and warnings so far. A test that expects one clears it."""
+    """Console errors and warnings so far. A test that expects one must clear the list."""
     return []
 
 
@@ -78,12 +78,12 @@ def shared_context(browser: Browser, browser_context_args: dict[str, Any]) -> It
 
 @pytest.fixture
 def context(shared_context: BrowserContext) -> Iterator[BrowserContext]:
-    """One for all tests of a process, without the cookies and tabs of the test before: a new one takes a processor
-    half a second, and has no style sheet or script in its cache."""
+    """One browser context per process, cleared of the previous test's cookies and tabs: a new one costs half a
+    second of processor time and starts with an empty cache."""
     shared_context.set_offline(False)
     shared_context.clear_cookies()
     yield shared_context
-    shared_context.set_offline(True)  # a page that is closed may send something while the tables are emptied
+    shared_context.set_offline(True)  # a closing page could send a request while the tables are being emptied
     for tab in shared_context.pages:
         tab.close()
 
@@ -104,7 +104,7 @@ def page(page: Page, live_server: LiveServer, console: list[str]) -> Iterator[Pa
 
 
 def clear_storage(page: Page, origin: str) -> None:
-    """Remove what the test before left in local storage."""
+    """Remove what the previous test left in local storage and IndexedDB."""
     session = page.context.new_cdp_session(page)
     session.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "local_storage,indexeddb"})
     session.detach()
@@ -112,7 +112,7 @@ def clear_storage(page: Page, origin: str) -> None:
 
 @contextmanager
 def pending_requests(page: Page) -> Iterator[set[Request]]:
-    """The requests of all tabs that have no answer yet. The end of a request is not reported once its page is left."""
+    """Track unanswered requests of all tabs. Playwright does not report the end of a request after navigation."""
     pending: set[Request] = set()
 
     def begin(request: Request) -> None:
@@ -131,7 +131,7 @@ def pending_requests(page: Page) -> Iterator[set[Request]]:
 
 
 def wait_for_end(page: Page, pending: set[Request]) -> None:
-    """Let the server finish before the tables are emptied. A request that a test holds back never ends."""
+    """Wait up to 10 s for pending requests before the tables are emptied. Held-back requests never end."""
     for _ in range(500):
         if not pending:
             return

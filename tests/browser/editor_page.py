@@ -1,4 +1,4 @@
-"""Addresses of the site and one page with an editor on it, for the tests of the editor itself."""
+"""URL conf of the site plus a page with one code editor, for the editor's own tests."""
 
 from django.http import HttpRequest, HttpResponse
 from django.template import engines
@@ -22,7 +22,7 @@ PAGE = """{% extends "base.html" %}
 
 
 def editor(request: HttpRequest) -> HttpResponse:
-    """Shows an editor; answers what was sent."""
+    """Show an editor, and what was submitted; to htmx, return the submitted text in upper case."""
     sent = request.POST.get("prompt", "")
     if request.headers.get("HX-Request"):
         return HttpResponse(sent.upper())

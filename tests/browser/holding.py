@@ -1,4 +1,4 @@
-"""Answers that wait until a test lets them go."""
+"""Requests held back until the test releases them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from playwright.sync_api import Page, Route
 
 
 def held_back(page: Page, address: str) -> Callable[[], None]:
-    """The next question to an address waits, until what is returned is called."""
+    """Hold back the next request to `address`; return a function that releases it."""
     held: list[Route] = []
     page.route(address, lambda route: held.append(route), times=1)
 

@@ -1,4 +1,4 @@
-"""A whole site in processes of its own: web, workers, demo judge, sample project."""
+"""A complete site in separate processes: web, workers, demo judge, sample project."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.starting import free_port, leashed
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """Its address, once it responds. Its data is below `folder`, which may already have a database."""
+    """Start a site and yield its URL once it responds. Its DATA_DIR is `folder`/data, which may hold a database."""
     port = free_port()
     environment = {**os.environ, **SETTINGS, "DATA_DIR": str(folder / "data"), "PORT": str(port)}
     environment["DATABASE_URL"] = ""

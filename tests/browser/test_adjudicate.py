@@ -1,4 +1,4 @@
-"""Deciding on a difference by keyboard alone, with the form in sight however long the answers are."""
+"""Adjudicating using only the keyboard; the form stays visible even with long answers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""axe finds nothing serious on any page: in English, light and dark, and in Chinese. Every page is light to load.
+"""axe finds no serious problem on any page, in English (light and dark) and Chinese; page weight is limited.
 
-The pages are all those of the URL conf: an address that no walk through the site meets needs a place in `prepare`,
-or in NO_PAGES with the reason.
+Covers all pages of the URL conf: a page that the crawl cannot reach by links must be added to `prepare`, or to
+NO_PAGES with the reason.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ NO_PAGES = {
 }
 SAMPLE = Path(__file__).parents[2] / "datasets" / "samples" / "sample.jsonl"
 LANGUAGES = {"en": "en-GB", "zh-hans": "zh-CN"}
-PATIENCE = 180  # seconds: how busy the machine is, is no question of these tests
+PATIENCE = 180  # seconds: long, since these tests should not depend on the machine's load
 ASK = """only => {
     const still = (event) => event.preventDefault();  // nothing is swapped while axe looks
     document.addEventListener("htmx:beforeSwap", still);
@@ -67,7 +67,7 @@ ASK = """only => {
 }"""
 EVERYTHING = {"type": "tag", "values": RULES}
 CONTRAST = ["color-contrast"]
-MOST_REQUESTS, MOST_BYTES = 12, 100_000  # of a first visit, the icon included
+MOST_REQUESTS, MOST_BYTES = 12, 100_000  # on a first visit, including the icon
 UPLOADS = "/p/sample/datasets/upload/"
 NO_MODELS = {f"asked-{name}_FORMS": count for name, count in (("TOTAL", "0"), ("INITIAL", "0"))}
 
@@ -82,7 +82,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def visitor(site: str, playwright: Playwright) -> Iterator[APIRequestContext]:
-    """The administrator of one's own machine, without a browser."""
+    """An HTTP client of the local administrator, without a browser."""
     context = playwright.request.new_context(timeout=PATIENCE * 1000)
     yield context
     context.dispose()
@@ -97,11 +97,11 @@ def found(site: str, visitor: APIRequestContext) -> tuple[dict[str, str], set[st
 
 @pytest.fixture(scope="module")
 def reader(browser: Browser) -> Iterator[Page]:
-    """A browser with axe in every page; the policy would refuse it, and has tests of its own."""
+    """A browser that loads axe into every page. It bypasses the CSP, which would block axe and has its own tests."""
     context = browser.new_context(
         bypass_csp=True,
         viewport={"width": 1280, "height": 800},
-        reduced_motion="reduce",  # colours on their way to another are nobody's
+        reduced_motion="reduce",  # do not measure colours in the middle of a transition
     )
     context.set_default_timeout(PATIENCE * 1000)
     context.add_init_script(path=AXE)
@@ -110,7 +110,7 @@ def reader(browser: Browser) -> Iterator[Page]:
 
 
 def look_at(reader: Page, address: str, language: str) -> None:
-    """Open a page and wait until it has loaded its parts."""
+    """Open a page and wait until its htmx parts are loaded."""
     reader.set_extra_http_headers({"Accept-Language": LANGUAGES[language]})
     reader.emulate_media(color_scheme="light")
     reader.goto(address)
@@ -120,16 +120,16 @@ def look_at(reader: Page, address: str, language: str) -> None:
 
 @dataclass(frozen=True)
 class Visit:
-    """Axe's findings on a page, light and dark, and what it loads without the browser's cache."""
+    """axe's findings on a page, light and dark, and what the page loads with an empty cache."""
 
     problems: list[str]
-    requested: set[str]  # addresses: a page that shows progress asks for the same one again
+    requested: set[str]  # distinct URLs: pages with progress request the same URL repeatedly
     loaded: float  # bytes
 
 
 @pytest.fixture(scope="module")
 def visits(site: str, reader: Page, found: tuple[dict[str, str], set[str]]) -> dict[str, Visit]:
-    """One visit of every page in English; several tests are about it, since every page costs a second."""
+    """One visit to each page in English, shared by several tests, since each visit takes a second."""
     network = reader.context.new_cdp_session(reader)
     network.send("Network.enable")
     network.send("Network.setCacheDisabled", {"cacheDisabled": True})
@@ -155,7 +155,7 @@ def visits(site: str, reader: Page, found: tuple[dict[str, str], set[str]]) -> d
 def send(
     visitor: APIRequestContext, site: str, address: str, fields: dict[str, object], to: str = ""
 ) -> tuple[str, str]:
-    """(address, text) of what answers when the form at an address is sent as a browser would."""
+    """Submit the form at `address` as a browser would; return the final path and text of the response."""
     token = found_in(visitor.get(site + address).text(), r'name="csrfmiddlewaretoken" value="(\w+)"')
     given = {"csrfmiddlewaretoken": token, **fields}
     answer = visitor.post(site + (to or address), multipart=given, headers={"Referer": site + address})  # type: ignore[arg-type]
@@ -164,7 +164,7 @@ def send(
 
 
 def prepare(visitor: APIRequestContext, site: str) -> list[str]:
-    """Add what a new site lacks; the addresses that no link of the sample's pages leads to."""
+    """Add what a new site lacks; return the paths that no link on the sample's pages leads to."""
     again = run_again(visitor, site)
     faulty, second = upload_versions(visitor, site)
     reports = [(run, "/report/") for run in ("/p/sample/runs/1/", again)]
@@ -190,7 +190,7 @@ def prepare(visitor: APIRequestContext, site: str) -> list[str]:
 
 
 def run_again(visitor: APIRequestContext, site: str) -> str:
-    """Start another run of the sample; its address."""
+    """Start another run of the sample; return its path."""
     new = "/p/sample/runs/new/"
     chosen = {"version": "1", "candidates": "1", "metrics": "1", "seed": "1", "priority": "0"}
     made, _ = send(visitor, site, f"{new}?version=1", {**chosen, "name": "Again", **NO_MODELS}, to=new)
@@ -198,7 +198,7 @@ def run_again(visitor: APIRequestContext, site: str) -> str:
 
 
 def upload_versions(visitor: APIRequestContext, site: str) -> tuple[str, str]:
-    """Upload a file with bad rows, and a second version of the sample's data; their addresses."""
+    """Upload a file with bad rows and a second version of the sample's data; return their paths."""
     bad = SAMPLE.read_bytes() + b'{"broken"\n{"messages": []}\n' * 60
     faulty, _ = send(visitor, site, UPLOADS, {"name": "Bad", "file": file_of(bad)})
     shorter = b"\n".join(SAMPLE.read_bytes().splitlines()[1:]) + b"\n"
@@ -214,7 +214,7 @@ def attach_answers(visitor: APIRequestContext, site: str, version: str) -> str:
 
 
 def import_results(visitor: APIRequestContext, site: str) -> str:
-    """Upload results of another tool; the page that asks for confirmation."""
+    """Upload a results file; return the path of the page that asks for confirmation."""
     verdict = b'{"line": 1, "model": "heron-large", "judge": "elsewhere", "value": 8}\n'
     fields = {"version": "1", "name": "Elsewhere", "file": file_of(verdict)}
     address, _ = send(visitor, site, "/p/sample/runs/import/", fields)
@@ -223,7 +223,7 @@ def import_results(visitor: APIRequestContext, site: str) -> str:
 
 
 def import_table(visitor: APIRequestContext, site: str) -> str:
-    """Upload a table; the page that asks for its columns."""
+    """Upload a table; return the path of the page that asks for its columns."""
     table = file_of(b"question;answer\nWhy?;So.\n", "table.csv", "text/csv")
     address, _ = send(visitor, site, UPLOADS, {"name": "Table", "file": table})
     wait_for(visitor, site + address, "/datasets/import/")
@@ -243,7 +243,7 @@ def share_report(visitor: APIRequestContext, site: str) -> str:
 
 
 def file_of(content: bytes, name: str = "sample.jsonl", kind: str = "application/jsonl") -> dict[str, object]:
-    """A file as a field of a form."""
+    """A file for a multipart form field."""
     return {"name": name, "mimeType": kind, "buffer": content}
 
 
@@ -253,14 +253,14 @@ def wait_for(visitor: APIRequestContext, address: str, sign: str) -> None:
 
 
 def found_in(text: str, pattern: str) -> str:
-    """The group of a pattern that the text must contain."""
+    """Group 1 of a pattern that the text must contain."""
     found = re.search(pattern, text, re.DOTALL)
     assert found, pattern
     return found[1]
 
 
 def pair_of(visitor: APIRequestContext, site: str) -> str:
-    """The items of two candidates of the sample under its first metric."""
+    """Path of the items of two of the sample's candidates under its first metric."""
     report = "/p/sample/runs/1/report/"
     candidates = visitor.get(f"{site}{report}report.json").json()["candidates"]
     (a, metrics), (b, _) = list(candidates.items())[:2]
@@ -268,7 +268,7 @@ def pair_of(visitor: APIRequestContext, site: str) -> str:
 
 
 def evaluate(visitor: APIRequestContext, site: str) -> list[str]:
-    """Have people rate the sample's answers: where they do, and where it is organised."""
+    """Create an evaluation of the sample's answers; return the paths of its desk and organiser pages."""
     new = "/p/sample/evaluations/new/"
     typed = typed_in(visitor.get(f"{site}{new}?version=1").text())
     chosen = {"kind": "single", "candidates": "1", "criteria-0-scale": "five", "overlap": "2"}
@@ -289,18 +289,18 @@ def evaluate(visitor: APIRequestContext, site: str) -> list[str]:
 
 
 def typed_in(page: str) -> dict[str, object]:
-    """What the form of a new evaluation is sent with when nothing is changed, without what is chosen."""
+    """The initial data of the new evaluation form, without select and radio choices."""
     fields = dict(re.findall(r'<input type="(?:text|number|hidden)" name="([^"]+)" value="([^"]*)"', page))
     return {**fields, "criteria-0-required": "on", "order": "random", "raters": "1", "next": ""}
 
 
 def compare_files(visitor: APIRequestContext, site: str) -> str:
-    """Have people compare the answers of two legacy files; the evaluation's address."""
+    """Create an evaluation that compares two legacy files; return its path."""
     for name in ("one", "two"):
         row = json.dumps({"conversation": [{"prompt": "Why?", "response": name}]}).encode() + b"\n"
         address, _ = send(visitor, site, UPLOADS, {"name": name, "file": file_of(row, f"{name}.jsonl")})
         wait_for(visitor, site + address, "?version=")
-    new = "/p/sample/evaluations/new/"  # it proposes the newest version, and the other file beside it
+    new = "/p/sample/evaluations/new/"  # preselects the newest version and the other file
     page = visitor.get(site + new).text()
     other = found_in(page, r'name="other_version".*?value="(\d+)" selected')
     chosen = {"kind": "versions", "other_version": other, "criteria-0-scale": "steps"}
@@ -309,7 +309,7 @@ def compare_files(visitor: APIRequestContext, site: str) -> str:
 
 
 def differ(visitor: APIRequestContext, site: str, made: str, criterion: str) -> None:
-    """A second rater, and verdicts of both on the first item that are far apart."""
+    """Add a second rater, and verdicts of both raters on the first item that are far apart."""
     people = "/p/sample/people/"
     send(visitor, site, people, {"new-username": "ravi", "new-roles": "rater"}, to=people + "new/")
     second = found_in(visitor.get(site + made).text(), r'name="user" value="(\d+)"')
@@ -337,7 +337,7 @@ def test_axe_finds_nothing_serious_on_any_page_in_english(visits: dict[str, Visi
 def test_axe_finds_nothing_serious_on_any_page_in_chinese(
     site: str, reader: Page, found: tuple[dict[str, str], set[str]]
 ) -> None:
-    """The colours are those of the English pages."""
+    """One theme is enough: the colours are those of the English pages."""
     problems = {}
     for name, address in found[0].items():
         look_at(reader, site + address, "zh-hans")
@@ -350,6 +350,6 @@ def test_a_first_visit_of_any_page_makes_few_requests_and_loads_little(visits: d
     heavy = {
         page: (len(visit.requested), visit.loaded, sorted(visit.requested))
         for page, visit in visits.items()
-        if len(visit.requested) + 1 > MOST_REQUESTS or visit.loaded > MOST_BYTES  # and the icon
+        if len(visit.requested) + 1 > MOST_REQUESTS or visit.loaded > MOST_BYTES  # + 1: the icon
     }
     assert heavy == {}, json.dumps(heavy, indent=1)

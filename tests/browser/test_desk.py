@@ -1,4 +1,4 @@
-"""The rating desk by keyboard alone, in a real browser."""
+"""The rating desk in a browser, using only the keyboard."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LOOKS_AGAIN_AT_NO_TIME = (
 
 @pytest.fixture
 def desk(enter: Enter, project: Project, rita: User) -> Callable[..., Page]:
-    """Rita at the desk of a new evaluation: desk(rows=20)."""
+    """Open the desk of a new evaluation as Rita, for example desk(rows=20)."""
 
     def opened(**wanted: object) -> Page:
         evaluation = make_evaluation(project, [rita], **wanted)  # type: ignore[arg-type]
@@ -48,7 +48,7 @@ def item_of(page: Page) -> str:
 
 
 def give(page: Page, *keys: str) -> None:
-    """Press the keys and wait until another item is there."""
+    """Press the keys and wait for the next item."""
     before = item_of(page)
     for key in keys:
         page.keyboard.press(key)
@@ -56,7 +56,7 @@ def give(page: Page, *keys: str) -> None:
 
 
 def sent(page: Page) -> None:
-    """Wait until the browser holds nothing back any more."""
+    """Wait until no unsent ratings are left in local storage."""
     held = "Object.keys(localStorage).some((name) => name.startsWith('desk-'))"
     until(page, lambda: not page.evaluate(held))
 
@@ -197,7 +197,7 @@ def test_a_lost_session_loses_no_verdict(
     page.context.add_cookies(cookies)
     page.evaluate(
         "window.dispatchEvent(new Event('focus'))"
-    )  # its reader comes back from the tab of signing in
+    )  # the user returns from the tab used for signing in
     expect(page.locator("#status")).to_contain_text("All ratings are sent")
     assert Rating.objects.count() == 1
     console.clear()
@@ -287,7 +287,7 @@ def test_chinese_is_typed_by_an_input_method_without_a_key_acting(desk: Callable
     method = page.context.new_cdp_session(page)
     typed = {"selectionStart": 2, "selectionEnd": 2}
     method.send("Input.imeSetComposition", {"text": "ni", **typed})
-    for key in ("1", "Enter", "u"):  # to the page they are keys of a composition: choose a character, take it
+    for key in ("1", "Enter", "u"):  # part of an IME composition: choose a character, accept it
         composing = {"type": "rawKeyDown", "key": key, "windowsVirtualKeyCode": 229}
         method.send("Input.dispatchKeyEvent", composing)
     method.send("Input.insertText", {"text": "你好"})

@@ -1,4 +1,4 @@
-"""What is typed into a long form survives a reload; Ctrl+S saves; leaving asks only where nothing could be kept."""
+"""Long forms survive a reload; Ctrl+S saves; leaving asks for confirmation only if no draft could be saved."""
 
 from __future__ import annotations
 

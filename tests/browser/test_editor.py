@@ -1,4 +1,4 @@
-"""The code editor is an ordinary field: for labels, for forms, for htmx, and for an input method."""
+"""The code editor behaves like an ordinary field: for labels, forms, htmx and input methods."""
 
 from collections.abc import Callable
 
@@ -64,7 +64,7 @@ def test_tab_walks_through_the_editor_until_something_is_typed(enter: Enter, ali
 
 
 def test_without_scripts_it_is_a_plain_field(page: Page, alice: User, enter: Enter) -> None:
-    # Empty, not refused: the browser reports a refusal at any time, even after the test.
+    # Empty, not aborted: the browser may report an aborted request at any time, even after the test.
     page.route("**/*.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
     enter(alice, "/editor/")
     page.locator("textarea[name=prompt]").fill("plain")

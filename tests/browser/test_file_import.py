@@ -1,4 +1,4 @@
-"""A spreadsheet in a browser: dropped, its columns named, seen as rows at once, and imported."""
+"""Importing a spreadsheet in a browser: drop the file, assign its columns, see the rows at once, import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The frame of the site in a real browser, under the policy."""
+"""The site's layout in a browser, with the CSP enabled."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The main job as a newcomer does it: `serve`, a browser, the published MT-bench verdicts, the published means."""
+"""The main use case as a new user: `serve`, a browser, and the published MT-bench verdicts give the published means."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.processes
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[str]:
-    """The address of a whole site of its own."""
+    """The URL of a new, complete site."""
     migrated(tmp_path / "data" / "evalsite.sqlite3")
     with served(tmp_path) as address:
         yield address

@@ -1,4 +1,4 @@
-"""The metric editor in a real browser: the preview follows the typing, a trial's reply appears as it comes."""
+"""The metric editor in a browser: the preview updates while typing, and a trial's reply is streamed."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_next_row_is_not_overtaken_by_what_was_typed_just_before(editor: Pag
     editor.route("**/preview/", lambda route: held.append(route))
     editor.locator("#id_judge-0-template").press("Control+a")
     editor.evaluate(TYPE_AND_GO_ON_AT_ONCE, "Only {{ data.question }}")
-    editor.wait_for_timeout(600)  # longer than typing waits before it asks
+    editor.wait_for_timeout(600)  # longer than the typing delay before a request
     until(editor, lambda: held)
     assert len(held) == 1
     held[0].continue_()

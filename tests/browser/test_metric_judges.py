@@ -1,4 +1,4 @@
-"""Several judge models, scripts, lint and past replies in the metric editor, in a real browser."""
+"""Several judge models, scripts, lint and past replies in the metric editor, in a browser."""
 
 from __future__ import annotations
 

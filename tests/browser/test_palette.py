@@ -1,4 +1,4 @@
-"""Ctrl+K opens the palette from anywhere; arrows and Enter go there."""
+"""Ctrl+K opens the command palette on any page; arrow keys and Enter choose an entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report in a browser: what marks say, keys along a chart, columns, and the export menu."""
+"""The report in a browser: tooltips of chart marks, keyboard navigation in charts, columns, and the export menu."""
 
 from __future__ import annotations
 

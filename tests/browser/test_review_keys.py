@@ -1,4 +1,4 @@
-"""A reviewer corrects a score by keyboard alone, and stays in the filter."""
+"""A reviewer overrides a score using only the keyboard and stays in the filter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Editing a row with the findings beside it, as it is typed."""
+"""Editing a row in a browser: findings update while typing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The editor of rules in a real browser: errors, scores and counts follow the typing; words are offered."""
+"""The rules editor in a browser: errors, scores and counts update while typing; keywords are completed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user does during a request is still there after the response replaces that part of the page."""
+"""What a user does during a request survives when the response replaces that part of the page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAME = "#names button[data-insert='{{ data.topic }}']"
 
 @pytest.fixture
 def editor(enter: Enter, alice: User, metric: Metric, version: Version) -> Page:
-    """A metric's editor, its list of names open, narrow enough for its table to scroll."""
+    """A metric's editor in a window narrow enough for its tables to scroll."""
     page = enter(alice, f"/p/physics/metrics/{metric.pk}/")
     page.wait_for_selector("code-editor .prism-code-editor")
     page.set_viewport_size({"width": 240, "height": 800})
@@ -29,7 +29,7 @@ def editor(enter: Enter, alice: User, metric: Metric, version: Version) -> Page:
 
 
 def type_newer(page: Page) -> Callable[[], None]:
-    """Types a template and holds its preview back until what is returned is called."""
+    """Type a template and hold its preview back; return a function that releases it and waits for it."""
     let_go = held_back(page, "**/preview/")
     page.locator("#id_judge-0-template").press("Control+a")
     page.keyboard.insert_text("newer")

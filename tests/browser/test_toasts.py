@@ -1,4 +1,4 @@
-"""Notices in the corner of the window do not cover a form's submit button."""
+"""Toasts do not cover a form's submit button."""
 
 from __future__ import annotations
 

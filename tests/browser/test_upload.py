@@ -1,4 +1,4 @@
-"""Uploading in a browser: chosen or dropped, with a progress that ends by itself on the version's page."""
+"""Uploading in a browser: by file chooser or drag and drop, with progress that ends on the version's page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several files in a browser: listed with sizes, reordered, removed, and sent as chosen."""
+"""Uploading several files in a browser: listed with sizes, reordered, removed, and sent in that order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting in tests of pages, for what `expect` cannot see."""
+"""Wait in browser tests for conditions that `expect` cannot check."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from playwright.sync_api import Page
 
 PATIENCE = 120_000
-"""Milliseconds after which a test gives up on a page; nothing that the product promises."""
+"""Milliseconds until a browser test gives up; not a promise of the product."""
 
 
 def until(page: Page, true: Callable[[], object]) -> None:
-    """Wait for something; meanwhile the page's events come through."""
+    """Wait until `true()` is truthy while the page's events are processed."""
     began = time.monotonic()
     while not true():
         assert time.monotonic() - began < PATIENCE / 1000, "it did not happen"
@@ -20,5 +20,5 @@ def until(page: Page, true: Callable[[], object]) -> None:
 
 
 def arrived(page: Page) -> None:
-    """Wait until the page that is shown has all its scripts: a key or a click before is the browser's alone."""
+    """Wait until the page has loaded its scripts; they do not see earlier keys and clicks."""
     page.wait_for_load_state("load")

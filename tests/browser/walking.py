@@ -1,4 +1,4 @@
-"""Every page of the site, found as a visitor would: by links and forms, one address for each name of the URL conf."""
+"""Crawl the site by its links and forms, with one URL per name in the URL conf."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ADDRESS = re.compile(r"""\s(?:href|action|hx-get|hx-post|src)=["']([^"'#]+)["']"
 
 
 def walk(visitor: APIRequestContext, site: str, starts: list[str]) -> tuple[dict[str, str], set[str]]:
-    """({name: address} of all pages, names of the addresses that were found and are none: forms, files)."""
+    """Return ({name: path} of all pages, names of URLs that are not pages: forms, fragments, files)."""
     pages: dict[str, str] = {}
     others: set[str] = set()
     waiting = deque(starts)
@@ -30,7 +30,7 @@ def walk(visitor: APIRequestContext, site: str, starts: list[str]) -> tuple[dict
                 others.add(name)
             continue
         text = answer.text()
-        if "<html" not in text:  # a fragment: it is looked at in its page
+        if "<html" not in text:  # a fragment, checked as part of its page
             others.add(name)
             continue
         pages[name] = address
@@ -39,7 +39,7 @@ def walk(visitor: APIRequestContext, site: str, starts: list[str]) -> tuple[dict
 
 
 def linked(text: str, address: str) -> list[str]:
-    """The addresses on this site that a page leads or sends to, without those outside."""
+    """Paths on this site that a page links to or submits to."""
     found = (urljoin(address, unescape(each)) for each in ADDRESS.findall(text))
     return [each for each in found if each.startswith("/")]
 
@@ -52,6 +52,6 @@ def named(address: str) -> str:
 
 
 def refuses_get(visitor: APIRequestContext, address: str) -> bool:
-    """Does an address accept forms only? Its parameters are made up."""
+    """Return whether a route rejects GET with 405. Its parameters are made up."""
     made_up = re.sub(r"<(\w+):\w+>", lambda found: {"slug": "sample"}.get(found[1], "1"), address)
     return visitor.get(made_up, max_redirects=0).status == 405

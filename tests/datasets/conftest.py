@@ -1,4 +1,4 @@
-"""Uploads for tests, read by the real importer in this process."""
+"""Upload files in tests and import them in this process with the real importer."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def numbered(count: int) -> bytes:
 
 @pytest.fixture
 def upload(project: Project) -> Upload:
-    """Keeps a file; `read=True` also reads it."""
+    """Store a file as a new version; `read=True` also imports it."""
 
     def keep(
         content: bytes, *, name: str = "capitals", read: bool = False, user: User | None = None, **more: Any

@@ -1,4 +1,4 @@
-"""What tests of several parts of data sets share: a file of answers, and values for property tests."""
+"""Shared by the data set tests: a file of answers, and strategies for property tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers that candidates' colours and marks follow from."""
+"""Candidate numbers, which determine colours and markers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every source and every code of the readers of other tools' files has its words."""
+"""Every source and every code of the importers of other tools' files has a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A finding says what is wrong and what to do, like a good compiler."""
+"""Findings state what is wrong and what to do, like a good compiler."""
 
 from __future__ import annotations
 

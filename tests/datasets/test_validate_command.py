@@ -1,4 +1,4 @@
-"""manage.py validate, as scripts use it: its status and its document."""
+"""`manage.py validate` as scripts use it: exit status and JSON document."""
 
 import gzip
 import json
@@ -31,7 +31,7 @@ def validate(*words: str) -> Ended:
 
 
 def validate_with(setting: str, value: str, file: Path) -> subprocess.CompletedProcess[str]:
-    """In a process of its own, which reads the setting."""
+    """Run `validate` in a separate process with an environment setting."""
     environment = {
         **os.environ,
         setting: value,

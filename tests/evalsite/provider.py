@@ -1,4 +1,4 @@
-"""A little OpenID Connect provider that really listens: discovery, keys, and tokens signed by RS256."""
+"""A minimal OpenID Connect provider over HTTP: discovery, keys, and tokens signed with RS256."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ CLIENT, SECRET = "evalsite", "s3cret/with+signs"
 
 
 class Provider:
-    """Signs every visitor in. `claims` go into every token; `sign_with` may be another key than the published one."""
+    """Signs in every visitor. `claims` go into every token; `sign_with` may differ from the published key."""
 
     def __init__(self) -> None:
         self.key = self.sign_with = RSAKey.generate_key(2048, {"kid": "one"}, private=True)
         self.claims: dict[str, Any] = {"sub": "248", "preferred_username": "dora", "name": "Dora"}
         self.algorithm = "RS256"
-        self.asked: dict[str, dict[str, str]] = {}  # code → what the visitor was sent with
+        self.asked: dict[str, dict[str, str]] = {}  # code → parameters of the authorization request
         self.refused: list[str] = []
         provider = self
 
@@ -49,7 +49,7 @@ class Provider:
         self.thread.join()
 
     def visit(self, address: str) -> dict[str, str]:
-        """What a visitor who says yes at `address` brings back in the callback's address."""
+        """Approve the authorization request `address`; return the callback's query parameters."""
         asked = {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
         code = f"code-{len(self.asked)}"
         self.asked[code] = asked

@@ -7,7 +7,7 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Membership, Project, Role, User
 
-# spec: people, "Who may do what"
+# see "Who may do what" in the people spec
 TABLE = {
     "alice": {May.SEE, May.UPLOAD, May.METRICS, May.RUN, May.READ_JUDGEMENTS, May.USE_ENDPOINTS},
     "rita": {May.SEE, May.RATE},

@@ -1,4 +1,4 @@
-"""What the architecture pages name exists."""
+"""Everything named in the architecture pages exists."""
 
 from __future__ import annotations
 

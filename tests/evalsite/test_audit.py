@@ -1,4 +1,4 @@
-"""The log of who changed what."""
+"""The audit log."""
 
 import pytest
 from django.db import IntegrityError, transaction

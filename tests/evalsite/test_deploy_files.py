@@ -1,4 +1,4 @@
-"""The files of docs/deploy.md: systemd and YAML readers accept them, and they agree with the code."""
+"""The files of docs/deploy.md are valid systemd and YAML files and agree with the code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_systemd_takes_the_unit(unit: Path, tmp_path: Path) -> None:
     verify = shutil.which("systemd-analyze")
     if not verify:
         pytest.skip("there is no systemd-analyze on this machine")
-    # Its program is installed nowhere here; everything else must be as systemd knows it.
+    # The program is not installed here; everything else must be valid for systemd.
     text = unit.read_text().replace("/opt/evalsite/.venv/bin/python", "/bin/true")
     (tmp_path / unit.name).write_text(text)
     done = subprocess.run([verify, "verify", str(tmp_path / unit.name)], capture_output=True, text=True)

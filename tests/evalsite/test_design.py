@@ -1,4 +1,4 @@
-"""The tokens keep their promises: contrast in both themes, and a small style sheet."""
+"""Design tokens have enough contrast in both themes, and the style sheet is small."""
 
 import gzip
 import re
@@ -12,7 +12,7 @@ ON_EVERY_GROUND = ("ink", "ink-2", "ink-3", "accent", "accent-strong", "bad", "w
 
 
 def luminance(colour: str) -> float:
-    """Relative luminance as WCAG 2 has it, of #rrggbb."""
+    """Relative luminance of #rrggbb, as defined in WCAG 2."""
     parts = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
     red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
@@ -51,4 +51,4 @@ def test_marks_and_the_edges_of_fields_are_seen(mark: str, theme: int) -> None:
 def test_the_style_sheets_are_small_on_the_wire() -> None:
     assert (
         sum(len(gzip.compress(path.read_bytes())) for path in CSS.glob("*.css")) <= 20_000
-    )  # each as it is served
+    )  # each file compressed separately, as served

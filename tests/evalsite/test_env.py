@@ -108,7 +108,7 @@ def test_the_guide_gives_the_defaults(guide: str) -> None:
 
 
 def defaults_in(guide: str) -> dict[str, str]:
-    """Each setting's second cell."""
+    """{setting: default} from the tables of a guide."""
     text = (ROOT / "docs" / guide).read_text()
     return dict(re.findall(r"^\| `([A-Z0-9_]+)` \| ([^|]*?) \|", text, re.MULTILINE))
 

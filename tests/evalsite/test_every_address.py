@@ -1,4 +1,4 @@
-"""Who may open which address. An address that is not in the table fails, and so does every other answer."""
+"""Access to every URL. A URL missing from the table fails the test, and so does any other response."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ROLES = {"alice": "analyst", "rita": "rater", "bob": "reviewer", "adam": "admini
 OUTSIDE = ("charlie", "nobody")  # administers another project; belongs to none
 EVERYBODY = ("anonymous", *ROLES, "olga", *OUTSIDE)
 
-# Who may: letters for analyst, rater, reviewer and administrator; a superuser may do what an administrator may.
+# Letters stand for analyst, rater, reviewer and administrator; a superuser may do what an administrator may.
 MEMBERS, READ, WORK, MANAGE, RATE, REVIEW = (
     "alice rita bob adam",
     "alice bob adam",
@@ -50,7 +50,7 @@ MEMBERS, READ, WORK, MANAGE, RATE, REVIEW = (
     "rita adam",
     "bob adam",
 )
-SITE = ""  # superusers alone
+SITE = ""  # superusers only
 SIGNED_IN = "signed in"
 PUBLIC = "public"
 NOBODY = "nobody"
@@ -60,7 +60,7 @@ GET, POST = "get", "post"
 
 @dataclass(frozen=True)
 class Rule:
-    """How an address is asked, and who of a project's members may; others of them are refused with `refusal`."""
+    """How a URL is requested and which project members may; other members get the status `refusal`."""
 
     method: str
     may: str
@@ -72,17 +72,17 @@ TABLE: dict[str, Rule] = {}
 
 
 def table(method: str, may: str, names: str, refusal: str = "403", superuser: str = "in") -> None:
-    """Put addresses into the table."""
+    """Add URLs to the table."""
     TABLE.update({name: Rule(method, may, refusal, superuser) for name in names.split()})
 
 
 table(GET, PUBLIC, "accounts:sign_in accounts:join reports:shared")
 table(POST, PUBLIC, "accounts:sign_out accounts:language accounts:theme")
 table(GET, NOBODY, "accounts:oidc accounts:oidc_back", "404")  # single sign-on is off
-table(POST, NOBODY, "accounts:view_as", "403")  # of local mode
+table(POST, NOBODY, "accounts:view_as", "403")  # local mode only
 table(GET, SIGNED_IN, "home inbox help guide search accounts:account accounts:password")
 table(POST, SIGNED_IN, "accounts:make_token inbox_read")
-table(POST, "rita", "accounts:revoke_token", "404", "404")  # her own
+table(POST, "rita", "accounts:revoke_token", "404", "404")  # her own token
 table(GET, SITE, "status components accounts:site_log accounts:site_log_csv accounts:create_project")
 table(GET, PROGRAMS, "prometheus")
 table(GET, MEMBERS, "project")
@@ -119,7 +119,7 @@ table(POST, READ, "datasets:changes")
 table(GET, WORK, "endpoints:list endpoints:endpoint")
 table(POST, WORK, "endpoints:test")
 table(GET, MANAGE, "endpoints:new endpoints:edit endpoints:address")
-table(POST, MANAGE, "accounts:draft")  # of an endpoint; each form's own right is held in test_drafts.py
+table(POST, MANAGE, "accounts:draft")  # of an endpoint; test_drafts.py covers each form's permission
 table(POST, MANAGE, "endpoints:try endpoints:publish endpoints:archive endpoints:restore")
 table(
     GET,
@@ -135,9 +135,9 @@ table(
     "metrics:past_replies metrics:copy metrics:archive metrics:restore metrics:restore_version",
 )
 table(GET, RATE, "rating:queue")
-table(GET, RATE, "desk:page desk:items desk:mine", superuser="404")  # both rate there
+table(GET, RATE, "desk:page desk:items desk:mine", superuser="404")  # Rita and Adam are its raters
 table(POST, RATE, "desk:undo desk:give_back", superuser="404")
-table(GET, "rita", "desk:item desk:difference", superuser="404")  # her own item
+table(GET, "rita", "desk:item desk:difference", superuser="404")  # Rita's own item
 table(POST, "rita", "desk:verdict desk:skip desk:draft", superuser="404")
 table(
     GET,
@@ -178,7 +178,7 @@ table(
     "runs:override runs:withdraw runs:mark runs:comment runs:undo_action",
 )
 table(POST, READ, "runs:save_view runs:choose_columns")
-table(POST, "bob", "runs:comment_change runs:change_view runs:delete_view", superuser="403")  # his own
+table(POST, "bob", "runs:comment_change runs:change_view runs:delete_view", superuser="403")  # Bob's own
 
 
 Places = dict[str, dict[str, Any]]
@@ -188,7 +188,7 @@ Places = dict[str, dict[str, Any]]
 def places(
     settings: LazySettings, cast: dict[str, User], project: Project, upload: Callable[..., Version]
 ) -> Places:
-    """Values for the addresses of each namespace, or of one name: objects of the project that exist."""
+    """URL parameters of existing objects, by namespace or URL name."""
     settings.LOCAL_MODE = False
     version = two_versions(upload, cast["alice"])
     return {
@@ -261,7 +261,7 @@ def metric_places(project: Project) -> Places:
 
 
 def rating_places(project: Project, cast: dict[str, User]) -> Places:
-    """Of an evaluation that Rita and Adam rate differently; of one that compares two legacy files."""
+    """URL parameters of an evaluation Rita and Adam rate differently, and of one that compares two legacy files."""
     rita, adam = cast["rita"], cast["adam"]
     evaluation = make_evaluation(project, [rita, adam], rows=2, overlap=2)
     first, second = assignments.claim(evaluation=evaluation, user=rita, count=2)
@@ -326,18 +326,18 @@ def address(name: str, route: str, places: Places) -> str:
 
 
 def asked(client: Client, method: str, address: str, fields: dict[str, Any]) -> str:
-    """The outcome of a request that changes nothing in the end."""
+    """The outcome of a request, whose changes are rolled back."""
     with transaction.atomic():
         answer = getattr(client, method)(address, fields)
         got = outcome(answer)
         if answer.streaming:
-            list(answer)  # read to its end, so that its file is closed
+            list(answer)  # read to the end, so that its file is closed
         transaction.set_rollback(True)
     return got
 
 
 def outcome(response: HttpResponseBase) -> str:
-    """`in` for an answer, otherwise how it was refused."""
+    """`in` if the request was allowed, otherwise how it was refused."""
     if response.status_code == 302 and response.headers["Location"].startswith("/sign-in/?next="):
         return "sign in"
     status = response.status_code
@@ -365,7 +365,7 @@ def expected(rule: Rule, name: str) -> str:
 def test_every_address_lets_in_who_may_and_nobody_else(
     cast: dict[str, User], client_of: ClientOf, places: Places
 ) -> None:
-    """The table against the code: one request for each address and role."""
+    """Check the table with one request per URL and user."""
     people = {**cast, "nobody": person("nobody")}
     cookies = {name: client_of(people[name]).cookies for name in EVERYBODY if name in people}
     wrong = []
@@ -379,7 +379,7 @@ def test_every_address_lets_in_who_may_and_nobody_else(
             client.cookies = copy.copy(cookies.get(who, client.cookies))
             wanted = {expected(rule, who)}
             got = asked(client, rule.method, address(name, route, places), fields)
-            if got in wanted and got != "in" and rule.method == GET:  # then no form can be sent there either
+            if got in wanted and got != "in" and rule.method == GET:  # then POST must be refused as well
                 wanted.add("405")
                 got = asked(client, POST, address(name, route, places), fields)
             if got not in wanted:

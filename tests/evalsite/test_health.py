@@ -1,4 +1,4 @@
-"""What a supervisor or a load balancer asks."""
+"""Health and readiness checks for supervisors and load balancers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_probe_writes_nothing_and_leaves_the_connection_as_it_was(client: Clie
 
 
 def test_a_full_disk_is_not_ready(client: Client, db: None, settings: LazySettings) -> None:
-    settings.DATA_DIR = Path("/proc")  # a file system without any space
+    settings.DATA_DIR = Path("/proc")  # a file system without free space
     answer = client.get("/readyz")
     assert (answer.status_code, "only 0 MiB left" in answer.text) == (503, True)
     assert client.get("/healthz").status_code == 200

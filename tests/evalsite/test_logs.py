@@ -1,4 +1,4 @@
-"""Logs: for people or machines, and without secrets."""
+"""Logs: human-readable or JSON, and without secrets."""
 
 from __future__ import annotations
 

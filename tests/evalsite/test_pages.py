@@ -1,4 +1,4 @@
-"""What holds for every page: the policy, errors that help, markup that the policy allows."""
+"""Checks for every page: the CSP, helpful error pages, markup allowed by the CSP."""
 
 import re
 from pathlib import Path
@@ -29,7 +29,7 @@ FORBIDDEN = {
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda p: str(p.relative_to(settings.BASE_DIR / "templates")))
 def test_no_template_holds_what_the_policy_blocks(path: Path) -> None:
     text = path.read_text()
-    if path.name == "file.html":  # of a file on the reader's disk, which no policy of ours governs
+    if path.name == "file.html":  # a downloaded file, to which the site's CSP does not apply
         text = text.replace("<style>{{ styles|safe }}</style>", "")
     assert [name for name, pattern in FORBIDDEN.items() if pattern.search(text)] == []
 

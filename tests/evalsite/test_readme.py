@@ -1,4 +1,4 @@
-"""README, user guide and interface use the same labels; what the README links to exists."""
+"""README, user guide and interface use the same labels; the README's links are valid."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def steps(language: str) -> list[str]:
 
 
 def labels(language: str, text: str) -> set[str]:
-    """What a text quotes from the interface, one label each: `*Runs → New run*` has two."""
+    """Interface labels quoted in a text; `*Runs → New run*` contains two."""
     found = LABELS[language].findall(NO_LABELS.sub("", text))
     return {label for each in found for label in each.split(" → ")}
 
@@ -59,7 +59,7 @@ def test_both_languages_of_a_guide_quote_the_same_labels(page: dict[str, str]) -
 
 
 def test_every_page_of_the_documentation_but_those_for_developers_is_in_both_languages() -> None:
-    """The pages are those of the site's menu; what follows `Development` is in English, and the menu says so."""
+    """Checks the pages in the site's menu before `Development`; the rest is in English only, as the menu says."""
     menu = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2].partition("- Development:")[0]
     pages = re.findall(r"([\w-]+)\.md", menu)
     assert {"index", "start", "runs", "glossary", "deploy", "settings"} <= set(pages)

@@ -1,4 +1,4 @@
-"""Keys, and what is encrypted with them."""
+"""Secret keys and encryption with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the soak sends as a browser would, and what it counts as growth or an error."""
+"""The soak test's form handling, and what it reports as growth or an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates name only static files that exist: with hashed names, a missing one is an error of the whole page."""
+"""Templates name only existing static files: with hashed names, a missing one breaks the whole page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet files, read back with pandas and pyarrow."""
+"""Parquet files can be read with pandas and pyarrow."""
 
 from __future__ import annotations
 

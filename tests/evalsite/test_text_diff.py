@@ -1,4 +1,4 @@
-"""A difference names what a reader would name, and both texts can be read off it again."""
+"""Text diffs mark what a reader would mark, and both texts can be reconstructed from them."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Each measure of the threat model is held by a test that exists."""
+"""Each measure in the threat model names an existing test."""
 
 from __future__ import annotations
 

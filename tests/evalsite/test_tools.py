@@ -1,4 +1,4 @@
-"""The tools' own promises: what is vendored is what was fetched, and every text is translated."""
+"""Tests of tools/: vendored files are unchanged, every message is translated."""
 
 import subprocess
 import sys

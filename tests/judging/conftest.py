@@ -1,4 +1,4 @@
-"""A second rater beside Rita."""
+"""Ravi, a second rater."""
 
 from __future__ import annotations
 

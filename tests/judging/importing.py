@@ -1,4 +1,4 @@
-"""Results files for tests, and the command that imports them."""
+"""Write results files for tests and import them with the command."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judging.runs.models import Run
 
 
 def verdict(line: int = 1, model: str = "alpha", value: Any = 7, **more: Any) -> dict[str, Any]:
-    """A verdict on an answer, by a judge unless another author is named."""
+    """A line of a results file; by the judge `gpt` unless a rater is given."""
     source = {} if "rater" in more else {"judge": "gpt"}
     return {"line": line, "model": model, "value": value, **source, **more}
 
@@ -30,7 +30,7 @@ def results_file(folder: Path, lines: Iterable[dict[str, Any] | str], name: str 
 def imports(
     dataset: str | Path | Version, results: Path, name: str = "elsewhere", *, strict: bool = False
 ) -> tuple[dict[str, Any], int]:
-    """The document of `import_results --json`, and the exit status."""
+    """Run `import_results --json`; return its document and the exit status."""
     out, status = StringIO(), 0
     named = dataset.dataset.name if isinstance(dataset, Version) else str(dataset)
     try:
@@ -41,7 +41,7 @@ def imports(
 
 
 def imported(version: Version, folder: Path, *lines: dict[str, Any], name: str = "elsewhere") -> Run:
-    """The run that these verdicts make; none of them is refused."""
+    """Import these verdicts, assert that none is refused, and return the run."""
     found, status = imports(version, results_file(folder, lines), name)
     assert (status, found["refused"]) == (0, [])
     return Run.objects.get(pk=found["run"])

@@ -1,4 +1,4 @@
-"""Judged runs for tests, through the engine's own planning and storing; only the judge's words are made up."""
+"""Judged runs for tests. Planning and storing are the engine's own; only the judge's replies are made up."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def said(
     prompt: str = "Judge this.",
     **more: Any,
 ) -> JudgementResult:
-    """A story in which the judge said this value, or (None) nothing that could be read."""
+    """The result of a judge reply with this value; None gives an unparsed reply."""
     text = content or (f"Because. Score: [[{value}]]" if value is not None else "A fine answer.")
     reply = {"content": text, "reasoning_content": reasoning, "finish_reason": "stop"}
     request = {
@@ -43,7 +43,7 @@ def said(
 
 
 def failed(code: str = "rate_limited", detail: str = "slow down") -> JudgementResult:
-    """A story in which the judge model could not be asked."""
+    """The result of a judge call that failed with HTTP 429."""
     request = {"model": "scripted", "messages": [{"role": "user", "content": "Judge this."}]}
     call = {
         "started_unix": 1.0,
@@ -58,7 +58,7 @@ def failed(code: str = "rate_limited", detail: str = "slow down") -> JudgementRe
 
 
 def judge(run: Run, tell: Tell) -> Run:
-    """Judge all that waits in `run`; `tell` gets the position in the order of judging, from 0."""
+    """Judge everything pending in `run`. `tell` gets the 0-based position in judging order."""
     planning.plan(run.pk)
     count = 0
     while leased := chunks.lease(run.pk, "test:1:1"):
@@ -77,7 +77,7 @@ def a_judged_run(
     metric: MetricDefinition | None = None,
     **version: Any,
 ) -> Run:
-    """A finished run over a new version."""
+    """Create a version and a finished run over it."""
     return judge(a_run(a_version(project, rows=rows, **version), metric or a_metric(JUDGE_URL)), tell)
 
 

@@ -1,4 +1,4 @@
-"""Drafts of long forms: kept while typing, restored without validation, deleted once saved."""
+"""Drafts of long forms: saved while typing, restored without validation, deleted once the form is saved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `evaluate` says of a file that it cannot judge."""
+"""Messages of `evaluate` for files it cannot judge."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def test_a_failing_preprocess_is_an_error_of_its_rows(folder: Path) -> None:
 
 
 def test_nothing_is_written(folder: Path) -> None:
-    """In a process of its own, without a database."""
+    """In a separate process without a database."""
     folder.joinpath("t.j2").write_text("x{{ response.content }}")
     arguments = [sys.executable, str(ROOT / "manage.py"), "lint", "rows.jsonl", "t.j2"]
     environment = {"DATA_DIR": str(folder / "data"), "PATH": "/usr/bin:/bin"}

@@ -1,4 +1,4 @@
-"""Markdown that models wrote, made safe."""
+"""Safe rendering of Markdown written by models."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_formulas_beyond_what_a_page_may_cost_stay_as_written() -> None:
 
 
 def test_long_formulas_cost_more_than_their_length() -> None:
-    """Roots in roots take the converter time up to the square of their number."""
+    """Nested roots take the converter up to quadratic time."""
     html = html_of((r"$" + r"\sqrt{" * 300 + "$\n\n") * 20)
     assert html.startswith('<p class="quiet-text">Some formulas or code are shown unformatted')
 
@@ -128,7 +128,7 @@ def test_long_formulas_cost_more_than_their_length() -> None:
     ],
 )
 def test_a_formula_defines_nothing(latex: str) -> None:
-    """Definitions that use each other grow without end."""
+    """Macro definitions are refused, since recursive ones expand without end."""
     assert mathml(latex, display=False) is None
 
 
@@ -196,7 +196,7 @@ FULL_OF = [
 
 @pytest.mark.parametrize("part", FULL_OF)
 def test_a_text_full_of_delimiters_takes_no_longer_than_its_length(part: str) -> None:
-    """In processor time: what grows with the square of the length takes several seconds already at this size."""
+    """Quadratic algorithms would take several seconds of processor time at this length."""
     text = (part * 10_000)[:10_000]
     began = time.thread_time()
     html_of("x" + text + "x" + text[::-1])

@@ -1,4 +1,4 @@
-"""Every code that can reach a reader has its sentence."""
+"""Every code that can be shown to a user has a message."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SANDBOX_CODES = {*re.findall(r"``(\w+)``", (job.SandboxFailure.__doc__ or "").sp
 
 
 def codes_given_to(function_names: set[str], argument: int, *paths: Path) -> set[str]:
-    """The string constants that calls of these functions have at that place."""
+    """String constants passed to these functions at positional index `argument`."""
     found = set()
     for path in paths:
         for node in ast.walk(ast.parse(path.read_text())):

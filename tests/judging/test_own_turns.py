@@ -1,4 +1,4 @@
-"""An answer with earlier turns of its own is judged, shown and exported in its own conversation."""
+"""A response with its own earlier turns is judged, shown and exported with that conversation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OWN = [MESSAGES[0], {"role": "assistant", "content": "mine"}]
 
 @pytest.fixture
 def version(project: Project) -> Version:
-    """One row of two turns: alpha answers in the row's conversation, beta in its own."""
+    """One row of two turns. alpha answers in the row's conversation, beta has its own earlier turns."""
     made = a_version(project, rows=1)
     Row.objects.filter(version=made).update(raw=json.dumps({"messages": MESSAGES}))
     own = json.dumps({"content": "beta says", "earlier_messages": OWN})

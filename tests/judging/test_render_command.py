@@ -77,7 +77,7 @@ def test_a_row_without_answers_has_an_empty_one(folder: Path) -> None:
 
 
 def test_without_json_the_prompt_alone_is_printed(folder: Path) -> None:
-    """In a process of its own, without a database."""
+    """In a separate process without a database."""
     arguments = [sys.executable, str(ROOT / "manage.py"), "render", "rows.jsonl", "t.j2"]
     environment = {"DATA_DIR": str(folder / "data"), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(arguments, cwd=folder, env=environment, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""manage.py rules, as scripts use it: its status, its document and its sentences."""
+"""`manage.py rules`: exit status, JSON document and messages."""
 
 import contextlib
 import json
@@ -149,7 +149,7 @@ def test_half_a_character_in_the_answer_is_escaped(tmp_path: Path) -> None:
 
 
 def test_a_terminal_without_chinese_gets_escapes(tmp_path: Path) -> None:
-    """In a process of its own, whose output is ASCII."""
+    """In a separate process whose output encoding is ASCII."""
     arguments = ("score", file(tmp_path, GOOD), "--answer", "{}", "--reference", REFERENCE)
     environment = {**os.environ, "DATA_DIR": str(tmp_path / "data"), "PYTHONIOENCODING": "ascii"}
     ran = subprocess.run(
@@ -239,7 +239,7 @@ def test_an_endpoint_of_two_projects_is_wrong_usage(project: Project, tmp_path: 
     assert raised.value.returncode == 2
 
 
-# --- sentences -------------------------------------------------------------------------------------------------
+# --- messages --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", [text for text, _ in RULES])

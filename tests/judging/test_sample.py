@@ -1,4 +1,4 @@
-"""The sample projects: one in each language, and a reader is shown the own one."""
+"""The sample projects: one per language, and users see the one in their language."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHINESE = {"accept-language": "zh-CN"}
 
 @pytest.fixture
 def visitor(settings: LazySettings, client_of: ClientOf) -> Client:
-    """The administrator of one's own machine."""
+    """A client signed in as the local administrator."""
     sample.prepare()
     return client_of(User.objects.get(username="admin"))
 

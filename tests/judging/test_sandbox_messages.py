@@ -1,4 +1,4 @@
-"""What the sandbox says of a script is read in the reader's language, with the script and the line it is about."""
+"""Sandbox errors are shown in the user's language and name the script and line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search finds what a user may open, and nothing else."""
+"""Search returns only objects the user may open."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def needles(project: Project, rita: User) -> None:
 
 
 def kinds(client_of: ClientOf, user: User, wanted: str) -> set[str]:
-    """The kinds of objects that a search finds, without pages and actions."""
+    """Labels of the result groups of a search, without pages and actions."""
     found = client_of(user).get("/search/", {"q": wanted, **HERE}).context["groups"]
     return {str(group.label) for group in found} - {"Pages and actions"}
 

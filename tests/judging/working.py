@@ -1,4 +1,4 @@
-"""Run workers for tests: real ones, in this thread or in threads of their own, and runs for them to work on."""
+"""Real run workers for tests, in the current thread or in separate threads, and runs for them."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from judging.runs.worker import run_worker
 from tests.make import a_metric, a_run, a_version
 from tests.patience import PATIENCE
 
-PATIENT = RetryPolicy(base_seconds=0.01)  # waits for a server that is down as long as it does in production
+PATIENT = RetryPolicy(base_seconds=0.01)  # outage limit as in production
 QUICK = RetryPolicy(base_seconds=0.01, max_outage_seconds=0.2)
 
 
 def work(run: Run, owner: str = "test:1:1", *, policy: RetryPolicy = QUICK, **options: float) -> Run:
-    """The run after one worker has worked on it alone."""
+    """Run one worker on `run` in this thread; return the reloaded run."""
     run_worker.work(owner, stop=threading.Event(), only=run.pk, policy=policy, **options)
     return Run.objects.get(pk=run.pk)
 
 
 def at_work(run: Run, owner: str = "test:1:1", *, policy: RetryPolicy = QUICK) -> threading.Thread:
-    """A worker in a thread of its own."""
+    """Start a worker in a new thread."""
 
     def target() -> None:
         work(run, owner, policy=policy)
@@ -37,12 +37,12 @@ def at_work(run: Run, owner: str = "test:1:1", *, policy: RetryPolicy = QUICK) -
 
 
 def workers(run: Run, count: int, policy: RetryPolicy = QUICK) -> list[threading.Thread]:
-    """Workers in threads of their own, each with its own connections and slots."""
+    """Start `count` workers in separate threads, each with its own connections and slots."""
     return [at_work(run, f"test:{n}:1", policy=policy) for n in range(1, count + 1)]
 
 
 def worked_by(run: Run, count: int) -> Run:
-    """The run after so many workers have worked on it."""
+    """Run `count` workers on `run` concurrently; return the reloaded run."""
     for thread in workers(run, count):
         thread.join(PATIENCE)
     return Run.objects.get(pk=run.pk)
@@ -53,7 +53,7 @@ def an_endpoint(project: Project, url: str, **fields: object) -> Endpoint:
 
 
 def run_on(endpoint: Endpoint, rows: int, models: tuple[str, ...] = ("alpha",), **options: object) -> Run:
-    """A run that asks this endpoint."""
+    """A run whose judge model uses this endpoint."""
     version = a_version(endpoint.project, rows=rows, models=models)
     return a_run(version, a_metric(endpoint.url, endpoint=endpoint.pk), **options)
 

@@ -1,4 +1,4 @@
-"""Real processes on the test's own database."""
+"""Real processes that use the test database."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.patience import wait_until
 from tests.starting import leashed
 
 __all__ = ["SETTINGS", "Processes", "children", "ended", "wait_until"]
-SETTINGS = {"DJANGO_SETTINGS_MODULE": "evalsite.settings"}  # a process of its own has no tests around it
+SETTINGS = {"DJANGO_SETTINGS_MODULE": "evalsite.settings"}  # not the settings of the tests
 
 END_OTHERS = """
     SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
@@ -27,7 +27,7 @@ END_OTHERS = """
 
 
 class Processes:
-    """Starts manage.py commands that see the test's database; ends what is left."""
+    """Starts manage.py commands on the test database, and kills the remaining ones."""
 
     def __init__(self, data_dir: Path) -> None:
         self.environment = {**os.environ, **SETTINGS, "DATA_DIR": str(data_dir), "DEMO_JUDGE": "0"}
@@ -40,7 +40,7 @@ class Processes:
             self.environment["DATABASE_URL"] = f"{base}/{name}"
 
     def start(self, *arguments: str, log: Path | None = None) -> subprocess.Popen[bytes]:
-        """`log`: the file for its log; otherwise that of the tests."""
+        """Start a command. stderr goes to `log` if given, otherwise to the tests' stderr."""
         with log.open("ab") if log else contextlib.nullcontext() as errors:
             process = subprocess.Popen(
                 leashed(manage(*arguments)), env=self.environment, start_new_session=True, stderr=errors
@@ -49,7 +49,7 @@ class Processes:
         return process
 
     def end_all(self) -> None:
-        """Their children have sessions of their own and would run for a moment longer."""
+        """Kill all processes and their children, which have their own sessions and would outlive them briefly."""
         for process in self.started:
             if process.poll() is None:
                 theirs = children(process.pid)
@@ -58,13 +58,13 @@ class Processes:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
             process.wait()
-        if connection.vendor == "postgresql":  # a server goes on with the last query of a killed client
+        if connection.vendor == "postgresql":  # the server would finish the last query of a killed client
             with connection.cursor() as cursor:
                 cursor.execute(END_OTHERS)
 
 
 def children(parent: int) -> list[int]:
-    """Process ids of its children, and theirs."""
+    """Process ids of all descendants."""
     try:
         found = [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
     except OSError:
@@ -81,6 +81,6 @@ def processes(transactional_db: None, tmp_path: Path) -> Iterator[Processes]:
 
 
 def ended(process: subprocess.Popen[AnyStr], seconds: float) -> int:
-    """The status of a process that ends in time."""
+    """Wait for a process to exit within `seconds`; return its exit status."""
     wait_until(lambda: process.poll() is not None, seconds)
     return process.returncode

@@ -1,4 +1,4 @@
-"""Servers of a test's own: a Redis that can be killed, a virtual host at the RabbitMQ of this machine."""
+"""Brokers for one test: a Redis that can be killed, and a virtual host on this machine's RabbitMQ."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.starting import free_port, leashed
 
 @dataclass
 class Redis:
-    """A server that keeps nothing on disk: a restart loses all messages."""
+    """A Redis server without persistence: a restart loses all messages."""
 
     port: int = field(default_factory=free_port)
     process: subprocess.Popen[bytes] | None = None
@@ -49,7 +49,7 @@ def redis() -> Iterator[Redis]:
 
 @contextlib.contextmanager
 def rabbitmq() -> Iterator[str]:
-    """The address of an empty virtual host."""
+    """Create an empty virtual host and yield its URL."""
     control = shutil.which("rabbitmqctl")
     name = f"evalsite-{uuid.uuid4().hex[:8]}"
     if not control or _run(control, "add_vhost", name):

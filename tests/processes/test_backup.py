@@ -1,4 +1,4 @@
-"""A backup while a run writes, put back elsewhere: the same figures, and the run goes on to its end."""
+"""A backup taken during a run and restored elsewhere has the same figures, and the run continues to its end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def backup(processes: Processes, folder: Path) -> None:
 
 @contextmanager
 def restored(processes: Processes, folder: Path, tmp_path: Path) -> Iterator[dict[str, str]]:
-    """The environment of a site on what the backup holds."""
+    """The environment of a site restored from the backup."""
     elsewhere = tmp_path / "elsewhere"
     shutil.copytree(folder, elsewhere)
     environment = {**processes.environment, "DATA_DIR": str(elsewhere)}
@@ -42,7 +42,7 @@ def restored(processes: Processes, folder: Path, tmp_path: Path) -> Iterator[dic
         name = f"{connection.settings_dict['NAME']}_restored"
         administer = ["psql", "-qd", f"{base}/postgres", "-c"]
         drop = [*administer, f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)']
-        subprocess.run(drop, check=True)  # of a test that was killed
+        subprocess.run(drop, check=True)  # left over from a killed test
         subprocess.run([*administer, f'CREATE DATABASE "{name}"'], check=True)
         subprocess.run(
             ["pg_restore", "--no-owner", "-d", f"{base}/{name}", str(folder / "database.dump")], check=True

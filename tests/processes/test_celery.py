@@ -1,4 +1,4 @@
-"""Celery as the task engine, on real brokers: workers share a run, one is killed, the broker goes and comes back."""
+"""Celery as the task engine on real brokers: workers share a run, one is killed, the broker restarts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def owners(run: Run) -> set[str]:
 
 
 def assert_whole(run: Run) -> None:
-    """Nothing lost, nothing double: every judgement scored once, with one reply."""
+    """Assert that every judgement is scored once, with one reply."""
     assert now(run).scored == now(run).total == run.judgements.filter(state="scored").count()
     assert JudgeReply.objects.filter(judgement__run=run).count() == now(run).total
 

@@ -1,4 +1,4 @@
-"""kill -9 of the worker, the web server or all processes, many times in one run: nothing is lost or repeated."""
+"""Repeated kill -9 of the worker, the web server or all processes during a run: nothing is lost or repeated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.processes.conftest import Processes, children, wait_until
 from tests.starting import free_port
 
 pytestmark = pytest.mark.processes
-KILLS = 12  # of every kind; a site takes a processor two seconds to start again
+KILLS = 12  # per kind; restarting a site takes two seconds of processor time
 ROWS = 900
 GOES_ON_WITHIN = 5.0  # seconds from the kill to the next judgement, on an idle machine
 

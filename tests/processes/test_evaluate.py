@@ -1,4 +1,4 @@
-"""manage.py evaluate as a script sees it: a process, its two files, its status."""
+"""`manage.py evaluate` as scripts use it: a process, two output files, an exit status."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def folder(tmp_path: Path) -> Iterator[Folder]:
 
 
 def test_a_file_is_judged_both_results_are_written_and_no_process_is_left(folder: Folder) -> None:
-    shutil.rmtree(folder.path / "data")  # the command makes it
+    shutil.rmtree(folder.path / "data")  # the command creates it
     with ScriptedJudge(reply="Score: [[8]]", api_key="k-123456") as judge:
         status, found, _ = folder.evaluate(folder.rows(5), "--metrics", folder.metrics(judge.url))
         assert len(judge.requests) == 5

@@ -1,4 +1,4 @@
-"""The memory that validating or importing a file takes does not grow with its rows."""
+"""Memory for validating or importing a file does not grow with its rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.processes
 
 
 def peak_mb(folder: Path, rows: int) -> float:
-    """Of `manage.py validate` over so many rows."""
+    """Peak memory (MB) of `manage.py validate` over a file with `rows` rows."""
     file, usage = folder / f"{rows}.jsonl", folder / "usage.json"
     file.write_bytes(numbered(rows))
     watched = [sys.executable, "-m", "tools.bench.watched", str(usage), sys.executable, "manage.py"]

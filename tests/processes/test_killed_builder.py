@@ -1,4 +1,4 @@
-"""A worker that is killed while it builds a search index: the next one goes on, and every row is found once."""
+"""A worker is killed while building a search index: the next one continues, and every row is found once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kill -9 while answers are asked for and judged: what was answered is not asked for again, nothing is lost."""
+"""kill -9 while answers are generated and judged: no answer is generated again, and nothing is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker that ends in the middle of an upload: the next one reads it from the start, no row is lost or double."""
+"""A worker dies during an import: the next one starts over, and no row is lost or duplicated."""
 
 from __future__ import annotations
 

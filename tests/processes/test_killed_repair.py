@@ -1,4 +1,4 @@
-"""A worker that is killed during a repair: the next one completes the file and leaves no partial files."""
+"""A worker is killed during a repair: the next one completes the file and leaves no partial files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.processes
 
 @pytest.fixture
 def waiting(processes: Processes, settings: LazySettings, tmp_path: Path) -> Version:
-    """A repair of every row of a file that no worker has started."""
+    """A pending repair of every row of a file."""
     settings.DATA_DIR = tmp_path
     content = numbered(ROWS).replace(b"}\n", b"} // note\n")
     file = io.BytesIO(content)

@@ -1,4 +1,4 @@
-"""kill -9 in the middle of a run: it goes on at the restart, nothing is lost, nothing is double."""
+"""kill -9 during a run: it continues after a restart; nothing is lost or duplicated."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_run_goes_on_after_its_worker_was_killed(processes: Processes) -> None
 
 
 def test_the_work_of_a_stopped_worker_goes_to_another_one(processes: Processes) -> None:
-    """A stopped worker (SIGSTOP) exists but does nothing. Continued, it writes nothing that it no longer holds."""
+    """A worker stopped by SIGSTOP exists but does nothing. Once continued, it writes only chunks it still holds."""
     with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=0.3)) as judge:
         run = a_run(a_version(a_project(), rows=500), a_metric(judge.url))
         first = processes.start("worker", "--queue", "runs")

@@ -1,4 +1,4 @@
-"""A database that is locked, lost or full for a while: the run waits, says so in the log, and goes on by itself."""
+"""A database that is locked, lost or full for a while: the run waits, logs the reason, and continues."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS = 150
 LOCKED_SECONDS = 30
 FULL_SECONDS = 6
 MOST_WARNINGS = (
-    16  # in that time, of all that needs the database: three loops of a run worker, and its heartbeat
+    16  # in that time, from all users of the database: three loops of a run worker, and its heartbeat
 )
 
 
@@ -39,7 +39,7 @@ def log(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(processes: Processes, judge: ScriptedJudge, log: Path) -> Run:
-    """A run that a worker is in the middle of."""
+    """A run in progress in a worker process."""
     begun = a_run(a_version(a_project(), rows=ROWS), a_metric(judge.url))
     processes.start("worker", "--queue", "runs", log=log)
     wait_until(lambda: now(begun).done > 20, 20)
@@ -51,7 +51,7 @@ def now(run: Run) -> Run:
 
 
 def assert_whole(run: Run, judge: ScriptedJudge) -> None:
-    """It ends, every judgement is stored once, and no call was repeated."""
+    """Assert that the run ends, every judgement is stored once, and no call was repeated."""
     wait_until(lambda: now(run).state == RunState.FINISHED, 90)
     assert now(run).scored == now(run).total == JudgeReply.objects.filter(judgement__run=run).count()
     assert len(judge.requests) == now(run).total
@@ -103,6 +103,6 @@ def warnings(log: Path) -> int:
 
 
 def limit_files(most: int) -> None:
-    """No file of the run's worker may grow beyond this; Python turns SIGXFSZ into an error."""
+    """Limit the file size of the run worker to `most` bytes; Python ignores SIGXFSZ, so writes raise OSError."""
     pid = int(WorkerProcess.objects.get(queue="runs").owner.rsplit(":", 2)[1])
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))

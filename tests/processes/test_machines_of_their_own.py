@@ -1,4 +1,4 @@
-"""Web and workers as machines of their own: real processes, a DATA_DIR each, one database, files in a bucket."""
+"""Web and workers on separate machines: real processes with their own DATA_DIR, one database, files in a bucket."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ROWS = "".join(
 
 
 class Site:
-    """Its machines, each with an empty folder, and a browser."""
+    """A site of several machines, each with an empty DATA_DIR, and an HTTP client."""
 
     def __init__(self, processes: Processes, settings: LazySettings, folder: Path, address: str) -> None:
         self.processes, self.folder = processes, folder
@@ -60,7 +60,7 @@ class Site:
         self.processes.start(*command)
 
     def browser(self, user: User) -> httpx.Client:
-        """Signed in; its address answers."""
+        """An HTTP client with the user signed in; waits until the site responds."""
         session = Client()
         session.force_login(user)
         cookie = session.cookies[dj.SESSION_COOKIE_NAME].value
@@ -74,7 +74,7 @@ class Site:
         return client
 
     def holds(self, machine: str) -> set[str]:
-        """Stored files in a machine's folder."""
+        """Relative paths of stored files in a machine's DATA_DIR."""
         wanted = {"uploads", "search", "copies"}
         found = (path.relative_to(self.folder / machine) for path in (self.folder / machine).rglob("*.*"))
         return {str(path) for path in found if path.parts[0] in wanted}
@@ -130,6 +130,6 @@ def judged_elsewhere(site: Site, browser: httpx.Client) -> Run:
     rows = f"/p/physics/datasets/{version.dataset_id}/v1/"
     assert browser.get(f"{rows}original/").text == ROWS
     assert "question 17" in browser.get(f"{rows}rows/", params={"q": "question 17"}).text
-    assert site.holds("judge") == set()  # it reads the database only
+    assert site.holds("judge") == set()  # run workers use the database only
     assert {name.split("/")[0] for name in site.holds("web") | site.holds("reader")} <= {"copies", "search"}
     return Run.objects.get(pk=run.pk)

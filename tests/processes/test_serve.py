@@ -1,4 +1,4 @@
-"""What `manage.py serve` says where it cannot start, in a sentence and without a traceback."""
+"""`manage.py serve` reports why it cannot start, in a sentence without a traceback."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ def test_one_folder_is_served_once(tmp_path: Path) -> None:
 
 def test_a_worker_gives_way_to_pages(processes: Processes) -> None:
     worker = processes.start("worker", "--queue", "data")
-    pages = os.getpriority(os.PRIO_PROCESS, 0)  # as high a number is, so low is the priority
+    pages = os.getpriority(os.PRIO_PROCESS, 0)  # a higher number means a lower priority
     wait_until(lambda: os.getpriority(os.PRIO_PROCESS, worker.pid) > pages)
     assert worker.poll() is None

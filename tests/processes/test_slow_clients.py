@@ -48,7 +48,7 @@ def answers(port: int) -> bool:
 
 
 def ask(port: int, path: str, **headers: str) -> tuple[int, float]:
-    """Status, and seconds until the last byte."""
+    """Status code, and seconds until the last byte."""
     start = time.monotonic()
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", path, headers=headers)

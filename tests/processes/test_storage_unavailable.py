@@ -1,4 +1,4 @@
-"""The site as a process of its own, while its storage is not available."""
+"""The site in a separate process while its storage is unavailable."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MOUNTED = (
 
 @dataclass
 class Web:
-    """A web process, and the lines that it has logged."""
+    """A web process and its log."""
 
     port: int
     log: Path
@@ -61,7 +61,7 @@ Start = Callable[..., Web]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts a web process as the supervisor does, which has prepared DATA_DIR and the tables."""
+    """Start web processes as the supervisor does once DATA_DIR and the tables are ready."""
     started: list[subprocess.Popen[bytes]] = []
 
     def begin(*before: str, **environment: str) -> Web:
@@ -82,7 +82,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def test_postgresql_that_never_answers_costs_pages_a_few_seconds_and_no_thread(start: Start) -> None:
-    """Its process is stopped, or its machine does not answer."""
+    """As when the PostgreSQL process is stopped or its machine is unreachable."""
     with silent_server() as silent:
         web = start(DATABASE_URL=f"postgres://u:p@127.0.0.1:{silent}/evalsite")
         cookie = {"Cookie": "evalsite_session=abcdefghijklmnopqrstuvwxyz"}
@@ -105,7 +105,7 @@ def test_postgresql_that_never_answers_costs_pages_a_few_seconds_and_no_thread(s
 def test_a_disk_that_is_full_and_has_space_again(
     start: Start, processes: Processes, alice: User, tmp_path: Path
 ) -> None:
-    """DATA_DIR is a file system of the web process's own, 48 MB large; the database is on another one."""
+    """DATA_DIR is a 48 MB file system mounted for the web process only; the database is on another one."""
     if not shutil.which("unshare") or subprocess.run(["unshare", "-rm", "true"], check=False).returncode:
         pytest.skip("this machine lets no process mount a file system")
     disk, (_, secret) = tmp_path / "disk", token_create(user=alice, name="test", days=None)

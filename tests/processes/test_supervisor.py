@@ -1,4 +1,4 @@
-"""The supervisor restarts processes that died, and leaves none behind."""
+"""The supervisor restarts dead processes and leaves none behind."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def pids(log: Path) -> list[int]:
 
 
 def state(pid: int) -> str:
-    """A letter, as proc(5) has it; "" for none."""
+    """The process state letter of proc(5); "" if there is no process."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -145,13 +145,13 @@ def test_what_answers_no_pages_gives_way_from_its_first_moment(behind_pages: boo
     child.start()
     assert child.process is not None
     own = os.getpriority(os.PRIO_PROCESS, 0)
-    # Once it has ended it keeps its priority until it is waited for.
+    # A process that has ended keeps its priority until it is waited for.
     assert os.getpriority(os.PRIO_PROCESS, child.process.pid) == own + further
     child.process.wait()
 
 
 class Deaths:
-    """A child that ends by itself or by a signal, and a fake clock."""
+    """A child process that exits or is killed by a signal, with a fake clock."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
         self.now = 1000.0
@@ -159,7 +159,7 @@ class Deaths:
         self.child = Child("child", [sys.executable, "-c", end], quiet=True)
 
     def rests(self, count: int, lived: float) -> list[float]:
-        """Seconds until it may start again, after each of so many ends at that age."""
+        """Seconds until the next start after each of `count` ends, each after `lived` seconds."""
         found = []
         for _ in range(count):
             if self.child.process is None:

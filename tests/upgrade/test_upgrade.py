@@ -1,7 +1,7 @@
-"""A database of the first release opens in this one, with the figures that it had.
+"""A database of the first release is upgraded and keeps its figures.
 
-The fixtures were made by `make run` of that release: the sample's run with overrides, one of them before its answer
-was judged again, two human evaluations by two raters with adjudications, and data sets with findings.
+The fixtures were created with `make run` of that release: the sample's run with overrides, one of them before its
+answer was re-judged, two human evaluations by two raters with adjudications, and data sets with findings.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OVERRIDDEN = "heron-large"
 
 @pytest.fixture(scope="module")
 def first_release(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
-    """The environment of a process that works on a database of the first release."""
+    """The environment of a process that uses a database of the first release."""
     folder = tmp_path_factory.mktemp("first_release")
     environment = {**os.environ, **SETTINGS, "DATA_DIR": str(folder), "DEMO_JUDGE": "0"}
     if connection.vendor == "sqlite":
@@ -64,7 +64,7 @@ class Upgraded:
 
 @pytest.fixture(scope="module")
 def upgraded(first_release: Environment) -> Upgraded:
-    """Once for all tests, since the migrations take a processor five seconds."""
+    """Upgraded once for all tests: the migrations take five seconds of processor time."""
     return Upgraded(first_release, json.loads(output(first_release, "report", RUN, "--json")))
 
 
@@ -75,7 +75,7 @@ def output(environment: Environment, *arguments: str) -> str:
 
 
 def differences(before: Any, after: Any, path: str = "") -> list[str]:
-    """Where a figure of `before` is another one, or none, in `after`; what is new there is no difference."""
+    """Figures of `before` that differ or are missing in `after`; additional ones in `after` are ignored."""
     if isinstance(before, dict) and isinstance(after, dict):
         return [d for key in before for d in differences(before[key], after.get(key), f"{path}/{key}")]
     if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
@@ -91,11 +91,11 @@ def test_figures_stay_as_they_were_but_for_an_override_that_judging_again_had_dr
 ) -> None:
     before = json.loads((HERE / "first_release.report.json").read_text())
     after = upgraded.report
-    concerned = (f"/candidates/{OVERRIDDEN}/{METRIC}/", "/pairs/1/")  # the pair of that candidate and metric
+    concerned = (f"/candidates/{OVERRIDDEN}/{METRIC}/", "/pairs/1/")  # that candidate and metric's pair
     assert [one for one in differences(before, after) if not one.startswith(concerned)] == []
     old, new = (document["candidates"][OVERRIDDEN][METRIC] for document in (before, after))
     assert new["overridden"] == old["overridden"] + 1
-    assert new["mean"] == pytest.approx(old["mean"] - (10 - 1) / old["items"])  # judged 10, overridden with 1
+    assert new["mean"] == pytest.approx(old["mean"] - (10 - 1) / old["items"])  # scored 10, overridden with 1
 
 
 OF_RATERS = """
@@ -133,12 +133,12 @@ def test_an_upgraded_database_has_the_columns_indexes_and_constraints_of_a_new_o
 ) -> None:
     new = io.StringIO()
     with contextlib.redirect_stdout(new):
-        exec(COLUMNS, {})  # the tests' own database was made by the migrations for new ones
+        exec(COLUMNS, {})  # the test database was created by the migrations for new installations
     assert own(output(upgraded.environment, "shell", "--no-imports", "-c", COLUMNS)) == own(new.getvalue())
 
 
 def own(printed: str) -> list[dict[str, list[str]]]:
-    """Of the tables that this product has; names that Django made up from a hash are left out."""
+    """The printed data of this product's tables, without names that Django generated from a hash."""
     return [
         {
             table: [name for name in names if not MADE_UP.search(name)]

@@ -1,4 +1,4 @@
-"""The figures of docs/benchmarks.md. Most are ratios to a bare loop in the same run, to compare machines."""
+"""The benchmarks of docs/benchmarks.md. Most are ratios to a bare loop in the same run, to be machine-independent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""make bench: print every figure with its target; exit status 1 if one misses it."""
+"""`make bench`: print every figure with its target; exit with status 1 if any misses it."""
 
 from __future__ import annotations
 

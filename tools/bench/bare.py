@@ -1,4 +1,4 @@
-"""The loop that the engine is measured against: N requests, K in flight, replies read to their end, nothing else.
+"""The bare loop the engine is compared with: N requests, K in flight, replies read to the end, nothing else.
 
 python -m tools.bench.bare httpx|aiohttp URL REQUESTS.jsonl IN_FLIGHT     → {"seconds": …, "cpu": …}
 """

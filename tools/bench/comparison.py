@@ -2,9 +2,9 @@
 
 Two runs over one version, of 5 candidates and 2 metrics, with ITEMS judgements each (100,000); every third score
 differs. The second run has the same settings, another prompt, or another parser, with which all stored replies of the
-first run are read again. Prints processor time and elapsed time of the worker that computes and stores the comparison,
-and of the page that shows it. Uses DATABASE_URL (its data are kept and used again), or SQLite in DATA_DIR or a
-temporary folder.
+first run are re-parsed. Prints processor time and elapsed time of the worker that computes and stores the comparison,
+and of the page that shows it. Uses DATABASE_URL, or SQLite in DATA_DIR or a temporary folder; existing runs are
+reused.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def _later(before: Any, name: str, judge: dict[str, Any]) -> Any:
-    """The other run, made if it is not there yet."""
+    """Return the second run, created on first use."""
     from django.db import transaction
     from django.db.models import F, Value
     from django.db.models.functions import Mod
@@ -77,7 +77,7 @@ def _compared(before: Any, after: Any) -> dict[str, float]:
     client = Client(HTTP_HOST="127.0.0.1")
     client.force_login(user)
     address = reverse("runs:compare", args=(after.project.slug, after.pk)) + f"?with={before.pk}"
-    client.get(address)  # templates are read, reports are made
+    client.get(address)  # warm up: load the templates, compute the reports
     return found | _timed("page", lambda: client.get(address))
 
 

@@ -1,4 +1,4 @@
-"""Figures of the run engine: `manage.py evaluate` as it is, against the scripted judge, beside bare loops."""
+"""Benchmarks of the run engine: `manage.py evaluate` with the scripted judge, compared with bare loops."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TEMPLATE = (
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the result: what was measured, against what, and what is wanted."""
+    """One result line: the measured value, its target, and whether it is met."""
 
     name: str
     value: float
@@ -35,7 +35,7 @@ class Figure:
 
 @contextmanager
 def judge(*options: str) -> Iterator[str]:
-    """A scripted judge in a process of its own; yields its address."""
+    """Start a scripted judge in a separate process; yield its URL."""
     command = [sys.executable, "-m", "judging.core.judges.scripted", "--port", "0", *options]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
@@ -65,7 +65,7 @@ def write_rows(path: Path, rows: int, size: int) -> None:
 
 
 def write_requests(data: Path, path: Path) -> None:
-    """The requests that `evaluate` sent, as bodies for a bare loop."""
+    """Write the bodies of the requests that `evaluate` sent, one per line, for a bare loop."""
     with sqlite3.connect(data / "evalsite.sqlite3") as database, path.open("w") as file:
         for (request,) in database.execute("SELECT request FROM judging_judgereply"):
             file.write(request + "\n")
@@ -82,9 +82,9 @@ class Measured:
 def evaluate(
     folder: Path, data: Path, url: str, rows: Path, name: str, *, rules: str = "", in_flight: int = IN_FLIGHT
 ) -> Measured:
-    """One `manage.py evaluate`; processor time and memory of it and all its children, wall time of its run.
+    """Run `manage.py evaluate`; measure processor time and peak memory with all children, and the run's elapsed time.
 
-    By the rule program `rules` if there is one, else by the judge model at `url`.
+    Judges with the rule program `rules` if given, otherwise with the judge model at `url`.
     """
     metrics = folder / "metrics.yaml"
     judge_model = {
@@ -161,7 +161,7 @@ def _processor_time(folder: Path, data: Path, url: str, rows: Path) -> Iterator[
 
 
 def _processor_time_at(folder: Path, data: Path, url: str, rows: Path) -> Iterator[Figure]:
-    """The whole job, start and upload and report included, at two numbers of calls in flight."""
+    """Processor time of the whole job, including start, upload and report, at two concurrency levels."""
     write_rows(rows, 10_000, 1000)
     for in_flight in (IN_FLIGHT, 512):
         ours = evaluate(folder, data, url, rows, f"in flight {in_flight}", in_flight=in_flight)

@@ -2,8 +2,8 @@
 
 python -m tools.bench.importing FILE.jsonl…    the ratios for these files
 
-On SQLite in a temporary folder, and on PostgreSQL if there is one (DATABASE_URL, else the one on this machine), in a
-temporary database. The PostgreSQL server's own processor time is not counted, but its elapsed time is.
+Uses SQLite in a temporary folder, and a temporary database on PostgreSQL if a server is available (DATABASE_URL, else
+on this machine). The PostgreSQL server's processor time is not counted, but its elapsed time is.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ print(json.dumps({kind: median(one[kind] for one in found) for kind in found[0]}
 
 
 def ratios(path: Path, database_url: str) -> dict[str, float]:
-    """{"cpu", "wall"}: an import's time to that of the bare loops just before and after it; and its "seconds".
+    """Return {"cpu", "wall", "seconds"}: ratios to the bare loops just before and after, and elapsed seconds.
 
-    Each is the median of some rounds.
+    Each value is the median of seven rounds.
     """
     with tempfile.TemporaryDirectory() as folder:
         environment = {
@@ -81,7 +81,7 @@ def ratios(path: Path, database_url: str) -> dict[str, float]:
 
 @contextmanager
 def postgresql() -> Iterator[str | None]:
-    """The address of an empty database; None where no server answers."""
+    """Create a temporary database and yield its URL; yield None if no server responds."""
     parts = urlsplit(os.environ.get("DATABASE_URL") or LOCAL)
     name = f"bench_{os.getpid()}"
     try:

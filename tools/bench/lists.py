@@ -2,8 +2,8 @@
 
 The run has 5 candidates and 2 metrics of 3 judges each, one reply of about 200 characters per judgement, and rows with
 custom fields in Chinese and English. Requests every page VISITS times without a network; prints median and 95th
-percentile of the elapsed time and the median processor time, in ms. Uses DATABASE_URL (its data are kept and used
-again), or SQLite in DATA_DIR or a temporary folder.
+percentile of the elapsed time and the median processor time, in ms. Uses DATABASE_URL, or SQLite in DATA_DIR or a
+temporary folder; an existing run is reused.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ MENUS = {name: PAGES[name] for name in ("first", "candidate and score", "errors"
 
 
 def filled(judgements: int) -> Any:
-    """The run, made if it is not there yet."""
+    """Return the run, created on first use; build its search index if it is missing."""
     from evalsite.storage import data_dir
 
     data_dir.prepare()
@@ -98,7 +98,7 @@ def filled(judgements: int) -> Any:
     name = f"lists of {judgements}"
     run = Run.objects.filter(name=name).first() or _fill(name, judgements)
     index = search.open_index(run.version)
-    if index is None:  # a file in DATA_DIR, which may be another one than when the database was filled
+    if index is None:  # it is a file in DATA_DIR, which may not be the one the database was filled with
         search.build(run.version_id, workers.owner())
     else:
         index.close()
@@ -115,13 +115,13 @@ def _fill(name: str, judgements: int) -> Any:
         version = _version(project, name, judgements // (CANDIDATES * METRICS))
         run = judged_run(project, name, version)
     with connection.cursor() as cursor:
-        # As PostgreSQL does by itself before long.
+        # as PostgreSQL's autovacuum would do soon
         cursor.execute("VACUUM (ANALYZE)" if connection.vendor == "postgresql" else "ANALYZE")
     return run
 
 
 def judged_run(project: Any, name: str, version: Any, **judge: Any) -> Any:
-    """A finished run over all of the version's answers. `judge`: of each judge model's definition."""
+    """A finished run over all of the version's answers. `judge`: fields of each judge model's definition."""
     from django.db import connection
 
     from judging.core.metric_definition import JudgeModel, MetricDefinition
@@ -186,7 +186,7 @@ def _version(project: Any, name: str, rows: int) -> Any:
 
 
 def visits(run: Any, times: int) -> dict[str, dict[str, float]]:
-    """{view and page: median and 95th percentile, ms} for somebody who is signed in."""
+    """{view and page: median and 95th percentile of elapsed time, median processor time}, in ms."""
     from django.test import Client
     from django.urls import reverse
 
@@ -201,7 +201,7 @@ def visits(run: Any, times: int) -> dict[str, dict[str, float]]:
         for name, parameters in pages.items():
             deep = {"half": str(run.total // 2), "last": str(run.total - 30)}
             asked = {key: value.format(**deep) for key, value in parameters.items()}
-            client.get(address, asked)  # templates are read, the database's pages are there
+            client.get(address, asked)  # warm up: load the templates, fill the database's cache
             taken, cpu = [], []
             for _ in range(times):
                 began, used = time.perf_counter(), time.process_time()
@@ -211,7 +211,7 @@ def visits(run: Any, times: int) -> dict[str, dict[str, float]]:
                 if answer.status_code != 200:
                     raise RuntimeError(f"{name} was answered with status {answer.status_code}")
             figures = {"median": statistics.median(taken), "p95": statistics.quantiles(taken, n=20)[18]}
-            figures["cpu"] = statistics.median(cpu)  # this process's; with PostgreSQL without the database's
+            figures["cpu"] = statistics.median(cpu)  # of this process, not of a PostgreSQL server
             found[f"{view}: {name}"] = {key: round(value, 1) for key, value in figures.items()}
             print(f"{view}: {name}: {found[f'{view}: {name}']}", file=sys.stderr, flush=True)
     return found

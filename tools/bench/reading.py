@@ -1,4 +1,4 @@
-"""Figures of reading uploads: processor time beside a bare json.loads loop over the same file, and memory.
+"""Benchmarks of reading uploads: processor time relative to a bare json.loads loop over the same file, and memory.
 
 python -m tools.bench.reading FILE.jsonl…    the ratios for other files
 """
@@ -37,14 +37,14 @@ def validated(path: Path) -> None:
 
 
 def streamed(path: Path) -> None:
-    """Validated, and then every row handed out."""
+    """Validate, then iterate over every row."""
     with read(path, digest=False) as reading:
         for _ in reading:
             pass
 
 
 def kept(path: Path) -> None:
-    """Validated, and every row cut into what is stored, as the importer has it."""
+    """Validate, and split every row into what is stored, as the importer does."""
     with read(path, digest=False) as reading:
         for _ in reading.kept(lambda: None):
             pass
@@ -57,7 +57,7 @@ def processor_time(task: Callable[[Path], None], path: Path) -> float:
 
 
 def ratios(path: Path) -> dict[str, float]:
-    """Least processor time of some rounds, the tasks taking turns, each to the bare loop's."""
+    """Processor time of each task relative to the bare loop; minimum of ROUNDS alternating rounds."""
     tasks = (bare, validated, streamed, kept)
     least = dict.fromkeys(tasks, float("inf"))
     for _ in range(ROUNDS):

@@ -1,4 +1,4 @@
-"""Rows of every shape that uploads have, for the figures of reading and importing."""
+"""Rows of every upload format, for the reading and importing benchmarks."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def answered(number: int, length: int = 12) -> Row:
 
 
 def ordinary(number: int) -> Row:
-    """About 1 KB: two models' answers of some length, and a nested field."""
+    """A row of about 1 KB: two models' answers and a nested field."""
     return {**answered(number, 80), "tags": {"level": number % 3, "subjects": ["a", "b"]}}
 
 
 def with_response_fields(number: int) -> Row:
-    """Answers as servers give them, with what they used and why they stopped."""
+    """Answers as servers return them, with usage, finish reason and latency."""
     row = ordinary(number)
     for output in row["model_outputs"]:
         usage = {"prompt_tokens": number % 97, "completion_tokens": 80}
@@ -43,7 +43,7 @@ def with_response_fields(number: int) -> Row:
 
 
 def with_calls(number: int) -> Row:
-    """A conversation with a tool, and a question in parts."""
+    """A conversation with a tool call and a question in several content parts."""
     call = {
         "id": f"call_{number}",
         "type": "function",
@@ -69,7 +69,7 @@ def legacy(number: int) -> Row:
 
 
 def faulty(number: int) -> Row:
-    """Like `ordinary`, but in some rows one thing is wrong."""
+    """Like `ordinary`, but 30 % of the rows have one fault."""
     row = ordinary(number)
     if random.random() < FAULTY_SHARE:
         random.choice(_FAULTS)(row)

@@ -1,4 +1,4 @@
-"""Figures of reports: the table of a million judgements and the report of it, in a process of its own."""
+"""Benchmark of reports: building the data frame of a million judgements and its report, in a separate process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of the rule language: a long program read, and 100,000 answers scored by mechanical lines."""
+"""Benchmarks of the rule language: parsing a long program, and scoring 100,000 answers with mechanical lines."""
 
 from __future__ import annotations
 

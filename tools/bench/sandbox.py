@@ -1,4 +1,4 @@
-"""Figures of the sandbox: scripts and templates in batches, beside the same functions called bare; a fresh worker."""
+"""Benchmarks of the sandbox: batches of scripts and templates, compared with direct calls; and a fresh worker."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def sandbox_figures() -> Iterator[Figure]:
 
 
 def pair(number: int) -> Pair:
-    """Data and response of about 1,500 bytes together."""
+    """A row and a response of about 1,500 bytes together."""
     filler = "the quick brown fox jumps over the lazy dog " * 11
     question = f"question {number} {filler}"
     data = {
@@ -62,7 +62,7 @@ def pair(number: int) -> Pair:
 
 
 def bare_preprocess(pairs: list[Pair]) -> float:
-    """Processor seconds of the calls alone, each on a copy of its own, in this process."""
+    """Processor seconds of direct calls in this process, each with its own copy of the data."""
     names: dict[str, Any] = {}
     exec(SCRIPT, names)  # noqa: S102 - the script above
     texts = [json.dumps(one) for one in pairs]
@@ -74,7 +74,7 @@ def bare_preprocess(pairs: list[Pair]) -> float:
 
 
 def bare_render(pairs: list[Pair]) -> float:
-    """Processor seconds of Jinja2's own renders, in this process."""
+    """Processor seconds of rendering with plain Jinja2 in this process."""
     template = jinja2.Environment(autoescape=False).from_string(TEMPLATE)  # noqa: S701 - a prompt is no HTML
     before = time.process_time()
     for data, response in pairs:
@@ -83,7 +83,7 @@ def bare_render(pairs: list[Pair]) -> float:
 
 
 def processor_seconds(use: Callable[[Sandbox], object]) -> float:
-    """Of this process and all of a sandbox's, from its start to its end."""
+    """Processor seconds of this process and of all sandbox processes, from the sandbox's start to its end."""
     before = _used()
     with Sandbox() as sandbox:
         use(sandbox)
@@ -96,7 +96,7 @@ def _used() -> float:
 
 
 def _rate(name: str, use: Callable[[Sandbox], object], bare: float) -> Figure:
-    """By processor time, so that whatever else runs on the machine does not count."""
+    """Calls per second of processor time, so that other processes on the machine do not matter."""
     starting = processor_seconds(lambda sandbox: sandbox.level)
     seconds = processor_seconds(use) - starting
     rate = ITEMS / seconds

@@ -34,7 +34,7 @@ from tools.bench.reading_rows import ordinary, write_rows
 
 ROWS_OF_WORKERS = 2_000
 LONG_ROWS = 1_000_000
-FEW_ROWS = 2_000  # of the version that stands beside the one that comes in
+FEW_ROWS = 2_000  # rows of the other version, already imported
 PREPARE = """
 import sys, json, django; django.setup()
 from django.db import connection
@@ -84,7 +84,7 @@ for path in sys.argv[1:]:
 
 
 class Site:
-    """A database, and processes on it."""
+    """A database and the processes that use it."""
 
     def __init__(self, folder: Path) -> None:
         self.environment = {
@@ -102,7 +102,7 @@ class Site:
         return int(done.stdout.split()[-1])
 
     def take_in(self, first: Path, second: Path) -> list[list[int]]:
-        """[data set, version] of each file; the first one is read, the second waits for a worker."""
+        """Create a version of each file; import only the first. Return [data set id, version id] of each."""
         command = [sys.executable, "-c", PREPARE_IMPORT, str(first), str(second)]
         done = subprocess.run(
             command, cwd=ROOT, env=self.environment, check=True, stdout=subprocess.PIPE, text=True
@@ -127,7 +127,7 @@ def done_of(run: int) -> tuple[int, str]:
 
 
 def judged(site: Site, url: str, workers: int, rows: int, concurrency: int) -> float:
-    """Judgements a second between the first tenth and the end, with so many workers."""
+    """Judgements per second with this number of workers, from the first tenth of the run to its end."""
     run = site.make_run(url, rows, concurrency)
     processes = [site.running("worker", "--queue", "runs") for _ in range(workers)]
     for process in processes:
@@ -145,7 +145,7 @@ def judged(site: Site, url: str, workers: int, rows: int, concurrency: int) -> f
 
 
 def workers_figure() -> Figure:
-    """At a latency that leaves the processor time to spare: each worker brings slots of its own share."""
+    """Throughput of two workers relative to one, with 32 slots each; the latency leaves processor time to spare."""
     with tempfile.TemporaryDirectory() as name, judge("--median", "0.5") as url:
         site = use(Path(name))
         one = judged(site, url, 1, ROWS_OF_WORKERS, 32)
@@ -155,12 +155,12 @@ def workers_figure() -> Figure:
 
 
 def scale_figures() -> Iterator[Figure]:
-    """Last of all: this process looks into the site's database from then on."""
+    """Must run last: it connects this process to the benchmark site's database for good."""
     yield workers_figure()
 
 
 def use(folder: Path) -> Site:
-    """Let this process look into the site's database too."""
+    """Create a site and connect this process to its database."""
     site = Site(folder)
     os.environ.update({name: site.environment[name] for name in ("DATA_DIR", "DJANGO_SETTINGS_MODULE")})
     import django
@@ -173,7 +173,7 @@ def use(folder: Path) -> Site:
 
 
 def long_run(rows: int) -> dict[str, object]:
-    """Memory (MB) and rate by tenths of one worker, and how long pages took meanwhile (ms)."""
+    """One worker's memory (MB) and rate for each tenth of the run, and page times (ms) meanwhile."""
     port = "18945"
     with tempfile.TemporaryDirectory() as name, judge() as url:
         site = use(Path(name))
@@ -205,7 +205,7 @@ def long_run(rows: int) -> dict[str, object]:
 
 
 def long_import(rows: int) -> dict[str, object]:
-    """Seconds, processor time and memory (MB) of a worker that reads one file, and how long pages took meanwhile."""
+    """Elapsed seconds, processor time and memory (MB) of a worker that imports one file, and page times meanwhile."""
     port = "18946"
     with tempfile.TemporaryDirectory() as name:
         site = use(Path(name))
@@ -240,7 +240,7 @@ def _wait_for(version: int, state: str) -> None:
 
 @dataclass
 class Visitor:
-    """Looks at each page again and again, while something else works; what is not the page itself is an error."""
+    """Requests each page repeatedly while other processes work. A redirect or any status but 200 is an error."""
 
     site: str
     paths: tuple[str, ...]
@@ -253,7 +253,7 @@ class Visitor:
 
     @contextmanager
     def visiting(self) -> Iterator[None]:
-        """Begins when the site answers; raises afterwards if a page was not what was asked for."""
+        """Visit pages once the site responds, until the block ends; then raise RuntimeError if a page failed."""
         self._wait()
         stop = threading.Event()
         thread = threading.Thread(target=self._visit, args=(stop,))
@@ -267,7 +267,7 @@ class Visitor:
             raise RuntimeError(self.failed)
 
     def figures(self) -> dict[str, dict[str, float]]:
-        """{path: how often, median and 95th percentile in ms}."""
+        """{path: number of visits, median and 95th percentile in ms}."""
         return {
             path: {
                 "visits": len(taken),
@@ -278,14 +278,14 @@ class Visitor:
         }
 
     def summary(self) -> dict[str, float]:
-        """Median of each page's last twenty visits, ms."""
+        """Median of each page's last twenty visits in ms."""
         return {path: round(statistics.median(taken[-20:]) * 1000) for path, taken in self.seconds.items()}
 
     def _wait(self) -> None:
         until = time.monotonic() + 120
         while True:
             try:
-                self.look(self.paths[0])  # signs in, too
+                self.look(self.paths[0])  # also signs in
                 return
             except OSError:
                 if time.monotonic() > until:
@@ -329,7 +329,7 @@ def _cpu(pid: int) -> float:
 
 
 def _cpu_of_group(pid: int) -> float:
-    """Of a process and its living children."""
+    """Processor seconds of a process and its living descendants."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return _cpu(pid) + sum(_cpu_of_group(int(child)) for child in children)
 

@@ -2,7 +2,7 @@
 
 Four candidates and three metrics over ROWS rows (83,334), in the database of DATA_DIR or DATABASE_URL; one statement
 writes the judgements. Then the report is computed as in a worker, and the page is rendered from the stored result.
-Processor time is this process's, without a PostgreSQL server's.
+Processor time excludes that of a PostgreSQL server.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SCORE = "((position * 7 + position / 13 + candidate_id * 3) % 10 + 1)"
 
 
 def make_run(rows: int) -> Any:
-    """A finished run, its judgements as if judges had made them."""
+    """Create a finished run with made-up scores."""
     from django.db import connection
     from django.utils import timezone
 

@@ -1,4 +1,4 @@
-"""Figures of importing tables: 100,000 records of ten columns become rows, each kind in a process of its own.
+"""Benchmarks of table imports: 100,000 records of ten columns, each file type in a separate process.
 
 python -m tools.bench.tables FILE    processor seconds and peak memory of one file, as JSON
 """

@@ -1,4 +1,4 @@
-"""Run a command and write what it and its children used: python -m tools.bench.watched OUT.json COMMAND…"""
+"""Run a command and write its resource usage, with children: python -m tools.bench.watched OUT.json COMMAND…"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line of the soak; see the package."""
+"""Command line of the soak test; see the package."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tools.soak.people import PEOPLE
 from tools.soak.site import Site, running
 
 SAMPLES_AT_LEAST = 20
-SETTLE_SECONDS = 180.0  # for what is under way when the people leave
+SETTLE_SECONDS = 180.0  # for tasks still in progress when the users stop
 
 
 def options() -> argparse.Namespace:
@@ -38,7 +38,7 @@ def options() -> argparse.Namespace:
 
 
 def soak(site: Site, minutes: float, password: str, requests: Requests) -> list[Sample]:
-    """Let everybody work for so long; a sample each minute, also in samples.json, the tables so far in report.md."""
+    """Run all users for `minutes`; return a sample per minute. Updates samples.json and report.md as it goes."""
     stop, runs = threading.Event(), list[int]()
     threads = []
     for kind, (count, pause) in PEOPLE.items():
@@ -73,7 +73,7 @@ def _samples(site: Site, minutes: float, requests: Requests) -> Iterator[Sample]
 
 
 def settled(site: Site, last: Sample, requests: Requests) -> Sample:
-    """A sample once all that the people began is done."""
+    """Sample again until queues and runs are done, for at most SETTLE_SECONDS; return the last sample."""
     until = time.monotonic() + SETTLE_SECONDS
     while (last["waiting"] or last["runs_under_way"]) and time.monotonic() < until:
         time.sleep(1.0)
@@ -125,7 +125,7 @@ def _request_line(kind: str, seconds: list[float]) -> str:
 
 
 def main() -> None:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # ends the site too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the site is stopped too
     chosen = options()
     folder = chosen.folder or Path(tempfile.mkdtemp(prefix="soak-"))
     folder.mkdir(parents=True, exist_ok=True)

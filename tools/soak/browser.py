@@ -1,4 +1,4 @@
-"""A person's browser as far as the server sees it: a session, forms with their hidden fields, and how long it took."""
+"""A simulated browser: one session, forms with their hidden fields, and the time of every request."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any
 
 import httpx
 
-TIMEOUT = 300.0  # seconds: on a busy machine slow is no error, and how slow is reported
+TIMEOUT = 300.0  # seconds: slow requests on a busy machine are not errors, since times are reported
 
 
 class Unexpected(Exception):
-    """An answer that a person would take for an error."""
+    """A response that a user would see as an error."""
 
 
 @dataclass
 class Requests:
-    """Seconds of all requests by kind, and everything that went wrong; shared by all people."""
+    """Seconds per request by kind, and all errors; shared by all users."""
 
     seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     errors: list[str] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Requests:
 
 @dataclass
 class Form:
-    """What a browser would send of a form: `fields` as proposed, `choices` of its radio buttons."""
+    """The data a browser would submit: `fields` with their initial values, `choices` of radio buttons."""
 
     action: str
     fields: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -51,7 +51,7 @@ class Form:
 
 
 class _Reader(HTMLParser):
-    """Collects the forms of a page by their id, or their action where they have none."""
+    """Collects a page's forms by id, or by action if they have no id."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ class _Reader(HTMLParser):
 
 
 def form_in(html: str, name: str) -> Form:
-    """The form with this id or action."""
+    """Return the form with this id or action; raise Unexpected if there is none."""
     reader = _Reader()
     reader.feed(html)
     if name not in reader.forms:
@@ -113,7 +113,7 @@ def form_in(html: str, name: str) -> Form:
 
 
 class Browser:
-    """One person's session."""
+    """One user's session."""
 
     def __init__(self, site: str, requests: Requests) -> None:
         self.client = httpx.Client(
@@ -129,11 +129,11 @@ class Browser:
         return self._ask(kind, "GET", path, params=parameters or None)
 
     def send(self, kind: str, path: str, form: Form, **changes: Any) -> httpx.Response:
-        """Submit a form with some fields filled in."""
+        """Submit a form with some fields changed."""
         return self._ask(kind, "POST", path, data={**form.fields, **changes})
 
     def send_json(self, kind: str, path: str, fields: Mapping[str, Any], files: Any = None) -> dict[str, Any]:
-        """Submit what a page's script sends, which takes JSON."""
+        """Send a POST as the page's script does, and return the JSON response."""
         headers = {"Accept": "application/json"}
         answer = self._ask(kind, "POST", path, data=fields, files=files, headers=headers)
         found: dict[str, Any] = answer.json()

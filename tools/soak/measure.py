@@ -1,4 +1,4 @@
-"""What is measured each minute, and what counts as growth."""
+"""Take samples of the processes and detect growth."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import Any
 from tools.soak.site import Site
 
 ROLES = {"--web-only": "web", "data": "worker data", "runs": "worker runs"}
-MEMORY_MB = 16.0  # what a kind of process may grow by, from the end of the warm-up to the end
+MEMORY_MB = 16.0  # growth allowed per kind of process from the end of the warm-up to the end
 DESCRIPTORS = 8.0
-WARM_UP = 1 / 3  # of the time: caches fill, threads and connections are made
+WARM_UP = 1 / 3  # share of the time in which caches fill and threads and connections are created
 
 Sample = dict[str, Any]
 
 
 def sample(site: Site, requests_at: int, errors: int) -> Sample:
-    """Memory and descriptors by kind of process; sizes, queues, counts of judgements."""
+    """Memory (MB) and file descriptors by kind of process; database size, queues and judgement counts."""
     memory: dict[str, float] = defaultdict(float)
     descriptors: dict[str, float] = defaultdict(float)
     for process in site.processes:
@@ -30,7 +30,7 @@ def sample(site: Site, requests_at: int, errors: int) -> Sample:
                 memory[kind] += _pss_mb(pid)
                 descriptors[kind] += len(list(Path(f"/proc/{pid}/fd").iterdir()))
             except OSError:
-                continue  # it ended meanwhile
+                continue  # it has exited
     figures = site.figures()
     wal = site.folder / "data" / "evalsite.sqlite3-wal"
     return {
@@ -49,7 +49,7 @@ def sample(site: Site, requests_at: int, errors: int) -> Sample:
 
 
 def _tree(pid: int, inherited: str) -> Iterator[tuple[int, str]]:
-    """A process and all below it, each with its kind; the sandbox and other children belong to their worker's kind."""
+    """Yield a process and its descendants with their kind. Children such as the sandbox inherit their parent's kind."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
         threads = Path(f"/proc/{pid}/task").iterdir()
@@ -63,13 +63,13 @@ def _tree(pid: int, inherited: str) -> Iterator[tuple[int, str]]:
 
 
 def _pss_mb(pid: int) -> float:
-    """Memory with what is shared divided among those that share it."""
+    """Proportional set size (PSS) in MB: shared memory is divided among the processes that share it."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
 
 
 def growth(samples: Sequence[Sample], what: str, kind: str) -> float:
-    """How much a kind's figure rises from the end of the warm-up to the end, by a line fitted to it."""
+    """Growth of a kind's figure from the end of the warm-up to the end, by linear regression."""
     began, ended = samples[0]["at"], samples[-1]["at"]
     later = [one for one in samples if one["at"] >= began + (ended - began) * WARM_UP and kind in one[what]]
     if len(later) < 3:
@@ -79,7 +79,7 @@ def growth(samples: Sequence[Sample], what: str, kind: str) -> float:
 
 
 def problems(samples: Sequence[Sample], last: Sample, site: Site) -> list[str]:
-    """What is not as it should be: growth, what was left at the `last` look, errors in the log."""
+    """All problems found: growth, unfinished work or judge errors in the `last` sample, and errors in the log."""
     found = []
     for what, most in (("memory", MEMORY_MB), ("descriptors", DESCRIPTORS)):
         for kind in sorted({kind for one in samples for kind in one[what]}):
@@ -93,7 +93,7 @@ def problems(samples: Sequence[Sample], last: Sample, site: Site) -> list[str]:
 
 
 def log_errors(path: Path) -> Iterator[str]:
-    """Lines of level ERROR or CRITICAL, and tracebacks that did not come through the log."""
+    """Log lines of level ERROR or CRITICAL, and tracebacks written outside the logging system."""
     for line in path.read_text(errors="replace").splitlines():
         try:
             said = json.loads(line)

@@ -1,4 +1,4 @@
-"""What each person does, again and again; a step is what happens between two pauses."""
+"""The simulated users. Each repeats its step, with a pause in between."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tools.soak.browser import Browser, Form, Requests, Unexpected, form_in
 PROJECT = "/p/soak"
 ROWS, CANDIDATES = 1_000, ("alpha", "beta")
 RATED_ROWS = 30
-WAIT = 900.0  # seconds until an upload or a run that is not done counts as an error
-ARRIVING = 60.0  # seconds in which all people sign in, one after the other
+WAIT = 900.0  # seconds after which an unfinished upload or run counts as an error
+ARRIVING = 60.0  # seconds over which the users sign in
 ITEM = re.compile(r'data-item="(\d+)" data-shown="(\d*)"')
 PILL = re.compile(r'class="pill" [^>]*data-pk="(\d+)"')
 NEXT = re.compile(r'rel="next"[^>]* href="([^"]*)"')
@@ -39,14 +39,14 @@ _WORDS = (
 
 @dataclass
 class Person:
-    """Signs in once, then takes a step, waits for some `pause` seconds, and so on until `stop`."""
+    """Signs in once, then repeats `step` until `stop` is set, pausing about `pause` seconds in between."""
 
     name: str
     password: str
     site: str
     requests: Requests
     stop: threading.Event
-    runs: list[int]  # finished ones, newest last; analysts add to it
+    runs: list[int]  # ids of finished runs, newest last; analysts append to it
     pause: float = 4.0
     random: random.Random = field(default_factory=random.Random)
 
@@ -60,7 +60,7 @@ class Person:
                     self.browser.sign_in(self.name, self.password)
                     signed_in = True
                 self.step()
-            except Exception as error:  # whatever went wrong for one person ends the whole as an error
+            except Exception as error:  # any error of one user fails the whole soak test
                 self.requests.fail(f"{self.name}: {type(error).__name__}: {error}")
             self.stop.wait(self.pause * self.random.uniform(0.5, 1.5))
 
@@ -68,7 +68,7 @@ class Person:
         raise NotImplementedError
 
     def a_run(self) -> str:
-        """The address of one of the latest runs; the list of runs while there is none."""
+        """Path of a random recent run; "" while there is none."""
         return f"{PROJECT}/runs/{self.random.choice(self.runs[-20:])}/" if self.runs else ""
 
     def wait_for(self, true: Callable[[], object], what: str) -> None:
@@ -81,7 +81,7 @@ class Person:
 
 
 class Analyst(Person):
-    """Uploads a file, runs a metric over it, looks at the report, and has some of it rated."""
+    """Uploads a file, runs a metric over it, opens the report, and starts an evaluation of a sample."""
 
     def step(self) -> None:
         version = self.upload()
@@ -97,7 +97,7 @@ class Analyst(Person):
         self.start_evaluation(version)
 
     def upload(self) -> str:
-        """The id of the new version, once it can be used in a run."""
+        """Upload a file; return the new version's id once it can be used in a run."""
         page = f"{PROJECT}/datasets/upload/"
         form = form_in(self.browser.get("upload page", page).text, "")
         name = f"{self.name} {uuid.uuid4().hex[:8]}"
@@ -126,7 +126,7 @@ class Analyst(Person):
         return 'data-run-state="finished"' in page
 
     def start_evaluation(self, version: str) -> None:
-        """Each of a sample's rows is rated by two people."""
+        """Start an evaluation in which two raters rate each sampled row."""
         page = f"{PROJECT}/evaluations/new/"
         form = form_in(self.browser.get("new evaluation", page, version=version).text, "evaluation-form")
         form.fields["name"] = [f"{self.name} {uuid.uuid4().hex[:8]}"]
@@ -135,11 +135,11 @@ class Analyst(Person):
 
 @dataclass
 class Rater(Person):
-    """Rates what is assigned, one item after the other; leaves a page that has nothing left."""
+    """Rates assigned items one by one; looks for another evaluation when none are left."""
 
     desk: str = ""
     form: Form = field(default_factory=lambda: Form(""))
-    items: dict[str, str] = field(default_factory=dict)  # on the page: id → side shown first
+    items: dict[str, str] = field(default_factory=dict)  # items on the page: id → side shown first
 
     def step(self) -> None:
         if not self.items:
@@ -155,7 +155,7 @@ class Rater(Person):
         self.items |= dict(ITEM.findall("".join(one["html"] for one in more)))
 
     def find_work(self) -> None:
-        """The oldest evaluation with something left for this rater."""
+        """Open the first evaluation in the queue that has items left for this rater."""
         queue = self.browser.get("queue", f"{PROJECT}/rating/").text
         for desk in re.findall(r'class="button small primary" href="([^"]+)"', queue):
             page = self.browser.get("desk", desk).text
@@ -166,7 +166,7 @@ class Rater(Person):
 
 
 class Reviewer(Person):
-    """Pages through the judgements of a run, looks at some, and overrides one in ten."""
+    """Pages through a run's judgements, opens one of them, and overrides it one time in ten."""
 
     def step(self) -> None:
         run = self.a_run()
@@ -189,7 +189,7 @@ class Reviewer(Person):
 
 
 class Reader(Person):
-    """Opens projects and reports, and takes files of them."""
+    """Opens the project's pages and reports, and downloads report files."""
 
     def step(self) -> None:
         run = self.a_run()
@@ -204,7 +204,7 @@ class Reader(Person):
 
 
 def rows_of(chance: random.Random) -> bytes:
-    """A judge-only file of rows of some 2 KB: a question in two languages, and an answer of each candidate."""
+    """A judge-only file with rows of about 2 KB: a question in two languages and one answer per candidate."""
 
     def text(words: int) -> str:
         return " ".join(chance.choices(_WORDS, k=words))
@@ -229,4 +229,4 @@ PEOPLE: dict[type[Person], tuple[int, float]] = {
     Reviewer: (5, 4.0),
     Reader: (2, 4.0),
 }
-"""How many of each kind there are, and the seconds between their steps."""
+"""Number of users of each kind, and mean seconds between their steps."""

@@ -1,4 +1,4 @@
-"""The site that is soaked: real processes as docs/deploy.md starts them, accounts, and a judge over HTTP."""
+"""The site under soak test: real processes as in docs/deploy.md, user accounts, and a scripted judge over HTTP."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ print(token_create(user=admin, name="soak", days=1)[1])
 
 @dataclass
 class Site:
-    """A running site: its address, its folder, the processes that were started, and a token for /metrics."""
+    """A running site: URL, folder, started processes, and an API token for /metrics."""
 
     address: str
     folder: Path
@@ -57,7 +57,7 @@ class Site:
         return self.folder / "site.log"
 
     def figures(self) -> dict[str, float]:
-        """What /metrics says: {`queue_waiting{queue="data"}`: 0.0, …}."""
+        """The values of /metrics: {`queue_waiting{queue="data"}`: 0.0, …}."""
         headers = {"Authorization": f"Bearer {self.token}"}
         asked = urllib.request.Request(f"{self.address}/metrics", headers=headers)  # noqa: S310
         with urllib.request.urlopen(asked, timeout=60) as answer:  # noqa: S310
@@ -69,7 +69,7 @@ class Site:
 
 
 def verdict(received: Received) -> Answer:
-    """A score; now and then a reply without one, and errors that the next try does not meet again."""
+    """Reply with a score, except for 1 % transient errors and 1 % replies without a score."""
     chance = random.random()
     if chance < 0.01:
         return server_error() if chance < 0.005 else rate_limited("1")
@@ -82,7 +82,7 @@ def verdict(received: Received) -> Answer:
 def running(
     folder: Path, port: int, database: str, celery: bool, people: dict[str, str], password: str
 ) -> Iterator[Site]:
-    """The site on `port`, its data below `folder`; ends all of it."""
+    """Run the site on `port` with its data below `folder`; stop all processes at the end."""
     environment = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "evalsite.settings",

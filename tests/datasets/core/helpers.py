@@ -1,4 +1,4 @@
-"""Rows and files for the tests of reading."""
+"""Rows and files for the reader tests."""
 
 import io
 import json
@@ -56,7 +56,7 @@ def many(fields: dict[str, Any], count: int = BLOCK // 1000) -> bytes:
     return jsonl(*({**fields, "id": number, "filler": FILLER} for number in range(count)))
 
 
-# The judge-only example of the format's documentation, as printed there.
+# The judge-only example from the format documentation, verbatim.
 PRINTED = """\
 {
 "messages":

@@ -1,4 +1,4 @@
-"""Answers that came later find their rows, or are listed with the reason."""
+"""Attached answers are matched to their rows, or listed with the reason why not."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUESTIONS = jsonl(ask("首都是哪里?", id="a"), ask("1+1=?", id="b"), ask("�
 
 
 class Attached:
-    """The report, the new rows and the list of what did not match."""
+    """Result of attaching: the report, the new rows and the unmatched answers."""
 
     def __init__(self, folder: Path, base: bytes, given: bytes, fmt: Format, **options: Any) -> None:
         paths = [folder / name for name in ("base", "answers", "target", "unmatched")]
@@ -254,13 +254,13 @@ def test_legacy_files_whose_models_differ_in_earlier_turns_too_ask_the_same(atta
 
 
 def said(*answers: str) -> list[dict[str, str]]:
-    """The messages of `two_turns` up to its last question."""
+    """The messages of `two_turns` before its last question, with these answers."""
     turns = [("user", "what?"), *(("assistant", one) for one in answers)]
     return [{"role": role, "content": content} for role, content in turns]
 
 
 def own_turns(found: Attached, row: int = 0) -> Any:
-    """The earlier turns that the row's first attached response says it had."""
+    """The `earlier_messages` of the row's first attached response."""
     return found.rows[row]["model_outputs"][0]["responses"][0].get("earlier_messages")
 
 

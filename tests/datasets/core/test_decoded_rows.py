@@ -1,4 +1,4 @@
-"""A line passes as sound exactly when the careful parser finds an object without a flaw."""
+"""The fast decoder accepts a line if and only if the strict parser finds a flawless object."""
 
 import json
 import random
@@ -30,7 +30,7 @@ def sound(*lines: str) -> list[dict[str, Any] | None]:
 
 
 def is_sound(text: str) -> bool:
-    """What the careful parser says."""
+    """The strict parser's result."""
     try:
         root = parse(text)
     except JsonProblem:
@@ -50,7 +50,7 @@ def test_an_object_without_a_flaw_passes_with_its_values(
     text = json.dumps(row, ensure_ascii=ascii_only, separators=separators)
     (found,) = sound(text)
     assert found == (row if is_sound(text) else None)
-    assert found is not None or "\\u00" in text  # a NUL, or an escaped colon is not ruled out
+    assert found is not None or "\\u00" in text  # a NUL, or possibly an escaped colon
 
 
 @settings(max_examples=400, deadline=None)

@@ -1,4 +1,4 @@
-"""Files made to exhaust the reader: each is read in a process that may use little more memory than the file."""
+"""Files made to exhaust memory: each is read in a process with a tight memory limit."""
 
 import gzip
 import random
@@ -35,7 +35,7 @@ def asked(more: bytes) -> bytes:
 
 
 def counts(folder: Path, source: bytes, extra: int) -> dict[str, int]:
-    """What was found by a process that may use `extra` bytes beyond its start."""
+    """Counts by code, from a process that may allocate `extra` bytes after its start."""
     file = folder / "file"
     file.write_bytes(source)
     command = [sys.executable, "-c", BOUNDED, str(file), str(extra)]

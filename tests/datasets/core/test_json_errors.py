@@ -1,4 +1,4 @@
-"""Malformed JSON is explained: what was found, at which character, and whether it can be repaired."""
+"""Errors of malformed JSON: what was found, at which character, and whether it can be repaired."""
 
 import json
 import random

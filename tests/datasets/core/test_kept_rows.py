@@ -1,4 +1,4 @@
-"""Rows taken in the pass that examines them are the rows of a second pass."""
+"""Rows extracted in the examining pass equal those of a second pass."""
 
 import io
 import json
@@ -18,7 +18,7 @@ FAKE = '], "model_outputs": [{"model_name": "lark", "responses": [{"content": "x
 
 
 def taken(source: bytes) -> list[NewRow]:
-    """On the one way; what is to be forgotten is."""
+    """Rows extracted in a single pass; discards earlier ones when the reader says so."""
     found: list[NewRow] = []
     with read(io.BytesIO(source)) as reading:
         for part, _ in reading.kept(found.clear):
@@ -60,7 +60,7 @@ answers = st.builds(
 
 @st.composite
 def hand(draw: st.DrawFn) -> bytes:
-    """Rows by one hand, of which some are another's."""
+    """Strategy for files with rows in one layout, some of them in another."""
     before = draw(st.dictionaries(st.sampled_from(["id", "note"]), nested | texts, max_size=2))
     after = draw(st.dictionaries(st.sampled_from(["tags", "x"]), nested | texts, max_size=2))
     separators = draw(st.sampled_from([(", ", ": "), (",", ":"), (" , ", ":"), (", ", " : ")]))
@@ -124,7 +124,7 @@ OTHERS = [output("lark", "x"), output("wren", "y")]
 
 
 def called(calls: Any = CALLS, **fields: Any) -> dict[str, Any]:
-    """A row by the hand that all of these have: a field, two models' answers with calls, another field."""
+    """A row in the common layout: a field, two models' answers with tool calls, another field."""
     outputs = [output("lark", "a", tool_calls=calls), output("wren", "b", tool_calls=CALLS)]
     return {"messages": [USER], "x": 1, "model_outputs": outputs, "tags": 1, **fields}
 
@@ -154,7 +154,7 @@ def test_calls_that_look_like_the_row_around_them_are_not_cut(inner: Any, escape
         called([inner], x=inner, tags=inner),
     ]
     lines = [json.dumps(one) for one in odd]
-    for escape in escapes:  # the last, the first, or every time that the word is there
+    for escape in escapes:  # the last, the first, or every occurrence of the word
         written = "\\u005f" + escape[1:]
         lines += [written.join(one.rsplit(escape, 1)) for one in lines] + [
             one.replace(escape, written, 1) for one in lines

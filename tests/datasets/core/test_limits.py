@@ -1,4 +1,4 @@
-"""Counting the values of a row without reading it."""
+"""Counting the values of a row without parsing it."""
 
 import json
 from typing import Any

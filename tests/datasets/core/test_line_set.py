@@ -1,4 +1,4 @@
-"""A set of lines comes out as it went in, and stays small."""
+"""A line set returns the lines added to it and stays small."""
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

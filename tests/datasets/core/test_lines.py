@@ -1,4 +1,4 @@
-"""The lines of an upload."""
+"""Random access to the lines of an upload."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_line_without_end_is_cut_at_the_limit(tmp_path: Path) -> None:
 
 
 def test_a_plain_file_is_read_on_from_a_landmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each line as it is in the file, in any order; what is far before it is not read again."""
+    """Lines are returned exactly, in any order, without reading the file from its start."""
     monkeypatch.setattr(lines, "STRIDE", 2 * decode.CHUNK)
     whole = "\ufeff" + TEXT * 4
     (tmp_path / "file").write_text(whole)

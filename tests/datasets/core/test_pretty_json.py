@@ -1,4 +1,4 @@
-"""Printed JSON with faults: a broken object is reported, and reading goes on at the next one at its indentation."""
+"""Faulty pretty-printed JSON: a broken object is reported, and reading resumes at the next one at its indentation."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ CASES = [
     pytest.param(fault, layout, id=f"{fault}-{layout.__name__}")
     for fault in FAULTS
     for layout in LAYOUTS
-    if (fault, layout) != ("the last brace is missing", hugging)  # the next object begins further in there
+    if (fault, layout) != ("the last brace is missing", hugging)  # there, the next object is indented deeper
 ]
 
 
@@ -130,7 +130,7 @@ NEVER_CLOSED = {
 @pytest.mark.parametrize("layout", [in_array, below_each_other])
 @pytest.mark.parametrize("where", NEVER_CLOSED)
 def test_an_object_that_is_never_closed_takes_none_in(where: str, layout: Any, tmp_path: Path) -> None:
-    """Within a list the next object is a value like any other: nothing is wrong until the file ends."""
+    """Within an open list, the next object is a valid element: nothing seems wrong until the file ends."""
     text = layout([GOOD, NEVER_CLOSED[where], GOOD, NEVER_CLOSED[where], GOOD, GOOD])
     found = summary(text)
     assert (found.rows, found.counts["json.invalid"], found.models["m"]["rows"]) == (6, 2, 4)
@@ -162,7 +162,7 @@ def test_the_last_object_that_is_never_closed_is_reported_at_the_end() -> None:
 
 
 def test_a_missing_brace_within_a_list_costs_one_object_alone() -> None:
-    """What follows closes the object too early; its elements are no objects of the file, and the next ones are."""
+    """The object seems to end too early. Its remaining elements are not top-level objects; the next objects are."""
     named = json.dumps({"id": "1", **ROW, "messages": [*ROW["messages"], *ROW["messages"]]}, indent=2)
     broken = named.replace('    {\n      "role"', '      "role"', 1)
     for text in (below_each_other, in_array):

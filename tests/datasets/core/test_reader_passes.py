@@ -1,4 +1,4 @@
-"""A file is examined in one pass. The result does not depend on what its beginning looks like."""
+"""Files are examined in one pass. The result does not depend on the file's beginning."""
 
 import io
 import json
@@ -184,7 +184,7 @@ def test_a_long_row_is_treated_like_a_short_one(made: dict[str, Any], length: in
 
 
 def _told(made: dict[str, Any]) -> list[tuple[str, str | None]]:
-    """What is found in a row of the messages format, at which paths."""
+    """(code, path) of each finding in a judge-only row."""
     return [(one.code, one.path) for one in findings_of(1, json.dumps(made), "judge_only")]
 
 

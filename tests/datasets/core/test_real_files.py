@@ -1,4 +1,4 @@
-"""Published data sets, where this machine has them."""
+"""Published data sets, if this machine has them."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ def test_csv_spectrum_is_read_as_it_says(name: str) -> None:
     source = real_data(f"csv-spectrum/csvs/{name}.csv").read_bytes()
     if name.endswith(
         "_crlf"
-    ):  # some copies have lost the line ends that the name and the expectation speak of
+    ):  # some copies have lost the CRLF line ends that the name and the expected rows assume
         source = source.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
     header, *found = [record.fields for record in records_in(source.decode())]
     expected = json.loads(real_data(f"csv-spectrum/json/{name}.json").read_bytes())

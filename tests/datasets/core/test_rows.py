@@ -1,4 +1,4 @@
-"""A row without its answers is the row as it was written, wherever the answers were."""
+"""Removing the answers from a row's text leaves the rest unchanged, wherever the answers were."""
 
 import json
 

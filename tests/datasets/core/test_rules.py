@@ -1,4 +1,4 @@
-"""One faulty row at a time: its finding's code and path, and no other finding."""
+"""One faulty row at a time: the code and path of its only finding."""
 
 import json
 from typing import Any
@@ -97,7 +97,7 @@ LEGACY = [
     + [(turns(), *case) for case in LEGACY],
 )
 def test_a_fault_is_named_where_it_is(good: Any, bad: Any, code: str, path: str) -> None:
-    # Ten good rows hold the format; their likeness, and what the faulty row lacks, is the version's affair.
+    # Ten good rows determine the format. Findings about duplicates or missing fields belong to the version.
     source = jsonl(*[good] * 10, bad)
     here = [(one.code, one.path) for one in summary(source).findings if one.line == 11]
     assert here == [(code, path)]

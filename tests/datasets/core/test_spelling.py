@@ -1,4 +1,4 @@
-"""Misspelt roles and keys: what was meant is named, and roles are corrected."""
+"""Misspelt roles and keys: suggestions for both, corrections for roles."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is counted of all rows, in memory that does not grow with their kinds."""
+"""Statistics over all rows, in memory that does not grow with the number of distinct rows."""
 
 import tracemalloc
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What templates and scripts see of a row and of a response."""
+"""Row and response variables available to templates and scripts."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Rows that workers claim, hold and give back: the same for answers, comparisons and search indexes."""
+"""Database rows that workers claim, hold and release: the same for answers, comparisons and search indexes."""
 
 from __future__ import annotations
 

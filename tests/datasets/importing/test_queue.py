@@ -1,4 +1,4 @@
-"""One worker reads, matches and compares: uploads go first, small ones before all, and pages say what comes first."""
+"""The data queue: uploads come first, small ones before large ones, and pages show what is ahead in the queue."""
 
 from __future__ import annotations
 

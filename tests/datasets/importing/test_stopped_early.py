@@ -1,4 +1,4 @@
-"""A file that was only partly read: nobody uses what was read of it without having chosen to."""
+"""A partly read file can only be used after the user has confirmed it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.datasets.conftest import Upload, answers, jsonl, question
 
 pytestmark = pytest.mark.django_db
 ROWS = jsonl(*(question(f"question {number}", model_outputs=answers(lark="yes")) for number in range(20)))
-CUT = gzip.compress(ROWS)[:-4]  # every row can be read, and still the file is not whole
+CUT = gzip.compress(ROWS)[:-4]  # every row can be read, but the file is incomplete
 SENTENCE = "Only part of the file was read, so this version can't be used yet."
 AGREED = "Only part of the file was read. Nothing after these rows is used in runs."
 

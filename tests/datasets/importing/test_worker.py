@@ -1,4 +1,4 @@
-"""An upload becomes rows, responses, candidates and findings; whole, or not at all."""
+"""An import creates rows, responses, candidates and findings, completely or not at all."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def test_more_rows_than_a_batch_are_all_stored_in_order(upload: Upload) -> None:
 
 
 def test_a_further_batch_takes_few_statements(upload: Upload, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside those that carry rows, which are the driver's own."""
-    monkeypatch.setattr(worker, "BATCH_ROWS", 1)  # a batch for each part that the reader returns
+    """Not counting those that send rows, which bypass Django's query log."""
+    monkeypatch.setattr(worker, "BATCH_ROWS", 1)  # one batch per part returned by the reader
     versions = [upload(numbered(count)) for count in (10_000, 20_000)]
     taken = []
     for version in versions:
@@ -242,7 +242,7 @@ def test_a_vanished_file_is_said_in_a_sentence(upload: Upload) -> None:
 def test_an_unforeseen_error_leaves_nothing_half(upload: Upload, caplog: Any) -> None:
     version = upload(numbered(worker.BATCH_ROWS + 1))
     version.path.unlink()
-    version.path.mkdir()  # cannot be opened as a file
+    version.path.mkdir()  # a directory, which cannot be opened as a file
     import_version(version.pk, workers.owner())
     version.refresh_from_db()
     assert (version.state, version.problem) == (VersionState.FAILED, worker.UNEXPECTED)
@@ -250,7 +250,7 @@ def test_an_unforeseen_error_leaves_nothing_half(upload: Upload, caplog: Any) ->
 
 
 def half_read(version: Version, owner: str = DEAD) -> None:
-    """As a reader leaves it that died after its first batch."""
+    """Leave the version as a worker that died after its first batch would."""
     tables.READING.claim(version.pk, owner)
     rows = [NewRow(1, True, b"{}", [("alpha", 1, b"{}")]), NewRow(2, True, b"{}")]
     for send in tables.Writer(version.pk).sending(rows):
@@ -368,7 +368,7 @@ def test_real_files_are_read_whole(upload: Upload, name: str, rows: int, models:
 
 
 class WhenAsked(threading.Event):
-    """A reader's `stop`: does something the first time that the reader looks at it, in the middle of its work."""
+    """A stop event that calls `act` when the importer first checks it, in the middle of its work."""
 
     def __init__(self, act: Callable[[], object]) -> None:
         super().__init__()
@@ -398,7 +398,7 @@ def test_a_database_that_is_locked_for_a_while_fails_no_version(upload: Upload) 
     with ExitStack() as locked:
         stop = WhenAsked(lambda: locked.enter_context(locked_database()))
         assert import_version(version.pk, workers.owner(), stop)
-        assert state_of(version) == VersionState.READING  # not even that could be written
+        assert state_of(version) == VersionState.READING  # the new state could not be written either
     reconcile()
     assert state_of(version) == VersionState.WAITING
     import_version(version.pk, workers.owner())

@@ -1,4 +1,4 @@
-"""What changed between two versions: compared once in the background, shown page by page."""
+"""Changes between two versions: compared once in the background, shown in pages."""
 
 from __future__ import annotations
 

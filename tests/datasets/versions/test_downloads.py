@@ -1,4 +1,4 @@
-"""Good rows as CSV: what uploads again comes back equal; what opens in a spreadsheet computes nothing there."""
+"""Good rows as CSV: one format can be re-uploaded unchanged, the other is safe from formula injection."""
 
 from __future__ import annotations
 

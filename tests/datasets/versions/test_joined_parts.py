@@ -1,4 +1,4 @@
-"""Several files joined into one: what fits together, and where each line came from."""
+"""Joining several files into one: which files fit together, and the source of each line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several files in one upload: each a data set, or the parts of one."""
+"""Several files in one upload: separate data sets, or parts of one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def as_alice(client_of: ClientOf, alice: User) -> Client:
 
 @pytest.fixture
 def join(project: Project) -> Join:
-    """Uploads parts; `read=True` also reads them."""
+    """Upload the parts of a data set; `read=True` also imports them."""
 
     def upload(*given: Given, read: bool = False, **more: Any) -> Version:
         opened = [(io.BytesIO(content), name) for name, content in given]
@@ -283,7 +283,7 @@ def test_a_version_of_one_file_names_no_file(upload: Any) -> None:
     assert parts.places(upload(b"{bad\n", read=True))(1) is None
 
 
-# What else is done with versions
+# Other actions on versions
 
 
 def test_parts_read_as_another_format_stay_parts(as_alice: Client, join: Join) -> None:

@@ -1,4 +1,4 @@
-"""A repair makes a version of its own, in the background, whole or not at all; the original stays."""
+"""A repair creates a new version in the background, completely or not at all; the original is unchanged."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_a_file_beyond_the_limits_offers_nothing(upload: Upload, settings: LazyS
         apply(version, "strip_comments")
 
 
-# What the desk offers
+# Repairs offered
 
 
 def outputs(*names: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the app writes of a version reads back equal, whatever its rows contain."""
+"""Files written from a version read back equal, whatever its rows contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One row changed by hand: its fields, what is found in it, and the file with it."""
+"""Editing one row: its fields, its findings, and the file with the change."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_line_ends_stay_as_they_were() -> None:
 
 def test_json_over_several_lines_becomes_one_line_and_keeps_its_texts() -> None:
     assert one_line('{\r\n  "a": "x\u2028 \\n y",\n  "b": 1.0\n}\n') == '{ "a": "x\u2028 \\n y", "b": 1.0 }'
-    assert one_line('{"a": "x\n  y"}') == '{"a": "x\n  y"}'  # a line end in a text is a fault, not a blank
+    assert one_line('{"a": "x\n  y"}') == '{"a": "x\n  y"}'  # invalid inside a string, not whitespace
 
 
 def test_the_ordinary_rules_look_at_the_row() -> None:

@@ -1,4 +1,4 @@
-"""Of each code a thousand findings are kept; filters, lists, rows and downloads know of all of them."""
+"""Only a thousand findings per code are stored; filters, lists, rows and downloads cover all of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BAD = {"messages": [{"role": "bot", "content": "a"}, {"role": 3, "content": "b"}
 
 @pytest.fixture
 def many(upload: Upload) -> Version:
-    """Good rows, each after a bad one of two wrong roles; then blank questions, which all ask the same."""
+    """Good rows, each after a bad one with two wrong roles; then blank questions, which are repeated prompts."""
     rows = [row for n in range(MANY) for row in (BAD, question(f"q{n}"))]
     return upload(jsonl(*rows, *[question(" ")] * MANY), read=True)
 
@@ -81,7 +81,7 @@ def test_the_download_holds_every_finding_of_every_bad_row(many: Version, as_ali
     answer = as_alice.get(f"{address(many)}bad-rows/")
     lines = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[arg-type]
     assert len(lines) == MANY
-    assert {len(json.loads(line)["findings"]) for line in lines[1:]} == {3}  # two roles, and asked before
+    assert {len(json.loads(line)["findings"]) for line in lines[1:]} == {3}  # two roles and a repeated prompt
     assert json.loads(lines[-1])["findings"][0]["message"].startswith("The role is “bot”")
 
 

@@ -1,4 +1,4 @@
-"""Rows of two versions are matched by id where that is unique, else by content and by what they ask."""
+"""Rows of two versions are matched by id if it is unique, otherwise by content or question."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The search index is built in the background: in steps, by one worker, after uploads, and it can be lost."""
+"""The search index: built in steps by one background worker after uploads, and rebuilt if lost."""
 
 from __future__ import annotations
 

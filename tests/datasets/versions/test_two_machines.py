@@ -1,4 +1,4 @@
-"""Pages on one machine, the data worker on another, files in a bucket: neither sees the other's folder."""
+"""Web and data worker on separate machines, files in a bucket: neither sees the other's DATA_DIR."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def address() -> Iterator[str]:
 
 
 class Machines:
-    """Tests run on the machine that serves pages, and go over to the other one to work."""
+    """Tests run on the web machine and switch DATA_DIR to the worker's to process tasks."""
 
     def __init__(self, settings: LazySettings, folder: Path) -> None:
         self.settings, self.web, self.worker = settings, folder / "web", folder / "worker"
@@ -135,7 +135,7 @@ def test_the_index_that_was_built_there_is_used_here(machines: Machines, upload:
     assert search.state_of(version).indexed
     found = row_browser.rows_page(version, BrowserFilter(text="question 17")).rows
     assert [row.line for row in found] == [17]
-    assert SearchIndex.objects.get().state == SearchIndex.State.READY  # not asked for again
+    assert SearchIndex.objects.get().state == SearchIndex.State.READY  # not requested again
 
 
 def away(machines: Machines) -> None:

@@ -1,4 +1,4 @@
-"""Attaching answers over HTTP: what is shown before, what is made, who may, and what of a broken try is left."""
+"""Attaching answers over HTTP: preview, result, permissions, and what a failed attempt leaves behind."""
 
 from __future__ import annotations
 

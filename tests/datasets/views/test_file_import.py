@@ -1,4 +1,4 @@
-"""Importing files of other tools over HTTP: from the upload to the version, and what is left out on the way."""
+"""Importing files of other tools over HTTP: from the upload to the version, and which records are skipped."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def as_alice(client_of: ClientOf, alice: User) -> Client:
 
 
 def send(client: Client, *contents: bytes, name: str = "table.csv", **fields: Any) -> str:
-    """Where an upload leads."""
+    """Upload files; return the redirect's path."""
     sent = [SimpleUploadedFile(name if n == 1 else f"{n}-{name}", one) for n, one in enumerate(contents, 1)]
     return client.post(UPLOAD, {"file": sent, **fields}).headers["Location"]
 
@@ -46,12 +46,12 @@ def shown(client: Client, address: str) -> str:
 
 
 def chosen(*roles: str, **more: str) -> dict[str, str]:
-    """The form with these roles of the columns."""
+    """Form data that assigns these roles to the columns."""
     return {f"becomes-{number}": role for number, role in enumerate(roles)} | more
 
 
 def done(client: Client, address: str, **fields: str) -> Version:
-    """The version that an import makes, read."""
+    """Confirm an import; return the new version, imported."""
     client.post(address, {"do": "import", **fields})
     version = Version.objects.get(origin="import")
     import_version(version.pk, workers.owner())

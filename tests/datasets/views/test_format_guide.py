@@ -1,4 +1,4 @@
-"""The format guide, and the samples beside it."""
+"""The format guide and its sample files."""
 
 from __future__ import annotations
 

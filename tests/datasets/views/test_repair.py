@@ -1,4 +1,4 @@
-"""The repair desk over HTTP, and what can be downloaded of a version."""
+"""The repair page over HTTP, and downloads of a version."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def download(client: Client, version: Version, what: str) -> bytes:
 
 
 def repaired(client: Client, version: Version, form: dict[str, Any]) -> Version:
-    """The version that a click on the desk leads to, read."""
+    """Submit the repair form; return the new version, imported."""
     number = (
         client.post(address(version) + "repair/", form).headers["Location"].rstrip("/").rpartition("v")[2]
     )
@@ -75,7 +75,7 @@ def test_the_printed_example_is_fixed_by_one_click(as_alice: Client, project: An
 
 @pytest.mark.parametrize("broken", [0, 1, 2])
 def test_of_a_printed_file_is_said_what_is_known(as_alice: Client, upload: Upload, broken: int) -> None:
-    """Its objects are no rows yet, so none of them is said to have errors but those that break off."""
+    """Objects in pretty-printed JSON are not rows yet, so only incomplete ones are reported."""
     version = upload(('{\n  "messages": 1 2\n}\n' * broken + PRINTED).encode(), name="p", read=True)
     reported = page(as_alice, version).split("<dl")[0]
     assert "are not one per line" in reported
@@ -190,7 +190,7 @@ def test_who_may_download(
         assert answer.status_code == status
 
 
-# The bad rows
+# Bad rows
 
 
 def test_a_bad_object_comes_back_with_its_findings_first(as_alice: Client, upload: Upload) -> None:
@@ -307,7 +307,7 @@ def test_a_version_without_bad_rows_has_no_such_file(as_alice: Client, upload: U
     assert as_alice.get(address(upload(jsonl(question("a")), read=True)) + "bad-rows/").status_code == 404
 
 
-# The good rows again
+# Good rows
 
 
 def again(client: Client, upload: Upload, version: Version, what: str = "download/rows.jsonl") -> Version:

@@ -1,4 +1,4 @@
-"""Pages of rows by keyset, filters, search."""
+"""The row browser: keyset pagination, filters, search."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_very_long_row_is_shown_by_its_beginning(upload: Upload) -> None:
 
 @pytest.fixture(params=[False, True], ids=["plain", "indexed"])
 def searched(request: pytest.FixtureRequest, upload: Upload) -> Upload:
-    """Uploads that are searched without and with an index: the rows found must be the same."""
+    """Upload function, parametrized without and with a search index: both must find the same rows."""
 
     def read(content: bytes, **more: Any) -> Version:
         version = upload(content, read=True, **more)

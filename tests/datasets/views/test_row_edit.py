@@ -1,4 +1,4 @@
-"""Rows edited in the browser: the page of one, the draft that collects them, and the version made with them."""
+"""Editing rows: the page of one row, the draft that collects edits, and the version created from it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def address(version: Version, part: str) -> str:
 
 
 def form_of(page: HttpResponse) -> dict[str, str]:
-    """The form of the row as a browser would send it back untouched."""
+    """The row form's data as a browser would submit it unchanged."""
     text = page.content.decode().split('<form class="form"')[1].split("</form>")[0]
     fields = dict(re.findall(r'<textarea[^>]* name="([^"]+)"[^>]*>\n(.*?)</textarea>', text, re.DOTALL))
     fields |= dict(re.findall(r'<input type="hidden" name="(state|base)" value="([^"]*)"', text))
@@ -52,7 +52,7 @@ def edit(client: Client, version: Version, line: int, text: str, **more: str) ->
 
 
 def make(client: Client, version: Version) -> Version:
-    """The version that the button of the draft makes, read."""
+    """Create a version from the draft; return it imported."""
     seen = str(row_edits.newest(version))
     place = client.post(address(version, "edits/make/"), {"seen": seen}).headers["Location"]
     made = Version.objects.get(dataset=version.dataset, number=int(place.rstrip("/").rpartition("v")[2]))
@@ -403,7 +403,7 @@ def test_answers_stay_with_their_row(as_alice: Client, upload: Upload) -> None:
 
 def test_of_two_who_save_in_the_same_moment_one_is_reported(upload: Upload, alice: User, adam: User) -> None:
     version = upload(FILE, read=True)
-    # Both saw no edit.
+    # Neither request had seen an edit.
     place: dict[str, Any] = {"line": 4, "lines": 1, "last": None, "before": "b", "discarded": False}
     row_edits.add_edit(version, text="hers", user=alice, **place)
     with pytest.raises(row_edits.Overtaken):

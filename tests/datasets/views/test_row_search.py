@@ -1,4 +1,4 @@
-"""A search shows where in a row the text is; a random row is one of the filtered rows."""
+"""Search results show where in a row the text occurs; a random row is one of the filtered rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Uploading over HTTP: what is kept, under which name, and what is refused."""
+"""Uploading over HTTP: what is stored, under which name, and what is refused."""
 
 from __future__ import annotations
 
@@ -275,7 +275,7 @@ MEGABYTE = 1024 * 1024
 
 @pytest.fixture
 def incoming(settings: LazySettings, tmp_path: Path) -> Path:
-    """Where uploads arrive before they are kept."""
+    """The temporary folder of uploads in progress."""
     settings.FILE_UPLOAD_TEMP_DIR = tmp_path
     return tmp_path
 
@@ -301,7 +301,7 @@ def test_the_upload_form_gets_the_sentence(as_alice: Client, incoming: Path) -> 
 def test_an_upload_larger_than_the_space_left_is_refused_before_it_is_read(
     as_alice: Client, settings: LazySettings
 ) -> None:
-    settings.DATA_DIR = Path("/proc")  # a file system without any space
+    settings.DATA_DIR = Path("/proc")  # a file system without free space
     answer = as_alice.generic("POST", ADDRESS, CONTENT_LENGTH="1000", **{"wsgi.input": Unread()})
     assert (answer.status_code, DISK_IS_FULL in answer.text) == (507, True)
 

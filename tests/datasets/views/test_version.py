@@ -1,4 +1,4 @@
-"""The pages of data sets, over HTTP: who sees them, and what they show."""
+"""The pages of data sets over HTTP: permissions and contents."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def address(version: Version) -> str:
 
 @pytest.fixture
 def mixed(upload: Upload) -> Version:
-    """Five good rows, one of them with a warning, and two bad ones; on lines 1 to 7."""
+    """Five good rows on lines 1 to 5, the last one with a warning, and two bad ones on lines 6 and 7."""
     good = [
         question(f"question {n}", model_outputs=answers(alpha=f"answer {n}"), topic="t") for n in range(1, 5)
     ]
@@ -106,7 +106,7 @@ def test_archiving_takes_a_data_set_out_of_the_list_and_restoring_brings_it_back
     as_alice: Client, mixed: Version
 ) -> None:
     as_alice.post(f"{LIST}{mixed.dataset_id}/archive/")
-    as_alice.get(LIST)  # the notice that names it is shown once
+    as_alice.get(LIST)  # the toast that names the data set is shown once
     assert b"mixed" not in as_alice.get(LIST).content
     assert b"mixed" in as_alice.get(LIST + "?archived=1").content
     as_alice.post(f"{LIST}{mixed.dataset_id}/restore/")

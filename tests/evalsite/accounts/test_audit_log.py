@@ -1,4 +1,4 @@
-"""The page and the file of the audit log."""
+"""The audit log's page and download."""
 
 import pytest
 from pytest_django import DjangoAssertNumQueries

@@ -1,4 +1,4 @@
-"""Invitations by link: created, opened with and without an account, used once, revoked, expired."""
+"""Invitation links: created, opened with and without an account, used once, revoked, expired."""
 
 import re
 import threading

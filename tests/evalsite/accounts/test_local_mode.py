@@ -1,4 +1,4 @@
-"""Local mode signs visitors in without a password, so it answers requests from this machine only."""
+"""Local mode signs visitors in without a password, so it only accepts requests from this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guessing passwords is slowed down and reported, for unknown names too."""
+"""Password guessing is throttled and reported, also for unknown usernames."""
 
 from datetime import timedelta
 

@@ -17,7 +17,7 @@ NEW = "a new and better one"
 
 @pytest.fixture
 def dora(client: Client, project: Project) -> User:
-    """Has a one-time password and signed in with it."""
+    """A user with a one-time password, signed in with it."""
     user, clear = user_create(username="dora", name="", project=project, roles=["analyst"])
     client.post("/sign-in/", {"username": "dora", "password": clear})
     user.clear = clear  # type: ignore[attr-defined]
@@ -41,7 +41,7 @@ def test_a_fragment_is_led_there_too(client: Client, dora: User) -> None:
 
 
 def test_with_another_password_the_site_opens(client: Client, dora: User) -> None:
-    assert "old_password" not in client.get("/password/").text  # signing in has just asked for it
+    assert "old_password" not in client.get("/password/").text  # it was entered when signing in
     client.post("/password/", {"new_password1": NEW, "new_password2": NEW})
     assert client.get("/p/physics/").status_code == 200
 
@@ -62,7 +62,7 @@ def test_changing_the_password_ends_other_sessions(client_of: ClientOf, alice: U
 
 def test_signing_in_gives_the_session_another_key(client: Client, alice: User) -> None:
     client.get("/sign-in/")
-    client.cookies["evalsite_session"] = "a" * 32  # what someone else may have set
+    client.cookies["evalsite_session"] = "a" * 32  # session fixation: a session key set by an attacker
     client.post("/sign-in/", {"username": "alice", "password": PASSWORD})
     assert client.cookies["evalsite_session"].value != "a" * 32
     assert client.get("/account/").status_code == 200
@@ -78,7 +78,7 @@ def test_signing_in_never_leads_to_another_site(client: Client, alice: User, tar
 
 @pytest.fixture
 def nina(project: Project) -> User:
-    """Created by the project's administrator; belongs to no other project."""
+    """A user created by the project's administrator, in no other project."""
     user, _password = user_create(username="nina", name="", project=project, roles=["rater"])
     user.set_password(PASSWORD)
     user.must_change_password = False
@@ -150,7 +150,7 @@ def test_ones_name_and_language_are_changed(client_of: ClientOf, alice: User) ->
 
 
 def problem_of(password: str) -> str:
-    """Of alice's; '' if it is accepted."""
+    """The validation error of a password for Alice; '' if it is accepted."""
     try:
         NameAndDigitsValidator().validate(password, User(username="alice", first_name="Alice Liddell"))
     except ValidationError as error:

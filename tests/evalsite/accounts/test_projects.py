@@ -1,4 +1,4 @@
-"""Projects: renamed, archived, brought back."""
+"""Projects: rename, archive, restore."""
 
 import pytest
 from django.utils import timezone

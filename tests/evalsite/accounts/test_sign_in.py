@@ -42,7 +42,7 @@ def test_someone_without_a_password_sets_one_without_the_old(client_of: ClientOf
 
 
 class TestOnOnesOwnMachine:
-    """Local mode: the sample's administrator is let in without a form, from this machine only."""
+    """Local mode: visitors from this machine are signed in as the local administrator without a form."""
 
     @pytest.fixture(autouse=True)
     def local(self, settings: LazySettings, db: None) -> None:

@@ -1,4 +1,4 @@
-"""Single sign-on against a real provider over HTTP: what is believed, and everything that is not."""
+"""Single sign-on with a real provider over HTTP: which tokens are accepted and which are refused."""
 
 import time
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def provider(settings: LazySettings, db: None) -> Iterator[Provider]:
 
 
 def go(client: Client, provider: Provider, target: str = "", **brought: str) -> HttpResponse:
-    """To the provider and back, as a browser goes; `brought` replaces what the provider sends along."""
+    """Sign in through the provider as a browser would; `brought` overrides the callback's parameters."""
     address = client.get("/sign-in/sso/", {"next": target}).headers["Location"]
     return client.get("/sign-in/sso/back/", {**provider.visit(address), **brought})
 
@@ -163,7 +163,7 @@ def test_a_closed_account_stays_closed(client: Client, provider: Provider) -> No
 def test_a_provider_that_says_no_or_is_away_is_reported(client: Client, provider: Provider) -> None:
     client.get("/sign-in/sso/")
     assert client.get("/sign-in/sso/back/", {"error": "access_denied"}).status_code == 403
-    provider.issuer = "http://127.0.0.1:9"  # it speaks for another one now
+    provider.issuer = "http://127.0.0.1:9"  # a different issuer from now on
     assert "Sign-in failed" in client.get("/sign-in/sso/").text
 
 

@@ -1,4 +1,4 @@
-"""Tokens: a program signs in with its user's rights, and with nothing more."""
+"""API tokens: programs have their user's permissions and no others."""
 
 import re
 from datetime import timedelta

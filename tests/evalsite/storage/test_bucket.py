@@ -32,7 +32,7 @@ def address() -> Iterator[str]:
 
 @pytest.fixture
 def machines(settings: LazySettings, address: str, tmp_path: Path) -> list[Path]:
-    """The folders of two machines that share a bucket; this process is the first."""
+    """Folders of two machines that share a bucket; this process acts as the first one."""
     folders = [tmp_path / "one", tmp_path / "two"]
     for folder in folders:
         folder.mkdir()
@@ -100,7 +100,7 @@ def test_the_progress_callback_can_stop_a_download(settings: LazySettings, machi
     settings.DATA_DIR = machines[1]
     with pytest.raises(Stopped):
         files.local(NAME, stop)
-    gc.collect()  # a connection left open fails this test, not a later one
+    gc.collect()  # so that a connection left open fails this test, not a later one
     assert [path for path in machines[1].rglob("*") if path.is_file()] == []
 
 

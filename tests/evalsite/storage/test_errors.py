@@ -1,4 +1,4 @@
-"""Which errors say that storage is not available, and which are faults of the program."""
+"""Which errors mean that storage is unavailable, and which are bugs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BUSY, AWAY, FULL = StorageProblem.DATABASE_BUSY, StorageProblem.DATABASE_AWAY, S
 
 
 def from_sqlite(path: Path, *statements: str) -> StorageProblem | None:
-    """What is said of the error that the last of these statements meets, as Django raises it."""
+    """The storage problem detected in the error of the last statement, wrapped as by Django."""
     with closing(sqlite3.connect(path, timeout=0.01, isolation_level=None)) as one:
         for statement in statements[:-1]:
             one.execute(statement)

@@ -1,4 +1,4 @@
-"""Copies of files that are kept elsewhere: whole or not at all, brought once, taken away when they are in the way."""
+"""Local copies of remote files: complete or absent, fetched once, removed when unused or the disk is short."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pauses between attempts."""
+"""Backoff between attempts."""
 
 from evalsite.tasks.backoff import LONGEST_SECONDS, Backoff
 

@@ -1,4 +1,4 @@
-"""Who is alive, what wakes a worker."""
+"""Liveness of workers, and what wakes them."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_worker_that_falls_silent_is_noticed_between_the_regular_looks(
 
 
 class Clock:
-    """Replaces `stopping` and the clock: each wait takes its full time."""
+    """Replaces the `stopping` event and the clock: each wait advances the clock by its full timeout."""
 
     def __init__(self, ends: float) -> None:
         self.now, self.ends = 1000.0, 1000.0 + ends

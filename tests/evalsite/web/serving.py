@@ -1,4 +1,4 @@
-"""The web server on a socket, in this process, with an application that a test controls."""
+"""Run the web server on a socket in this process, with a WSGI application that the test controls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MEGABYTE = b"x" * 2**20
 
 
 class Application:
-    """A WSGI application; what it has been through is in its attributes."""
+    """A WSGI application that counts closed responses and broken request bodies."""
 
     def __init__(self) -> None:
         self.closed = 0
@@ -39,7 +39,7 @@ class Application:
         return "200 OK", [json.dumps(result).encode()]
 
     def body(self, environ: dict[str, Any]) -> tuple[str, Iterable[bytes]]:
-        """Reads the body, whether it has arrived or not."""
+        """Read the whole body, even if it has not arrived yet."""
         try:
             environ[STEP_ASIDE]()
             received = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH", 0)))
@@ -80,7 +80,7 @@ class Application:
 
 
 class Served:
-    """A running server; its address and its application."""
+    """A running server with its address and application."""
 
     def __init__(self, limits: ServerLimits, host: str = "127.0.0.1") -> None:
         self.application = Application()
@@ -99,7 +99,7 @@ class Served:
             await self.site.serve(self.listening, self._stop)
 
     def begin_to_stop(self) -> None:
-        """As SIGTERM does."""
+        """Start a shutdown, as SIGTERM does."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
 
@@ -108,7 +108,7 @@ class Served:
         self._thread.join()
 
     def connect(self, sent: bytes = b"", *, receives: int = 0) -> socket.socket:
-        """A connection after sending `sent`; `receives` is the size of its receive buffer."""
+        """Open a connection and send `sent`. `receives` is the receive buffer's size in bytes."""
         found = socket.socket(self.listening.family)
         if receives:
             found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receives)
@@ -118,21 +118,21 @@ class Served:
         return found
 
     def ask(self, path: str = "/", head: str = "", body: bytes = b"") -> bytes:
-        """The whole answer on a connection of its own."""
+        """Send a POST request on a new connection; return the raw response."""
         lines = f"POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{head}\r\n"
         with self.connect(lines.encode() + body) as connection:
             return everything(connection)
 
 
 def answer_on(connection: socket.socket) -> tuple[int, bytes]:
-    """Status and body of the next answer."""
+    """Status and body of the next response."""
     found = http.client.HTTPResponse(connection)
     found.begin()
     return found.status, found.read()
 
 
 def everything(connection: socket.socket) -> bytes:
-    """What comes until the server closes the connection; b"" if it was reset."""
+    """Everything received until the server closes or resets the connection."""
     found = b""
     try:
         while part := connection.recv(65536):

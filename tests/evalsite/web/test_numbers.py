@@ -1,4 +1,4 @@
-"""Numbers in addresses that no database has: there is nothing, and no fault."""
+"""Numbers in URLs that exceed the database's integer range do not cause server errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def routes(patterns: list[URLPattern | URLResolver], before: str = "") -> Iterat
 
 
 def addresses_with(number: int) -> list[str]:
-    """Every address that has a number, with this one."""
+    """The path of every route with an integer parameter, filled with `number`."""
 
     def value(parameter: re.Match[str]) -> str:
         kind, name = parameter[1], parameter[2]

@@ -1,4 +1,4 @@
-"""Pages by number."""
+"""Pagination by page number."""
 
 import pytest
 from django.http import QueryDict

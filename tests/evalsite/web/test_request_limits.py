@@ -1,4 +1,4 @@
-"""How much a request may hold is decided from its headers, before the body is read."""
+"""Request size limits are enforced from the headers, before the body is read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BEYOND_A_FORM = 4 * 2**20 + 1
 
 
 def declare(client: Client, path: str, length: int, **more: Any) -> Any:
-    """Ask with a body that is announced and never comes."""
+    """Send a request whose announced body fails the test if it is read."""
     more = {"CONTENT_TYPE": "application/x-www-form-urlencoded", **more}
     return client.generic("POST", path, CONTENT_LENGTH=str(length), **{"wsgi.input": Unread()}, **more)
 
@@ -95,7 +95,7 @@ def test_a_file_that_someone_without_an_account_sends_is_not_written(
 
 
 class TestTransfers:
-    """As many as the server can carry at a time."""
+    """Limit on concurrent transfers."""
 
     def ask(self, rf: RequestFactory, size: int | None) -> Any:
         closed: list[bool] = []

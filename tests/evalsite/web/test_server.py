@@ -1,4 +1,4 @@
-"""The web server over real sockets: slow clients take no thread, and get no more than their share of anything."""
+"""The web server over real sockets: slow clients occupy no thread and get only their share of resources."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class TestWhatTheApplicationGetsAndGives:
         ],
     )
     def test_what_a_proxy_may_understand_otherwise_is_refused(self, head: str) -> None:
-        """Or the rest of a body could pass for the next request."""
+        """Request smuggling: the rest of a body could be taken for the next request."""
         with served() as server, server.connect(post("/", head) + b"0\r\n\r\n" + ASK) as connection:
             answer = everything(connection)
         assert answer.startswith(b"HTTP/1.0 400 ")
@@ -130,7 +130,7 @@ class TestWhatTheApplicationGetsAndGives:
 
 
 class TestSlowClients:
-    """One thread for pages and no other: a request that kept it would block all others."""
+    """With a single page thread: a request that occupied it would block all others."""
 
     @pytest.mark.parametrize(
         "sent",
@@ -206,7 +206,7 @@ class TestSlowClients:
             assert server.application.broken == 1
 
     def test_drops_are_not_enough(self) -> None:
-        """A byte now and then keeps below the rate: it does not begin a new period."""
+        """Single bytes stay below the minimum rate and do not extend the deadline."""
         with served(**HURRY) as server, server.connect(post("/body", LARGE)) as connection:
             began = time.monotonic()
             while not server.application.broken and time.monotonic() - began < 60:

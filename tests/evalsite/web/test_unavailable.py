@@ -1,4 +1,4 @@
-"""Pages, htmx and scripts while the database is locked or the disk is full."""
+"""Responses to pages, htmx and scripts while the database is locked or the disk is full."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_htmx_shows_the_sentence_and_keeps_the_page(as_adam: Client) -> None:
 def test_a_session_that_cannot_be_saved_is_no_error_of_the_program(
     adam: User, settings: LazySettings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The session middleware saves it, outside of any view."""
+    """The session middleware saves it after the view has returned."""
     settings.LOCAL_MODE = True
     User.objects.filter(pk=adam.pk).update(is_superuser=True)
     client = Client(raise_request_exception=False)

@@ -1,4 +1,4 @@
-"""Two stored runs compared: each cause planted alone and in pairs is found, and the shares sum to the difference."""
+"""Comparison of two stored runs: each cause is found, alone and in pairs, and the shares sum to the difference."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def metric(**changes: Any) -> MetricDefinition:
 
 
 def run_of(version: Any, definition: MetricDefinition, scores: list[int | None]) -> Run:
-    """A run over one model's answers in which the judge gives these scores."""
+    """A run in which the judge gives these scores; None is an unparsed reply."""
     return judge(a_run(version, definition), lambda place: said(scores[place]))
 
 
@@ -116,8 +116,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def planted(project: Project, causes: set[str]) -> tuple[Run, Run]:
-    """Two runs over versions of equal content, in which these causes and no others change something. Judges reply
-    {"score": n, "strict": n − 1, "lenient": n + 2}, of which the first run's parser reads the score."""
+    """Two runs over versions of equal content that differ only by these causes. Judges reply
+    {"score": n, "strict": n − 1, "lenient": n + 2}, and the first run's parser reads `score`."""
     before, after = a_version_of(project, 8), a_version_of(project, 8)
     for version in (before, after):
         with_ids(version)
@@ -156,7 +156,7 @@ NOT_TOLD_APART = {
     **{frozenset({asking, "noise"}): {asking} for asking in ("judge", "prompt")},
     **{frozenset({asking, "missing"}): {asking} for asking in ("judge", "prompt")},
 }
-"""What the judge says by another prompt, or another judge, hides that it would have said otherwise, or nothing."""
+"""Causes that cannot be distinguished: a changed judge or prompt also hides noise and missing scores."""
 
 
 @pytest.mark.parametrize("cause", CAUSES)

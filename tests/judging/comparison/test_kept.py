@@ -1,4 +1,4 @@
-"""A comparison of large runs: worked out once by a worker, kept, and taken up again where its worker is gone."""
+"""Comparison of large runs: computed once by a worker and stored; another worker takes over if that one dies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def every_run_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def runs(project: Project) -> tuple[Run, Run]:
-    """Over two versions of equal rows; the later one's parser reads another number."""
+    """Two runs over versions with equal rows; the second run's parser reads another number."""
     metrics = a_metric(JUDGE_URL), a_metric(JUDGE_URL, parse={"regex": r"strict (\d+)"})
     first, second = (
         judge(

@@ -1,4 +1,4 @@
-"""The page on which runs are compared."""
+"""The page that compares runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.make import a_metric, a_project, a_run, a_version
 
 @pytest.fixture
 def runs(project: Project) -> list[Run]:
-    """Three runs over one version; the third asks otherwise."""
+    """Three runs over one version; the third uses another prompt."""
     version = a_version(project, rows=3, models=("alpha", "beta"))
     scores = ([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 9], [2, 3, 4, 5, 6, 7])
     metrics = (
@@ -147,7 +147,7 @@ def test_a_second_look_reads_no_judgements(
 
 @pytest.fixture
 def rated(project: Project) -> tuple[Run, Run, User, Evaluation]:
-    """A run, an evaluation that is open, and a reviewer who has rated in it."""
+    """A run, an open evaluation's run, a reviewer who has rated in it, and the evaluation."""
     both = member("rosa", project, Role.RATER)
     Membership.objects.create(user=both, project=project, role=Role.REVIEWER)
     evaluation = make_evaluation(project, [both], rows=3)

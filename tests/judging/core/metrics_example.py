@@ -13,7 +13,7 @@ PAGES = {
 
 
 def write_example(folder: Path, language: str = "en") -> Path:
-    """The example's files in `folder`; the path of its YAML."""
+    """Write the example's files to `folder`; return the path of its YAML file."""
     page = PAGES[language]
     files = dict(re.findall(r"^`([\w./]+)`\n\n```\w+\n(.*?)```", page, re.MULTILINE | re.DOTALL))
     (files["metrics.yaml"],) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)

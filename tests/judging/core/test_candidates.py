@@ -1,4 +1,4 @@
-"""What a candidate is sent for a row, and how its reply is kept."""
+"""The request sent to a candidate model for a row, and how its reply is stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a number changed: shares sum to the difference, and each cause is found alone and in pairs."""
+"""Attribution of a changed figure: shares sum to the difference, and each cause is found, alone and in pairs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def side(
     own: float | None = None,
     prompts: str = "p",
 ) -> Side:
-    """`own`: the judge's value, where a reviewer overrode it."""
+    """`own` is the judge's value if a reviewer overrode it."""
     return Side(content, answers, value, own if override else value, override, prompts)
 
 

@@ -1,4 +1,4 @@
-"""The example scripts of the documents this product grew from, as people will paste them."""
+"""The example scripts of this product's source documents, as users will paste them."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Which answers are flagged because they hold what looks like a verdict."""
+"""Answers that contain something like a verdict are flagged."""
 
 import time
 

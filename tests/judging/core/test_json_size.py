@@ -1,4 +1,4 @@
-"""What a JSON text would make is counted before it is made."""
+"""The size of a JSON text's values is counted before they are parsed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How two versions of a metric differ, in sentences."""
+"""Differences between two versions of a metric, as sentences."""
 
 from __future__ import annotations
 

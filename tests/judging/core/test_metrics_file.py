@@ -1,4 +1,4 @@
-"""The metrics file: what it may say, and that every mistake is reported with its line."""
+"""The metrics file: what it may contain, and that every error is reported with its line."""
 
 from __future__ import annotations
 

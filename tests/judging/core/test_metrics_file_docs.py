@@ -1,4 +1,4 @@
-"""docs/metrics-file.md and the code say the same: every key, with an example that reads."""
+"""docs/metrics-file.md agrees with the code: every key, and a valid example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics written as a file: what is read back judges the same, whatever the texts contain."""
+"""Metrics written to a file and read back are equivalent, whatever their texts contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scripts that were copied out of a document are recognised, and repaired where that is no guess."""
+"""Scripts pasted from a document are recognised, and repaired where this is unambiguous."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One response's story: who is asked what and when, and what its replies come to. The effects are a small fake."""
+"""The pipeline of one response: which judge is called when, and the result of its replies. Effects are faked."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Said = str | Failure
 
 @dataclass
 class FakeTools:
-    """Answers by plain functions; `asked` keeps which questions went together."""
+    """Fake effects backed by plain functions; `asked` records which questions were sent together."""
 
     says: Callable[[Question], Said] = lambda question: "5"
     before: Callable[[Context], ScriptResult] = lambda context: ScriptResult()
@@ -283,9 +283,9 @@ def test_a_comparison_is_asked_in_both_orders_at_once() -> None:
     ("first", "swapped", "value", "flip"),
     [
         ("2", "4", 2, False),  # the reference both times
-        ("1", "4", 2, False),  # the weaker of two on one side
+        ("1", "4", 2, False),  # both on the same side: the weaker one
         ("4", "1", 4, False),
-        ("2", "2", 3, True),  # A both times: the position won
+        ("2", "2", 3, True),  # A both times: position bias
         ("5", "5", 3, True),
         ("3", "3", 3, False),
         ("3", "4", 3, False),
@@ -329,7 +329,7 @@ def test_repeats_in_both_orders_are_combined_each_and_then_averaged() -> None:
     assert found(metric(judge(both_orders=True, repeats=2)), tools).outcome.value == 2.0
 
 
-# --- replies read again ------------------------------------------------------------------------------------------
+# --- stored replies re-parsed -----------------------------------------------------------------------------------------
 
 
 def test_replies_that_were_received_before_are_read_and_nobody_is_asked() -> None:

@@ -1,4 +1,4 @@
-"""How the votes of several judges come to one value."""
+"""Aggregation of several judges' votes into one value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a template sees, sentence by sentence, and the bounds of a render."""
+"""What a template can access, sentence by sentence of the docs, and the limits of rendering."""
 
 from collections.abc import Iterator
 from typing import Any

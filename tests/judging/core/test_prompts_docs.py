@@ -1,4 +1,4 @@
-"""docs/prompts.md and the code say the same: names, their examples, modules."""
+"""docs/prompts.md agrees with the code: names, examples and modules."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def response() -> dict[str, Any]:
 
 
 def section(page: str, number: int) -> str:
-    """The text below the page's heading of that number, from 1."""
+    """The text below the n-th level-2 heading, counted from 1."""
     return page.split("\n## ")[number]
 
 
 def examples(text: str) -> list[tuple[str, str, str]]:
-    """Name, expression and value of each row of a table."""
+    """(name, expression, value) of each table row."""
     return re.findall(r"^\| `([^`]+)` \|.*\| `([^`]+)` → `([^`]+)` \|$", text, re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""The live preview: the same text, taken apart."""
+"""The live preview: the rendered text, split into parts."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The recommended scripts do what their names say, in the real sandbox."""
+"""The recommended scripts work as named, in the real sandbox."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 def before(sandbox: Sandbox, name: str, content: str) -> tuple[Any, Any]:
-    """What it returns, and the answer that the judge sees."""
+    """Run a recommended preprocess script; return its result and the answer as the judge sees it."""
     (outcome,) = run_preprocess(sandbox, RECOMMENDED[name].source, [({}, {"content": content})])
     assert outcome.failure is None, outcome.failure
     return outcome.result, outcome.changed.get("response", {}).get("content", content)

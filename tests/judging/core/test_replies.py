@@ -19,7 +19,7 @@ from judging.core.replies import (
 
 
 def score(content: str, low: float = 1, high: float = 10) -> int | float | str | None:
-    """The value, or the reason where there is none."""
+    """The parsed score, or the reason if there is none."""
     parsed = parse_score(content, low, high)
     return parsed.reason if parsed.value is None else parsed.value
 
@@ -355,7 +355,7 @@ def test_a_json_path_leads_to_the_score(path: str, reply: object, expected: obje
 
 
 def found_by(pattern: str, content: str) -> int | float | str | None:
-    """What the script for the sandbox finds, run here on a harmless pattern."""
+    """Result of the parser's sandbox script, run in this process with a harmless pattern."""
     parser = make_parser({"regex": pattern}, 1, 10)
     module: dict[str, object] = {}
     exec(parser.sandbox_script, module)

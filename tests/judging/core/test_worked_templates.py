@@ -1,4 +1,4 @@
-"""Two worked examples: a template, a row with an answer, and the prompt that they make, to the letter."""
+"""Two worked examples: a template, a row with an answer, and the exact prompt they produce."""
 
 import json
 from pathlib import Path

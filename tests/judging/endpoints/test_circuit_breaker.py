@@ -1,4 +1,4 @@
-"""An endpoint that is down gets no requests, is shown as down, and gets requests again when it is up."""
+"""An endpoint that is down gets no requests, is shown as down, and is used again once it is up."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_an_outage_of_seconds_costs_no_judgement_and_few_calls() -> None:
         run = run_on(an_endpoint(a_project(), judge.url, concurrency=8), 300)
         threads = workers(
             run, 2, RetryPolicy()
-        )  # its pauses: on a busy machine workers learn of each other late
+        )  # production pauses: on a busy machine, workers learn of each other's state late
         wait_until(lambda: bool(down_endpoints(Run.objects.get(pk=run.pk))))
         (down,) = down_endpoints(Run.objects.get(pk=run.pk))
         for thread in threads:

@@ -1,4 +1,4 @@
-"""Which key a frozen judge model may be called with."""
+"""The endpoint client: which server an API key is sent to, remembered refusals, and shared slots."""
 
 from __future__ import annotations
 

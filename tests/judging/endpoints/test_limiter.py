@@ -1,4 +1,4 @@
-"""An endpoint's limits hold over all workers together, against a judge that counts what reaches it."""
+"""An endpoint's limits apply to all workers together; the judge counts the requests it receives."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def test_two_workers_share_the_calls_at_a_time() -> None:
         assert worked_by(run_on(endpoint, 80), 2).scored == 80
     assert judge.server.most_in_flight == 6
     times = sorted(asked.at for asked in judge.requests)
-    # Nearly all are used while both workers have calls. By Little's law: the calls in flight when another one starts
-    # say less, since calls that end together start together.
+    # Nearly all slots are used while both workers have calls, by Little's law. Calls in flight at each start would
+    # be a worse measure, since calls that end together start together.
     assert 40 * 0.3 / (times[60] - times[20]) >= 0.8 * 6 / slack()
 
 
@@ -53,10 +53,10 @@ def test_tokens_a_minute_hold_over_two_workers_and_are_used() -> None:
     with ScriptedJudge(lambda _: reply) as judge:
         endpoint = an_endpoint(a_project(), judge.url, concurrency=64, tokens_per_minute=180_000)
         assert worked_by(run_on(endpoint, 180), 2).scored == 180
-    times = sorted(asked.at for asked in judge.requests)[40:]  # by then a call's tokens are known
-    # What was guessed too high comes back at once, within the part of a minute's tokens that is left unused.
+    times = sorted(asked.at for asked in judge.requests)[40:]  # the tokens per call are known by then
+    # Overestimated tokens are released at once, within the unused share of a minute's tokens.
     assert fullest(times, 3.0 / slack()) * 100 <= 180_000 * 3 / 60 + 180_000 * (1 - USED)
-    settled = times[40:]  # and by then that has come back, from both workers
+    settled = times[40:]  # both workers have released them by then
     assert (len(settled) - 1) * 100 / (settled[-1] - settled[0]) >= 0.9 * 180_000 / 60 / slack()
 
 

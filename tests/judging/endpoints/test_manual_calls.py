@@ -1,4 +1,4 @@
-"""Calls from a page keep an endpoint's limits together with the runs, and what they find out counts for runs."""
+"""Manual calls share an endpoint's limits and state with the runs."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def tries(page: Client, metric: Metric) -> list[dict[str, Any]]:
 
 
 def busy(key: str, live: Endpoint, owner: str = "host:1:1") -> None:
-    """A worker that uses every slot."""
+    """Simulate a worker that uses every slot."""
     limiter.allocate(
         [WorkerReport(key, live.pk, live.concurrency, 500, live.concurrency, LimiterEvents())], owner
     )
 
 
 def a_call(live: Endpoint, *, max_wait: float = 0.0, even_if_down: bool = False) -> ManualCall[None]:
-    """Waits for its turn and sends nothing."""
+    """A manual call that waits for its turn and sends nothing."""
 
     async def work(guard: Guard, _emit: Emit) -> None:
         await guard.before({"messages": []})
@@ -78,7 +78,7 @@ def test_a_manual_call_counts_into_the_requests_and_tokens_per_minute(
     assert '<span class="score">7</span>' in tries(page, metric)[-1]["html"]
     load = now(load)
     assert load.requests_at >= before + 60
-    # 20 tokens, as the reply said; the estimate before it was half a thousand, which is a minute
+    # 20 tokens according to the reply; the estimate was about 500, which is a minute's worth
     assert before < load.tokens_at < load.requests_at - 20
 
 
@@ -104,7 +104,7 @@ def test_a_manual_call_that_waits_says_what_for(
     page: Client, metric: Metric, live: Endpoint, load: EndpointLoad
 ) -> None:
     Endpoint.objects.filter(pk=live.pk).update(requests_per_minute=60)
-    now(load, requests_at=time.time() + 3)  # longer than a busy machine takes to send
+    now(load, requests_at=time.time() + 3)  # in the future, even on a busy machine
     first, *_, last = tries(page, metric)
     assert first["kind"] == "wait"
     assert "requests or tokens per minute" in first["text"]
@@ -170,7 +170,7 @@ def test_a_connection_test_finds_out_that_an_endpoint_is_up_again(live: Endpoint
 def test_a_connection_test_needs_no_slot_of_an_endpoint_that_is_down(
     key: str, live: Endpoint, load: EndpointLoad
 ) -> None:
-    busy(key, live)  # by requests that wait for it to come back
+    busy(key, live)  # with requests that wait for the endpoint to recover
     now(load, down_since=time.time() - 9, next_try_at=time.time() + 9)
     with a_call(live, even_if_down=True) as call:
         assert list(call.events()) == []

@@ -1,4 +1,4 @@
-"""Endpoints: administrators look after them, analysts use them, and nobody ever reads a secret."""
+"""Endpoint pages: administrators manage endpoints, analysts use them, and secrets are never shown."""
 
 from __future__ import annotations
 
@@ -318,7 +318,7 @@ def test_a_test_on_a_full_disk_is_answered_with_a_sentence(
 ) -> None:
     server.server.models = tuple(
         f"model-{'x' * 100}-{n}" for n in range(200)
-    )  # remembered with what was found
+    )  # stored with the test result: needs new database pages
     visitor = client_of(alice)
     with full_database():
         answer = visitor.post(page_of(live, "test/"), headers={"HX-Request": "true"})

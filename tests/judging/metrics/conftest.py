@@ -1,4 +1,4 @@
-"""What this room's tests share: endpoints, metrics, and a data set to preview on."""
+"""Fixtures of the metric tests: endpoints, metrics, and a data set to preview on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEY = "sk-very-secret-key-0815"
 
 @pytest.fixture
 def endpoint(project: Project) -> Endpoint:
-    """An endpoint with everything that must never be shown; nothing answers at its address."""
+    """An endpoint with every kind of secret (key, headers, proxy password). Nothing listens at its address."""
     return Endpoint.objects.create(
         project=project,
         name="Judge",
@@ -45,7 +45,7 @@ def server() -> Iterator[ScriptedJudge]:
 
 @pytest.fixture
 def live(project: Project, server: ScriptedJudge) -> Endpoint:
-    """An endpoint at which a scripted judge answers."""
+    """An endpoint backed by a scripted judge."""
     return Endpoint.objects.create(
         project=project, name="Live", url=server.url, model="scripted", key_encrypted=encrypt(KEY)
     )
@@ -53,7 +53,7 @@ def live(project: Project, server: ScriptedJudge) -> Endpoint:
 
 @pytest.fixture
 def version(project: Project) -> Version:
-    """Three rows with answers of two models; the second row lacks `topic` and has an HTML-like question."""
+    """Three rows with answers from two models. The second row lacks `topic`, and its question looks like HTML."""
     rows = [
         {"messages": [{"role": "user", "content": "What is 1+1?"}], "ref_answer": "2", "topic": "sums"},
         {"messages": [{"role": "user", "content": "<b>bold</b> & 你好"}], "ref_answer": None},
@@ -75,7 +75,7 @@ def version(project: Project) -> Version:
 
 @pytest.fixture
 def labels(project: Project) -> Version:
-    """Four rows: a good answer, a wrong label, no JSON, and a reference without 主题."""
+    """Four rows: a good answer, a wrong label, invalid JSON, and a reference without 主题."""
     answers = ('{"标签": "物理", "主题": "折射"}', '{"标签": "化学", "主题": "光的折射与反射"}', "不是", "{}")
     rows = [
         {
@@ -105,7 +105,7 @@ def metric(project: Project, live: Endpoint, alice: User) -> Metric:
 
 
 def form_of(metric: Metric | None, **changes: object) -> dict[str, object]:
-    """What the editor's form sends for the newest version, with changes."""
+    """The editor's form data for the newest version of `metric`, with `changes`."""
     version = newest_version(metric) if metric else None
     definition = MetricDefinition.from_json(version.definition) if version else MetricDefinition(name="New")
     fields: dict[str, object] = {

@@ -1,4 +1,4 @@
-"""Lint over a stored version: at once or by a worker, found out once, shown beside the editor with links to rows."""
+"""Lint of a stored version: in the request or by a worker, cached, and shown in the editor with links to rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def found(version: Version, template: str, preprocess: str = "") -> Lint:
 
 @pytest.fixture
 def large(version: Version) -> Version:
-    """Three rows of which the counters say that they are many."""
+    """Three rows whose counters claim too many responses to lint in the request."""
     version.candidates.update(responses=lint.MAX_RESPONSES_AT_ONCE)
     return version
 

@@ -1,4 +1,4 @@
-"""Metrics: written from a template, edited as new versions, copied, archived, and never lost to another's edit."""
+"""Metrics: created from a template, edited as new versions, copied, archived; concurrent edits are not lost."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def test_no_page_of_a_metric_shows_a_key(
 
 @pytest.fixture
 def pair(project: Project, live: Endpoint, alice: User) -> Metric:
-    """Two judge models, the second of which compares in both orders."""
+    """A metric with two judge models; the second one compares in both orders."""
     judges = (
         JudgeModel(name="first", endpoint=live.pk, template="one", repeats=2),
         JudgeModel(name="second", endpoint=live.pk, template="two", parse="comparison", both_orders=True),
@@ -259,7 +259,7 @@ def pair(project: Project, live: Endpoint, alice: User) -> Metric:
 
 
 def typed_for(metric: Metric, order: list[int], **changes: object) -> dict[str, object]:
-    """The form as a browser sends it, with every field of each judge model."""
+    """The form data a browser sends, with every field of each judge model."""
     fields = form_of(metric, judges="1", judge_order=order)
     for number, one in enumerate(definition_of(metric).judges):
         fields |= {f"judge-{number}-name": one.name, f"judge-{number}-repeats": one.repeats}
@@ -348,12 +348,12 @@ def test_times_asked_are_within_bounds(repeats: str, client_of: ClientOf, alice:
     assert page.status_code == 422
 
 
-# --- a way of reading tried on past replies ----------------------------------------------------------------------
+# --- parsers tried on past replies -------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def judged(metric: Metric, project: Project) -> Metric:
-    """The metric after a run whose three replies end in "8 points", of which nothing was read."""
+    """The metric after a run whose three replies, "8 points", could not be parsed."""
     version = MetricVersion.objects.get(metric=metric)
     stored = a_version(project, models=("ant",))
     run = run_create(
@@ -401,11 +401,11 @@ def test_without_a_run_there_is_nothing_to_try_on(client_of: ClientOf, alice: Us
     assert "No replies from this judge model yet" in page.text
 
 
-BOTH = "[[A>>B]]", "[[B>A]]"  # with the sides swapped the second one means A>B
+BOTH = "[[A>>B]]", "[[B>A]]"  # with swapped sides the second one means A>B
 
 
 def twice_in_both_orders(repeats: int = 2) -> JudgementResult:
-    """A comparison asked twice in both orders."""
+    """The result of a comparison with `repeats` repeats in both orders."""
     asked, verdicts = [], []
     for repeat in range(repeats):
         for swapped in (False, True):

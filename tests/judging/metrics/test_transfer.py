@@ -1,4 +1,4 @@
-"""Metrics in from a file and out as one: in the browser and by command, without a key going either way."""
+"""Import and export of metrics files, in the browser and by command. Files never contain keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Human evaluations for tests, made by the real services: side by side or one answer at a time."""
+"""Create human evaluations with the real services: side by side, or one answer at a time."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def make_evaluation(
     choice: dict[str, Any] | None = None,
     **terms: Any,
 ) -> Evaluation:
-    """An open evaluation over a new version (or `version`); `choice` and `terms` go to Choice and Terms."""
+    """An open evaluation over `version` or a new one. `choice` is passed to ItemChoice, `terms` to Terms."""
     version = version or a_version(project, rows=rows, models=models, answers=answers)
     candidates = list(version.candidates.order_by("pk"))
     wanted = {
@@ -74,7 +74,7 @@ def make_evaluation(
 def about(
     run: Run, raters: Sequence[User], *, criteria: Sequence[Criterion] = (), **terms: Any
 ) -> Evaluation:
-    """An open evaluation of all answers that a run judged, by criteria like its metrics."""
+    """An open evaluation of all answers a run judged, with criteria derived from its metrics by default."""
     return make_evaluation(
         run.project,
         raters,
@@ -87,13 +87,13 @@ def about(
 
 
 def give(assignment: Assignment, *values: Any, **more: Any) -> Rating:
-    """A verdict as its rater gives it: the values of the criteria in their order, as shown."""
+    """Submit a rating: one value per criterion, in order and as shown to the rater."""
     sent = {"key": uuid4(), "shown": assignment.shown_first, "seconds": 5, **more}
     return ratings.submit(assignment=assignment, values=dict(enumerate(values)), **sent)
 
 
 def rate_each(evaluation: Evaluation, user: User, value: Callable[[Item], Any]) -> None:
-    """A verdict on every item that a rater gets; `A` is the item's response."""
+    """Rate every item the rater can claim. In the values of `value(item)`, `A` is the item's response."""
     criteria = criteria_of(evaluation)
     while found := assignments.claim(evaluation=evaluation, user=user, count=50):
         for held in found:
@@ -101,14 +101,14 @@ def rate_each(evaluation: Evaluation, user: User, value: Callable[[Item], Any]) 
 
 
 def rate_all(evaluation: Evaluation, user: User, *values: Any) -> None:
-    """The same verdict on every item that a rater gets."""
+    """Give the same rating to every item the rater can claim."""
     while found := assignments.claim(evaluation=evaluation, user=user, count=50):
         for held in found:
             give(held, *values)
 
 
 def sample_sent(run: Run, rater: User, **more: Any) -> dict[str, Any]:
-    """The form that has a rater rate a sample of a run's answers."""
+    """Form data for an evaluation in which `rater` rates a sample of the run's answers."""
     metric = run.metrics.get().name
     return {
         "run": run.pk, "kind": "single", "candidates": [one.pk for one in run.version.candidates.all()],
@@ -120,7 +120,7 @@ def sample_sent(run: Run, rater: User, **more: Any) -> dict[str, Any]:
 
 
 def lines_of(evaluation: Evaluation, **more: Any) -> list[dict[str, Any]]:
-    """What an export of its ratings holds."""
+    """The lines of the evaluation's rating export."""
     return [json.loads(line) for line in jsonl_lines(evaluation, **more)]
 
 

@@ -1,4 +1,4 @@
-"""Where raters differ: found, decided without knowing who said what, kept beside the ratings."""
+"""Adjudication: disagreements are found, decided without seeing who rated what, and stored next to the ratings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def differ(project: Project, rita: User) -> Evaluation:
-    """Of three items Rita and Ravi are wide apart on the second, near on the third, at one on the first."""
+    """Rita and Ravi rate three items: equal on the first, far apart on the second, one apart on the third."""
     ravi = member("ravi", project, Role.RATER)
     evaluation = make_evaluation(project, [rita, ravi], overlap=2, side_by_side=False, models=["alpha"])
     said = {1: (3, 3), 2: (1, 5), 3: (2, 3)}

@@ -1,4 +1,4 @@
-"""Items that a page holds ahead, for a time without a connection: how many, shared fairly, given back."""
+"""Items a page claims in advance for working offline: how many, shared fairly, and returned."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def held(user: User) -> list[int]:
 
 
 def fill(evaluation: Evaluation, user: User, known: Collection[int] = ()) -> list[int]:
-    """As the page does: ask until there is no more for now."""
+    """Claim items until there are no more, as the page does; return all items held."""
     known = set(known)
     while found := assignments.claim(evaluation=evaluation, user=user, count=5, known=known):
         known |= {one.pk for one in found}

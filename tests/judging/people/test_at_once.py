@@ -1,4 +1,4 @@
-"""Raters, tabs and retries at the same moment, each with a connection of its own: nothing lost, nothing doubled."""
+"""Concurrent raters, tabs and retries on separate connections: nothing is lost or stored twice."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def at_once(work: Callable[[Any], Any], over: list[Any]) -> list[Any]:
-    """Each piece of work in a thread of its own, all started together."""
+    """Call `work` for each element of `over` in separate threads, all started together."""
     begun = Barrier(len(over))
 
     def one(what: Any) -> Any:

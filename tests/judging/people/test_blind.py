@@ -1,4 +1,4 @@
-"""Nothing that a rater can request names a model: no page, no fragment, no JSON, no header, no error."""
+"""No response to a rater names a model: no page, fragment, JSON, header or error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SECRETS = ("Qwen3-Secret", "GPT-Hidden", "gpt-model-field", "finish-why")
 
 @pytest.fixture
 def evaluation(project: Project, rita: User) -> Evaluation:
-    """Candidates whose names are nowhere in their answers, responses that name their model in further fields."""
+    """Candidates' names do not occur in their answers, but the responses name models in other fields."""
     version = a_version(project, rows=4)
     for place, one in enumerate(version.candidates.order_by("pk")):
         Candidate.objects.filter(pk=one.pk).update(name=SECRETS[place])
@@ -40,7 +40,7 @@ def evaluation(project: Project, rita: User) -> Evaluation:
 
 
 def asked(client: Client, evaluation: Evaluation, user: User) -> Iterator[Any]:
-    """Every address that a rater has, and some that are forbidden or broken."""
+    """Responses of every URL a rater can use, and of some that are forbidden or broken."""
     base = f"/p/physics/desk/{evaluation.run_id}/"
     held, other = assignments.claim(evaluation=evaluation, user=user)
     give(held, "A>B")
@@ -68,7 +68,7 @@ def asked(client: Client, evaluation: Evaluation, user: User) -> Iterator[Any]:
 
 
 def whole(response: Any) -> str:
-    """Headers and body."""
+    """Headers and body as text."""
     body = b"".join(response.streaming_content) if response.streaming else response.content
     return f"{dict(response.headers)}{body.decode()}"
 

@@ -1,4 +1,4 @@
-"""Raters join, leave, lose their lease and come back: the counts of seats stay right."""
+"""Raters join, leave, lose their leases and come back; seat counters stay correct."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STEPS = st.lists(
 
 
 def step(evaluation: Evaluation, user: User, what: str, by: User) -> None:
-    """One thing that a rater or an organiser does, if it can be done."""
+    """Perform one action of a rater or organiser, if possible."""
     own = Assignment.objects.filter(rater__evaluation=evaluation, rater__user=user).order_by("pk")
     rater = evaluation.raters.filter(user=user).first()
     if what == "claim":
@@ -64,7 +64,7 @@ def step(evaluation: Evaluation, user: User, what: str, by: User) -> None:
 
 
 def differences(evaluation: Evaluation) -> list[tuple[object, ...]]:
-    """Which counters are not what they should be: what is counted, as it is, as it should be."""
+    """Wrong counters as (name, actual, expected)."""
     found: list[tuple[object, ...]] = []
     for item in Item.objects.filter(evaluation=evaluation, needed__gt=0):
         there = Assignment.objects.filter(item=item)
@@ -82,7 +82,7 @@ def differences(evaluation: Evaluation) -> list[tuple[object, ...]]:
 
 
 class ComingAndGoing(TestCase):
-    """Any sequence of actions by raters and organisers."""
+    """Property test over arbitrary sequences of actions by raters and organisers."""
 
     @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(STEPS)
@@ -102,6 +102,6 @@ def test_a_verdict_given_after_the_session_was_lost_is_taken_when_signed_in_agai
 ) -> None:
     evaluation = make_evaluation(project, [rita], rows=1)
     held, key = assignments.claim(evaluation=evaluation, user=rita)[0], uuid4()
-    give(held, "A>B", key=key)  # it was stored, but its answer never came back
+    give(held, "A>B", key=key)  # stored, but the response was lost
     assert give(Assignment.objects.get(pk=held.pk), "A>B", key=key).repeated
     assert Judgement.objects.count() == 1

@@ -1,4 +1,4 @@
-"""The desk over HTTP: with its script as JSON, without it by forms."""
+"""The rating desk over HTTP: JSON for its script, forms without JavaScript."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much raters differ."""
+"""Size of the differences between raters."""
 
 from __future__ import annotations
 

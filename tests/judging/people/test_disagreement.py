@@ -1,4 +1,4 @@
-"""Judgements are found by how far the judge is from people."""
+"""Filter of judgements by the difference between judge and human ratings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def found(run: Run, least: str) -> list[float | None]:
 
 @pytest.fixture
 def rated(project: Project, alice: User, rita: User, client_of: ClientOf) -> Run:
-    """Ten judgements with the scores 1 to 10, to whose answers people gave an 8."""
+    """Ten judgements with scores 1 to 10, whose answers a person rated 8."""
     run = a_judged_run(project, rows=5)
     client_of(alice).post(reverse("people:new", args=("physics",)), sample_sent(run, rita, sample_size=10))
     rate_all(Evaluation.objects.get(about_run=run), rita, 8)

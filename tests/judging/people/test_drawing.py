@@ -1,4 +1,4 @@
-"""What making an evaluation asks of the database: it holds SQLite's only write lock meanwhile. And a rater's queue."""
+"""Database queries of creating an evaluation, which holds SQLite's only write lock, and of a rater's queue."""
 
 from __future__ import annotations
 

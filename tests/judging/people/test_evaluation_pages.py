@@ -1,4 +1,4 @@
-"""An organiser's pages: made, looked after, closed; with the cast at each door."""
+"""The organiser's pages: create, manage and close an evaluation, and which roles may open them."""
 
 from __future__ import annotations
 

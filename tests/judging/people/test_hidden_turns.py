@@ -1,4 +1,4 @@
-"""What rows may reveal to raters is found before the start and, once hidden, absent from all they get."""
+"""Revealing parts of rows are found before an evaluation starts; once hidden, no response to raters contains them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SYSTEMS = ("style one", "style two")
 
 
 def telling(project: Project, *systems: str, **more: Any) -> Version:
-    """A version whose rows begin with these system turns, in turn."""
+    """A version whose rows start with these system turns, alternating; an empty text means none."""
     version = answered(a_version(project, rows=4))
     for row in Row.objects.filter(version=version):
         system = systems[row.line % len(systems)]
@@ -73,7 +73,7 @@ def test_a_hidden_turn_is_no_warning_any_more(project: Project) -> None:
 
 
 def two_files(project: Project) -> tuple[Version, Version]:
-    """Two files of the same prompts, each row with the same system turn in both."""
+    """Two files with the same prompts and system turns."""
     files = legacy(project, False), legacy(project, False, "newer")
     for row in Row.objects.filter(version__in=files):
         raw = json.loads(row.raw) | {"system": SYSTEMS[row.line % 2]}
@@ -95,7 +95,7 @@ def test_the_page_warns_before_the_start_and_offers_to_hide(
     page = client_of(alice).get(f"/p/physics/evaluations/new/?version={version.pk}").content.decode()
     assert "Raters may recognize the model" in page
     assert 'name="hidden_roles" value="system"' in page
-    assert 'name="hidden_roles" value="tool"' not in page  # there is none
+    assert 'name="hidden_roles" value="tool"' not in page  # the rows have no tool turns
 
 
 def test_the_preview_follows_what_is_hidden(project: Project, alice: User, client_of: ClientOf) -> None:
@@ -131,7 +131,7 @@ def test_the_users_turn_cannot_be_hidden(project: Project, alice: User, client_o
 
 
 def desk_answers(client: Client, evaluation: Evaluation, user: User) -> Iterator[str]:
-    """All that the desk sends: the page with its items, items as JSON, one item, the differences, the list."""
+    """All responses of the desk: page with items, one item, own ratings, items as JSON, and the diff."""
     base = f"/p/physics/desk/{evaluation.run_id}/"
     held = assignments.claim(evaluation=evaluation, user=user)[0]
     for address in (base, f"{base}{held.pk}/", f"{base}mine/"):

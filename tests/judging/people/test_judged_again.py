@@ -1,4 +1,4 @@
-"""Human verdicts are not re-judged: it is not offered, and refused with a reason."""
+"""Human verdicts cannot be re-judged: it is not offered, and refused with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ways of rating that a version offers depend on what its rows contain, not on its format."""
+"""The evaluation presets of a version depend on its rows' contents, not on its format."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def codes(version: Version) -> list[str]:
 
 
 def made_of(parent: Version, origin: str, models: tuple[str, ...] = ("qwen",)) -> Version:
-    """A version with the parent's rows stored as messages, answered by models, as attaching and inference make it."""
+    """A version with the parent's rows as messages and answers by `models`, as created by attaching or generation."""
     version = Version.objects.create(
         dataset=parent.dataset,
         number=parent.number + 1,

@@ -1,4 +1,4 @@
-"""Ratings exported and imported again are the same, once; those that cannot be imported are listed."""
+"""Exported ratings can be re-imported unchanged and only once; those that cannot be imported are listed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CRITERIA = [
 
 @pytest.fixture
 def rated(project: Project, rita: User) -> Evaluation:
-    """Three items: rated with a change, rated with everything that is awkward in a table, and not rated."""
+    """Three items: one rated and changed, one rated with texts that are awkward in tables, one not rated."""
     evaluation = make_evaluation(project, [rita], criteria=CRITERIA)
     one, other = assignments.claim(evaluation=evaluation, user=rita)
     give(one, "A>>B", 10, True, "=1+1")
@@ -84,7 +84,7 @@ def test_names_and_history_are_there_where_they_are_needed(rated: Evaluation) ->
 
 
 def decided(evaluation: Evaluation, by: User, value: str = "B>A") -> Item:
-    """Of the first item that was rated, the first criterion is adjudicated."""
+    """Adjudicate the first rated item twice, the second time with `value` for the first criterion; return it."""
     item = evaluation.items.filter(given__gt=0).order_by("number")[0]
     for one in ("A=B", value):
         values = {0: one, 1: 4, 2: True, 3: "=1+1"}

@@ -1,4 +1,4 @@
-"""A file of ratings is imported by a worker, continued by the next one, and undone if it fails or is cancelled."""
+"""Rating imports run in a worker, are continued by the next one, and are undone on failure or cancellation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def evaluation(project: Project, rita: User) -> Evaluation:
 
 @pytest.fixture
 def waiting(evaluation: Evaluation, alice: User, monkeypatch: pytest.MonkeyPatch) -> RatingsImport:
-    """A file of three batches that waits for a worker."""
+    """An import of three batches, waiting for a worker."""
     monkeypatch.setattr(rating_import, "AT_ONCE", 0)
     lines = [{"item": n, "rater": "R1", "values": {"quality": 1 + n % 5}} for n in range(1, LINES + 1)]
     file = SimpleUploadedFile("r", "\n".join(map(json.dumps, lines)).encode())
@@ -40,7 +40,7 @@ def waiting(evaluation: Evaluation, alice: User, monkeypatch: pytest.MonkeyPatch
 
 
 class After(threading.Event):
-    """A worker that is asked to stop at its n-th pause."""
+    """A stop event that counts as set at the worker's n-th pause."""
 
     def __init__(self, pauses: int) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ def state_of(taken: RatingsImport) -> tuple[str, int, int]:
 
 
 def counted(evaluation: Evaluation) -> tuple[object, ...]:
-    """Every counter that ratings change."""
+    """All counters changed by ratings."""
     run = Run.objects.get(pk=evaluation.run_id)
     items = Item.objects.order_by("number").values_list("given", "free", "dealt").distinct()
     current = Judgement.objects.filter(run=run, current=True).count()

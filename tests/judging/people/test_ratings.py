@@ -1,4 +1,4 @@
-"""What raters do: each verdict is kept once, changes and undone ones stay in the history, seats are counted."""
+"""Rating: each verdict is stored once, changed and undone ones stay in the history, seats are counted."""
 
 from __future__ import annotations
 

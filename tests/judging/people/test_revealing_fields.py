@@ -1,4 +1,4 @@
-"""Fields that may reveal the candidate of an answer: few short values, or a candidate's name."""
+"""Fields that may reveal an answer's candidate: few short values, or a candidate's name."""
 
 from __future__ import annotations
 

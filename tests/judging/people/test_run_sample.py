@@ -1,4 +1,4 @@
-"""People rate a sample of the answers that a run judged."""
+"""Human rating of a sample of the answers a run judged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def run(project: Project) -> Run:
-    """Ten rows, two candidates: the scores 1 to 10."""
+    """Ten rows, two candidates, scores 1 to 10."""
     return a_judged_run(project, rows=10, models=["alpha", "beta"])
 
 
@@ -39,7 +39,7 @@ def with_scale(project: Project, low: float, high: float, value: Any = 1) -> Run
     return a_judged_run(project, lambda _: said(value), metric=metric)
 
 
-# —— what is drawn
+# —— sampling
 
 
 def test_each_candidate_gets_an_equal_share_with_its_probability(run: Run) -> None:
@@ -69,7 +69,7 @@ def test_the_same_seed_draws_the_same_answers(run: Run) -> None:
 def test_only_answers_that_a_filter_means_are_drawn(
     run: Run, alice: User, rita: User, client_of: ClientOf
 ) -> None:
-    """The list's filter goes through the form to the draw."""
+    """The filter of the list is passed through the form to the sampling."""
     sent = sample_sent(run, rita, sample_size=2, filter="least=10")
     page = client_of(alice).get(
         reverse("people:new", args=("physics",)), {"run": run.pk, "filter": "least=10"}
@@ -80,10 +80,10 @@ def test_only_answers_that_a_filter_means_are_drawn(
     rated = Item.objects.values_list("response", flat=True)
     scores = Judgement.objects.filter(run=run, response__in=rated).values_list("score", flat=True)
     assert list(scores) == [10, 10]
-    assert set(Item.objects.values_list("drawn_with", flat=True)) == {None}  # they represent no other answers
+    assert set(Item.objects.values_list("drawn_with", flat=True)) == {None}  # they represent no others
 
 
-# —— by which criteria
+# —— criteria
 
 
 @pytest.mark.parametrize(("low", "high", "scale"), [(1, 5, "five"), (1, 10, "ten"), (0, 1, "yes_no")])
@@ -98,7 +98,7 @@ def test_a_metric_that_people_have_no_scale_for_is_left_out(project: Project) ->
     assert criteria_of_run(with_scale(project, 0, 100)) == []
 
 
-# —— the pages
+# —— pages
 
 
 def address(run: Run) -> str:

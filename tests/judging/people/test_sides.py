@@ -1,4 +1,4 @@
-"""Each side shows its own conversation where there are two, and nothing that reveals the reference."""
+"""Each side shows its own conversation if there are two, and nothing that reveals the reference."""
 
 from __future__ import annotations
 

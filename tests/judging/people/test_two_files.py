@@ -1,4 +1,4 @@
-"""Two legacy files side by side: each side has a name, everywhere but on the raters' desk."""
+"""Two legacy files side by side: each side has a name, shown everywhere except on the rating desk."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def files(project: Project) -> tuple[Version, Version]:
-    """Two files whose answers name nobody."""
+    """Two files whose answers do not name a model."""
     made = legacy(project, False, "one"), legacy(project, False, "two", ("p2", "p1"))
     for version, name in zip(made, ("orpo.jsonl", "base.jsonl.gz"), strict=True):
         version.file_name = name
@@ -228,7 +228,7 @@ def test_raters_never_see_the_names(
 
 
 def names_in(page: Any) -> list[str]:
-    """Names of sides and of files."""
+    """Names of sides and files that appear on the page."""
     return [name for name in ("Secret", "orpo", "base.jsonl") if name in page.content.decode()]
 
 
@@ -239,7 +239,7 @@ def test_the_names_are_changed_later(evaluation: Evaluation, alice: User, client
     assert client.post(address, {"here": "after", "there": "before"}).status_code == 302
     assert names(evaluation) == ["after", "before"]
     evaluation.run.refresh_from_db()
-    assert evaluation.run.revision > before  # kept figures hold the names
+    assert evaluation.run.revision > before  # stored figures contain the names
 
 
 def test_what_was_exported_under_other_names_is_known_again(
@@ -311,7 +311,7 @@ def test_evaluations_made_before_get_names_and_answers_of_their_own(
 
 
 def as_before(evaluation: Evaluation, files: tuple[Version, Version]) -> None:
-    """Both sides are the candidates that all evaluations of a version share."""
+    """Revert to the earlier schema, in which all evaluations of a version shared its candidates."""
     for side, version in zip(sides_of(evaluation), files, strict=True):
         rows = list(version.data_rows.all())
         Response.objects.filter(candidate=side.candidate).update(number=1)

@@ -1,4 +1,4 @@
-"""Runs whose judgements are known, judged by the real store without asking anybody."""
+"""Runs with given scores, stored by the real write path without calls to a judge model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Says = Callable[[Judgement], Value | Outcome | None]
 
 
 def a_judged_run(version: Version, says: Says, *names: str, **options: Any) -> Run:
-    """A finished run of metrics without judges; `says` gives each judgement's value or outcome."""
+    """A finished run with judge-less metrics. `says` returns each judgement's value or outcome."""
     metrics = [MetricDefinition(name=name, postprocess=NOTHING) for name in names or ("quality",)]
     run = a_run(version, *metrics, **options)
     planning.plan(run.pk)
@@ -30,7 +30,7 @@ def a_judged_run(version: Version, says: Says, *names: str, **options: Any) -> R
 
 
 def judge_all(run: Run, says: Says, most: int = 1000) -> None:
-    """Judge what is waiting, at most so many chunks of it."""
+    """Judge at most `most` pending chunks."""
     for _ in range(most):
         leased = chunks.lease(run.pk, OWNER)
         if leased is None:
@@ -49,5 +49,5 @@ def outcome(said: Value | Outcome | None) -> Outcome:
 
 
 def by_name(**scores: Value) -> Says:
-    """The candidate's score, whatever it answered."""
+    """One fixed score per candidate."""
     return lambda judgement: scores[judgement.candidate.name]

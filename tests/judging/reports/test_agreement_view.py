@@ -1,4 +1,4 @@
-"""Judges, raters, comparisons and slices as a report shows them: pure functions over a document's figures."""
+"""Judges, raters, comparisons and slices for display in a report: pure functions over a document's figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""manage.py report."""
+"""The `report` management command."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_a_report_changes_nothing(run: Run) -> None:
 
 
 def left_with(*arguments: str) -> tuple[int, str, str]:
-    """Exit status, and what it wrote to either side."""
+    """Run `report`; return exit status, stdout and stderr."""
     out, err = StringIO(), StringIO()
     try:
         call_command("report", *arguments, stdout=out, stderr=err)

@@ -1,4 +1,4 @@
-"""The items behind comparisons: every figure of a win matrix leads to as many."""
+"""Items behind comparisons: each count in the win matrix links to as many items."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def comparison(
 
 @pytest.fixture
 def run(project: Project, tmp_path: Path) -> Run:
-    """A judge and a person on five rows; the judge says one of them the other way round."""
+    """Comparisons of five rows by a judge, one with the candidates swapped, and of two rows by a person."""
     said = ["A>B", "A>>B", "A=B", "B>A", "A>B"]
     lines = [comparison(line, value) for line, value in enumerate(said[:4], 1)]
     lines.append(comparison(5, "B>A", "beta", "alpha"))

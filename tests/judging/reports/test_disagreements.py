@@ -1,4 +1,4 @@
-"""Answers on which a judge and people differ: in a report, and on the page that lists them."""
+"""Answers on which a judge and people disagree, in the report and on the page that lists them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROWS = 6
 
 @pytest.fixture
 def run(project: Project) -> Run:
-    """Six rows, one candidate; a judge says 1, 2, … 6 and why."""
+    """Six rows, one candidate; the judge scores 1, 2, … 6 with reasons."""
     return a_judged_run(
         project,
         lambda place: said(place + 1, content=f"Reason {place + 1}. Score: [[{place + 1}]]"),
@@ -35,7 +35,7 @@ def run(project: Project) -> Run:
 
 @pytest.fixture
 def rated(run: Run, rita: User) -> Evaluation:
-    """Rita says 4 of every answer."""
+    """An evaluation in which Rita rates every answer 4."""
     evaluation = about(run, [rita])
     rate_each(evaluation, rita, lambda item: 4)
     return evaluation
@@ -187,7 +187,7 @@ def test_a_large_run_waits_for_a_worker(
 def test_more_answers_take_no_more_queries(
     client_of: ClientOf, alice: User, run: Run, rated: Evaluation, django_assert_max_num_queries: Any
 ) -> None:
-    listed(client_of, alice, run)  # works the figures out
+    listed(client_of, alice, run)  # computes the figures
     judge = judge_of(client_of, alice, run)
     (metric,) = run.metrics.values_list("name", flat=True)
     address = reverse("runs:report_agreement", args=(run.project.slug, run.pk))

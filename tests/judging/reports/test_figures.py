@@ -1,4 +1,4 @@
-"""A large run's figures: worked out by a worker, kept, and shown with the time they are of."""
+"""Figures of a large run: computed by a worker, stored, and shown with their time."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def work_out(run: Run) -> None:
 
 @pytest.fixture
 def ended(project: Project) -> Run:
-    """Just now."""
+    """A run that has just ended."""
     return a_judged_run(a_version(project, rows=12), by_line)
 
 
 @pytest.fixture
 def run(ended: Run) -> Run:
-    """Ended without any notification."""
+    """A run that has ended without stored figures or queued tasks."""
     KeptFigures.objects.all().delete()
     DBTaskResult.objects.all().delete()
     return ended
@@ -305,7 +305,7 @@ def test_figures_that_nobody_waits_for_are_not_worked_out(run: Run) -> None:
 
 
 def added_up(run: Run, candidate: str) -> dict[str, Any]:
-    """Its mean, standard error and counts, judgement by judgement."""
+    """A candidate's mean, standard error and counts, computed from single judgements."""
     of_row: dict[int, list[float]] = {}
     states: Counter[str] = Counter()
     found = Judgement.objects.filter(run=run, current=True, candidate__name=candidate).select_related("row")
@@ -343,8 +343,8 @@ def test_kept_figures_are_those_added_up_judgement_by_judgement(
 
 
 def with_subjects(run: Run) -> Run:
-    """The run, its rows with one of two subjects, of one of two warehouses."""
-    # PostgreSQL keeps the keys of JSON by their lengths: in this order on both databases.
+    """Give each row of the run one of two subjects and one of two warehouses."""
+    # PostgreSQL sorts JSON keys by length; these names have the same order on both databases.
     for row in Row.objects.filter(version=run.version):
         Row.objects.filter(pk=row.pk).update(
             raw=json.dumps(

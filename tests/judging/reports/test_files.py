@@ -1,4 +1,4 @@
-"""What can be downloaded of a report."""
+"""Downloads of a report."""
 
 from __future__ import annotations
 

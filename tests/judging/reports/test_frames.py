@@ -1,4 +1,4 @@
-"""A run's judgements as a table: its own, the verdicts behind them, imported ones and people's."""
+"""A run's judgements as a data frame: its own, the verdicts behind them, imported and human ones."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def judged(project: Project, metric: MetricDefinition, told: JudgementResult, ro
 
 
 def parts(run: Run, **where: Any) -> list[tuple[Any, ...]]:
-    """Author, kind of author, order, repeat, value and whether it counts, of the first row's alpha."""
+    """(author, source, order, repeat, value, main) of each verdict on alpha's answer to the first row."""
     frame = run_frame(run)
     mine = frame[(frame["row"] == 1) & (frame["candidate"] == "alpha")]
     return list(mine[["by", "source", "order", "repeat", "value", "main"]].itertuples(index=False, name=None))
@@ -115,11 +115,11 @@ def test_two_judges_of_one_name_have_different_names_in_figures(project: Project
     assert {one[0] for one in parts(run)} == {"combined", "qwen", "qwen #2"}
 
 
-# --- verdicts of people and of elsewhere ---------------------------------------------------------------------------
+# --- human and imported verdicts -----------------------------------------------------------------------------------
 
 
 def given(run: Run, row: int, candidate: str, value: Any, **more: Any) -> Judgement:
-    """A verdict as rows of the tables."""
+    """Store a verdict directly in the database."""
     response = Response.objects.get(
         row__version=run.version, row__line=row, candidate__name=candidate, number=1
     )

@@ -1,4 +1,4 @@
-"""Figures as texts."""
+"""Formatting of figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranks, win shares, the matrix of pairs and the sentence of the result: pure functions over a document's figures."""
+"""Ranks, win shares, win matrix and headline result: pure functions over a document's figures."""
 
 from __future__ import annotations
 

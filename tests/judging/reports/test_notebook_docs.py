@@ -1,4 +1,4 @@
-"""The code of docs/notebook.md runs and gives the figures of the report."""
+"""The code in docs/notebook.md runs and gives the report's figures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(project: Project) -> Run:
 @pytest.fixture
 def notebook(run: Run, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The variables after all cells ran."""
-    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "")  # put back after the test
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "")  # restored after the test
     variables: dict[str, Any] = {}
     for cell in ENGLISH:
         exec(cell, variables)
@@ -40,7 +40,7 @@ def test_the_notebook_has_the_report_of_the_pages(run: Run, notebook: dict[str, 
     for cells in shown["candidates"].values():
         for cell in cells.values():
             del cell["overridden"]
-    del shown["planted"]  # counted in the database, as overrides are
+    del shown["planted"]  # counted in the database, like overrides
     assert notebook["document"] == shown
 
 

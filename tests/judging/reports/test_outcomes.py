@@ -1,4 +1,4 @@
-"""What came of runs: kept for lists, first pages and a project's leaderboard."""
+"""Stored run outcomes for lists, home pages and a project's leaderboard."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 
 
 def known(run: Run) -> Run:
-    """With its figures worked out, as its worker does when it ends."""
+    """Compute the run's figures, as its worker does when the run ends."""
     for_page(run)
     return run
 

@@ -1,4 +1,4 @@
-"""The report's pages: the figures of the document, each with the way to its items."""
+"""Report pages show the document's figures, each with a link to its items."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ def test_items_with_several_answers_lead_to_the_list_of_judgements_only_where_it
     named = [
         (tuple(re.findall(r"<t[hd][^>]*>(\w+)</t[hd]>", row)[:2]), "/judgements/" in row) for row in rows
     ]
-    # Three first answers of alpha have no score.
+    # Three of alpha's first answers have no score.
     assert sorted(named) == [
         (("alpha", "1"), True),
         (("alpha", "2"), False),
@@ -327,7 +327,7 @@ def test_what_others_judged_took_no_time_here(
 
 
 def with_fields(run: Run, **fields: list[str]) -> Run:
-    """The run's rows with custom fields, the values in turn."""
+    """Add custom fields to the run's rows; the values of each field alternate."""
     for row in Row.objects.filter(version=run.version):
         more = {name: values[row.line % len(values)] for name, values in fields.items()}
         Row.objects.filter(pk=row.pk).update(raw=json.dumps(json.loads(row.raw) | more))

@@ -1,4 +1,4 @@
-"""The items behind a pair."""
+"""Pairing two candidates' responses by item."""
 
 from __future__ import annotations
 

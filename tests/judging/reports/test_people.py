@@ -1,4 +1,4 @@
-"""What people said in the reports of runs: of a human evaluation itself, and of the run that it is about."""
+"""Human verdicts in reports: of a human evaluation itself, and of the run it is about."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def said(run: Run) -> list[tuple[str, str, float]]:
 
 @pytest.fixture
 def run(project: Project) -> Run:
-    """One row, one candidate: its answer got a 1."""
+    """One row and one candidate, whose answer scored 1."""
     return a_judged_run(project, rows=1, models=["alpha"])
 
 

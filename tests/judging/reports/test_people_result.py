@@ -1,4 +1,4 @@
-"""The results on the page of a human evaluation, as people rate."""
+"""Results on a human evaluation's page while people rate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def results(evaluation: Evaluation) -> list[CriterionResult]:
 
 
 def prefer(evaluation: Evaluation, user: User, *values: str) -> None:
-    """These verdicts on the items, by their numbers."""
+    """Rate every item; the values cycle by item number."""
     rate_each(evaluation, user, lambda item: values[(item.number - 1) % len(values)])
 
 
@@ -32,7 +32,7 @@ def address(evaluation: Evaluation) -> str:
     return reverse("runs:people_result", args=("physics", evaluation.run_id))
 
 
-# —— what they say
+# —— results
 
 
 def test_the_best_candidate_comes_first_and_leads_where_the_difference_is_clear(

@@ -1,4 +1,4 @@
-"""Released benchmarks through import_results: the report says what their authors published."""
+"""Reports of published benchmarks, imported with import_results, match their authors' figures."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_llmbar_s_gold_preferences_are_people_s_comparisons(tmp_path: Path) -> N
 
 
 def of_subset(subset: str) -> Iterator[dict[str, Any]]:
-    """LLMBar's lines of one subset, what GPT-4 said in each order once more as a judge of that order alone."""
+    """LLMBar's lines of one subset; GPT-4's verdicts appear again as those of one judge per order."""
     for line in llmbar_lines():
         if line["id"].startswith(subset):
             yield line
@@ -91,8 +91,8 @@ def of_subset(subset: str) -> Iterator[dict[str, Any]]:
 def test_gpt_4_agrees_with_llmbar_s_people_as_released(
     tmp_path: Path, subset: str, items: int, right: list[int], alike: int
 ) -> None:
-    """Accuracy in each order (`correct_False`, `correct_True`) and verdicts that both orders share (`equal`) in the
-    released `evaluators/GPT-4/Vanilla/statistics.json`: on GPTInst 86.4 % on average and 94.6 %."""
+    """Accuracy in each order (`correct_False`, `correct_True`) and verdicts equal in both orders (`equal`) in the
+    released `evaluators/GPT-4/Vanilla/statistics.json`: on GPTInst 86.4 % on average, and 94.6 %."""
     found = report(real_data("llmbar_pairs_dev.jsonl"), tmp_path, of_subset(subset))
     of_people = {one["judge"]: one for one in found["judges"] if one["against"] == "people"}
     exact = [of_people[f"GPT-4, order {first}"]["exact"] for first in (1, 2)]

@@ -1,4 +1,4 @@
-"""The document of a run's figures."""
+"""The report document of a run."""
 
 from __future__ import annotations
 

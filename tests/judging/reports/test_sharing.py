@@ -1,4 +1,4 @@
-"""Links to a report for readers without an account, and the report as one file."""
+"""Report links for readers without an account, and the report as a single file."""
 
 from __future__ import annotations
 

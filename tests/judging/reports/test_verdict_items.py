@@ -1,4 +1,4 @@
-"""The items behind comparisons, raters, repeats and order flips: every count leads to as many, of large runs too."""
+"""Items behind comparisons, raters, repeats and order flips: each count links to as many items, in large runs too."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ LINK = re.compile(r'<a href="([^"]*/report/(?:pair|verdicts)/[^"]*)">([^<]+)</a>
 
 
 def lines() -> Iterator[dict[str, object]]:
-    """Three candidates compared by a judge in both orders and by people; scores by people and, twice, by a judge, who
-    also scored further answers of alpha."""
+    """Three candidates, compared by a judge in both orders and by people, and scored by people and twice by a judge.
+    The judge also scored further answers of alpha."""
     pairs = (("alpha", "beta"), ("beta", "gamma"), ("alpha", "gamma"))
     for line in range(1, 7):
         for model, other in pairs:
@@ -56,7 +56,7 @@ def run(project: Project, tmp_path: Path) -> Run:
 
 @pytest.fixture
 def reader(client_of: ClientOf, alice: User, run: Run) -> Client:
-    """Signed in after the import of `run`, which creates the key of sessions."""
+    """A signed-in client. Depends on `run`, since the import creates the secret key that signs sessions."""
     return client_of(alice)
 
 
@@ -73,7 +73,7 @@ def items_at(reader: Client, address: str) -> int:
 
 
 def links_of(reader: Client, run: Run) -> dict[str, str]:
-    """{address: text} of the report's links to lists of items."""
+    """{URL: link text} of the report's links to item lists."""
     report = page(reader, f"{report_address(run)}?metric=each")
     return {unescape(address): text for address, text in LINK.findall(report)}
 
@@ -83,7 +83,7 @@ def kinds_of(links: Iterable[str]) -> set[str]:
 
 
 def counted(links: Mapping[str, str]) -> dict[str, int]:
-    """{address: number of items} of the links that begin with a number."""
+    """{URL: number of items} of the links whose text starts with a count."""
     found = {link: re.match(r"(\d+)(?:$|/| of | answer| comparison)", text) for link, text in links.items()}
     return {link: int(count[1]) for link, count in found.items() if count}
 

@@ -1,4 +1,4 @@
-"""Items needed for the difference that a reader enters, from the figures of the document's pairs."""
+"""Number of items needed to detect a given difference, from the document's pair figures."""
 
 from __future__ import annotations
 

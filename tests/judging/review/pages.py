@@ -1,4 +1,4 @@
-"""Pages of judgements in tests: addresses, what a page says, every page of a filter."""
+"""Helpers for tests of judgement pages: URLs, page text, and all pages of a filter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judging.runs.filters import SORTS, Filters
 from judging.runs.models import Judgement, JudgementState, Run
 
 ORDERS = [sign + sort for sort in SORTS if sort != "spread" for sign in ("", "-")]
-"""Those that every judgement has its place in."""
+"""Sort orders that include every judgement; `spread` does not."""
 
 SORTED_BY: dict[str, Callable[[Judgement], float | None]] = {
     "position": lambda one: one.position,
@@ -25,7 +25,7 @@ SORTED_BY: dict[str, Callable[[Judgement], float | None]] = {
     "score": lambda one: one.score_in_force,
     "seconds": lambda one: one.seconds,
 }
-"""What each order goes by, of a run of the candidates alpha and beta."""
+"""The sort key of each order, for a run with the candidates alpha and beta."""
 
 
 def address(run: Run, name: str = "judgements", *more: Any) -> str:
@@ -41,7 +41,7 @@ def text(response: HttpResponse) -> str:
 
 
 def pages(run: Run, filters: Filters) -> list[list[int]]:
-    """The positions on each page, from the first to the last."""
+    """Positions on each page, from the first page to the last."""
     found, after = [], None
     while True:
         page = selectors.page(run, filters, after=after)

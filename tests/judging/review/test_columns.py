@@ -1,4 +1,4 @@
-"""The columns of the list: every member chooses them, and their heads sort."""
+"""Columns of the list: each member chooses them, and their headers sort."""
 
 from __future__ import annotations
 

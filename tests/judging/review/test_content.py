@@ -1,4 +1,4 @@
-"""Messages as people read them: tool calls with their results, images that are shown and those that are named."""
+"""Rendering of messages: tool calls with their results, images that are displayed or only named."""
 
 from __future__ import annotations
 

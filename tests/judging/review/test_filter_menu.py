@@ -1,4 +1,4 @@
-"""The menu of filters: how many judgements each choice would mean, before it is clicked."""
+"""The filter menu shows how many judgements each choice would match."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A further filter has one entry, which gives the list, the grid, their menu and downloads all that they need."""
+"""One registration is enough for an additional filter in the list, the grid, their menu and downloads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run(project: Project) -> Run:
 
 @pytest.fixture(autouse=True)
 def even() -> Iterator[None]:
-    """A filter by whether positions are even."""
+    """Register a filter for even or odd positions."""
     halves = {"even": 0, "odd": 1}
 
     def condition(run: Run, value: str) -> Q:

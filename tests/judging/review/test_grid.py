@@ -1,4 +1,4 @@
-"""The grid of items: rows and candidates, pages, filters, and the judgement beside it."""
+"""The grid of items: rows and candidates, pages, filters, and the judgement panel."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def every_seventh_fails(place: int) -> JudgementResult:
 
 @pytest.fixture
 def run(project: Project) -> Run:
-    """Fifty rows of two candidates: three pages."""
+    """Fifty rows with two candidates: three pages."""
     return a_judged_run(project, every_seventh_fails, rows=50)
 
 

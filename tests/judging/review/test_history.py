@@ -1,4 +1,4 @@
-"""The history of an answer's score, and the differences that a reviewer asks for."""
+"""The history of an answer's score, and the diffs a reviewer can open."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_comments_are_in_the_history(project: Project, bob: User) -> None:
 
 @pytest.fixture
 def rated(project: Project) -> tuple[Judgement, Evaluation, User]:
-    """A judgement whose answer is rated by Rosa, who reviews too, in an evaluation that is still open."""
+    """A judgement whose answer was rated by Rosa, rater and reviewer, in an evaluation that is still open."""
     rosa = member("rosa", project, Role.RATER)
     Membership.objects.create(user=rosa, project=project, role=Role.REVIEWER)
     run = a_judged_run(project, lambda _: said(4), rows=2)
@@ -104,7 +104,7 @@ def test_a_rater_sees_no_ratings_of_an_open_evaluation(
     one, evaluation, rosa = rated
     hidden = text(client_of(rosa).get(address(one), {"tab": tab}))
     assert "Ratings are hidden while you rate" in hidden
-    assert not re.search(r"\bR1\b", hidden)  # a form's token may hold the letters
+    assert not re.search(r"\bR1\b", hidden)  # a CSRF token may contain the letters
     assert re.search(r"\bR1\b", text(client_of(alice).get(address(one), {"tab": tab})))
     evaluation_close(evaluation=evaluation, by=alice)
     assert re.search(r"\bR1\b", text(client_of(rosa).get(address(one), {"tab": tab})))

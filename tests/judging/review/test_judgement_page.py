@@ -1,4 +1,4 @@
-"""The page of one judgement: the verdict first, and everything that led to it."""
+"""The page of one judgement: the verdict, then everything that led to it."""
 
 from __future__ import annotations
 
@@ -322,7 +322,7 @@ def test_an_analyst_sees_no_form_to_override(project: Project, alice: User, clie
 
 
 def overridden_then_asked_again(project: Project, bob: User) -> tuple[Judgement, Judgement]:
-    """Both attempts of a judgement whose first one was overridden."""
+    """Both attempts of a judgement; the first one was overridden."""
     run = a_judged_run(project, lambda _: said(5))
     override_add(judgement=first_of(run), value=7.25, reason="It is right.", by=bob)
     run_rejudge(run=run, selection=Selection(ANYTHING), user=None)

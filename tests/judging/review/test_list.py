@@ -1,4 +1,4 @@
-"""The list of judgements: filters in the address, pages by key, right counts, one run's rows only."""
+"""The list of judgements: filters in the URL, keyset pagination, correct counts, rows of one run only."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ pytestmark = pytest.mark.django_db
 
 
 def varied(place: int) -> JudgementResult:
-    """Scores that repeat, with some missing, in no order."""
+    """Repeated scores in no particular order, with some missing."""
     return failed() if place % 7 == 3 else said(place * 5 % 11 / 2, seconds=place * 3 % 5)
 
 
 @pytest.fixture
 def run(project: Project) -> Run:
-    """Of 130 judgements: three pages."""
+    """A run with 130 judgements: three pages."""
     return a_judged_run(project, varied, rows=65)
 
 
@@ -228,7 +228,7 @@ def test_the_number_of_queries_does_not_grow_with_the_page(
             browser.get(address(run), {"candidate": "alpha"})
         counts.append(len(queries))
     assert max(counts) <= 24
-    assert counts[1] - counts[0] <= 1  # the reasons are asked for only if something failed
+    assert counts[1] - counts[0] <= 1  # reasons are queried only if something failed
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_the_database_reads_this_run_only(run: Run, filters: Filters) -> None:
     for step in plan_of(queries):
         assert not step.startswith("SCAN") or step.startswith(
             ("SCAN part", "SCAN few", "SCAN subquery", "SCAN json_each")
-        )  # of what was found
+        )  # of the matches
         assert (
             "judging_judgement" not in step
             or "run_id=?" in step
@@ -289,7 +289,7 @@ def test_the_plain_list_is_read_in_the_order_of_positions(run: Run) -> None:
 
 
 def plan_of(queries: CaptureQueriesContext) -> list[str]:
-    """How SQLite goes about each query; it says SCAN where it reads a whole table."""
+    """SQLite's plan of each query; SCAN means it reads a whole table."""
     if connection.vendor != "sqlite":
         pytest.skip("SQLite's plans are not to be had on this database")
     steps = []

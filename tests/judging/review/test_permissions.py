@@ -1,4 +1,4 @@
-"""Who may read runs and judgements; spec: people, "Who may do what"."""
+"""Permissions to read runs and judgements; see "Who may do what" in the people spec."""
 
 from __future__ import annotations
 

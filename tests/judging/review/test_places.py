@@ -1,4 +1,4 @@
-"""Which judgements come next: every query gives the same order, each from an index in that order."""
+"""Queries for the next judgements: all return the same order, and each uses an index in that order."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def varied(place: int) -> JudgementResult:
 
 @pytest.fixture
 def run(project: Project, bob: User, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """130 judgements, searched as a large run is: small windows, and no result counts as few."""
+    """130 judgements, queried like a large run: small windows, and no result counts as few."""
     monkeypatch.setattr(places, "FEW", -1)
     monkeypatch.setattr(places, "WINDOW", 8)
     run = a_judged_run(project, varied, rows=65)
@@ -234,7 +234,7 @@ def test_an_index_gives_the_next_judgements_in_order(
 def test_a_walk_by_position_has_one_lower_bound(
     run: Run, filters: Filters, beside: Place | None, back: bool
 ) -> None:
-    """Given two, SQLite uses only the first one, and reads up to a million judgements in vain: 0.2 s."""
+    """With two lower bounds SQLite uses only the first one and reads up to a million judgements in vain (0.2 s)."""
     with CaptureQueriesContext(connection) as queries:
         nearest(run, filters, beside, 5, back=back)
     walks = [one["sql"] for one in queries.captured_queries if " ORDER BY CASE" in one["sql"]]
@@ -261,7 +261,7 @@ def test_the_grid_finds_the_judgements_of_its_rows_by_their_answers(
     [Filters(reply="because"), Filters(reply="because", sort="-position"), Filters(q="says", attempts="all")],
 )
 def test_a_text_is_searched_where_the_judgements_are_read(run: Run, asked: Filters) -> None:
-    """Reading them first, and then again by their ids, took twice as long."""
+    """The search must be part of the ordered query: reading the judgements again by id takes twice as long."""
     with CaptureQueriesContext(connection) as queries:
         nearest(run, asked, None, 5)
     searches = [one["sql"] for one in queries.captured_queries if "LIKE" in one["sql"]]
@@ -279,7 +279,7 @@ def test_choices_are_counted_in_an_index(run: Run, filters: Filters, index: str)
     plan = plan_of(queries.captured_queries[-1]["sql"])
     assert index in plan or (
         connection.vendor == "postgresql" and "Seq Scan" not in plan
-    )  # so few rows: any index
+    )  # any index: there are only a few rows
 
 
 def test_what_judges_disagree_on_is_counted_by_state(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,14 +296,14 @@ def test_reasons_are_counted_in_their_index_alone(run: Run) -> None:
 
 
 def plan_of(sql: str) -> str:
-    """The plan of a query. PostgreSQL would scan a small table; that is switched off."""
+    """The query plan. Disables plans that PostgreSQL would prefer only because the table is small."""
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute("EXPLAIN QUERY PLAN " + sql.replace("%", "%%"), [])
             return "\n".join(row[3] for row in cursor.fetchall())
         cursor.execute(
             "ANALYZE judging_judgement"
-        )  # of a table it knows nothing of, all indexes cost the same
+        )  # without statistics PostgreSQL assigns the same cost to every index
         for way in ("seqscan", "bitmapscan", "sort"):
             cursor.execute(f"SET LOCAL enable_{way} = off")
         cursor.execute("EXPLAIN " + sql.replace("%", "%%"), [])

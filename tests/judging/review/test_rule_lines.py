@@ -1,4 +1,4 @@
-"""Rule lines on the judgement's page, in the list's filter and in the report."""
+"""Rule lines on the judgement page, in the list's filter and in the report."""
 
 from __future__ import annotations
 

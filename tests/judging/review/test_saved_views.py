@@ -1,4 +1,4 @@
-"""Saved views: a filter with a name, private or shared; a filter that does not fit is reported."""
+"""Saved views: named filters, private or shared. A filter that does not fit the run is reported."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def save(client: Client, run: Run, query: str, name: str, **more: str) -> HttpRe
 
 
 def shown(client: Client, run: Run) -> list[tuple[str, str]]:
-    """Name and misfit of each view in the menu."""
+    """Name of each view in the menu, and why it does not fit the run."""
     return [(one.name, misfit) for one, misfit in client.get(address(run)).context["saved_views"]]
 
 

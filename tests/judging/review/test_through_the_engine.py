@@ -1,4 +1,4 @@
-"""A run that a real judge server answered, seen through the pages and the downloads."""
+"""A run judged over HTTP, as shown on pages and in downloads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def preprocess(data, resp):
 
 
 def answer(asked: Received) -> Answer | str:
-    """Reasons about alpha's answers, is overloaded by beta's, and says NUL besides."""
+    """Reply to alpha's answers with reasoning and NUL characters; refuse beta's with HTTP 403."""
     if "beta" in asked.prompt:
         return scripted.refusal(403, "not this one")
     return Answer(content="Good \0. Score: [[8]]", reasoning="I compared \0 them.")

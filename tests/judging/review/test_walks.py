@@ -1,4 +1,4 @@
-"""Going through a list or the grid page by page: it always ends, and shows everything once, there and back."""
+"""Paging through the list or the grid, forwards and backwards, terminates and shows every item exactly once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 Page = TypeVar("Page")
 
 ORDERS = [sign + sort for sort in SORTS for sign in ("", "-")]
-LOOKS = (8, 20)  # judgements, after which a look may end
+LOOKS = (8, 20)  # values of places.MOST_LOOKED_AT
 CHOSEN = {
     "anything": {},
     "state": {"state": "error"},
@@ -54,7 +54,7 @@ CHOSEN = {
 
 @pytest.fixture
 def run(project: Project, bob: User, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """40 judgements, some judged again, as a large run is looked through: nothing is few, windows are small."""
+    """40 judgements, some queued for re-judging, queried like a large run: small windows, no result counts as few."""
     monkeypatch.setattr(places, "FEW", -1)
     monkeypatch.setattr(places, "WINDOW", 4)
     monkeypatch.setattr(selectors, "PER_PAGE", 7)
@@ -97,7 +97,7 @@ def test_a_list_shows_everything_once_and_leads_back(
 
 
 def _assert_in_order(back: list[selectors.Page], shown: list[int], name: str) -> None:
-    """Every page has the items that are shown side by side."""
+    """Assert that every page consists of consecutive items of `shown`."""
     for page in back:
         ids = [line.judgement.pk for line in page.lines]
         at = shown.index(ids[0]) if ids else 0
@@ -121,7 +121,7 @@ def test_the_grid_shows_every_judgement_that_is_meant(
             for page in pages for row in page.rows for cell in row.cells for answer in cell for pill in answer.pills
             if pill.meant
         ]  # fmt: skip
-        now = matching(run, filters).filter(current=True)  # the grid shows these of a row, whichever is meant
+        now = matching(run, filters).filter(current=True)  # the grid shows the current attempts only
         assert sorted(shown) == sorted(now.values_list("pk", flat=True)), name
         lines = {row.line for page in pages for row in page.rows}
         assert lines == set(matching(run, filters).values_list("row__line", flat=True)), name
@@ -139,7 +139,7 @@ def _meant(run: Run, filters: Filters) -> list[int]:
 
 
 def _walk(look: Callable[[Place | None], Page], way: str) -> Iterator[Page]:
-    """Page after page. Fails where a page leads to one that was there before."""
+    """Yield page after page; fail if a page links to one already visited."""
     place: Place | None = None
     been: set[Place | None] = set()
     while True:

@@ -19,7 +19,7 @@ REFERENCE = {"标签": "物理", "主题": "光的折射"}
 
 
 def a_version(*answers: str, reference: Any = REFERENCE) -> Version:
-    """A row for each answer."""
+    """A version with one row per answer."""
     dataset = Dataset.objects.create(project=a_project(), name="标注")
     version = Version.objects.create(
         dataset=dataset,
@@ -45,7 +45,7 @@ def by_rules(rules: str, *answers: str, url: str = "", reference: Any = REFERENC
 
 
 def by_written_reference(rules: str, answer: str, reference: str, **more: Any) -> Run:
-    """A row whose reference is a JSON value that is written as `reference`."""
+    """Judge one row whose reference is the JSON text `reference`, stored verbatim."""
     version = a_version(answer)
     raw = f'{{"messages": [{{"role": "user", "content": "?"}}], "ref_answer": {reference}}}'
     Row.objects.filter(version=version).update(raw=raw)

@@ -1,4 +1,4 @@
-"""A run never spends more than it may, stops cleanly, and goes on when it is given more."""
+"""A run never exceeds its budget, stops cleanly, and continues when the budget is raised."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_two_workers_exceed_it_by_what_they_have_in_flight_at_most() -> None:
     with ScriptedJudge(REPLY) as judge:
         run = worked_by(budgeted(judge, Budget(calls=150), rows=400), 2)
     assert run.problem == "budget_calls"
-    assert 150 <= run.calls <= 150 + 0.75 * 8 / 0.02  # what the other has not stored yet
+    assert 150 <= run.calls <= 150 + 0.75 * 8 / 0.02  # calls the other worker has not stored yet
 
 
 def test_a_budget_of_tokens_holds_to_what_is_in_flight() -> None:
@@ -61,7 +61,7 @@ def test_a_budget_of_tokens_holds_to_what_is_in_flight() -> None:
 
 
 def test_a_budget_of_money_counts_by_the_endpoints_prices() -> None:
-    with ScriptedJudge(REPLY) as judge:  # 60 × 10 + 40 × 20 millionths a call
+    with ScriptedJudge(REPLY) as judge:  # 60 × 10 + 40 × 20 millionths per call
         run = work(budgeted(judge, Budget(money=28_000), **PRICES))
     assert run.problem == "budget_money"
     assert (run.currency, run.spent) == ("CNY", run.calls * 1400)

@@ -1,4 +1,4 @@
-"""A run that may end early ends when its answer is known, and not before."""
+"""A run with early stopping ends once its result is known, and not before."""
 
 from __future__ import annotations
 

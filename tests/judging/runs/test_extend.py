@@ -1,4 +1,4 @@
-"""A run on some rows is extended to more: what is judged stays, nothing is asked twice, reports follow."""
+"""Extending a run to more rows keeps its judgements, repeats no calls, and updates its reports."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def server() -> Iterator[ScriptedJudge]:
 
 
 def judged(project: Project, size: int | None = 3, rows: int = 8, **options: object) -> Run:
-    """A finished run over a sample, without a worker."""
+    """A finished run over a sample, judged without a worker."""
     run = a_run(a_version(project, rows=rows), a_metric(URL), sample_size=size, seed=7, **options)
     return finished(run)
 
 
 def finished(run: Run) -> Run:
-    """The run after its waiting judgements were judged."""
+    """Judge the run's pending judgements; return the run."""
     if Run.objects.get(pk=run.pk).state == RunState.PLANNING:
         planning.plan(run.pk)
     return judge(run, lambda _: said(7))

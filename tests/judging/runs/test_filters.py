@@ -1,4 +1,4 @@
-"""Which judgements a filter means, and how many there are of each state."""
+"""Which judgements a filter matches, and their counts by state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs with imported judgements: shown and filtered like any other, without calls to models."""
+"""Runs with imported judgements are shown and filtered like any other; no models are called."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def run(project: Project) -> Run:
-    """Its judgements name a source, as an import makes them."""
+    """A run whose judgements have a source, as after an import."""
     run = a_judged_run(project)
     source = VerdictSource.objects.create(run=run, kind=SourceKind.JUDGE, name="their judge")
     run.judgements.update(source=source)

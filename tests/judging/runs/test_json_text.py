@@ -1,4 +1,4 @@
-"""JSON that every reader takes."""
+"""Exported JSON is valid for strict parsers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LIMIT = 2**20
 
 
 def strictly(text: bytes) -> object:
-    """Read as a reader does that knows neither NaN nor infinity."""
+    """Parse JSON; fail on NaN and infinity."""
 
     def refuse(constant: str) -> None:
         raise AssertionError(constant)

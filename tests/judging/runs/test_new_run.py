@@ -271,7 +271,7 @@ def test_a_large_version_is_looked_through_by_a_worker(
 
 
 def asking(endpoint: Endpoint, **more: Any) -> dict[str, Any]:
-    """What the form sends of models that are asked."""
+    """Form data for one model that generates answers."""
     first = {"endpoint": endpoint.pk, "n": 2, "params": '{"seed": 3}', **more}
     form = {"asked-TOTAL_FORMS": 4, "asked-INITIAL_FORMS": 0}
     return form | {f"asked-0-{name}": value for name, value in first.items()}

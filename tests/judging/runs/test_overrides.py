@@ -1,4 +1,4 @@
-"""An override belongs to the answer and the metric: it outlives further attempts until it is withdrawn."""
+"""Overrides belong to an answer and a metric: they survive further attempts until withdrawn."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ITEMS = 6
 
 @pytest.fixture
 def run(project: Project) -> Run:
-    """Three rows, two answers each: all of them got a 7."""
+    """Three rows with two answers each, all scored 7."""
     return a_judged_run(project, lambda _: said(7))
 
 
@@ -56,12 +56,12 @@ def current(judgement: Judgement) -> Judgement:
 
 
 def in_force(judgement: Judgement) -> tuple[int, str | None, str, str | None, float | None]:
-    """The current attempt: its number, its own value, and what is in force."""
+    """Of the current attempt: number, own value, and state, value and score in force."""
     now = current(judgement)
     return now.attempt, now.value, now.state_in_force, now.value_in_force, now.score_in_force
 
 
-# —— over later attempts
+# —— later attempts
 
 
 def test_an_override_stays_in_force_when_its_item_is_judged_again(run: Run, bob: User) -> None:
@@ -184,7 +184,7 @@ def test_of_two_reviewers_the_second_must_have_seen_the_first_one_s_value(
 
 @pytest.fixture
 def varied(project: Project, bob: User) -> Run:
-    """Scores, unparsed and errors; one of each is overridden, and one is overridden and waits."""
+    """Scored, unparsed and failed judgements, one of each overridden; the scored one of these is being re-judged."""
     run = a_judged_run(project, lambda place: [said(place + 1), said(None), failed()][place % 3], rows=6)
     of_state = {state: run.judgements.filter(state=state)[0] for state in ("scored", "unparsed", "error")}
     for value, one in enumerate(of_state.values(), 8):
@@ -267,7 +267,7 @@ def test_a_parquet_file_has_the_score_in_force(run: Run, bob: User) -> None:
     assert (first["value"], first["score"], first["own_value"]) == ("3", 3.0, "7")
 
 
-# —— databases of before
+# —— databases of earlier releases
 
 
 def test_overrides_of_an_existing_database_count_for_the_current_attempt(run: Run, bob: User) -> None:
@@ -282,7 +282,7 @@ def test_overrides_of_an_existing_database_count_for_the_current_attempt(run: Ru
     assert Run.objects.get(pk=run.pk).revision == revision + 1
 
 
-# —— at the same moment
+# —— concurrency
 
 
 @pytest.mark.django_db(transaction=True)

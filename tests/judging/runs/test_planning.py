@@ -1,4 +1,4 @@
-"""From a run's choice to its judgements and chunks."""
+"""Planning: from a run's selection to its judgements and chunks."""
 
 from __future__ import annotations
 

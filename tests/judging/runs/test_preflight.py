@@ -1,4 +1,4 @@
-"""What a run would take is said before it starts."""
+"""Estimates shown before a run starts."""
 
 from __future__ import annotations
 

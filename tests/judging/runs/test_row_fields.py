@@ -1,4 +1,4 @@
-"""Fields that every row has."""
+"""Fields common to every row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters by texts in questions and judges' replies, by custom fields, and by how far judges are apart."""
+"""Filters by text in questions and judge replies, by custom fields, and by the spread between judges."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ ROWS: list[dict[str, Any]] = [
 
 
 def by_judges(place: int) -> JudgementResult:
-    """Two judges, from 0 to 7 apart."""
+    """The verdicts of two judges that differ by `place`."""
     verdicts = (Verdict(0, 0, 8), Verdict(1, 0, 8 - place))
     return replace(said(8, content=f"Reply {place}: 推理正确"), verdicts=verdicts)
 
 
 @pytest.fixture(params=[False, True], ids=["looked through", "indexed"])
 def run(project: Project, request: pytest.FixtureRequest) -> Run:
-    """Two judgements a row, positions 0 to 7; questions written with and without escapes."""
+    """Two judgements per row, positions 0 to 7; questions stored with and without JSON escapes."""
     run = a_judged_run(project, by_judges, rows=len(ROWS))
     for line, row in enumerate(ROWS, 1):
         raw = json.dumps(row, ensure_ascii=bool(line % 2))

@@ -1,4 +1,4 @@
-"""The page of a run: its progress, its problems and its controls."""
+"""The page of a run: progress, problems and controls."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HTMX = {"HX-Request": "true"}
 
 @pytest.fixture
 def waiting(project: Project) -> Run:
-    """Planned, and running as soon as a worker comes."""
+    """A planned run waiting for a worker."""
     run = a_run(a_version(project), a_metric(JUDGE_URL))
     planning.plan(run.pk)
     return Run.objects.get(pk=run.pk)
@@ -234,7 +234,7 @@ def test_the_number_of_queries_does_not_grow_with_the_run(
     for rows in (2, 40):
         run = a_judged_run(project, lambda place: [failed(), said(5)][place % 2], rows=rows)
         browser = client_of(alice)
-        browser.get(address(run))  # its figures are worked out once
+        browser.get(address(run))  # computes its figures once
         with CaptureQueriesContext(connection) as queries:
             browser.get(address(run))
         counts.append(len(queries))

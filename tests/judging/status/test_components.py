@@ -1,4 +1,4 @@
-"""The page of components: everything that pages are made of, in both themes, for the site's administrators."""
+"""The components page shows all UI components in both themes to site administrators."""
 
 from __future__ import annotations
 

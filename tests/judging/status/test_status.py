@@ -1,4 +1,4 @@
-"""The status page and the figures for Prometheus."""
+"""The status page and the Prometheus metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of FastChat's MT-bench files for tests."""
+"""Test records in the format of FastChat's MT-bench files."""
 
 from __future__ import annotations
 

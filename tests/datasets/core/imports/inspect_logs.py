@@ -1,4 +1,4 @@
-"""Logs of Inspect for tests."""
+"""Inspect logs for tests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def log(*samples: dict[str, Any], model: str = "openai/gpt-x", **header: Any) ->
 
 
 def archive(given: dict[str, Any], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """The same log as a zip."""
+    """The log as a zip archive, as in `.eval` files."""
     written = BytesIO()
     with zipfile.ZipFile(written, "w", method) as made:
         made.writestr("header.json", json.dumps({key: given[key] for key in given if key != "samples"}))
@@ -44,7 +44,7 @@ def archive(given: dict[str, Any], method: int = zipfile.ZIP_DEFLATED) -> bytes:
 
 
 def packed_with_zstandard(plain: bytes) -> bytes:
-    """A stored zip whose files are packed with method 93, as newer logs are."""
+    """Recompress a zip's entries with method 93 (Zstandard), as in newer logs."""
     entries, made, listed = zipfile.ZipFile(BytesIO(plain)), bytearray(), bytearray()
     for info in entries.infolist():
         text, name = entries.read(info), info.filename.encode()

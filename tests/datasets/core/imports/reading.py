@@ -1,4 +1,4 @@
-"""Files as other tools write them, and what they become."""
+"""Write files of other tools and import them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from datasets.core.imports.registry import recognise
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What came of files: the source's name, rows, verdicts, how often each code left something out."""
+    """The result of an import: source name, rows, verdicts, and number of skipped records by code."""
 
     source: str
     rows: list[dict[str, Any]]
@@ -23,14 +23,14 @@ class Taken:
 
     @property
     def answers(self) -> dict[str, list[str]]:
-        """{model: its answers in the order of rows}."""
+        """{model: its answers in row order}."""
         found: dict[str, list[str]] = {}
         for output in (output for row in self.rows for output in row.get("model_outputs", [])):
             found.setdefault(output["model_name"], []).extend(one["content"] for one in output["responses"])
         return found
 
     def said(self, *names: str) -> list[tuple[Any, ...]]:
-        """These fields of each verdict."""
+        """The values of these fields for each verdict."""
         return [tuple(one.get(name) for name in names) for one in self.verdicts]
 
 
@@ -39,7 +39,7 @@ def lines(*records: Any) -> str:
 
 
 def files(folder: Path, **contents: str | bytes) -> list[SourceFile]:
-    """Files of these names (`__` for a dot)."""
+    """Write files with these names, in which `__` stands for a dot."""
     made = []
     for name, content in contents.items():
         path = folder / name.replace("__", ".")
@@ -49,7 +49,7 @@ def files(folder: Path, **contents: str | bytes) -> list[SourceFile]:
 
 
 def taken(folder: Path, **contents: str | bytes) -> Taken:
-    """What the source that recognises these files makes of them."""
+    """Import these files with the source that recognises them."""
     given = files(folder, **contents)
     source = recognise(given)
     assert source is not None, "nothing recognised"

@@ -1,4 +1,4 @@
-"""Tables of every kind, and what they become."""
+"""Build tables in every format and import them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def source_file(content: str | bytes, name: str = "table.csv") -> SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The rows and verdicts of a table, and the import that gave them."""
+    """The rows and verdicts of an imported table, and the import itself."""
 
     rows: list[dict[str, Any]]
     verdicts: list[dict[str, Any]]
@@ -31,7 +31,7 @@ class Taken:
 
     @property
     def left_out(self) -> list[tuple[str, int | None, str]]:
-        """(code, line, detail) of what is left out."""
+        """(code, line, detail) of each skipped record."""
         return [(one.code, one.place.line, one.detail) for one in self.imported.left_out]
 
     @property
@@ -40,7 +40,7 @@ class Taken:
 
     @property
     def answers(self) -> list[dict[str, list[str]]]:
-        """{model: its answers} of each row."""
+        """{model: answers} for each row."""
         return [
             {
                 one["model_name"]: [a["content"] for a in one["responses"]]
@@ -54,7 +54,7 @@ class Taken:
 
 
 def taken(content: str | bytes, columns: str = "", sheet: str = "", limits: Limits | None = None) -> Taken:
-    """What becomes of a table, by its guess or by `columns`."""
+    """Import a table with the guessed column roles, or those of `columns`."""
     options = Options(columns=columns, sheet=sheet, limits=limits or Limits())
     imported = table.read([source_file(content)], options)
     rows = [row.data for row in imported.rows]
@@ -62,7 +62,7 @@ def taken(content: str | bytes, columns: str = "", sheet: str = "", limits: Limi
 
 
 def xlsx(*sheets: Sequence[Sequence[Any]], merged: str = "") -> bytes:
-    """A workbook whose sheets are `Sheet1`, `Sheet2`, …; `merged` is a range of the last."""
+    """A workbook with the sheets `Sheet1`, `Sheet2`, …; `merged` is a cell range to merge in the last one."""
     book = openpyxl.Workbook()
     book.remove(book.active)
     for number, rows in enumerate(sheets, 1):

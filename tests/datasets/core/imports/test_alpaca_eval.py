@@ -1,4 +1,4 @@
-"""Files of AlpacaEval."""
+"""Import of AlpacaEval files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.datasets.core.imports.reading import taken
 
 
 def raw_completion(token: str) -> dict[str, Any]:
-    """As OpenAI's API returns it to an annotator that weights tokens."""
+    """An OpenAI API completion as stored by an annotator that weights tokens."""
     top = [{"token": token, "bytes": [109], "logprob": -0.01}, {"token": "M", "bytes": [77], "logprob": -4.6}]
     message = {"content": token, "role": "assistant", "function_call": None, "refusal": None}
     logprobs = {"content": [{**top[0], "top_logprobs": top}], "refusal": None}
@@ -55,7 +55,7 @@ def test_a_preference_says_which_is_better(
 
 
 def test_a_weighted_annotator_is_clear_in_the_outer_quarters(tmp_path: Path) -> None:
-    """One that is certain in one of its records gives a whole number there."""
+    """Preferences in the outer quarters of 1…2 are clear. A record with full certainty has a whole number."""
     given = [annotation(preference) for preference in (1.01, 1.4, 1.4593660117, 1.6, 1.9900139974, 2.0)]
     found = taken(tmp_path, annotations__json=json.dumps(given))
     assert found.said("value") == [("A>>B",), ("A>B",), ("A>B",), ("B>A",), ("B>>A",), ("B>>A",)]

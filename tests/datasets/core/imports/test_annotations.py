@@ -1,4 +1,4 @@
-"""Exports of Label Studio and Argilla: what people said."""
+"""Import of human annotations from Label Studio and Argilla exports."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_argilla_s_ranking_of_two_answers_is_a_comparison(tmp_path: Path, ranks:
 
 
 def minimal(task: int = 7, annotator: int = 1, **said: Any) -> dict[str, Any]:
-    """A record of JSON-MIN, in the order of its export."""
+    """A Label Studio JSON-MIN record with the key order of its export."""
     about = {"annotator": annotator, "annotation_id": 3, "created_at": "2026-01-01T10:00:00Z"}
     data = {"prompt": "Why?", "response": "So.", "topic": "physics", "id": task}
     return data | said | about | {"updated_at": "2026-01-01T10:00:05Z", "lead_time": 4.5}

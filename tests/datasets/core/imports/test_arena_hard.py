@@ -1,4 +1,4 @@
-"""Files of Arena-Hard-Auto."""
+"""Import of Arena-Hard-Auto files."""
 
 from __future__ import annotations
 

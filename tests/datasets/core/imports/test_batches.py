@@ -1,4 +1,4 @@
-"""Requests of OpenAI batches and their answers, several files at once."""
+"""Import of OpenAI batch requests and outputs, from several files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which column is what: guessed from names, and written as text."""
+"""Column roles: guessed from names, and given as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSV of any delimiter and encoding."""
+"""Import of CSV with any delimiter and encoding."""
 
 from __future__ import annotations
 

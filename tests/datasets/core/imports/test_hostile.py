@@ -1,4 +1,4 @@
-"""Files made to break a reader: each is refused or left out by name, and nothing is raised but NotUsable."""
+"""Malicious files: each is refused or skipped with a code, and nothing but NotUsable is raised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs of Inspect."""
+"""Import of Inspect logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples of lm-evaluation-harness."""
+"""Import of lm-evaluation-harness samples."""
 
 from __future__ import annotations
 

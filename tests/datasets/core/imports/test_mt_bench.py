@@ -1,4 +1,4 @@
-"""FastChat's files of MT-bench."""
+"""Import of FastChat's MT-bench files."""
 
 from __future__ import annotations
 

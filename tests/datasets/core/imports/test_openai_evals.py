@@ -1,4 +1,4 @@
-"""Output items of OpenAI's hosted evals."""
+"""Import of output items of OpenAI's hosted evals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The places of the lines of an imported version."""
+"""Mapping of an imported version's lines to positions in its source files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of promptfoo."""
+"""Import of promptfoo results."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_an_error_and_an_answer_that_was_not_graded_are_named(tmp_path: Path) ->
 
 
 def yaml_export(*results: dict[str, Any]) -> str:
-    """As js-yaml writes it: what is there twice is named the first time."""
+    """The export as YAML, with anchors for repeated objects, as js-yaml writes it."""
     return yaml.safe_dump(json.loads(export(*results)), sort_keys=False, allow_unicode=True)
 
 

@@ -1,4 +1,4 @@
-"""Records of tables → rows, answers, fields and scores."""
+"""Conversion of table records to rows, answers, fields and scores."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_a_damaged_file_is_not_usable(content: bytes) -> None:
 
 
 class Counting(io.BytesIO):
-    """A file that knows how much of it was read."""
+    """A file that counts the bytes read."""
 
     taken = 0
 

@@ -1,4 +1,4 @@
-"""Workbooks: sheets, dates, formulas, merged cells, and archives that mean harm."""
+"""Import of workbooks: sheets, dates, formulas, merged cells, and malicious archives."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEADER = ["question", "answer", "x"]
 
 
 def rewritten(book: bytes, member: str, old: bytes, new: bytes) -> bytes:
-    """The workbook with one member changed."""
+    """The workbook with `old` replaced by `new` in one archive member."""
     made = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(book)) as given, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as out:
         for one in given.namelist():
@@ -39,7 +39,7 @@ KIND = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedString
 
 
 def with_shared(item: str, cell: str = "A2") -> bytes:
-    """A workbook in which a cell refers to a shared string, as spreadsheet programs write it."""
+    """A workbook in which a cell refers to a shared string, as spreadsheet programs write them."""
     book = xlsx([HEADER, [7, "a", 1]])
     part = f'<Override PartName="/{SHARED}" ContentType="{KIND}"/></Types>'
     book = rewritten(book, TYPES, b"</Types>", part.encode())
@@ -165,7 +165,7 @@ def test_entities_that_expand_without_end_are_refused() -> None:
 
 
 def harmful(rows: bytes, shared: bytes = b"") -> bytes:
-    """A workbook with these rows below its header, packed as tightly as it goes."""
+    """A workbook with this XML below its header row, at the highest compression level."""
     made = io.BytesIO(rewritten(xlsx([HEADER, ["q", "a", 1]]), SHEET, b"</sheetData>", b"%ROWS</sheetData>"))
     whole = io.BytesIO()
     with (
@@ -180,7 +180,7 @@ def harmful(rows: bytes, shared: bytes = b"") -> bytes:
 
 
 def peak_of(book: bytes) -> int:
-    """Bytes that Python held at most while the workbook was read or refused."""
+    """Peak memory in bytes while the workbook is read or refused."""
     tracemalloc.start()
     try:
         with suppress(NotUsable):

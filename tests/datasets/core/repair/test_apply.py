@@ -1,4 +1,4 @@
-"""Repairs fix what they name, touch nothing else, and may be run again without effect."""
+"""Repairs fix what they name, change nothing else, and are idempotent."""
 
 import gzip
 import json
@@ -263,7 +263,7 @@ def test_a_repair_of_a_repaired_file_changes_nothing(
     source = "\n".join(parts).encode(encoding, "ignore")
     try:
         once = repaired(tmp_path, source, *names, value="Lark", row_bytes=row_bytes)
-    except Unreadable:  # a row is longer than the limit, and its end is not known
+    except Unreadable:  # a row is longer than the limit, so its end is unknown
         return
     assert repaired(tmp_path, once, *names, value="Lark", row_bytes=row_bytes) == once
 

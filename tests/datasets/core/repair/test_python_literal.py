@@ -1,4 +1,4 @@
-"""A line that is a Python literal of an object becomes JSON; any other line stays as it is."""
+"""Lines that are Python dict literals become JSON; other lines are unchanged."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Texts and a reader for the charts under test."""
+"""Texts for charts under test, and helpers to parse the SVG."""
 
 from xml.etree import ElementTree
 
@@ -11,7 +11,7 @@ HISTOGRAM_TEXTS = HistogramTexts("Title", "Description", "Score", "nothing score
 
 
 def drawn(svg):
-    """The parsed chart; fails where it is not well-formed XML."""
+    """Parse the chart; raise ParseError if it is not well-formed XML."""
     return ElementTree.fromstring(svg)
 
 

@@ -1,4 +1,4 @@
-"""Charts in table cells: intervals, distributions, trends and the candidates' marks."""
+"""Charts in table cells: intervals, distributions, trends and candidate markers."""
 
 from __future__ import annotations
 

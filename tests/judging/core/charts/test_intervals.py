@@ -51,7 +51,7 @@ def test_an_id_that_could_break_out_is_refused(chart_id):
 
 def test_marks_are_where_the_scale_says():
     dot = of_class(intervals(IntervalRow("a", "", 5.5, 5, 6), scale=(1, 10)), "chart-dot")[0]
-    assert float(dot.get("cx")) == 240  # the middle of 1…10 is the middle of the drawing
+    assert float(dot.get("cx")) == 240  # the midpoint of 1…10 is the centre of the drawing
 
 
 def test_a_whole_scale_shows_its_ends_and_whole_steps():

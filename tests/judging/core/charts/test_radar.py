@@ -1,4 +1,4 @@
-"""Candidates over several metrics as outlines."""
+"""The radar chart of candidates over several metrics."""
 
 from __future__ import annotations
 

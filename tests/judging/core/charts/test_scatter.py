@@ -1,4 +1,4 @@
-"""The scatter of two values of the same answers."""
+"""The scatter plot of two values of the same answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking from a test: one call, in an event loop of its own."""
+"""Helpers that send one judge request from a test, each in a new event loop."""
 
 import asyncio
 from random import Random
@@ -11,7 +11,7 @@ from judging.core.judges.reply import Reply
 from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
 
 PATIENT = Timeouts(connect=60, first_byte=60, idle=60, whole=60)
-"""For all but what a test is about: how long this machine takes is no matter of the judge."""
+"""Long timeouts, so that a slow machine does not fail tests that are not about timeouts."""
 
 
 def settings_for(url: str, **fields: Any) -> JudgeSettings:
@@ -37,7 +37,7 @@ def failure_of(url: str, **fields: Any) -> JudgeError:
 
 
 class Pauses(list[float]):
-    """A sleep that passes at once and remembers how long it should have been."""
+    """A fake sleep that returns at once and records the requested durations."""
 
     async def __call__(self, seconds: float) -> None:
         self.append(seconds)

@@ -1,4 +1,4 @@
-"""A circuit breaker opens after failures in a row, lets probes through, and closes when one succeeds."""
+"""A circuit breaker opens after consecutive failures, lets probes through, and closes when one succeeds."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_requests_wait_until_it_closes() -> None:
 def test_a_probe_lets_one_request_through() -> None:
     async def work() -> None:
         breaker = down()
-        assert not breaker.wants_probe  # nobody waits
+        assert not breaker.wants_probe  # no call is waiting
         waiting = [asyncio.create_task(breaker.wait(float("inf"))) for _ in range(3)]
         await asyncio.sleep(0)
         assert breaker.wants_probe

@@ -194,7 +194,7 @@ def test_an_error_says_what_it_is() -> None:
 
 
 class _Silent:
-    """Sends the start of a stream, then nothing: the one thing that takes a socket of one's own."""
+    """Server that sends the start of a stream, then nothing: ScriptedJudge cannot do this, so it uses a raw socket."""
 
     def __init__(self) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))

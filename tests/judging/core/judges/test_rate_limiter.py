@@ -1,4 +1,4 @@
-"""No minute holds more calls or tokens than the limit, and nearly all of it is used."""
+"""No minute contains more calls or tokens than the limit, and nearly all of the limit is used."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.patience import PATIENCE
 
 
 def most_in_a_minute(times: list[float], costs: list[float]) -> float:
-    """The most in any minute, not only in those that start at zero seconds."""
+    """Maximum total cost in any 60-second window."""
     most, first, inside = 0.0, 0, 0.0
     for last, time_ in enumerate(times):
         inside += costs[last]
@@ -77,7 +77,7 @@ def test_the_stricter_of_two_limits_holds() -> None:
 
 
 def request_of_size(size: int, **params: int) -> Request:
-    """A request whose messages take so many bytes."""
+    """A request whose messages take `size` bytes as JSON."""
     return {"messages": "x" * (size - 2), **params}
 
 
@@ -94,7 +94,7 @@ def test_before_any_reply_the_limit_of_the_request_is_the_guess() -> None:
 
 
 def paced(limits: RateLimits, calls: int, *, leaving: int = 0) -> list[float]:
-    """When calls started that all waited at once, the first `leaving` of which left soon."""
+    """Start times of calls that all wait at once; the first `leaving` of them are soon cancelled."""
     spacings: list[float] = []
 
     async def reserve(wanted: list[Spacing], owed: float, within: float) -> list[float]:

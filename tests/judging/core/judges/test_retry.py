@@ -80,7 +80,7 @@ def test_no_wait_goes_beyond_the_whole_time() -> None:
 
 
 class Witness(NoGuard):
-    """Records how each try ended, and grants so many retries."""
+    """Records how each attempt ended and grants `retries` retries."""
 
     def __init__(self, retries: int = 99) -> None:
         self.retries = retries

@@ -15,7 +15,7 @@ from tests.judging.core.judges.helpers import ask_once, failure_of
 
 
 def self_signed() -> tuple[bytes, bytes]:
-    """A certificate for 127.0.0.1 that vouches for itself, and its key, both PEM."""
+    """A self-signed certificate for 127.0.0.1 and its key, both PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a house of its own")])
     now = datetime.datetime.now(datetime.UTC)
@@ -41,7 +41,7 @@ def self_signed() -> tuple[bytes, bytes]:
 
 @pytest.fixture
 def secured(tmp_path: Path) -> Iterator[tuple[str, str]]:
-    """An endpoint behind a certificate that nobody knows: its address, and the certificate."""
+    """A scripted judge with an untrusted certificate; yields its URL and the certificate (PEM)."""
     certificate, key = self_signed()
     chain = tmp_path / "chain.pem"
     chain.write_bytes(certificate + key)

@@ -1,4 +1,4 @@
-"""Lint over rows: what each finding means, and what is none."""
+"""Lint over rows: when each finding is reported, and when it is not."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -28,7 +28,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 def linted(sandbox: Sandbox, template: str, rows: list[dict[str, Any]] | None = None) -> Lint:
-    """The rows start at lines 10, 20, 30; the template mentions the response on a line of its own at its end."""
+    """Lint `template` over rows at lines 10, 20, 30, …; a last line that uses the response is appended to it."""
     subjects = [
         (10 * number, RenderItem({"messages": MESSAGES} | row, {"content": "answer"}))
         for number, row in enumerate(ROWS if rows is None else rows, 1)

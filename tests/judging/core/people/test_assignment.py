@@ -1,4 +1,4 @@
-"""Assigning items: seats are never overfilled, and no rater gets an item twice, whoever joins or leaves."""
+"""Item assignment: seats are never overfilled, and no rater gets an item twice, even if raters join or leave."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_SHARES = Shares()
 
 
 def walk(items: int, needed: int, raters: list[int], order: str) -> Counter[tuple[int, int]]:
-    """Raters come in this order, each taking one item; what each has had."""
+    """Raters take one item each, in this order; return how often each (item, rater) was assigned."""
     free, had = dict.fromkeys(range(items), needed), Counter[tuple[int, int]]()
     for rater in raters:
         there = [Open(pk, pk, left) for pk, left in free.items() if left and not had[pk, rater]]
@@ -130,7 +130,7 @@ def test_ten_minutes_of_items_are_held_but_no_more_than_a_fair_share(
         (30, 30, [], 30),
         (30, 30, [30, 30], 10),
         (31, 31, [31, 31], 11),
-        (3, 3, [0], 3),  # the other has had them all
+        (3, 3, [0], 3),  # the other rater has had them all
         (30, 30, [4, 30], 13),
         (30, 4, [30], 4),
         (0, 0, [], 0),

@@ -1,4 +1,4 @@
-"""What scales take, and a comparison's verdict from either side."""
+"""Values accepted by scales, and a comparison's verdict seen from either side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which answers meet, and on which side."""
+"""Which answers are paired, and on which side each is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A results file as verdicts: what each line says, or why it is left out."""
+"""Reading a results file: the verdict of each line, or why the line is skipped."""
 
 from __future__ import annotations
 

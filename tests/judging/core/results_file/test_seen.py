@@ -1,4 +1,4 @@
-"""What was said before in the same file."""
+"""Detection of verdicts repeated within a file: the first one counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faulty programs with the codes and places of their errors."""
+"""Faulty programs with the code, line and column of each error."""
 
 GOOD = "# DSL\na:精确匹配\n"
 CODE = "<代码1>\n{}\n</代码1>"

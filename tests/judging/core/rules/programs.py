@@ -1,4 +1,4 @@
-"""Short ways to a program, its errors, a score."""
+"""Shortcuts to parse a rule program, list its errors and compute scores."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def with_lines(*lines: str, form: str = "JSON", aggregate: str = "mean") -> str:
 
 
 def places(text: str) -> list[tuple[str, int, int]]:
-    """Code, line and column of everything that is wrong."""
+    """Code, line and column of every error."""
     return [(one.code, one.place.line, one.place.column) for one in read_program(text).problems]
 
 
@@ -35,11 +35,11 @@ def result(text: str, answer: str, reference: Any) -> Result:
 
 
 def scores(text: str, answer: str, reference: Any) -> list[int | float | None]:
-    """The scores of the lines, in their order."""
+    """The scores of the lines, in order."""
     return [line.score for line in result(text, answer, reference).lines]
 
 
 def one_score(function: str, answer: str, reference: str) -> int | float | None:
-    """The score of one function on the JSON values of one field."""
+    """The score of one function on one field; answer and reference are JSON texts."""
     text = with_lines(f"f:{function}")
     return result(text, f'{{"f": {answer}}}', f'{{"f": {reference}}}').score

@@ -1,4 +1,4 @@
-"""Every code of an error, with its place."""
+"""Every error code with its position."""
 
 import pytest
 

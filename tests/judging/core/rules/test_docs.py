@@ -1,4 +1,4 @@
-"""The reference pages and the code say the same."""
+"""The reference pages agree with the code."""
 
 import json
 import re

@@ -22,7 +22,7 @@ RULE = "\n<规则1>\n相近得 5 分\n</规则1>"
         ("mode", [5, 1, 5, 1, 3], 1),
         ("mode", [5, 5.0, 1, 1, 5], 5),
         ("mean", [1.1, 1.1, 1.1], 1.1),
-        ("mean", [1.8179109980644692] * 37, 1.8179109980644692),  # rounded, their sum's 37th part is less
+        ("mean", [1.8179109980644692] * 37, 1.8179109980644692),  # with rounding, sum / 37 is less
     ],
 )
 def test_aggregates(name: str, scores: list[float], score: float) -> None:

@@ -1,4 +1,4 @@
-"""JSON and XML, read safely and exactly; also what was written to harm."""
+"""Safe and exact parsing of JSON and XML, including malicious input."""
 
 import pytest
 

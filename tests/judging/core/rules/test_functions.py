@@ -1,4 +1,4 @@
-"""Each mechanical function, on values of one JSON field (answer, reference, score)."""
+"""Each mechanical function on the values of one JSON field: (answer, reference, score)."""
 
 import pytest
 
@@ -30,7 +30,7 @@ EQUAL = [
     ("[true]", "[1]", 1),
     ("[]", "{}", 1),
 ]
-PARTS = [  # the part, the whole
+PARTS = [  # part, whole, score
     ('"科幻"', '"一部科幻巨作"', 5),
     ('"喜剧"', '"一部科幻巨作"', 1),
     ('""', '"a"', 5),

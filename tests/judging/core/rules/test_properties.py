@@ -1,4 +1,4 @@
-"""What holds of any text, any program, any scores."""
+"""Property tests for arbitrary texts, programs and scores."""
 
 from decimal import Decimal
 from itertools import product
@@ -15,7 +15,7 @@ from judging.core.rules.program import Length
 from judging.core.rules.values import Number, from_python, identity, json_text, same
 from judging.core.rules.write import read_length, write, write_argument, write_length
 
-# Other processes may have the processors.
+# No deadline: other processes may be using the processors.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 NAMES = [word for pair in keywords.OWN_NAMES for word in pair.both()]
@@ -38,7 +38,7 @@ SCORES = st.lists(st.integers(1, 5) | st.floats(1, 5), min_size=1, max_size=20)
 
 @st.composite
 def programs(draw: st.DrawFn) -> str:
-    """Programs without errors, in all their forms."""
+    """Strategy for valid programs in all forms."""
     lines = []
     for _ in range(draw(st.integers(1, 6))):
         function = draw(st.sampled_from(FUNCTIONS))

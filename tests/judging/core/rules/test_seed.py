@@ -1,4 +1,4 @@
-"""The second seed's examples: each in its Chinese and its English form, with its results."""
+"""The examples of the second seed document, in Chinese and English form, with their results."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ JSON_ANSWER = f'{{"核心标签": "电影", "主题": "{SHORT}"}}'
 XML_REFERENCE = f"<核心标签>电影</核心标签>\n<主题>{LONG}</主题>"
 XML_ANSWER = f"<核心标签>电影</核心标签>\n<主题>{SHORT}</主题>"
 
-# Chinese form, English form, the scores of the lines (None: the judge model is asked).
+# Chinese form, English form, the scores of the lines (None: the judge model is called).
 JSON_EXAMPLES: list[tuple[str, str, list[int | None]]] = [
     (
         "# DSL\n核心标签:精确匹配\n主题:模糊匹配\n主题:字数限制:60\n@聚合方式:min\n@格式限制:JSON",
@@ -138,7 +138,7 @@ IN_ENGLISH = {
 
 
 def judged(text: str, answer: str, reference: Any, verdict: int) -> Result:
-    """The result when the judge model says `verdict` to every question."""
+    """The result if the judge model answers every question with `verdict`."""
     evaluation = plan(program(text), answer, reference)
     found: dict[int, Scored | Reason] = {
         question.line: read_reply(f"Score: [[{verdict}]]") for question in evaluation.questions

@@ -21,6 +21,6 @@ def sandbox() -> Iterator[Sandbox]:
 
 @pytest.fixture(scope="session", params=WITHOUT.values(), ids=WITHOUT.keys())
 def each_sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
-    """The same sandbox with ever fewer walls: seccomp alone must already refuse every attempt."""
+    """The sandbox with fewer and fewer layers: seccomp alone must already refuse every attempt."""
     with Sandbox(SMALL, without=request.param) as sandbox:
         yield sandbox

@@ -1,4 +1,4 @@
-"""Processes of a sandbox, found by a mark in their command line."""
+"""Find a sandbox's processes by a marker in their command line."""
 
 import time
 from pathlib import Path
@@ -10,7 +10,7 @@ IMPORTS = {"PYTHONPATH": f"{ROOT}:{Path(msgspec.__file__).parents[1]}"}
 
 
 def processes_with(mark: str) -> list[int]:
-    """Processes that have the mark in their command line; a sandbox's have its limits there."""
+    """Ids of processes with `mark` in their command line. A sandbox's command lines contain its limits."""
     found = []
     for place in Path("/proc").glob("[0-9]*/cmdline"):
         try:

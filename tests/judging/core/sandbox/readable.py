@@ -1,4 +1,4 @@
-"""What a sandbox needs, copied to where every user of this machine may read it: a checkout may be its owner's alone."""
+"""World-readable copy of the packages a sandbox needs, since a checkout may be readable by its owner only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PACKAGES = ("datasets/core", "judging/core", "tests/judging/core/sandbox")
 
 @contextmanager
 def readable_copy() -> Iterator[Path]:
-    """A folder to import from, removed at the end."""
+    """Yield a temporary folder to import from."""
     with tempfile.TemporaryDirectory(prefix="evalsite-test-", dir="/tmp") as name:
         place = Path(name)
         for package in PACKAGES:

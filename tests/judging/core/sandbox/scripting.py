@@ -1,4 +1,4 @@
-"""Short ways to run a script body in a sandbox."""
+"""Shortcuts to run a script body in a sandbox."""
 
 import os
 from textwrap import dedent, indent
@@ -31,7 +31,7 @@ def system_call(number, *arguments):
 
 
 def own_size(number: int) -> tuple[int, str]:
-    """Megabytes that no other sandbox on this machine has, and how its processes' command lines say so: a mark."""
+    """Return a memory limit (MB) unique on this machine, and how it appears in the processes' command lines."""
     size = 1000 * (os.getpid() % 100_000 + 1) + number
     return size, f'"memory_mb": {size},'
 
@@ -41,7 +41,7 @@ def script(body: str, before: str = "") -> str:
 
 
 def run(sandbox: Sandbox, source: str, count: int = 1, *, alone: bool = False) -> list[ScriptOutcome]:
-    """The script over items numbered from 0 in ``data.n``."""
+    """Run `source` over `count` items, numbered from 0 in ``data.n``."""
     items: list[tuple[dict[str, Any], dict[str, Any]]] = [
         ({"n": n}, {"content": "answer"}) for n in range(count)
     ]

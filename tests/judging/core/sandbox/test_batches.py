@@ -1,4 +1,4 @@
-"""What can touch what: items of a batch, items alone, scripts after one another."""
+"""Isolation between the items of a batch, items run alone, and successive scripts."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_a_forged_reply_can_not_reach_another_item_that_is_run_alone(lie: str, s
 
 
 def storable(outcome: ScriptOutcome) -> bool:
-    """Whether what stores and shows outcomes can do with this one."""
+    """Return whether this outcome can be stored and displayed."""
     failure = outcome.failure
     if failure is None:
         return not isinstance(outcome.result, int) or outcome.result.bit_length() < 64
@@ -110,7 +110,7 @@ def test_a_long_item_allows_no_reply_of_twice_its_size(sandbox: Sandbox) -> None
 
 
 def test_many_long_replies_are_taken_from_several_workers() -> None:
-    """Together they are longer than what the parent holds of one worker."""
+    """Together, the replies exceed what the parent buffers per worker."""
     with Sandbox() as sandbox:
         outcomes = run(sandbox, script('data.text = "字" * 250_000\nreturn data.n'), 95)
     assert [one.result for one in outcomes] == list(range(95))

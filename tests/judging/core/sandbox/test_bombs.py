@@ -1,4 +1,4 @@
-"""Scripts that use more than their share; each ends for its item only."""
+"""Scripts that exceed their limits fail for their own item only."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -23,7 +23,7 @@ ENDLESS = {
 
 @pytest.fixture(scope="module")
 def ended(sandbox: Sandbox) -> dict[str, str]:
-    """The failure's code of each; all at once, because some can only be waited for."""
+    """Failure code of each endless script. They run concurrently, since some only end at their time limit."""
     with ThreadPoolExecutor(len(ENDLESS)) as threads:
         failures = threads.map(lambda body: failure_of(sandbox, body, OUTSIDE).code, ENDLESS.values())
         return dict(zip(ENDLESS, failures, strict=True))

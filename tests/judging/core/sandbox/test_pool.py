@@ -1,4 +1,4 @@
-"""The sandbox: levels, threads, and that no process outlives the one that started it."""
+"""The sandbox pool: levels, threads, and that no process outlives its parent."""
 
 import contextlib
 import json
@@ -29,7 +29,7 @@ with Sandbox() as sandbox:
 
 
 def python_for_everyone() -> str:
-    """An interpreter of this version that a user without rights can start too."""
+    """Path of an interpreter of this version that an unprivileged user can start; skip the test if there is none."""
     for name in (os.path.realpath(sys.executable), f"/usr/bin/python3.{sys.version_info.minor}"):
         try:
             command = [name, "-c", "import ctypes"]
@@ -107,7 +107,7 @@ def test_a_sandbox_whose_process_was_killed_starts_again() -> None:
     with Sandbox(SandboxLimits(memory_mb=size)) as sandbox:
         assert result_of(sandbox, "return 1") == 1
         for process in processes_with(mark):
-            with contextlib.suppress(ProcessLookupError):  # the first one's end is the others'
+            with contextlib.suppress(ProcessLookupError):  # the others end with the first one
                 os.kill(process, signal.SIGKILL)
         assert result_of(sandbox, "return 2") == 2
 

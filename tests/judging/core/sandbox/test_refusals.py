@@ -1,4 +1,4 @@
-"""What a hostile script tries, having found its way to every module that is loaded."""
+"""Attempts of a hostile script that has access to every loaded module."""
 
 import os
 
@@ -85,7 +85,7 @@ ATTEMPTS = {
 }
 
 
-CALLS = {  # further system calls: name: (x86_64, aarch64)
+CALLS = {  # more system calls: name: (x86_64, aarch64)
     "acct": (163, 89), "add_key": (248, 217), "adjtimex": (159, 171), "bind": (49, 200), "capset": (126, 91),
     "close": (3, 57), "close_range": (436, 436), "copy_file_range": (326, 285), "dup3": (292, 24),
     "epoll_create1": (291, 20), "eventfd2": (290, 19), "execveat": (322, 281), "fanotify_init": (300, 262),

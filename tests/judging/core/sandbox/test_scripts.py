@@ -1,4 +1,4 @@
-"""Preprocess and postprocess as their writers know them."""
+"""Preprocess and postprocess scripts as seen by their authors."""
 
 from typing import Any
 

@@ -9,7 +9,7 @@ ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
 def verdict(machine: str, number: int, *arguments: int, architecture: int | None = None) -> int:
-    """Runs the filter as the kernel would: the few instructions that it is made of."""
+    """Interpret the BPF filter as the kernel would; supports only the instructions it uses."""
     program = filter_program(machine)
     assert program is not None
     given = [*arguments, 0, 0, 0, 0, 0, 0][:6]

@@ -1,4 +1,4 @@
-"""A sandbox whose processes are killed by others, that is closed while it is in use, or whose process forks."""
+"""A sandbox whose processes are killed from outside, that is closed while in use, or whose parent forks."""
 
 import os
 import signal
@@ -61,14 +61,14 @@ time.sleep(60)
 
 
 def parent_of(process: int) -> int:
-    """0 of one that has ended since it was seen."""
+    """Parent's process id, or 0 if the process has ended."""
     with suppress(OSError):
         return int(Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1])
     return 0
 
 
 def workers(sandbox: Sandbox, mark: str) -> list[int]:
-    """The marked sandbox's workers: the children of its zygote, which is itself a child where there are namespaces."""
+    """Workers of the marked sandbox: the children of its zygote, which is itself a child if namespaces are used."""
     generations = [set(processes_with(mark))]
     for _ in range(1 if "namespaces" in sandbox.missing else 2):
         generations.append({one for one in generations[-1] if parent_of(one) in generations[-1]})
@@ -91,7 +91,7 @@ def test_a_worker_killed_while_it_waited_costs_no_job(wall: str) -> None:
 
 @contextmanager
 def killer(sandbox: Sandbox, mark: str) -> Iterator[None]:
-    """Kills workers all the time."""
+    """Keep killing workers in a background thread."""
     stop = threading.Event()
 
     def kill() -> None:

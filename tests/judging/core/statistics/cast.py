@@ -1,4 +1,4 @@
-"""Short ways to write down judgements and to look at their report."""
+"""Shortcuts to define judgements and compute their report."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ STATES = {"?": "unparsed", "!": "error", "-": "not_run", "0": "no_score"}
 
 
 def judgements(candidates, metric="m", clusters=None):
-    """Tuples from {candidate: [row 1's values, row 2's values, …]}; a value is JSON or a sign of `STATES`."""
+    """Yield tuples from {candidate: [row 1's values, row 2's values, …]}; a value is JSON or a key of `STATES`."""
     for name, rows in candidates.items():
         for row, cell in enumerate(rows, start=1):
             for response, value in enumerate(cell if isinstance(cell, tuple) else (cell,), start=1):
@@ -35,18 +35,18 @@ def frame(candidates, metric=None, clusters=None) -> pd.DataFrame:
 
 
 def figures(candidates, metric=None, clusters=None):
-    """The report of such judgements."""
+    """The report of these judgements; `candidates` as in `judgements`."""
     metric = metric or Metric("m", 1, 10)
     return report(frame(candidates, metric, clusters), [metric])
 
 
 def cell(values, **options):
-    """The only cell of one candidate's values."""
+    """The report cell of one candidate's values."""
     return figures({"a": values}, **options)["candidates"]["a"]["m"]
 
 
 def responses(values, rows, units=None):
-    """The judgements of one cell as formulas take them: each response's value and row."""
+    """One cell's judgements in the form the formulas take: value, row and unit of each response."""
     return pd.DataFrame(
         {"row": rows, "value": np.asarray(values, float), "unit": rows if units is None else units}
     )
@@ -56,7 +56,7 @@ CANDIDATES = {name: name for name in ("alpha", "beta", "gamma", "@reference")}
 
 
 def said(value, by="qwen", source="judge", *, candidate="alpha", row=1, **more):
-    """A verdict under metric m; `value` a sign of `STATES` or what is said."""
+    """A verdict under metric m; `value` is a key of `STATES` or the verdict's value."""
     sign = STATES.get(value) if isinstance(value, str) else None
     text = None if sign else str(value).lower() if isinstance(value, bool) else _json(value)
     return VerdictRow(
@@ -69,7 +69,7 @@ def person(value, by="Ann", **more):
 
 
 def compared(value, a="alpha", b="beta", **more):
-    """A comparison of two candidates; `value` as in `said`, A is the first."""
+    """A comparison of two candidates; `value` as in `said`, and A is the first candidate."""
     return said(value, candidate=a, other=b, other_response=1, **more)
 
 
@@ -79,7 +79,7 @@ def table(verdicts, metric=None) -> pd.DataFrame:
 
 
 def under(verdicts, metric=None):
-    """The same, arranged for the figures of one metric."""
+    """The same verdicts, prepared for the figures of one metric."""
     metric = metric or Metric("m", 1, 10)
     return verdicts_under(table(verdicts, metric), metric)
 

@@ -1,4 +1,4 @@
-"""Published examples that several tests use."""
+"""Published examples used by several tests."""
 
 import numpy as np
 

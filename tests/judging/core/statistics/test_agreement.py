@@ -1,4 +1,4 @@
-"""Agreement against the published figures."""
+"""Agreement coefficients against published figures."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_the_interval_of_alpha_is_wider_where_units_hang_together() -> None:
 
 
 def test_an_alpha_of_too_many_different_values_has_no_interval() -> None:
-    """Its draws hold a square of the values for each unit."""
+    """Its bootstrap draws need memory quadratic in the number of values for each unit."""
     many = np.repeat(np.arange(61.0), 2).reshape(61, 2)
     assert krippendorff_alpha(many, "interval") == 1
     assert alpha_interval(many, np.arange(61), "interval", Draws()) == (None, None)

@@ -1,4 +1,4 @@
-"""The cells by the values of a field."""
+"""Breakdown of report cells by the values of a field."""
 
 import json
 
@@ -18,7 +18,7 @@ def by_field(verdicts, values, metric=METRIC):
 
 
 def two_subjects(gap=3, rows=40):
-    """Scores of odd rows (art) and even rows (maths)."""
+    """Scores of odd rows (art) and even rows (maths), and the subject of each row; art scores `gap` higher."""
     rng = np.random.default_rng(1)
     verdicts = [
         said(int(rng.integers(3, 6)) + (gap if row % 2 else 0), candidate=name, row=row)

@@ -1,4 +1,4 @@
-"""The corrected score against ppi_py, and where it is refused."""
+"""The corrected score against ppi_py, and when it is not given."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ GIVEN = Labelled(PEOPLE, JUDGE, np.full(12, 1 / 3), REST)
 
 
 def scored(chances, judged=range(1, 9), labelled=(1, 2, 3)):
-    """A judge's scores of rows and people's of some of them, drawn with these probabilities."""
+    """Scores by a judge, and by a person on the `labelled` rows, drawn with the probabilities `chances`."""
     yield from (said(row % 5 + 1, row=row) for row in judged)
     for row, chance in zip(labelled, chances, strict=True):
         yield person(row % 5 + 2, row=row, drawn_with=chance)
@@ -75,7 +75,7 @@ def test_unequal_probabilities_are_weighed_and_unbiased():
 
 def test_more_ratings_halve_the_interval():
     more = ratings_to_halve(GIVEN)
-    assert more > 3 * 12  # without the judge it would be three times as many again
+    assert more > 3 * 12  # without the judge, three times as many more would be needed
     assert ratings_to_halve(Labelled(PEOPLE, JUDGE, GIVEN.drawn_with, np.zeros(0))) == 36
 
 

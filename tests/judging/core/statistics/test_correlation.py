@@ -1,4 +1,4 @@
-"""Correlations against scipy."""
+"""Correlations compared with scipy."""
 
 import numpy as np
 import pytest

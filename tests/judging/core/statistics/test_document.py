@@ -1,4 +1,4 @@
-"""The document has exactly the names that others read it by."""
+"""The document has exactly the keys that its consumers rely on."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The items behind figures: every count of the document is the length of a list."""
+"""Items behind figures: every count in the document equals the length of a list of items."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Judges against people, against each other, with themselves, and in both orders."""
+"""Judges compared with people, with each other, across repeats, and in both orders."""
 
 import json
 
@@ -171,7 +171,7 @@ def test_flips_and_the_first_side_are_counted_over_both_orders():
     verdicts = [in_both_orders(1, 5), in_both_orders(5, 5, row=2), in_both_orders(3, 5, row=3)]
     (found,) = judged(*verdicts, metric=Metric("m", 1, 5, compares=True))["order"]
     assert (found["pairs"], found["flips"], found["share"]) == (3, 1, pytest.approx(1 / 3))
-    # In the first order the reference came first, swapped the answer: 1 says the reference is better.
+    # The reference comes first in the first order, the answer in the swapped one: 1 means the reference is better.
     side = found["first_side"]
     assert (side["first"], side["second"], side["ties"]) == (4, 1, 1)
     assert side["share"] == 4.5 / 6

@@ -1,4 +1,4 @@
-"""A judge's values beside people's, answer by answer."""
+"""A judge's values paired with people's for each answer."""
 
 import pytest
 

@@ -17,7 +17,7 @@ BASEBALL = [
     [0, 7, 9, 7, 7, 9, 11], [6, 0, 7, 5, 11, 9, 9], [4, 6, 0, 7, 7, 8, 12], [6, 8, 6, 0, 6, 7, 10],
     [6, 2, 6, 7, 0, 7, 12], [4, 4, 5, 6, 6, 0, 6], [2, 4, 1, 3, 1, 7, 0],
 ]  # fmt: skip
-# Of the R package BradleyTerry2 (vignette, baseballModel1), Baltimore at 0.
+# From the R package BradleyTerry2 (vignette, baseballModel1); Baltimore is 0.
 PUBLISHED = [1.5814, 1.4364, 1.2945, 1.2476, 1.1077, 0.6839, 0]
 
 

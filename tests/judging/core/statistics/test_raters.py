@@ -1,4 +1,4 @@
-"""How far raters agree."""
+"""Agreement between raters."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The intervals hold at all times at once, and end a run sooner where values vary little."""
+"""Confidence sequences hold at all looks simultaneously, and end runs earlier if values vary little."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOOKS = (5, 10, 20, 40, 80, 160, 320)
 
 
 def ever_missed(draw: np.ndarray, mean: float) -> bool:
-    """Whether any of the looks did not hold the mean."""
+    """Return whether the interval missed the mean at any look."""
     found = [mean_so_far(draw[:look], 0, 1) for look in LOOKS]
     return any(not one.low <= mean <= one.high for one in found)
 
@@ -33,7 +33,7 @@ def test_means_of_continuous_scores_are_held_too(a: float, b: float) -> None:
 
 
 def test_an_interval_of_fixed_size_would_miss_more_often() -> None:
-    """That looking again and again needs more than a usual interval: here one misses far more than 5 %."""
+    """Repeated looks need wider intervals: a fixed-sample 95 % interval misses the mean far more often than 5 %."""
     draw = np.random.default_rng(3)
     missed = 0
     for _ in range(400):

@@ -17,7 +17,7 @@ def beside(verdicts, metric=PLAIN, **options):
 
 
 def tournament(rows=40, by="qwen", source="judge", **more):
-    """alpha mostly beats beta, beta mostly gamma."""
+    """Comparisons in which alpha mostly beats beta, and beta mostly beats gamma."""
     rng = np.random.default_rng(rows)
     for row in range(1, rows + 1):
         for a, b in PAIRS:
@@ -115,7 +115,7 @@ def test_features_of_an_answer_are_counted():
 
 
 def looks(rows=150):
-    """Answers, and verdicts that go by nothing but length."""
+    """Verdicts that depend only on the answers' length, and the answers' features."""
     rng = np.random.default_rng(5)
     lengths = {(name, row): int(rng.integers(50, 2000)) for name in ("alpha", "beta") for row in range(rows)}
     verdicts = []

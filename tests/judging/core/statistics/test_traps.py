@@ -1,4 +1,4 @@
-"""Strange numbers, and data that leave figures nothing to say: never NaN, never an exception."""
+"""Unusual numbers and data without information: figures are never NaN and never raise."""
 
 import json
 
@@ -14,7 +14,7 @@ SCALE, NO_SCALE = Metric("m", 1, 10), Metric("m")
 
 
 def everything(judge, people, metric=SCALE):
-    """A report of a judge's values and people's on the same rows, each with features and by a field."""
+    """A report of a judge's and people's values on the same rows, with answer features and a breakdown by field."""
     verdicts = [said(value, row=row, repeat=again) for row, value in enumerate(judge) for again in (1, 2)]
     verdicts += [said(value, row=row, candidate="beta") for row, value in enumerate(judge)]
     verdicts += [
@@ -45,8 +45,8 @@ def everything(judge, people, metric=SCALE):
         ([1e-300, 0.0, 1e-300], [0.0, 1e-300, 1e-300]),
         ([True, False, True], [True, True, False]),
         (["a", "b", "a"], ["a", "a", "b"]),
-        ([5, True, "a"], ["a", 5, True]),  # kinds that do not mix
-        (["?", "!", "-"], [5, 6, 7]),  # nothing scored
+        ([5, True, "a"], ["a", 5, True]),  # mixed types
+        (["?", "!", "-"], [5, 6, 7]),  # no scored values
         ([5, 6, "?"], ["0", "0", "0"]),
         ([5, 6, 7], []),
     ],

@@ -1,4 +1,4 @@
-"""What several verdicts on one answer come to."""
+"""Combining several verdicts on one answer."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ NO_SCALE = Metric("m")
 
 
 def come_to(*verdicts, metric=None):
-    """(state, what is said) of the one answer that these are about."""
+    """(state, value or label) combined from verdicts on a single answer."""
     (row,) = one_each(table(verdicts, metric)).to_dict("records")
     shown = row["label"] if row["kind"] == "category" else row["value"]
     return row["state"], None if isinstance(shown, float) and np.isnan(shown) else shown

@@ -1,4 +1,4 @@
-"""The live preview and the trial: a real row, a real sandbox, a real server."""
+"""Live preview and trial calls in the metric editor, with a real row, sandbox and server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ METRICS = "/p/physics/metrics/"
 
 
 class Typist:
-    """Alice in the editor."""
+    """Alice's session in the metric editor."""
 
     def __init__(self, client_of: ClientOf, alice: User, metric: Metric) -> None:
         self.client, self.metric = client_of(alice), metric

@@ -1,4 +1,4 @@
-"""Scripts while they are written: checked, and run on the sample row beside them."""
+"""Scripts in the metric editor are checked while typing and run on the sample row."""
 
 from __future__ import annotations
 

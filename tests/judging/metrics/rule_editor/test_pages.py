@@ -1,4 +1,4 @@
-"""Rule metrics in the browser's eyes: the guided form, the editor, what it shows while one types, who may."""
+"""Pages of rule metrics: the guided form, the editor with its live preview, and permissions."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ CODE = "# DSL\n标签:Python代码:代码1\n@格式限制:JSON\n<代码1>\ndef f
 
 def test_what_python_gives_is_counted_over_the_rows(analyst: Client, labels: Version) -> None:
     program = CODE.format("return 5 if ref_answer == model_answer else 1")
-    assert "2 of 3" in preview_of(analyst, program)  # the fourth answer is no JSON
+    assert "2 of 3" in preview_of(analyst, program)  # the third answer is not JSON
 
 
 def test_a_block_that_hangs_is_not_tried_on_every_row(project: Project, labels: Version) -> None:
@@ -140,7 +140,7 @@ def test_a_block_that_hangs_is_not_tried_on_every_row(project: Project, labels: 
     shown = rule_preview(project, MetricDefinition(name=""), typed)
     assert shown.hangs
     assert shown.counts is not None
-    assert shown.counts.lines == {(2, "标签"): (1, 1)}  # the answer that lacks the field
+    assert shown.counts.lines == {(2, "标签"): (1, 1)}  # the answer without the field
 
 
 def test_a_block_that_fails_on_some_rows_is_counted_on_the_others(analyst: Client, labels: Version) -> None:
@@ -185,7 +185,7 @@ def test_references_are_looked_at_as_preprocess_leaves_them(labels: Version) -> 
 
 @pytest.fixture
 def many(labels: Version) -> Version:
-    """Four rows of which the counter says that they are many."""
+    """Four rows whose counter claims too many references to check in the request."""
     labels.rows = labels.valid_rows = lint.MAX_REFERENCES_AT_ONCE + 1
     labels.save()
     return labels
@@ -370,7 +370,7 @@ def test_a_trial_of_a_line_takes_its_turn_beside_the_runs(
     Endpoint.objects.filter(pk=live.pk).update(requests_per_minute=1)
     tried(analyst, labels, live, **{"try": "1"})
     assert "settings have errors" not in tried(analyst, labels, live, **{"try": "1"})
-    assert len(server.requests) == 1  # the second one would have had to wait for a minute
+    assert len(server.requests) == 1  # the second request would have to wait for a minute
 
 
 def test_a_line_is_tried_without_javascript_and_nothing_is_saved(

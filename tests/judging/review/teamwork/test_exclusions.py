@@ -1,4 +1,4 @@
-"""An answer that a reviewer excludes is left out of its run's figures; the report and the exports say so."""
+"""An answer excluded by a reviewer is not part of the run's figures; report and exports state this."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_report_says_how_many_are_excluded_by_which_user_and_why(run: Run, b
     assert left_out["excluded"] == 2
     assert left_out["excluded_by"] == [{"by": "bob", "reason": "wrong language", "judgements": 2}]
     assert left_out_sentences(left_out) == ["2 judgements excluded by bob: wrong language"]
-    assert left_out_sentences(left_out, named=False) == ["2 judgements excluded."]  # for readers from outside
+    assert left_out_sentences(left_out, named=False) == ["2 judgements excluded."]  # for shared reports
 
 
 def test_all_of_a_candidate_may_be_excluded(run: Run, bob: User) -> None:

@@ -1,4 +1,4 @@
-"""What reviewers did is found again by the filters of lists, exports and bulk actions."""
+"""Filters by reviewers' actions in lists, exports and bulk actions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def run(project: Project, bob: User) -> Run:
-    """Of three rows the first is tagged and flagged, and its first answer assigned, excluded and commented on."""
+    """Three rows. The first is tagged and flagged; its first answer is also assigned, excluded and commented on."""
     run = a_judged_run(project, lambda place: said(place % 10 + 1))
     for name in ("odd", FLAG):
         change_many(run=run, filters=Filters(line=1), change=Change(Kind.TAG, name), by=bob)

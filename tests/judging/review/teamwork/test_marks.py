@@ -1,4 +1,4 @@
-"""Tags, assignments and exclusions: of one judgement or of all that a filter means, and undone again."""
+"""Tags, assignments and exclusions: of one judgement or of all that match a filter, and how to undo them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(project: Project) -> Run:
 
 
 def tags(run: Run) -> list[tuple[int, str]]:
-    """(row, tag) of all that are tagged."""
+    """Sorted (row, tag) pairs of the run."""
     found = Mark.objects.current().filter(run=run, kind="tag")
     return sorted(found.values_list("response__row__line", "name"))
 
@@ -116,7 +116,7 @@ def test_two_reviewers_who_assign_at_once_do_not_overwrite_each_other(
 
 @pytest.fixture
 def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if a run of six were one of a million."""
+    """Lower the limits, so that a run of six judgements counts as large."""
     monkeypatch.setattr(batches, "MOST_COUNTED", 3)
     monkeypatch.setattr(batches, "BATCH", 2)
 

@@ -1,4 +1,4 @@
-"""Reviewing together on pages: who may, what is shown, mentions, the inbox, two reviewers at once."""
+"""Pages for reviewing as a team: permissions, contents, mentions, the inbox, and concurrent reviewers."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_two_who_assign_or_exclude_at_once_are_warned(
     for client in (client_of(bob), client_of(adam)):
         answer = client.post(address(one, "mark", "exclude"), {"reason": "odd", "seen": "0"}, headers=HTMX)
     assert answer.status_code == 422
-    assert ">odd</textarea>" not in text(answer)  # it is excluded by now, which is shown instead
+    assert ">odd</textarea>" not in text(answer)  # the answer is excluded by now, which is shown instead
     assert "Excluded from figures" in text(answer)
 
 
@@ -191,7 +191,7 @@ def test_nothing_is_assigned_to_who_may_not_review(
     assert not Mark.objects.exists()
 
 
-# —— the queue
+# —— review queue
 
 
 def test_the_queue_leads_from_one_to_the_next_and_ends(
@@ -213,7 +213,7 @@ def test_the_queue_leads_from_one_to_the_next_and_ends(
     assert "Nothing assigned to you" in text(answer)
 
 
-# —— all that a filter means
+# —— bulk actions on a filter
 
 
 def test_the_menu_says_how_many_and_offers_what_the_visitor_may(

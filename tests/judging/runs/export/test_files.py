@@ -1,4 +1,4 @@
-"""Downloads: every judgement with what led to it, in the order of rows, for any reader."""
+"""Downloads contain every judgement with its details, in row order."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_the_command_writes_an_excel_file(project: Project, tmp_path: Path) -> N
 
 
 def test_the_command_writes_a_parquet_file_with_numbers_as_numbers(project: Project, tmp_path: Path) -> None:
-    long = "x" * 40_000  # more than a spreadsheet's cell holds
+    long = "x" * 40_000  # more than a spreadsheet cell can hold
     run = a_judged_run(project, lambda place: said(7, content=f"=[[7]]{long}") if place else failed())
     call_command("export", str(run.pk), format="parquet", out=tmp_path / "out.parquet")
     first, second = pd.read_parquet(tmp_path / "out.parquet").iloc[:2].to_dict("records")

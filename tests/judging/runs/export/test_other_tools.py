@@ -1,4 +1,4 @@
-"""A run's scores as files of other tools, which read back."""
+"""Export of a run's scores in other tools' formats, and re-import."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TOOLS = ("every_eval_ever", "inspect")
 
 @pytest.fixture
 def version(project: Project) -> Version:
-    """Two rows with two answers each of alpha and beta; ids, a reference, a field."""
+    """Two rows with ids, a reference and a field, and two answers each by alpha and beta."""
     made = a_version(project, rows=2, answers=2)
     for row in Row.objects.filter(version=made):
         more = {"id": f"r{row.line}", "ref_answer": "forty-two", "level": row.line}

@@ -1,4 +1,4 @@
-"""A run as a results file: what each line says, and that it reads back to the same report."""
+"""Export of a run as a results file: each line's contents, and that a re-import gives the same report."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def figures(run: Run) -> dict[str, Any]:
 
 
 def means(run: Run) -> dict[tuple[str, str], tuple[Any, ...]]:
-    """What does not depend on a metric's scale, which ratings do not contain."""
+    """The figures that do not depend on the metric's scale, which rating files do not contain."""
     result = ("mean", "ci_low", "ci_high", "items", "responses", "scored", "no_score")
     cells = figures(run)["people_candidates"]
     return {
@@ -69,7 +69,7 @@ def two_judges(**more: Any) -> MetricDefinition:
 
 
 def both_said(first: int, second: int | None) -> JudgementResult:
-    """What two judges say; the second possibly nothing that can be read."""
+    """The result of two judges; None for the second is an unparsed reply."""
     asked = tuple(
         JudgeCall(judge, 0, {}, {"content": f"I say {value}."}, None, [], 0.5)
         for judge, value in enumerate((first, second))
@@ -177,7 +177,7 @@ def rate(evaluation: Evaluation, rater: User, *, extra: int = 0) -> None:
 
 @pytest.fixture
 def rated(project: Project, rita: User, alice: User, bob: User) -> Evaluation:
-    """Two raters on four items, of which one is adjudicated."""
+    """An evaluation of four items, of which one is adjudicated."""
     evaluation = make_evaluation(project, [rita], rows=4, criteria=CRITERIA)
     rate(evaluation, rita)
     item = evaluation.items.order_by("number")[0]

@@ -1,4 +1,4 @@
-"""A metric whose judge distinguishes alpha's answers from others, and a stricter prompt from the usual one."""
+"""A metric whose judge scores alpha 4, other candidates 6, and 9 for any prompt with STRICT in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judge again: filtered judgements, or one, are asked again as new attempts; nothing is overwritten."""
+"""Re-judging one judgement or a filter creates new attempts; nothing is overwritten."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def run(project: Project, metric: Metric, alice: User) -> Run:
-    """Three judgements of alpha (4) and three of beta (6)."""
+    """Three judgements each of alpha (score 4) and beta (score 6)."""
     version, first = a_version(project), MetricVersion.objects.get(metric=metric)
     chosen = ChosenMetric(a_metric(judge_url(first)), first)
     candidates = list(version.candidates.all())
@@ -163,7 +163,7 @@ def test_reviewers_and_raters_may_not(run: Run, bob: User, client_of: ClientOf) 
 
 
 def put(run: Run, state: RunState, left: int = 0) -> Run:
-    """The run after it was stopped with so many of its judgements not run."""
+    """Put the run into `state` with its last `left` judgements not run; return it."""
     last = run.judgements.order_by("-position")[:left]
     for one in last:
         Judgement.objects.filter(pk=one.pk).update(

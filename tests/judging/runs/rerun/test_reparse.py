@@ -59,7 +59,7 @@ def work(run: Run) -> Run:
 
 
 def a_run(metric: Metric, version: Version, name: str = "run") -> Run:
-    """One that has just been made."""
+    """A new run of the metric, not planned yet."""
     first = MetricVersion.objects.get(metric=metric)
     return run_create(
         project=metric.project,
@@ -73,7 +73,7 @@ def a_run(metric: Metric, version: Version, name: str = "run") -> Run:
 
 @pytest.fixture
 def run(project: Project, metric: Metric) -> Run:
-    """Six judgements that could not be read."""
+    """Six judgements whose replies could not be parsed."""
     return work(a_run(metric, a_version(project)))
 
 
@@ -96,7 +96,7 @@ def again(run: Run, **judge: object) -> Run:
 
 @pytest.fixture
 def stopped(project: Project, metric: Metric, judge: ScriptedJudge) -> Run:
-    """250 judgements in three chunks, paused after the first one was judged."""
+    """250 judgements in three chunks, paused after the first chunk was judged."""
     run = a_run(metric, a_version(project, rows=125))
     planning.plan(run.pk)
     leased = chunks.lease(run.pk, "test:1:1")

@@ -1,4 +1,4 @@
-"""A changed rule program applied to stored answers: new attempts, nobody is asked, what was said is found again."""
+"""Applying a changed rule program to stored answers: new attempts that reuse stored replies, without model calls."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def a_rule_run(project: Project, rules: str, url: str = "") -> Run:
 
 
 def offered(run: Run, rules: str) -> list[MetricDefinition]:
-    """After the metric was changed to this program: what the run can be read as."""
+    """Edit the metric to this program; return the definitions the run can be re-parsed with."""
     metric = Metric.objects.get(name="字段")
     before = MetricDefinition.from_json(
         MetricVersion.objects.filter(metric=metric).latest("number").definition
@@ -115,7 +115,7 @@ def test_the_page_of_a_reparsed_judgement_still_names_the_field_that_was_asked_a
     [
         FUZZY.replace("主题:模糊匹配", "标签:模糊匹配"),
         FUZZY.replace("主题:模糊匹配", "主题:模糊匹配\n主题:模糊匹配"),
-        FUZZY.replace("模糊匹配", "fuzzy_match"),  # which is asked in English
+        FUZZY.replace("模糊匹配", "fuzzy_match"),  # the question is then in English
     ],
 )
 def test_a_program_that_asks_more_is_not_offered(rules: str, project: Project, judge: ScriptedJudge) -> None:

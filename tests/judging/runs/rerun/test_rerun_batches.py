@@ -1,4 +1,4 @@
-"""Judge or read many again: a worker plans them in batches, then the run goes on as it does with a few."""
+"""Re-judging or re-parsing many judgements: a worker plans them in batches, then the run continues as usual."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def run(
     project: Project, metric: Metric, judge: ScriptedJudge, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> Run:
-    """Five judgements of alpha (4) and five of beta (6). More than three are many; a batch is of three positions."""
+    """Five judgements each of alpha (4) and beta (6). Selections of more than three are planned in batches of three."""
     version, first = a_version(project, rows=5), MetricVersion.objects.get(metric=metric)
     made = run_create(
         project=project,
@@ -248,7 +248,7 @@ def test_where_texts_must_be_read_the_page_waits_for_no_count(
 
 
 OTHERWISE = {"regex": r"\[\[(\d)"}
-"""Reads what was read, in another way."""
+"""Another parser that finds the same scores."""
 
 
 def begin_reading(run: Run, user: User, *, most: float = 10, **filters: str) -> ReviewAction | None:

@@ -1,4 +1,4 @@
-"""manage.py import_results: verdicts from elsewhere as a run."""
+"""The `import_results` command: external verdicts as a run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHAPE = ["run", "judgements", "scored", "no_score", "unparsed", "errors", "not_r
 
 @pytest.fixture
 def version(project: Project) -> Version:
-    """Three rows with two answers each of alpha and beta; ids r1 … r3, and a reference at the first."""
+    """Three rows with ids r1 … r3, a reference in the first, and two answers each by alpha and beta."""
     made = a_version(project, rows=3, answers=2)
     for row in Row.objects.filter(version=made):
         more = {"ref_answer": "forty-two"} if row.line == 1 else {}

@@ -1,4 +1,4 @@
-"""manage.py import_dataset, and import_results with a file of another tool."""
+"""The `import_dataset` command, and `import_results` with a file of another tool."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def written(folder: Path, name: str, content: str | bytes) -> Path:
 
 
 def take(*files: Path, **options: str) -> tuple[Told, int, str]:
-    """The document of --json, the exit status, and what is said where it is not 0."""
+    """Run `import_dataset --json`; return its document, exit status and error message."""
     out = StringIO()
     try:
         call_command("import_dataset", *map(str, files), json=True, stdout=out, **options)
@@ -165,7 +165,7 @@ def test_verdicts_of_files_that_came_by_the_browser_wait_for_a_worker(
 
 
 def test_import_results_takes_a_file_of_another_tool(tmp_path: Path) -> None:
-    """Its rows are found by their question, in any order."""
+    """Rows are matched by their question, in any order."""
     rows = [
         {
             "messages": [{"role": "user", "content": f"Question {name}?"}],
@@ -204,7 +204,7 @@ def test_judgments_alone_are_about_the_rows_whose_ids_they_name(tmp_path: Path) 
 
 
 def fastchat_files(folder: Path) -> list[Path]:
-    """The released MT-bench files as FastChat has them, from the conversations that were made of them."""
+    """Rebuild FastChat's MT-bench files from the conversations derived from them."""
     names = ["finetune_llama2_chat_7b_Attention", "finetune_llama2_chat_7b_FFNet", "finetune_llama2_chat_7b"]
     questions, made = [], []
     for name in [*names, "llama2_7b", "llama2_chat_7b"]:

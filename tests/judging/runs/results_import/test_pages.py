@@ -1,4 +1,4 @@
-"""Importing results in the browser: a file, what of it fits, then the run."""
+"""Importing results in the browser: upload, preview of what matches, then the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An import that is interrupted goes on; one that fails leaves nothing half done."""
+"""An interrupted import continues; a failed one leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def begun(version: Version, folder: Path, *, name: str = "elsewhere") -> ResultsImport:
-    """A checked file of a verdict for each row and model."""
+    """A checked and confirmed import with one verdict per row and model."""
     lines = [verdict(line, model) for line in range(1, ROWS + 1) for model in ("alpha", "beta")]
     text = results_file(folder, lines).read_bytes()
     taken = import_begin(
@@ -48,7 +48,7 @@ def begun(version: Version, folder: Path, *, name: str = "elsewhere") -> Results
 
 
 class StopsAfter(threading.Event):
-    """Set once it was asked so many times."""
+    """A stop event that counts as set after `times` calls of `wait`."""
 
     def __init__(self, times: int) -> None:
         super().__init__()

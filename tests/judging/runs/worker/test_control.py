@@ -1,4 +1,4 @@
-"""Every worker follows a run's controls at once: pause, cancel, resume, priority."""
+"""All workers follow a run's controls immediately: pause, cancel, resume, priority."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_run_that_is_resumed_at_once_goes_on() -> None:
         time.sleep(0.3)
         services.run_resume(run)
         worker.join(PATIENCE)
-        at_work(run).join(PATIENCE)  # if the first one ended before
+        at_work(run).join(PATIENCE)  # in case the first worker ended before
     assert Run.objects.get(pk=run.pk).state == RunState.FINISHED
 
 
@@ -87,7 +87,7 @@ def test_a_run_of_high_priority_gets_more_of_the_calls() -> None:
 
 
 def at_work_on_all() -> threading.Thread:
-    """A worker that works on every run."""
+    """Start a worker for all runs in a new thread."""
 
     def target() -> None:
         run_worker.work("test:1:1", stop=threading.Event())
@@ -108,7 +108,7 @@ def test_a_small_run_of_another_project_does_not_wait_for_many_large_ones() -> N
         small = a_run(other, a_metric(endpoint.url, endpoint=endpoint.pk))
         wait_until(lambda: Run.objects.get(pk=small.pk).state == RunState.FINISHED)
         own = [place for place, asked in enumerate(judge.requests) if "small says" in asked.prompt]
-        # Half of the calls are its own: 40 of 80, where one run of six would have needed 240.
+        # Half of the calls are for this run: 40 of 80. As one of six equal runs it would have needed 240.
         assert own[-1] - own[0] < 150
         assert not any(Run.objects.get(pk=run.pk).ended for run in large)
         for run in large:

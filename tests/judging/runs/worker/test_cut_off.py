@@ -1,4 +1,4 @@
-"""A reply that ended with its limit of tokens is marked wherever the judgement is shown."""
+"""A judge reply cut off by its token limit is marked wherever the judgement is shown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def run(project: Project) -> Run:
-    """Three replies of six are cut off; one model's stay whole."""
+    """Six judgements; the judge's three replies about alpha are cut off."""
 
     def cut_for_alpha(asked: object) -> Answer:
         cut = "alpha" in asked.prompt  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""A wrong key or model pauses a run after a few requests, and says what to do."""
+"""A wrong key or model pauses a run after a few requests, with a message on how to fix it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOPELESS = RetryPolicy().max_consecutive_failures or 0
 
 
 def refused(rows: int = 300) -> tuple[Endpoint, Run]:
-    """A run whose judge does not take the key."""
+    """A run whose judge rejects the API key."""
     with ScriptedJudge(refusal(401, "invalid key")) as judge:
         endpoint = an_endpoint(a_project(), judge.url, concurrency=8)
         return endpoint, worked_by(run_on(endpoint, rows), 1)
@@ -57,7 +57,7 @@ def test_a_paused_run_is_resumed_with_its_errors_at_once() -> None:
 
 
 def moved_to(run: Run, endpoint: Endpoint, url: str) -> None:
-    """As if the server had been fixed: tests cannot start one at the old address again."""
+    """Simulate a fixed server by a new URL, since tests cannot start a server at the old one again."""
     metric = run.metrics.get()
     metric.definition = metric.definition.replace(endpoint.url, url)
     metric.save()

@@ -1,4 +1,4 @@
-"""What candidates are sent for rows of every format: uploaded, started on the page, asked by a real pump over HTTP."""
+"""Requests to candidate models for rows of every format: upload, start on the page, real run worker over HTTP."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def jsonl(*rows: dict[str, Any]) -> bytes:
 
 @pytest.fixture
 def sent(project: Project, alice: User, client_of: ClientOf) -> Sent:
-    """Uploads a file, starts a run on the page, lets a worker do it; the bodies that reached the candidate."""
+    """Return a function that uploads a file, runs it from the page, and returns the requests the candidate received."""
 
     def asks(file: bytes, name: str = "rows.jsonl", **asked: object) -> list[dict[str, Any]]:
         made = dataset_upload(project=project, name="rows", file=io.BytesIO(file), file_name=name, user=alice)

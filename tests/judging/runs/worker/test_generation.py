@@ -1,4 +1,4 @@
-"""Infer and judge, through a real pump: answers are asked for, stored, judged; a version never changes."""
+"""Generate and judge with a real run worker: answers are generated, stored, judged; the version never changes."""
 
 from __future__ import annotations
 

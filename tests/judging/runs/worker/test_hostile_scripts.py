@@ -1,4 +1,4 @@
-"""Any script's run ends, and every judgement without a score has its reason."""
+"""A run ends whatever its scripts do, and every judgement without a score has a reason."""
 
 from __future__ import annotations
 

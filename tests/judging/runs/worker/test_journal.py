@@ -1,4 +1,4 @@
-"""What a worker that died had under way is counted; what had come to an end before is not."""
+"""Calls in flight when a worker died are counted; completed ones are not counted again."""
 
 from __future__ import annotations
 

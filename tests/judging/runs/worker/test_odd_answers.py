@@ -1,4 +1,4 @@
-"""Odd answers, empty or cut off, are flagged on their judgements whether they were uploaded or generated."""
+"""Empty or cut-off answers are flagged on their judgements, whether uploaded or generated."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.make import a_metric, a_run, a_version
 
 @pytest.fixture
 def version(project: Project) -> Version:
-    """Four rows: an answer, an empty one, one cut off, and a tool call."""
+    """Four rows: a normal answer, an empty one, a cut-off one, and a tool call."""
     made = a_version(project, rows=4, models=["alpha"])
     answers = [
         {"content": "fine"},

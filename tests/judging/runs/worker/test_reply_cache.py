@@ -1,4 +1,4 @@
-"""The same request to the same judge is paid for once, within a project, and only where the run allows it."""
+"""The reply cache: identical requests to a judge are sent once per project, if the run allows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rule metrics in a run: mechanical lines ask nobody, each judged line is asked, blocks run in the sandbox."""
+"""Rule metrics in a run: mechanical lines need no judge, judged lines call it, code blocks run in the sandbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pump against a real judge over HTTP: every judgement ends scored or says why not, once."""
+"""The run worker against a judge over HTTP: every judgement ends exactly once, scored or with a reason."""
 
 from __future__ import annotations
 
@@ -275,7 +275,7 @@ def test_a_later_judge_reads_what_the_earlier_one_said() -> None:
 
 
 def test_a_judge_that_builds_on_nobody_does_not_wait_for_the_one_before() -> None:
-    """The first is never answered; the second is asked all the same."""
+    """The first judge never replies; the second is called anyway."""
     with ScriptedJudge(reply=lambda asked: scripted.hang() if "Q:" in asked.prompt else "[[6]]") as judge:
         metric = two_judges(judge.url, "Other: {{ response.content }}")
         run = a_run(a_version(a_project(), rows=1, models=("alpha",)), metric)

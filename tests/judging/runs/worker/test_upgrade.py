@@ -1,4 +1,4 @@
-"""A wake-up that an earlier release queued under a name that is gone harms nothing: what is to be done is in tables."""
+"""Wake-up tasks queued by an earlier release under a removed name are harmless: pending work is in tables."""
 
 from __future__ import annotations
 
