@@ -103,7 +103,7 @@ def _storage_problems_in_sentences() -> Iterator[None]:
     try:
         yield
     except StorageUnreachable:
-        log.exception("An upload could not be kept.")
+        log.exception("An upload could not be stored.")
         raise ValidationError(
             _(
                 "The file storage is not responding. Nothing was saved. Try again in a minute. If that does not help, "

@@ -213,7 +213,8 @@ def problems() -> list[str]:
         parts, clashes = part_translations(language)
         found += clashes
         found += [
-            f"{language}: a part translates what nobody says: {key!r}" for key in sorted(parts.keys() - texts)
+            f"{language}: a part translates a text that is not used: {key!r}"
+            for key in sorted(parts.keys() - texts)
         ]
     return found
 
@@ -221,7 +222,9 @@ def problems() -> list[str]:
 def out_of_date(language: str, texts: dict[str, Text], stored: polib.POFile) -> list[str]:
     present = {entry_key(entry): entry for entry in stored if not entry.obsolete}
     found = [f"{language}: not extracted yet: {key!r}" for key in sorted(texts.keys() - present)]
-    found += [f"{language}: nobody says any more: {key!r}" for key in sorted(present.keys() - texts)]
+    found += [
+        f"{language}: a text that is not used any more: {key!r}" for key in sorted(present.keys() - texts)
+    ]
     parts, _clashes = part_translations(language)
     for key in sorted(parts.keys() & present):
         entry = present[key]

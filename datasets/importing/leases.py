@@ -93,7 +93,9 @@ class Leases:
             self.give_back(pk, owner)
         except Exception as error:  # no error may leave the row half done
             if database_unavailable(error):
-                log.warning("%s %s is taken up when the database answers: %s", self.model.__name__, pk, error)
+                log.warning(
+                    "%s %s will be resumed when the database answers: %s", self.model.__name__, pk, error
+                )
                 self.give_back(pk, owner)
             else:
                 self.end(pk, owner, **failed(error))

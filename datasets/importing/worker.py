@@ -119,7 +119,7 @@ def _ended_where_broken_off(version_id: int, owner: str) -> Iterator[None]:
     except DatabaseError as error:  # `reconcile` releases it
         if storage_problem(error) is None:
             raise
-        log.warning("How the reading of version %s ended could not be stored: %s", version_id, error)
+        log.warning("The result of reading version %s could not be stored: %s", version_id, error)
 
 
 def _problem(version_id: int, error: Exception) -> str:

@@ -66,7 +66,7 @@ def import_begin(
             created_by=by,
         )
         if stored.size > AT_ONCE:
-            workers.wake(take_in_ratings, import_id=made.pk)
+            workers.wake(import_ratings, import_id=made.pk)
     if stored.size <= AT_ONCE:
         work(made.pk, workers.owner())
         made.refresh_from_db()
@@ -81,7 +81,7 @@ def import_stop(*, taken: RatingsImport) -> bool:
     with transaction.atomic():
         if not under_way.update(state=ImportState.UNDOING, problem=STOPPED, owner=""):
             return False
-        workers.wake(take_in_ratings, import_id=taken.pk)
+        workers.wake(import_ratings, import_id=taken.pk)
     return True
 
 
@@ -178,7 +178,7 @@ def _failed(mine: _Own, error: Exception) -> None:
     """Store the problem and undo the import."""
     problem = workers.file_problem(error)
     if problem == workers.UNEXPECTED:
-        log.error("The ratings %s could not be taken in.", mine.row.pk, exc_info=error)
+        log.error("The ratings %s could not be imported.", mine.row.pk, exc_info=error)
     try:
         if mine.row.state != ImportState.UNDOING:
             mine.note(state=ImportState.UNDOING, problem=problem)
@@ -186,7 +186,7 @@ def _failed(mine: _Own, error: Exception) -> None:
     except workers.WorkStopped:
         pass  # another process continues
     except Exception:
-        log.exception("The ratings %s could not be taken back yet; that is tried again.", mine.row.pk)
+        log.exception("The import of ratings %s could not be undone yet; retrying.", mine.row.pk)
 
 
 def _undo(mine: _Own) -> None:
@@ -213,10 +213,10 @@ def _undo(mine: _Own) -> None:
 def reconcile() -> None:
     """Release the imports of dead workers, and wake a worker for all that are pending."""
     waiting = RatingsImport.objects.filter(state__in=_OPEN)
-    workers.reconcile_owned(waiting, lambda pk: workers.wake(take_in_ratings, import_id=pk))
+    workers.reconcile_owned(waiting, lambda pk: workers.wake(import_ratings, import_id=pk))
 
 
 @task(queue_name=workers.DATA)
-def take_in_ratings(import_id: int) -> None:
+def import_ratings(import_id: int) -> None:
     """Import a ratings file, or undo its import, unless another process is doing so."""
     work(import_id, workers.owner(), stop=workers.stopping)

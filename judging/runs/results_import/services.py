@@ -281,7 +281,7 @@ def _failed(mine: _OwnImport, error: Exception) -> None:
     try:
         _end(mine, problem, {})
     except Exception:
-        log.exception("The results %s could not be taken back yet; that is tried again.", mine.row.pk)
+        log.exception("The import of results %s could not be undone yet; retrying.", mine.row.pk)
 
 
 def _end(mine: _OwnImport, problem: str, params: dict[str, str]) -> None:
