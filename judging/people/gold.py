@@ -21,7 +21,7 @@ from judging.people.labels import problems_of
 from judging.people.models import Evaluation, Item
 from judging.people.sampling import Thing
 from judging.people.selectors import criteria_of
-from judging.people.services import Gold
+from judging.people.services import Gold, gold_item
 from judging.runs.models import Run, RunCandidate
 
 LONGEST_FILE = 20_000_000
@@ -46,7 +46,7 @@ def gold_add(*, evaluation: Evaluation, gold: Sequence[Gold], by: User) -> int:
     for one in gold:
         number += 1
         if not _gilded(evaluation, one):
-            _add(evaluation, one, number)
+            gold_item(evaluation, one, number=number, rank=number, side=1 + number % 2).save()
     return len(gold)
 
 
@@ -62,7 +62,7 @@ def _gilded(evaluation: Evaluation, gold: Gold) -> bool:
         raise ValidationError(_("A rater has already seen this item, so it cannot become gold."))
     if item.needed:
         _leaves_the_sample(evaluation, item)
-    item.gold, item.needed, item.free, item.drawn_with = _as_text(gold), 0, 0, None
+    item.gold, item.needed, item.free, item.drawn_with = gold.values_json, 0, 0, None
     item.save(update_fields=["gold", "needed", "free", "drawn_with"])
     return True
 
@@ -72,25 +72,6 @@ def _leaves_the_sample(evaluation: Evaluation, item: Item) -> None:
     Evaluation.objects.filter(pk=evaluation.pk).update(items_count=F("items_count") - 1)
     asked = item.needed * evaluation.run.metrics.count()
     Run.objects.filter(pk=evaluation.run_id).update(total=F("total") - asked)
-
-
-def _as_text(gold: Gold) -> str:
-    return json.dumps(dict(gold.values), ensure_ascii=False)
-
-
-def _add(evaluation: Evaluation, gold: Gold, number: int) -> None:
-    Item.objects.create(
-        evaluation=evaluation,
-        number=number,
-        rank=number,
-        row_id=gold.thing.row,
-        response_id=gold.thing.response,
-        other_response_id=gold.thing.other,
-        first_side=1 + number % 2 if gold.thing.other else None,
-        gold=_as_text(gold),
-        needed=0,
-        free=0,
-    )
 
 
 def gold_of(

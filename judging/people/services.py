@@ -35,6 +35,10 @@ class Gold:
     thing: Thing
     values: Mapping[int, Value]
 
+    @property
+    def values_json(self) -> str:
+        return json.dumps(dict(self.values), ensure_ascii=False)
+
 
 @dataclass(frozen=True, slots=True)
 class Terms:
@@ -195,21 +199,26 @@ def _gold_add(evaluation: Evaluation, gold: Sequence[Gold], after: int) -> None:
     ranks = shuffled(len(gold), evaluation.seed + 1)
     sides = first_sides([()] * len(gold), evaluation.seed + 1)
     items = [
-        Item(
-            evaluation=evaluation,
-            number=number,
-            rank=rank,
-            row_id=one.thing.row,
-            response_id=one.thing.response,
-            other_response_id=one.thing.other,
-            first_side=side if one.thing.other else None,
-            gold=json.dumps(dict(one.values), ensure_ascii=False),
-            needed=0,
-            free=0,
-        )
+        gold_item(evaluation, one, number=number, rank=rank, side=side)
         for number, (one, rank, side) in enumerate(zip(gold, ranks, sides, strict=True), after + 1)
     ]
     Item.objects.bulk_create(items, batch_size=500)
+
+
+def gold_item(evaluation: Evaluation, gold: Gold, *, number: int, rank: int, side: int) -> Item:
+    """A new gold item, not saved. `side`: the response shown first (1 or 2), if it is a pair."""
+    return Item(
+        evaluation=evaluation,
+        number=number,
+        rank=rank,
+        row_id=gold.thing.row,
+        response_id=gold.thing.response,
+        other_response_id=gold.thing.other,
+        first_side=side if gold.thing.other else None,
+        gold=gold.values_json,
+        needed=0,
+        free=0,
+    )
 
 
 def _repeats_add(evaluation: Evaluation, items: Sequence[Item], after: int) -> None:
