@@ -35,9 +35,8 @@ from judging.runs.models import PLACE, Judgement, JudgementQuerySet, JudgementSt
 from judging.runs.row_filters import these
 
 WINDOW = 1_000  # positions in the first window; each window is twice as long as the one before
-LONGEST_WINDOW = (
-    4_000  # at most, so that a database looks up the replies of each judgement instead of scanning the table
-)
+LONGEST_WINDOW = 4_000
+"""In positions: a database looks up the replies of so few judgements one by one instead of scanning the table."""
 MOST_LOOKED_AT = 15_000
 SCATTERED = 5
 FEW = 2_000  # up to this many are sorted instead of searched

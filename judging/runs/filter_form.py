@@ -58,6 +58,13 @@ class _OpenChoiceField(forms.ChoiceField):
         return True
 
 
+class _FieldChoiceField(forms.ChoiceField):
+    """A field of the rows. The menu offers their own; reports also link to those that every row has."""
+
+    def valid_value(self, value: str) -> bool:
+        return value in EVERY_ROW or super().valid_value(value)
+
+
 class FilterForm(forms.Form):
     """The query string as fields of the filter menu. `show_counts` completes the menu."""
 
@@ -102,7 +109,7 @@ class FilterForm(forms.Form):
     question = forms.CharField(label=_("Text in the question"), required=False, max_length=500)
     q = forms.CharField(label=_("Answer contains"), required=False, max_length=500, widget=forms.SearchInput)
     reply = forms.CharField(label=_("Text in the judge's reply"), required=False, max_length=500)
-    field = forms.ChoiceField(
+    field = _FieldChoiceField(
         label=_("Field"),
         required=False,
         error_messages={"invalid_choice": _("The rows have no field with that name.")},
@@ -204,8 +211,6 @@ class FilterForm(forms.Form):
         """Why a filter given as a query string does not fit this run; '' if it does."""
         asked = QueryDict(query)
         for name, value in {} if self._unknown(asked) else asked.items():
-            if name == "field" and value in EVERY_ROW:
-                continue
             try:
                 self.fields[name].clean(value)
             except ValidationError as error:
