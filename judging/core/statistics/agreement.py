@@ -284,7 +284,7 @@ def kendall(a: Floats, b: Floats) -> float | None:
     return finite((concordant - discordant) / np.sqrt((pairs - tied[0]) * (pairs - tied[1])))
 
 
-MOST_PAIRED = 30  # raters for whom pairs are computed: those with the most items
+MOST_PAIRED = 30  # raters compared in pairs: those with the most items
 
 
 @dataclass(frozen=True, slots=True, eq=False)
