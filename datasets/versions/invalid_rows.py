@@ -56,8 +56,9 @@ def as_csv(version: Version, language: str) -> Iterator[bytes]:
 
 
 def csv_table(version: Version) -> CsvTable | None:
-    """The header of a CSV; None if its file is missing."""
-    return CsvTable.of(_header(version)) if version.file_is_kept else None
+    """The header of a CSV version; None for other formats, or if the file is missing."""
+    is_csv = version.format == "legacy_csv" and version.file_is_kept
+    return CsvTable.of(_header(version)) if is_csv else None
 
 
 def _bad(version: Version) -> QuerySet[Row]:

@@ -19,10 +19,10 @@ from datasets.core.formats import ROLES
 from datasets.models import Row, RowEdit, Version
 from datasets.selectors import line_after
 from datasets.versions import invalid_rows, row_edits
-from datasets.versions.row_edits import Overtaken, Standing
+from datasets.versions.row_edits import EditConflict, FileRow
 from datasets.versions.row_fields import RowField, fields_of, with_fields
 from datasets.views import number_asked, part_wanted
-from datasets.views.findings_view import ShownFinding, told_in
+from datasets.views.findings_view import shown_in
 from evalsite import access
 from evalsite.access import May
 from evalsite.text_diff import Passage, excerpts, pieces
@@ -66,7 +66,7 @@ def edit(request: HttpRequest, slug: str, dataset: int, number: int, line: int) 
     if not row_edits.can_edit(version):
         raise Http404
     try:
-        row = row_edits.standing(version, line)
+        row = row_edits.file_row(version, line)
     except Row.DoesNotExist:
         raise Http404 from None
     except ValidationError as error:
@@ -83,7 +83,7 @@ def edit(request: HttpRequest, slug: str, dataset: int, number: int, line: int) 
     return _delete(request, row) if "delete" in request.POST else _save(request, row, text)
 
 
-def _opened(request: HttpRequest, row: Standing) -> HttpResponse:
+def _opened(request: HttpRequest, row: FileRow) -> HttpResponse:
     """Show the row with its last open edit, or the edit in the query, else as in the file."""
     last = row_edits.last_edit(row.version, row.line)
     asked = number_asked(request, "edit")
@@ -99,7 +99,7 @@ def _opened(request: HttpRequest, row: Standing) -> HttpResponse:
     )
 
 
-def _typed(posted: QueryDict, row: Standing) -> str:
+def _typed(posted: QueryDict, row: FileRow) -> str:
     """The submitted row: its text, or the original text with the submitted fields."""
     if "base" not in posted:
         return posted.get("text", row.text)
@@ -112,11 +112,11 @@ def _typed(posted: QueryDict, row: Standing) -> str:
     return with_fields(base, values, row.table) if fields else row.text
 
 
-def _delete(request: HttpRequest, row: Standing) -> HttpResponse:
+def _delete(request: HttpRequest, row: FileRow) -> HttpResponse:
     version, state = row.version, request.POST.get("state", "")
     try:
         row_edits.row_delete(row=row, state=state, user=access.signed_in(request))
-    except Overtaken:
+    except EditConflict:
         messages.error(request, _nothing_changed(row.line))
     else:
         text = _("Line %(line)s will be excluded from the next version. You can undo that here.")
@@ -129,15 +129,15 @@ def _nothing_changed(line: int) -> str:
     return _("Someone else edited line %(line)s in the meantime. Nothing was changed.") % {"line": line}
 
 
-def _save(request: HttpRequest, row: Standing, text: str) -> HttpResponse:
+def _save(request: HttpRequest, row: FileRow, text: str) -> HttpResponse:
     version, state = row.version, request.POST.get("state", "")
     as_form = "base" in request.POST
     try:
         kept = row_edits.row_edit_save(row=row, text=text, state=state, user=access.signed_in(request))
-    except Overtaken:
+    except EditConflict:
         last = row_edits.last_edit(version, row.line)
         state = last.state if last else ""
-        return _page(request, row, text, state=state, as_form=as_form, overtaken=last, status=409)
+        return _page(request, row, text, state=state, as_form=as_form, conflict=last, status=409)
     except ValidationError as error:
         problem = " ".join(error.messages)
         return _page(request, row, text, state=state, as_form=as_form, problem=problem, status=422)
@@ -155,12 +155,12 @@ def _save(request: HttpRequest, row: Standing, text: str) -> HttpResponse:
 
 def _page(
     request: HttpRequest,
-    row: Standing,
+    row: FileRow,
     text: str,
     *,
     state: str,
     as_form: bool,
-    overtaken: RowEdit | None = None,
+    conflict: RowEdit | None = None,
     problem: str = "",
     status: int = 200,
 ) -> HttpResponse:
@@ -173,8 +173,8 @@ def _page(
         "state": state,
         "fields": [_shown(number, field) for number, field in enumerate(fields or [])] if as_form else [],
         "base": json.dumps(text, ensure_ascii=False),
-        "overtaken": overtaken,
-        "against": _difference(overtaken.text, text) if overtaken else [],
+        "conflict": conflict,
+        "against": _difference(conflict.text, text) if conflict else [],
         "problem": problem,
         "earlier": _earlier(row),
         "deleted": row.line != row_edits.NEW and _is_deleted(row),
@@ -192,11 +192,14 @@ def _shown(number: int, field: RowField) -> FieldShown:
     return FieldShown(f"field-{number}", field, rows, choices)
 
 
-def _beside(row: Standing, text: str) -> dict[str, Any]:
+def _beside(row: FileRow, text: str) -> dict[str, Any]:
     """The findings of the text, and its difference from the file."""
     found = row.findings(text)
-    shown: list[ShownFinding] = [told_in(text, one) for one in found[:FINDINGS_SHOWN]]
-    return {"findings": shown, "found": len(found), "difference": _difference(row.text, text)}
+    return {
+        "findings": [shown_in(text, one) for one in found[:FINDINGS_SHOWN]],
+        "found": len(found),
+        "difference": _difference(row.text, text),
+    }
 
 
 def _difference(before: str, after: str) -> list[Passage]:
@@ -209,12 +212,12 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST_PIECE else text[:LONGEST_PIECE] + " …"
 
 
-def _earlier(row: Standing) -> list[RowEdit]:
+def _earlier(row: FileRow) -> list[RowEdit]:
     edits = RowEdit.objects.filter(version=row.version, line=row.line).select_related("author", "made")
     return list(edits.defer("before", "text").order_by("-number")[:EARLIER_SHOWN])
 
 
-def _is_deleted(row: Standing) -> bool:
+def _is_deleted(row: FileRow) -> bool:
     last = row_edits.last_edit(row.version, row.line)
     return last is not None and last.is_open and not last.text
 
@@ -226,8 +229,7 @@ def edits(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRes
     collected = row_edits.open_edits(version)
     found = list(collected.filter(line__gt=number_asked(request, "after") or 0)[: EDITS_PER_PAGE + 1])
     more = len(found) > EDITS_PER_PAGE
-    is_csv = version.format == "legacy_csv" and found
-    table = invalid_rows.csv_table(version) if is_csv else None
+    table = invalid_rows.csv_table(version) if found else None
     context = {
         "version": version,
         "edits": [_in_list(version, one, table) for one in found[:EDITS_PER_PAGE]],
@@ -241,7 +243,7 @@ def edits(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRes
 
 
 def _in_list(version: Version, one: RowEdit, table: Any) -> EditShown:
-    row = Standing(version, one.line, one.lines, one.before, table)
+    row = FileRow(version, one.line, one.lines, one.before, table)
     errors = sum(found.severity == "error" for found in row.findings(one.text)) if one.text else 0
     return EditShown(one, _difference(one.before, one.text), errors)
 
@@ -259,7 +261,7 @@ def decide(request: HttpRequest, slug: str, dataset: int, number: int, line: int
             discarded=discarded,
             user=access.signed_in(request),
         )
-    except Overtaken:
+    except EditConflict:
         messages.error(request, _nothing_changed(line))
     else:
         text = (

@@ -65,7 +65,7 @@ def rows(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResp
         "query": _query(request),
         "search": search.state_of(version),
         "can_edit": row_edits.can_edit(version),
-        "scanned": row_browser.BUDGET.rows,
+        "scanned": row_browser.MOST_ROWS,
         "values": [] if part_wanted(request) else _values(version),
     }
     return render(request, "datasets/_rows.html" if part_wanted(request) else "datasets/rows.html", context)
@@ -162,7 +162,7 @@ def _row(version: Version, line: int) -> Row:
 
 
 def _findings(version: Version, row: Row) -> list[ShownFinding]:
-    table = invalid_rows.csv_table(version) if version.format == "legacy_csv" and not row.valid else None
+    table = None if row.valid else invalid_rows.csv_table(version)
     return shown(version, row_findings.found_on_one(version, row, table))
 
 
