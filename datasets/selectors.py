@@ -138,12 +138,15 @@ def line_after(version: Version, line: int, **only: bool) -> int | None:
 
 def random_row(version: Version) -> Row | None:
     """A random valid row; lines are drawn, so a row after a gap is slightly more likely."""
+    drawn = drawn_line(version)
+    return None if drawn is None else next_row(version, drawn - 1) or previous_row(version, drawn)
+
+
+def drawn_line(version: Version) -> int | None:
+    """A random number from the first to the last line with a row; None if there are no rows."""
     lines = Row.objects.filter(version=version).order_by("line").values_list("line", flat=True)
     first, last = lines.first(), lines.last()  # both by one aggregate would read every line on SQLite
-    if first is None or last is None:
-        return None
-    drawn = random.randint(first, last)
-    return next_row(version, drawn - 1) or previous_row(version, drawn)
+    return None if first is None or last is None else random.randint(first, last)
 
 
 def row_values(row: Row) -> dict[str, Any]:

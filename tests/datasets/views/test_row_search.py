@@ -7,7 +7,8 @@ from django.test import Client
 
 from datasets.models import Version
 from datasets.versions.search import TextHit, text_hit
-from datasets.views.row_browser import BrowserFilter, SearchBudget, random_line, rows_page
+from datasets.views import row_browser
+from datasets.views.row_browser import BrowserFilter, random_line, rows_page
 from evalsite.accounts.models import User
 from evalsite.templatetags.show import marked
 from tests.conftest import ClientOf
@@ -82,5 +83,6 @@ def test_where_nothing_matches_the_page_says_so(version: Version, as_alice: Clie
     assert "No matching row was found" in page
 
 
-def test_the_look_for_a_random_row_ends(version: Version) -> None:
-    assert random_line(version, BrowserFilter(text="nowhere"), SearchBudget(rows=1)) is None
+def test_the_look_for_a_random_row_ends(version: Version, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_browser, "MOST_ROWS", 1)
+    assert random_line(version, BrowserFilter(text="nowhere")) is None
