@@ -78,6 +78,11 @@ def versions_of(dataset: Dataset) -> QuerySet[Version]:
     return Version.objects.filter(dataset=dataset, number__gt=0).order_by("-number")
 
 
+def other_ready_versions(version: Version) -> QuerySet[Version]:
+    """The versions that this one can be compared with, newest first."""
+    return versions_of(version.dataset).filter(state=VersionState.READY).exclude(pk=version.pk)
+
+
 def first_upload(version: Version) -> Version:
     """The original upload that this version was made from; often itself."""
     others = Version.objects.filter(dataset=version.dataset_id).in_bulk() if version.parent_id else {}

@@ -77,7 +77,7 @@ def _form_context(version: Version, form: AnswersForm) -> dict[str, Any]:
     return {
         "version": version,
         "form": form,
-        "max_bytes": uploads.limit_bytes(),
+        "limits": uploads.limits(),
         "undecided": undecided.select_related("created_by").order_by("-pk")[:20],
     }
 

@@ -28,6 +28,7 @@ from evalsite.access import May
 from evalsite.storage import files
 from evalsite.tasks import workers
 from evalsite.web.exchange import BUFFERED
+from evalsite.web.numbers import whole
 from evalsite.web.request_limits import step_aside
 
 STEADY_SECONDS = 3.0  # a rate measured over less time is meaningless
@@ -122,9 +123,7 @@ def _desk(version: Version) -> dict[str, Any]:
         "repairs_made": labels.repairs_made(version),
         "broken": version.counts.get("json.invalid", 0),
         "has_bad_rows": invalid_rows.any_kept(version),
-        "others": selectors.versions_of(version.dataset)
-        .filter(state=VersionState.READY)
-        .exclude(pk=version.pk),
+        "others": selectors.other_ready_versions(version),
     }
 
 
@@ -250,8 +249,7 @@ def findings(request: HttpRequest, slug: str, dataset: int, number: int, code: s
     found = get_version(request, slug, dataset, number)
     if found.state != VersionState.READY or code not in found.counts:
         raise Http404
-    after = request.GET.get("after", "")
-    page, further = findings_view.page(found, code, after=int(after[:18]) if after.isdecimal() else 0)
+    page, further = findings_view.page(found, code, after=whole(request.GET.get("after", "")) or 0)
     context = {
         "version": found,
         "code": code,
