@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from datasets.candidate_numbers import Named, candidate_numbers
 from datasets.core.decode import Encoding
-from datasets.core.formats import FORMATS, LEGACY, Format
+from datasets.core.formats import LEGACY, Format
 from datasets.core.variables import reference_data, row_data
 from datasets.models import (
     UPLOADED,
@@ -114,25 +114,22 @@ def candidates_of(version: Version) -> list[Candidate]:
 
 def sample_rows(version: Version, count: int = 5) -> list[Row]:
     """The first `count` valid rows."""
-    return [_of(version, row) for row in _valid(version).order_by("line")[:count]]
+    return list(_valid(version).order_by("line")[:count])
 
 
 def row_for(version: Version, line: int) -> Row | None:
     """The row at a physical line of the upload, valid or not."""
-    row = Row.objects.filter(version=version, line=line).first()
-    return _of(version, row) if row else None
+    return version.data_rows.filter(line=line).first()
 
 
 def next_row(version: Version, line: int) -> Row | None:
     """The first valid row after `line`."""
-    row = _valid(version).filter(line__gt=line).order_by("line").first()
-    return _of(version, row) if row else None
+    return _valid(version).filter(line__gt=line).order_by("line").first()
 
 
 def previous_row(version: Version, line: int) -> Row | None:
     """The last valid row before `line`."""
-    row = _valid(version).filter(line__lt=line).order_by("-line").first()
-    return _of(version, row) if row else None
+    return _valid(version).filter(line__lt=line).order_by("-line").first()
 
 
 def line_after(version: Version, line: int, **only: bool) -> int | None:
@@ -166,7 +163,7 @@ def exact_reference(row: Row, decode: Callable[[str], Any]) -> dict[str, Any]:
 
 def format_of(version: Version) -> Format:
     """The format of a version that has valid rows."""
-    return next(name for name in FORMATS if name == version.format)
+    return cast(Format, version.format)
 
 
 def encoding_of(version: Version) -> Encoding:
@@ -181,10 +178,6 @@ def responses_of(row: Row) -> list[Response]:
     return list(answers.order_by("candidate__name", "number"))
 
 
-def _of(version: Version, row: Row) -> Row:
-    row.version = version  # saves a query: the format is needed to read the row
-    return row
-
-
 def _valid(version: Version) -> QuerySet[Row]:
-    return Row.objects.filter(version=version, valid=True)
+    """The valid rows, with their version, whose format is needed to read them."""
+    return version.data_rows.filter(valid=True)

@@ -18,7 +18,7 @@ from datasets.models import Row, Version
 from datasets.selectors import encoding_of
 from datasets.versions import row_findings
 from datasets.versions.parts import PartLine, places
-from datasets.versions.row_writer import slices, with_key
+from datasets.versions.row_writer import free_name, loaded_object, slices, with_key
 from evalsite.cells import no_formula
 
 KEY = "findings"
@@ -48,7 +48,7 @@ def as_csv(version: Version, language: str) -> Iterator[bytes]:
     """
     header = _header(version)
     table, place = CsvTable.of(header), places(version)
-    yield f"{_free_name(set(table.names))},{_harmless(header.text)}\r\n".encode()
+    yield f"{free_name(KEY, table.names)},{_harmless(header.text)}\r\n".encode()
     for part in _with_findings(version, table):
         with translation.override(language):
             lines = [_csv_line(row, found, place(row.line)) for row, found in part]
@@ -73,10 +73,10 @@ def _with_findings(version: Version, table: CsvTable | None) -> Iterator[list[tu
 
 def _json_line(row: Row, found: list[Found], place: PartLine | None) -> str:
     listed = [_as_json(one, place) for one in found]
-    value = None if any(one.code == "json.invalid" for one in found) else _object(row.raw)
+    value = None if any(one.code == "json.invalid" for one in found) else loaded_object(row.raw)
     if value is None:
         return json.dumps({KEY: listed, "line": row.line, "raw": row.raw}, ensure_ascii=False) + "\n"
-    pair = f"{json.dumps(_free_name(set(value)))}:{json.dumps(listed, ensure_ascii=False)}"
+    pair = f"{json.dumps(free_name(KEY, value))}:{json.dumps(listed, ensure_ascii=False)}"
     return with_key(row.raw, pair, first=True) + "\n"
 
 
@@ -84,23 +84,6 @@ def _as_json(found: Found, place: PartLine | None) -> dict[str, Any]:
     where = {"line": found.line, "column": found.column, "path": found.path}
     in_file = {"file": place.file, "line_in_file": place.line} if place else {}
     return {"code": found.code, **where, **in_file, "message": message(found)}
-
-
-def _object(raw: str) -> dict[str, Any] | None:
-    try:
-        value = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _free_name(taken: set[str]) -> str:
-    """`findings`, or the first of `findings_2`, … that is not used by the row."""
-    name, number = KEY, 1
-    while name in taken:
-        number += 1
-        name = f"{KEY}_{number}"
-    return name
 
 
 def _csv_line(row: Row, found: list[Found], place: PartLine | None) -> str:

@@ -167,7 +167,7 @@ def formats(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _further_version_of(request: HttpRequest, project: Project) -> str:
     """The name of the data set in ?dataset=, if it belongs to the project."""
-    found = Dataset.objects.filter(project=project, pk=whole(request.GET.get("dataset", "")))
+    found = Dataset.objects.filter(project=project, pk=whole(request.GET.get("dataset", "")) or 0)
     return found.values_list("name", flat=True).first() or ""
 
 
