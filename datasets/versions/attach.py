@@ -184,7 +184,7 @@ def reconcile() -> None:
     MATCHING.free_lost()
     for attachment_id in MATCHING.ids_waiting():
         workers.wake(match_answers, attachment_id=attachment_id)
-    temp_files.sweep(WORK, MATCHING.ids_busy())
+    temp_files.sweep(WORK, MATCHING.ids_busy)
     old = Attachment.objects.filter(created_at__lt=timezone.now() - KEPT_FOR, state=State.MATCHED)
     for attachment in old.select_related("version")[:10]:
         attachment_discard(attachment=attachment)

@@ -78,8 +78,7 @@ def reconcile() -> None:
     COMPARING.free_lost()
     for pk in COMPARING.ids_waiting():
         workers.wake(compare_versions, difference_id=pk)
-    if temp_files.folders(WORK):
-        temp_files.sweep(WORK, COMPARING.ids_busy())
+    temp_files.sweep(WORK, COMPARING.ids_busy)
 
 
 def _compare(hold: Hold) -> None:

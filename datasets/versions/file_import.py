@@ -174,7 +174,7 @@ def write_file(version: Version, owner: str, progress: Progress) -> None:
     draft = FileImport.objects.select_related("project").get(made=version)
     source = registry.source_named(draft.source)
     try:
-        with repair.work_folder(version) as path:
+        with repair.new_file(version, owner, progress) as path:
             if source is None:
                 raise NotUsable("no_table", file=draft.files[0]["name"])
             options = replace(options_of(draft), progress=lambda: progress(0.0))
@@ -186,7 +186,6 @@ def write_file(version: Version, owner: str, progress: Progress) -> None:
             _note(draft, imported, places, verdicts)
             version.chosen_format = "judge_only" if answered else "infer_and_judge"
             Version.objects.filter(pk=version.pk).update(chosen_format=version.chosen_format)
-            repair.take_file(version, owner, path, progress)
     except NotUsable as error:
         FileImport.objects.filter(pk=draft.pk).update(problem={"code": error.code, "params": error.params})
         raise NotImported(error.code) from error

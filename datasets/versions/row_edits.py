@@ -276,11 +276,13 @@ def write_file(version: Version, owner: str, progress: Progress) -> None:
     """Make the version's file from its parent's and the edits; `progress` and exceptions are as for repairs."""
     assert version.parent is not None  # only versions with a parent have edits
     parent = files.local(version.parent.stored_as, lambda: progress(0.0))
-    with repair.work_folder(version) as made:
-        with Upload(parent, uploads.limits_of_kept()) as upload, made.open("wb") as file:
-            encoding, edits = encoding_of(version.parent), _replacements(version)
-            file.writelines(replaced(upload, encoding, edits, lambda share: progress(share * 0.9)))
-        repair.take_file(version, owner, made, progress)
+    with (
+        repair.new_file(version, owner, progress) as made,
+        Upload(parent, uploads.limits_of_kept()) as upload,
+        made.open("wb") as file,
+    ):
+        encoding, edits = encoding_of(version.parent), _replacements(version)
+        file.writelines(replaced(upload, encoding, edits, lambda share: progress(share * 0.9)))
 
 
 def _replacements(version: Version) -> Iterator[Replacement]:
