@@ -36,9 +36,8 @@ class SeveralFiles(forms.FileField):
     widget = SeveralFilesInput
 
     def clean(self, data: Any, initial: Any = None) -> list[UploadedFile[bytes]]:
-        return [
-            file for file in (super(SeveralFiles, self).clean(one, initial) for one in data or ()) if file
-        ]
+        clean = super().clean
+        return [file for one in data or () if (file := clean(one, initial))]
 
 
 class UploadForm(forms.Form):
@@ -93,17 +92,15 @@ class UploadForm(forms.Form):
             given = sorted(given, key=lambda file: natural_key(file.name or ""))
         cleaned["files"] = given or [_pasted(text, cleaned.get("chosen_format", ""))]
         cleaned["name"] = cleaned.get("name", "").strip()
-        if self._each_is_a_data_set(cleaned) and cleaned["name"]:
+        each_is_a_data_set = len(given) > 1 and cleaned.get("together") != "parts"
+        if each_is_a_data_set and cleaned["name"]:
             raise forms.ValidationError(
                 _("Several data sets can't share a name. Leave it empty, or choose “Parts of one data set”.")
             )
-        if not cleaned["name"] and not self._each_is_a_data_set(cleaned):
+        if not each_is_a_data_set and not cleaned["name"]:
             names = [file.name or "" for file in given]
             cleaned["name"] = parts.name_of_parts(names) if given else _name_of_pasted()
         return cleaned
-
-    def _each_is_a_data_set(self, cleaned: dict[str, Any]) -> bool:
-        return len(cleaned["files"]) > 1 and cleaned.get("together") != "parts"
 
 
 def _pasted(text: str, chosen_format: str) -> ContentFile[bytes]:

@@ -270,15 +270,15 @@ def texts(version: Version, lines: Sequence[int], *, fields: bool = True) -> Ite
 
 
 @dataclass(frozen=True, slots=True)
-class TextHit:
-    """A match in its original spelling, with some characters before and after it."""
+class Excerpt:
+    """A match or the character of a finding, with some characters before and after it."""
 
     before: str
     met: str
     after: str
 
 
-def hits(version: Version, lines: Sequence[int], wanted: str) -> dict[int, TextHit]:
+def hits(version: Version, lines: Sequence[int], wanted: str) -> dict[int, Excerpt]:
     """{line: first match of a text} for the rows at `lines`."""
     found = {}
     for group in row_groups(version, lines):
@@ -289,7 +289,7 @@ def hits(version: Version, lines: Sequence[int], wanted: str) -> dict[int, TextH
     return found
 
 
-def text_hit(texts: Iterable[str], wanted: str) -> TextHit | None:
+def text_hit(texts: Iterable[str], wanted: str) -> Excerpt | None:
     """The first case-insensitive match of `wanted`; None if it matches only after case folding."""
     pattern = re.compile(re.escape(wanted), re.IGNORECASE)
     for text in texts:
@@ -298,7 +298,7 @@ def text_hit(texts: Iterable[str], wanted: str) -> TextHit | None:
             start, end = found.span()
             before = ("…" if start > AROUND else "") + text[max(0, start - AROUND) : start]
             after = text[end : end + AROUND] + ("…" if end + AROUND < len(text) else "")
-            return TextHit(before, found.group(), after)
+            return Excerpt(before, found.group(), after)
     return None
 
 

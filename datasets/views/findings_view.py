@@ -20,6 +20,7 @@ from datasets.versions import parts
 from datasets.versions.parts import PartLine
 from datasets.versions.repair_offers import RepairOffer, RepairSample
 from datasets.versions.row_findings import stored_finding
+from datasets.versions.search import Excerpt
 
 SHOWN_PER_GROUP = 5
 FINDINGS_PER_PAGE = 100
@@ -31,15 +32,6 @@ Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
-    """An excerpt of an invalid row around the character of a finding."""
-
-    before: str
-    met: str
-    after: str
-
-
-@dataclass(frozen=True, slots=True)
 class ShownFinding:
     """A finding with the text around it.
 
@@ -48,7 +40,7 @@ class ShownFinding:
     """
 
     found: Found
-    around: Around | None = None
+    around: Excerpt | None = None
     place: PartLine | None = None
     sample: RepairSample | None = None
 
@@ -107,7 +99,7 @@ def shown(version: Version, findings: Sequence[Found]) -> list[ShownFinding]:
     ]
 
 
-def _around_in_file(version: Version, places: Collection[Place]) -> dict[Place, Around]:
+def _around_in_file(version: Version, places: Collection[Place]) -> dict[Place, Excerpt]:
     starts = {(line, column): (line, max(column - BEFORE, 1)) for line, column in places}
     texts = pieces_at(version.path, encoding_of(version), starts.values(), BEFORE + AFTER, limits_of_kept())
     return {
@@ -115,13 +107,13 @@ def _around_in_file(version: Version, places: Collection[Place]) -> dict[Place, 
     }
 
 
-def _around_in_rows(version: Version, places: Collection[Place]) -> dict[Place, Around]:
+def _around_in_rows(version: Version, places: Collection[Place]) -> dict[Place, Excerpt]:
     bad = Row.objects.filter(version=version, line__in={line for line, _ in places}, valid=False)
     begin = {line: (pk, text) for line, pk, text in bad.values_list("line", "pk", Substr("raw", 1, NEAR))}
     return {(line, column): _around_in_row(*begin[line], column) for line, column in places if line in begin}
 
 
-def _around_in_row(pk: int, beginning: str, column: int) -> Around:
+def _around_in_row(pk: int, beginning: str, column: int) -> Excerpt:
     """The excerpt for a finding; one far into a long row needs a separate query."""
     start = max(column - BEFORE, 1)
     if start + BEFORE + AFTER <= NEAR:
@@ -130,13 +122,13 @@ def _around_in_row(pk: int, beginning: str, column: int) -> Around:
     return _excerpt(text, column, first=start)
 
 
-def _excerpt(text: str, column: int, first: int = 1) -> Around:
+def _excerpt(text: str, column: int, first: int = 1) -> Excerpt:
     """The excerpt for `column` of a row, whose text from column `first` on is `text`."""
     start = max(column - BEFORE, 1)
     near = text[start - first :][: BEFORE + AFTER]
     near = "".join(sign if sign.isprintable() else " " for sign in near)
     at = column - start
-    return Around(("…" if start > 1 else "") + near[:at], near[at : at + 1] or " ", near[at + 1 :])
+    return Excerpt(("…" if start > 1 else "") + near[:at], near[at : at + 1] or " ", near[at + 1 :])
 
 
 def groups(version: Version) -> list[FindingGroup]:

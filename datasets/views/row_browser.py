@@ -70,7 +70,7 @@ class RowLine:
     question: str
     beginning: str
     answers: int
-    hit: search.TextHit | None = None  # match of the search text
+    hit: search.Excerpt | None = None  # match of the search text
     findings: list[tuple[str, str]] = field(default_factory=list)  # (code, severity), errors first
 
 

@@ -55,14 +55,10 @@ class EditShown:
     errors: int
 
 
-def _version(request: HttpRequest, slug: str, dataset: int, number: int) -> Version:
-    return get_ready_version(request, slug, dataset, number, May.UPLOAD)
-
-
 @login_required
 def edit(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
     """Edit one row. A POST checks the input, switches between form and text, or saves it."""
-    version = _version(request, slug, dataset, number)
+    version = get_ready_version(request, slug, dataset, number, May.UPLOAD)
     if not row_edits.can_edit(version):
         raise Http404
     try:
@@ -177,7 +173,7 @@ def _page(
         "against": _difference(conflict.text, text) if conflict else [],
         "problem": problem,
         "earlier": _earlier(row),
-        "deleted": row.line != row_edits.NEW and _is_deleted(row),
+        "deleted": _is_deleted(row),
         "edits_open": row_edits.open_edits(version).count(),
         "next_bad": line_after(version, row.line, valid=False),
         **_beside(row, text),
@@ -225,7 +221,7 @@ def _is_deleted(row: FileRow) -> bool:
 @login_required
 def edits(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
     """The edits for the next version in pages, with their differences."""
-    version = _version(request, slug, dataset, number)
+    version = get_ready_version(request, slug, dataset, number, May.UPLOAD)
     collected = row_edits.open_edits(version)
     found = list(collected.filter(line__gt=number_asked(request, "after") or 0)[: EDITS_PER_PAGE + 1])
     more = len(found) > EDITS_PER_PAGE
@@ -252,7 +248,8 @@ def _in_list(version: Version, one: RowEdit, table: Any) -> EditShown:
 @require_POST
 def decide(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
     """Discard or restore an edit."""
-    version, discarded = _version(request, slug, dataset, number), "restore" not in request.POST
+    version = get_ready_version(request, slug, dataset, number, May.UPLOAD)
+    discarded = "restore" not in request.POST
     try:
         row_edits.row_edit_decide(
             version=version,
@@ -264,11 +261,9 @@ def decide(request: HttpRequest, slug: str, dataset: int, number: int, line: int
     except EditConflict:
         messages.error(request, _nothing_changed(line))
     else:
-        text = (
-            _("The edit of line %(line)s was discarded. You can restore it below.")
-            if discarded
-            else _("The edit of line %(line)s was restored.")
-        )
+        text = _("The edit of line %(line)s was restored.")
+        if discarded:
+            text = _("The edit of line %(line)s was discarded. You can restore it below.")
         messages.success(request, text % {"line": line})
     return redirect("datasets:edits", slug, dataset, number)
 
@@ -277,7 +272,7 @@ def decide(request: HttpRequest, slug: str, dataset: int, number: int, line: int
 @require_POST
 def make(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
     """Create a version with the edits."""
-    version = _version(request, slug, dataset, number)
+    version = get_ready_version(request, slug, dataset, number, May.UPLOAD)
     seen = whole(request.POST.get("seen", "")) or 0
     if seen != row_edits.newest(version):
         messages.warning(

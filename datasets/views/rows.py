@@ -48,8 +48,7 @@ class AnswerShown:
 def rows(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
     """A page of rows; filters and position are query parameters."""
     version = get_ready_version(request, slug, dataset, number)
-    candidates = selectors.candidates_of(version)
-    form = RowFilterForm(request.GET, version, candidates)
+    form = RowFilterForm(request.GET, version, selectors.candidates_of(version))
     wanted = form.cleaned_data if form.is_valid() else {}
     if wanted.get("line"):
         return _to_line(version, slug, wanted["line"])
@@ -100,9 +99,8 @@ def _to_line(version: Version, slug: str, line: int) -> HttpResponse:
     """Redirect to the row at a line, or else to the next one."""
     before = Row.objects.filter(version=version, line__lt=line).order_by("-line")
     found = selectors.line_after(version, line - 1) or before.values_list("line", flat=True).first()
-    if found is None:
-        return redirect("datasets:rows", slug, version.dataset_id, version.number)
-    return redirect("datasets:row", slug, version.dataset_id, version.number, found)
+    place = (slug, version.dataset_id, version.number)
+    return redirect("datasets:rows", *place) if found is None else redirect("datasets:row", *place, found)
 
 
 @login_required
@@ -115,12 +113,11 @@ def random(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRe
     else:
         row = selectors.random_row(version)
         line = row.line if row else None
-    query = f"?{_query(request)}" if chosen else ""
-    if line is None:
-        if chosen:
-            messages.info(request, _("No matching row was found near the randomly chosen position."))
-        return redirect(reverse("datasets:rows", args=[slug, dataset, number]) + query)
-    return redirect(reverse("datasets:row", args=[slug, dataset, number, line]) + query)
+    if line is None and chosen:
+        messages.info(request, _("No matching row was found near the randomly chosen position."))
+    place = [slug, dataset, number]
+    address = reverse("datasets:row", args=[*place, line]) if line else reverse("datasets:rows", args=place)
+    return redirect(f"{address}?{_query(request)}" if chosen else address)
 
 
 def _chosen_in(request: HttpRequest, version: Version) -> BrowserFilter:
@@ -217,9 +214,8 @@ def _cut(text: str) -> str:
 def raw(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
     """The complete stored text of a row, as a download."""
     found = _row(get_ready_version(request, slug, dataset, number), line)
-    answer = HttpResponse(found.raw, content_type="application/octet-stream")
-    answer["Content-Disposition"] = f'attachment; filename="row-{found.line}.json"'
-    return answer
+    headers = {"Content-Disposition": f'attachment; filename="row-{found.line}.json"'}
+    return HttpResponse(found.raw, content_type="application/octet-stream", headers=headers)
 
 
 @login_required

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from datasets.models import Version
-from datasets.versions.search import TextHit, text_hit
+from datasets.versions.search import Excerpt, text_hit
 from datasets.views import row_browser
 from datasets.views.row_browser import BrowserFilter, random_line, rows_page
 from evalsite.accounts.models import User
@@ -52,7 +52,7 @@ def test_a_frequent_character_is_marked_so_often_and_no_more() -> None:
 
 
 def test_a_hit_is_the_first_place_with_what_is_around_it() -> None:
-    assert text_hit(["x", "b" * 70 + "North" + "c" * 3], "north") == TextHit("…" + "b" * 60, "North", "ccc")
+    assert text_hit(["x", "b" * 70 + "North" + "c" * 3], "north") == Excerpt("…" + "b" * 60, "North", "ccc")
 
 
 def test_a_text_found_in_an_answer_is_shown_with_its_surroundings(version: Version) -> None:
