@@ -65,9 +65,8 @@ def _context(found: Difference | None, old: Version, new: Version) -> dict[str, 
 def _page(request: HttpRequest, found: Difference, old: Version, new: Version) -> dict[str, Any]:
     kind = request.GET.get("kind", "")
     kind = kind if kind in DifferenceKind.values else ""
-    page = compare.page(
-        found, kind=kind, after=number_asked(request, "after"), before=number_asked(request, "before")
-    )
+    after, before = number_asked(request, "after"), number_asked(request, "before")
+    page = compare.page(found, kind=kind, after=after, before=before)
     counts = {"changed": found.changed, "added": found.added, "removed": found.removed}
     return {
         "page": page,
