@@ -13,7 +13,8 @@ from django.utils.translation import gettext_lazy as _
 
 from datasets.core.formats import FORMATS
 from datasets.labels import FORMAT_NAMES
-from datasets.models import Candidate, Version
+from datasets.models import Version
+from datasets.selectors import candidates_of
 from datasets.versions import parts
 from datasets.versions.joined_parts import natural_key
 
@@ -156,14 +157,15 @@ class RowFilterForm(forms.Form):
     """Filter of the row browser; every field is a query parameter."""
 
     q = forms.CharField(label=_("Search in the text"), max_length=200, required=False)
-    model = forms.ChoiceField(label=_("Answered by"), required=False)
+    model = forms.TypedChoiceField(label=_("Answered by"), coerce=int, empty_value=None, required=False)
     field = forms.ChoiceField(label=_("Field"), required=False)
     value = forms.CharField(label=_("has the value"), max_length=200, required=False)
     finding = forms.ChoiceField(label=_("Findings"), required=False)
     line = forms.IntegerField(label=_("Go to line"), min_value=1, max_value=2**31 - 1, required=False)
 
-    def __init__(self, data: Any, version: Version, candidates: list[Candidate]) -> None:
+    def __init__(self, data: Any, version: Version) -> None:
         super().__init__(data, label_suffix="")
+        candidates = candidates_of(version)
         models: Choices = [("", _("any model")), *((str(c.pk), c.name) for c in candidates)]
         findings: Choices = [
             ("", _("all rows")),

@@ -17,7 +17,7 @@ from datasets.core.formats import model_key
 from datasets.core.limits import Limits
 from datasets.core.reader import KEPT_PER_CODE
 from datasets.core.repair.apply import REPAIRS, ROW_CHANGES, WITHOUT_CHOICE, Repair, repair_file
-from datasets.labels import repairs_in_words
+from datasets.labels import repair_labels
 from datasets.models import Candidate, Finding, Row, Version
 from datasets.selectors import encoding_of
 from datasets.versions.row_writer import loaded_object
@@ -91,7 +91,7 @@ class RepairOffer:
 
     @property
     def sentences(self) -> list[str]:
-        return repairs_in_words(self.names)
+        return repair_labels(self.names)
 
 
 @dataclass(frozen=True, slots=True)

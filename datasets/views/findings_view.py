@@ -32,7 +32,7 @@ Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class ShownFinding:
+class FindingView:
     """A finding with the text around it.
 
     `place` is the line in its source file if the version was joined from several; `sample` shows what the repair would
@@ -61,7 +61,7 @@ class FindingGroup:
     code: str
     severity: str
     count: int
-    first: list[ShownFinding]
+    first: list[FindingView]
 
     @property
     def title(self) -> str:
@@ -81,12 +81,12 @@ def with_samples(group: FindingGroup, offer: RepairOffer | None) -> tuple[Findin
     return replace(group, first=first), replace(offer, samples=list(samples.values()))
 
 
-def shown_in(text: str, found: Found) -> ShownFinding:
+def finding_view(text: str, found: Found) -> FindingView:
     """A finding of a row with known text, for display."""
-    return ShownFinding(found, _excerpt(text, found.column) if found.column else None)
+    return FindingView(found, _excerpt(text, found.column) if found.column else None)
 
 
-def shown(version: Version, findings: Sequence[Found]) -> list[ShownFinding]:
+def finding_views(version: Version, findings: Sequence[Found]) -> list[FindingView]:
     """Findings for display; excerpts only for invalid rows, as valid rows are not stored verbatim."""
     places = {(found.line, found.column) for found in findings if found.line and found.column}
     # In multi-line JSON, no line is a row; few findings name one.
@@ -94,7 +94,7 @@ def shown(version: Version, findings: Sequence[Found]) -> list[ShownFinding]:
     around = _around_in_file(version, places) if from_file else _around_in_rows(version, places)
     part = parts.places(version)
     return [
-        ShownFinding(found, around.get((found.line or 0, found.column or 0)), part(found.line))
+        FindingView(found, around.get((found.line or 0, found.column or 0)), part(found.line))
         for found in findings
     ]
 
@@ -136,9 +136,9 @@ def groups(version: Version) -> list[FindingGroup]:
     numbered = Finding.objects.filter(version=version).annotate(
         rank=Window(RowNumber(), partition_by=F("code"), order_by=[F("line"), F("pk")])
     )
-    first: dict[str, list[ShownFinding]] = {}
+    first: dict[str, list[FindingView]] = {}
     kept = numbered.filter(rank__lte=SHOWN_PER_GROUP).order_by("code", "rank")
-    for finding in shown(version, [stored_finding(finding) for finding in kept]):
+    for finding in finding_views(version, [stored_finding(finding) for finding in kept]):
         first.setdefault(finding.found.code, []).append(finding)
     found = [
         FindingGroup(code, CODES[code].severity, count, first.get(code, []))
@@ -147,7 +147,7 @@ def groups(version: Version) -> list[FindingGroup]:
     return sorted(found, key=lambda group: (group.severity, -group.count, group.code))
 
 
-def page(version: Version, code: str, *, after: int = 0) -> tuple[list[ShownFinding], int | None]:
+def page(version: Version, code: str, *, after: int = 0) -> tuple[list[FindingView], int | None]:
     """Findings of one code ordered by line, and where the next page starts (None: no further page).
 
     They were inserted in this order, so ids are ordered like lines.
@@ -156,4 +156,6 @@ def page(version: Version, code: str, *, after: int = 0) -> tuple[list[ShownFind
     found = list(kept[: FINDINGS_PER_PAGE + 1])
     more = len(found) > FINDINGS_PER_PAGE
     found = found[:FINDINGS_PER_PAGE]
-    return shown(version, [stored_finding(finding) for finding in found]), found[-1].pk if more else None
+    return finding_views(version, [stored_finding(finding) for finding in found]), found[
+        -1
+    ].pk if more else None

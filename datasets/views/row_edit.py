@@ -22,7 +22,7 @@ from datasets.versions import invalid_rows, row_edits
 from datasets.versions.row_edits import EditConflict, FileRow
 from datasets.versions.row_fields import RowField, fields_of, with_fields
 from datasets.views import number_asked, part_wanted
-from datasets.views.findings_view import shown_in
+from datasets.views.findings_view import finding_view
 from evalsite import access
 from evalsite.access import May
 from evalsite.text_diff import Passage, excerpts, pieces
@@ -37,7 +37,7 @@ FINDINGS_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
-class FieldShown:
+class FieldView:
     """A field with its form name, height in lines, and the choices for a role."""
 
     name: str
@@ -47,7 +47,7 @@ class FieldShown:
 
 
 @dataclass(frozen=True, slots=True)
-class EditShown:
+class EditView:
     """An edit in the list: its difference, and the number of errors its row would have."""
 
     edit: RowEdit
@@ -129,7 +129,7 @@ def _save(request: HttpRequest, row: FileRow, text: str) -> HttpResponse:
     version, state = row.version, request.POST.get("state", "")
     as_form = "base" in request.POST
     try:
-        kept = row_edits.row_edit_save(row=row, text=text, state=state, user=access.signed_in(request))
+        saved = row_edits.row_edit_save(row=row, text=text, state=state, user=access.signed_in(request))
     except EditConflict:
         last = row_edits.last_edit(version, row.line)
         state = last.state if last else ""
@@ -139,13 +139,13 @@ def _save(request: HttpRequest, row: FileRow, text: str) -> HttpResponse:
         return _page(request, row, text, state=state, as_form=as_form, problem=problem, status=422)
     if row.line == row_edits.NEW:
         messages.success(request, _("The new row was saved to the draft."))
-    elif kept is None or kept.discarded:
+    elif saved is None or saved.discarded:
         messages.info(request, _("Line %(line)s is unchanged from the file.") % {"line": row.line})
     else:
         messages.success(request, _("The edit of line %(line)s was saved to the draft.") % {"line": row.line})
     following = line_after(version, row.line, valid=False) if "next" in request.POST else None
     slug = version.dataset.project.slug
-    line = kept.line if kept else row.line
+    line = saved.line if saved else row.line
     return redirect("datasets:edit_row", slug, version.dataset_id, version.number, following or line)
 
 
@@ -181,18 +181,18 @@ def _page(
     return render(request, "datasets/edit.html", context, status=status)
 
 
-def _shown(number: int, field: RowField) -> FieldShown:
+def _shown(number: int, field: RowField) -> FieldView:
     rows = min(14, 1 + field.value.count("\n") + len(field.value) // 80)
     is_role = field.path.endswith(".role") and field.kind == "text"
     choices = list(dict.fromkeys([*ROLES, field.value])) if is_role else []
-    return FieldShown(f"field-{number}", field, rows, choices)
+    return FieldView(f"field-{number}", field, rows, choices)
 
 
 def _beside(row: FileRow, text: str) -> dict[str, Any]:
     """The findings of the text, and its difference from the file."""
     found = row.findings(text)
     return {
-        "findings": [shown_in(text, one) for one in found[:FINDINGS_SHOWN]],
+        "findings": [finding_view(text, one) for one in found[:FINDINGS_SHOWN]],
         "found": len(found),
         "difference": _difference(row.text, text),
     }
@@ -238,10 +238,10 @@ def edits(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRes
     return render(request, "datasets/edits.html", context)
 
 
-def _in_list(version: Version, one: RowEdit, table: Any) -> EditShown:
+def _in_list(version: Version, one: RowEdit, table: Any) -> EditView:
     row = FileRow(version, one.line, one.lines, one.before, table)
     errors = sum(found.severity == "error" for found in row.findings(one.text)) if one.text else 0
-    return EditShown(one, _difference(one.before, one.text), errors)
+    return EditView(one, _difference(one.before, one.text), errors)
 
 
 @login_required
