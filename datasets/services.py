@@ -161,6 +161,13 @@ def datasets_upload(
     return taken, refused
 
 
+def version_from(parent: Version, origin: str, **fields: Any) -> Version:
+    """A new version, not saved yet, made from another; what ended the reading of that one holds for this one too."""
+    return Version(
+        dataset=parent.dataset, parent=parent, origin=origin, stopped_by=parent.stopped_by, **fields
+    )
+
+
 @transaction.atomic
 def version_add(version: Version, action: Action, user: User | None, **detail: Any) -> Version:
     """Number and save a new version, log the action with its detail, and have a worker read the version."""

@@ -152,11 +152,9 @@ def attachment_use(*, attachment: Attachment, user: User | None) -> Version | No
         ours = Attachment.objects.filter(pk=attachment.pk, state=State.MATCHED)
         if not attachment.report.get("matched") or not ours.update(state=State.USED):
             return None
-        made = Version(
-            dataset=version.dataset,
-            origin="attach",
-            parent=version,
-            stopped_by=version.stopped_by,
+        made = services.version_from(
+            version,
+            "attach",
             file_name=f"{uploads.name_from(version.file_name)}.jsonl",
             stored_as=attachment.merged_as,
             size=attachment.report["merged_size"],

@@ -23,7 +23,7 @@ from datasets.core.repair.apply import REPAIRS, Repair, repair_file
 from datasets.importing import tables
 from datasets.importing.worker import Progress
 from datasets.models import Dataset, Version, VersionState
-from datasets.services import OPEN_STATES, version_add
+from datasets.services import OPEN_STATES, version_add, version_from
 from datasets.versions import repair_offers, temp_files
 from evalsite.accounts.models import User
 from evalsite.audit import Action
@@ -45,11 +45,9 @@ def version_repair(*, version: Version, repairs: Sequence[Repair], user: User | 
         Dataset.objects.select_for_update().get(pk=version.dataset_id)  # serialises concurrent calls
         if same := _made_before(version, stored):
             return same, False
-        made = Version(
-            dataset=version.dataset,
-            origin="repair",
-            parent=version,
-            stopped_by=version.stopped_by,
+        made = version_from(
+            version,
+            "repair",
             file_name=file_name(version.file_name, names),
             stored_as=uploads.new_name(),
             size=version.size,

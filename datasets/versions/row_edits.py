@@ -20,7 +20,7 @@ from datasets.core.lines import lines_at
 from datasets.importing.worker import Progress
 from datasets.models import Dataset, Row, RowEdit, Version, VersionState
 from datasets.selectors import encoding_of, line_after
-from datasets.services import version_add
+from datasets.services import version_add, version_from
 from datasets.versions import invalid_rows, repair
 from datasets.versions.row_fields import (
     Replacement,
@@ -253,11 +253,9 @@ def version_edit(*, version: Version, user: User | None, until: int = LARGEST) -
     edits = list(open_edits(version).filter(pk__lte=until).values_list("pk", "line"))
     if not edits or not can_edit(version):
         return None
-    made = Version(
-        dataset=version.dataset,
-        origin=ORIGIN,
-        parent=version,
-        stopped_by=version.stopped_by,
+    made = version_from(
+        version,
+        ORIGIN,
         file_name=repair.file_name(version.file_name, []),
         stored_as=uploads.new_name(),
         size=version.size,

@@ -39,11 +39,9 @@ def version_of_answers(*, version: Version, source: str, name: str, user: User |
     ).first()
     if same:
         return same
-    made = Version(
-        dataset=version.dataset,
-        origin=ORIGIN,
-        parent=version,
-        stopped_by=version.stopped_by,
+    made = services.version_from(
+        version,
+        ORIGIN,
         file_name=uploads.shown_name(f"{name[:200]}.jsonl"),
         stored_as=uploads.new_name(),
         chosen_format="judge_only",
