@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.db.models import QuerySet
@@ -22,6 +22,7 @@ from datasets.versions.row_writer import free_name, loaded_object, slices, with_
 from evalsite.cells import no_formula
 
 KEY = "findings"
+AsLine = Callable[[Row, list[Found], PartLine | None], str]
 
 
 def any_kept(version: Version) -> bool:
@@ -34,11 +35,7 @@ def as_jsonl(version: Version, language: str) -> Iterator[bytes]:
 
     If the version was joined from several files, each finding also has `file` and `line_in_file`.
     """
-    place = places(version)
-    for part in _with_findings(version, None):
-        with translation.override(language):  # streaming happens after the request's language was deactivated
-            lines = [_json_line(row, found, place(row.line)) for row, found in part]
-        yield "".join(lines).encode("utf-8", "replace")
+    return _streamed(version, None, language, _json_line)
 
 
 def as_csv(version: Version, language: str) -> Iterator[bytes]:
@@ -47,12 +44,9 @@ def as_csv(version: Version, language: str) -> Iterator[bytes]:
     The column comes first because an invalid record may have any number of fields.
     """
     header = _header(version)
-    table, place = CsvTable.of(header), places(version)
+    table = CsvTable.of(header)
     yield f"{free_name(KEY, table.names)},{_harmless(header.text)}\r\n".encode()
-    for part in _with_findings(version, table):
-        with translation.override(language):
-            lines = [_csv_line(row, found, place(row.line)) for row, found in part]
-        yield "".join(lines).encode("utf-8", "replace")
+    yield from _streamed(version, table, language, _csv_line)
 
 
 def csv_table(version: Version) -> CsvTable | None:
@@ -65,10 +59,13 @@ def _bad(version: Version) -> QuerySet[Row]:
     return Row.objects.filter(version=version, valid=False)
 
 
-def _with_findings(version: Version, table: CsvTable | None) -> Iterator[list[tuple[Row, list[Found]]]]:
+def _streamed(version: Version, table: CsvTable | None, language: str, as_line: AsLine) -> Iterator[bytes]:
+    place = places(version)
     for part in slices(_bad(version)):
         found = row_findings.found_on(version, part, table)
-        yield [(row, found.get(row.line, [])) for row in part]
+        with translation.override(language):  # streaming happens after the request's language was deactivated
+            lines = [as_line(row, found.get(row.line, []), place(row.line)) for row in part]
+        yield "".join(lines).encode("utf-8", "replace")
 
 
 def _json_line(row: Row, found: list[Found], place: PartLine | None) -> str:
