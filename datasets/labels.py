@@ -36,8 +36,7 @@ FORMAT_RULES: dict[str, StrPromise] = {
     ),
     "legacy_csv": gettext_lazy(
         "A CSV file whose header names the columns “prompt” and “response”, and optionally “system”; further columns "
-        "are "
-        "kept as fields."
+        "are kept as fields."
     ),
 }
 

@@ -53,21 +53,16 @@ def _attach(request: HttpRequest, version: Version) -> HttpResponse:
     form = AnswersForm(request.POST, request.FILES)
     if form.is_valid():
         try:
-            return uploaded(request, _address(_keep(request, version, form.cleaned_data)))
+            made = attach.answers_upload(
+                version=version,
+                file_name=form.cleaned_data["file"].name,
+                user=access.signed_in(request),
+                **form.cleaned_data,
+            )
+            return uploaded(request, _address(made))
         except ValidationError as error:
             form.add_error(None, error)
     return upload_refused(request, form, "datasets/attach.html", _form_context(version, form))
-
-
-def _keep(request: HttpRequest, version: Version, wanted: dict[str, Any]) -> Attachment:
-    return attach.answers_upload(
-        version=version,
-        file=wanted["file"],
-        file_name=wanted["file"].name,
-        model_name=wanted["model_name"],
-        match_by=wanted["match_by"],
-        user=access.signed_in(request),
-    )
 
 
 def _form_context(version: Version, form: AnswersForm) -> dict[str, Any]:

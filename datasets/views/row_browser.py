@@ -222,14 +222,11 @@ def rows_page(
     more = len(found.lines) > size
     lines = sorted(found.lines[:size])
     onward = found.stopped or (found.lines[size - 1] if more else None)
-    first: int | None
-    last: int | None
+    rows = _lines(version, lines, chosen.text)
     if before is not None:
-        first, last = onward, lines[-1] if lines else place.line - 1
-    else:
-        first = (lines[0] if lines else place.line + 1) if after else None
-        last = onward
-    return RowPage(_lines(version, lines, chosen.text), before=first, after=last, stopped=found.stopped)
+        return RowPage(rows, onward, lines[-1] if lines else place.line - 1, found.stopped)
+    first = (lines[0] if lines else place.line + 1) if after else None
+    return RowPage(rows, first, onward, found.stopped)
 
 
 def _light(rows: QuerySet[Row]) -> QuerySet[Any, Any]:
