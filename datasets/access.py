@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.http import Http404, HttpRequest
+from django.shortcuts import get_object_or_404
 
 from datasets.models import Attachment, Dataset, FileImport, Version, VersionState
 from evalsite import access
@@ -15,9 +16,7 @@ LOOK = May.READ_JUDGEMENTS
 def get_dataset(request: HttpRequest, slug: str, dataset_id: int, may: May = LOOK) -> Dataset:
     """A data set of the project called `slug`. Raises Http404 or PermissionDenied."""
     project = access.get_project(request, slug, may)
-    dataset = Dataset.objects.filter(project=project, pk=dataset_id).first()
-    if dataset is None:
-        raise Http404
+    dataset = get_object_or_404(Dataset, project=project, pk=dataset_id)
     dataset.project = project
     return dataset
 
@@ -26,10 +25,8 @@ def get_version(request: HttpRequest, slug: str, dataset_id: int, number: int, m
     """Version `number` of a data set of the project called `slug`. Raises Http404 or PermissionDenied."""
     project = access.get_project(request, slug, may)
     found = Version.objects.select_related("dataset", "left_out_by", "created_by", "parent")
-    shown = found.filter(dataset__project=project, dataset=dataset_id, number__gt=0)
-    version = shown.filter(number=number).first()
-    if version is None:
-        raise Http404
+    shown = found.filter(dataset__project=project, number__gt=0)
+    version = get_object_or_404(shown, dataset=dataset_id, number=number)
     version.dataset.project = project
     return version
 
@@ -50,9 +47,7 @@ def get_attachment(
     """Uploaded answers to be attached to a version. Requires May.UPLOAD; raises Http404 or PermissionDenied."""
     version = get_ready_version(request, slug, dataset_id, number, May.UPLOAD)
     found = Attachment.objects.filter(version=version).select_related("made", "created_by")
-    attachment = found.filter(pk=attachment_id).first()
-    if attachment is None:
-        raise Http404
+    attachment = get_object_or_404(found, pk=attachment_id)
     attachment.version = version
     return attachment
 
@@ -60,9 +55,7 @@ def get_attachment(
 def get_file_import(request: HttpRequest, slug: str, draft_id: int) -> FileImport:
     """An import of another tool's files. Requires May.UPLOAD; raises Http404 or PermissionDenied."""
     project = access.get_project(request, slug, May.UPLOAD)
-    found = FileImport.objects.filter(project=project, pk=draft_id).select_related("made", "version")
-    draft = found.first()
-    if draft is None:
-        raise Http404
+    found = FileImport.objects.filter(project=project).select_related("made", "version")
+    draft = get_object_or_404(found, pk=draft_id)
     draft.project = project
     return draft

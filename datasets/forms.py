@@ -13,7 +13,8 @@ from django.utils.translation import gettext_lazy as _
 
 from datasets.core.formats import FORMATS
 from datasets.labels import FORMAT_NAMES
-from datasets.models import Candidate, Version
+from datasets.models import Version
+from datasets.selectors import candidates_of
 from datasets.versions import parts
 from datasets.versions.joined_parts import natural_key
 
@@ -36,9 +37,8 @@ class SeveralFiles(forms.FileField):
     widget = SeveralFilesInput
 
     def clean(self, data: Any, initial: Any = None) -> list[UploadedFile[bytes]]:
-        return [
-            file for file in (super(SeveralFiles, self).clean(one, initial) for one in data or ()) if file
-        ]
+        clean = super().clean
+        return [file for one in data or () if (file := clean(one, initial))]
 
 
 class UploadForm(forms.Form):
@@ -93,17 +93,15 @@ class UploadForm(forms.Form):
             given = sorted(given, key=lambda file: natural_key(file.name or ""))
         cleaned["files"] = given or [_pasted(text, cleaned.get("chosen_format", ""))]
         cleaned["name"] = cleaned.get("name", "").strip()
-        if self._each_is_a_data_set(cleaned) and cleaned["name"]:
+        each_is_a_data_set = len(given) > 1 and cleaned.get("together") != "parts"
+        if each_is_a_data_set and cleaned["name"]:
             raise forms.ValidationError(
                 _("Several data sets can't share a name. Leave it empty, or choose “Parts of one data set”.")
             )
-        if not cleaned["name"] and not self._each_is_a_data_set(cleaned):
+        if not each_is_a_data_set and not cleaned["name"]:
             names = [file.name or "" for file in given]
             cleaned["name"] = parts.name_of_parts(names) if given else _name_of_pasted()
         return cleaned
-
-    def _each_is_a_data_set(self, cleaned: dict[str, Any]) -> bool:
-        return len(cleaned["files"]) > 1 and cleaned.get("together") != "parts"
 
 
 def _pasted(text: str, chosen_format: str) -> ContentFile[bytes]:
@@ -159,14 +157,15 @@ class RowFilterForm(forms.Form):
     """Filter of the row browser; every field is a query parameter."""
 
     q = forms.CharField(label=_("Search in the text"), max_length=200, required=False)
-    model = forms.ChoiceField(label=_("Answered by"), required=False)
+    model = forms.TypedChoiceField(label=_("Answered by"), coerce=int, empty_value=None, required=False)
     field = forms.ChoiceField(label=_("Field"), required=False)
     value = forms.CharField(label=_("has the value"), max_length=200, required=False)
     finding = forms.ChoiceField(label=_("Findings"), required=False)
     line = forms.IntegerField(label=_("Go to line"), min_value=1, max_value=2**31 - 1, required=False)
 
-    def __init__(self, data: Any, version: Version, candidates: list[Candidate]) -> None:
+    def __init__(self, data: Any, version: Version) -> None:
         super().__init__(data, label_suffix="")
+        candidates = candidates_of(version)
         models: Choices = [("", _("any model")), *((str(c.pk), c.name) for c in candidates)]
         findings: Choices = [
             ("", _("all rows")),

@@ -122,15 +122,8 @@ def not_usable(error: NotUsable) -> str:
 def not_usable_sentence(code: str, params: dict[str, str]) -> str:
     """The same for a stored code."""
     text = str(_NOT_USABLE.get(code, "")) or _("The files cannot be read.")
-    known = {
-        "file": _("The file"),
-        "column": "",
-        "columns": "",
-        "sheet": "",
-        "sheets": "",
-        "part": "",
-        "count": "",
-    }
+    unknown = dict.fromkeys(("column", "columns", "sheet", "sheets", "part", "count"), "")
+    known = {"file": _("The file"), **unknown}
     if "why" in params:
         params = params | {"why": left_out_reason(params["why"])}
     return text % (known | {name: value[:_LONGEST] for name, value in params.items()})

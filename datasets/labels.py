@@ -36,8 +36,7 @@ FORMAT_RULES: dict[str, StrPromise] = {
     ),
     "legacy_csv": gettext_lazy(
         "A CSV file whose header names the columns “prompt” and “response”, and optionally “system”; further columns "
-        "are "
-        "kept as fields."
+        "are kept as fields."
     ),
 }
 
@@ -122,7 +121,7 @@ def encoding_name(code: str) -> str:
     return str(_ENCODINGS.get(code, code))
 
 
-def repairs_in_words(names: Sequence[str]) -> list[str]:
+def repair_labels(names: Sequence[str]) -> list[str]:
     """A sentence for each repair; repairs that form one step share a sentence."""
     listed = [name for name in names if name not in ("strip_comments", "strip_trailing_commas")]
     return [str(REPAIRS[name]) for name in (listed if "to_jsonl" in names else names)]
@@ -130,7 +129,7 @@ def repairs_in_words(names: Sequence[str]) -> list[str]:
 
 def repairs_made(version: Version) -> list[str]:
     """The repairs applied to a version's file."""
-    return repairs_in_words(
+    return repair_labels(
         list(dict.fromkeys(step["name"] for step in version.repairs if step["name"] in REPAIRS))
     )
 

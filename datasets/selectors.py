@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from datasets.candidate_numbers import Named, candidate_numbers
 from datasets.core.decode import Encoding
-from datasets.core.formats import FORMATS, LEGACY, Format
+from datasets.core.formats import LEGACY, Format
 from datasets.core.variables import reference_data, row_data
 from datasets.models import (
     UPLOADED,
@@ -78,6 +78,11 @@ def versions_of(dataset: Dataset) -> QuerySet[Version]:
     return Version.objects.filter(dataset=dataset, number__gt=0).order_by("-number")
 
 
+def other_ready_versions(version: Version) -> QuerySet[Version]:
+    """The versions that this one can be compared with, newest first."""
+    return versions_of(version.dataset).filter(state=VersionState.READY).exclude(pk=version.pk)
+
+
 def first_upload(version: Version) -> Version:
     """The original upload that this version was made from; often itself."""
     others = Version.objects.filter(dataset=version.dataset_id).in_bulk() if version.parent_id else {}
@@ -109,25 +114,22 @@ def candidates_of(version: Version) -> list[Candidate]:
 
 def sample_rows(version: Version, count: int = 5) -> list[Row]:
     """The first `count` valid rows."""
-    return [_of(version, row) for row in _valid(version).order_by("line")[:count]]
+    return list(_valid(version).order_by("line")[:count])
 
 
 def row_for(version: Version, line: int) -> Row | None:
     """The row at a physical line of the upload, valid or not."""
-    row = Row.objects.filter(version=version, line=line).first()
-    return _of(version, row) if row else None
+    return version.data_rows.filter(line=line).first()
 
 
 def next_row(version: Version, line: int) -> Row | None:
     """The first valid row after `line`."""
-    row = _valid(version).filter(line__gt=line).order_by("line").first()
-    return _of(version, row) if row else None
+    return _valid(version).filter(line__gt=line).order_by("line").first()
 
 
 def previous_row(version: Version, line: int) -> Row | None:
     """The last valid row before `line`."""
-    row = _valid(version).filter(line__lt=line).order_by("-line").first()
-    return _of(version, row) if row else None
+    return _valid(version).filter(line__lt=line).order_by("-line").first()
 
 
 def line_after(version: Version, line: int, **only: bool) -> int | None:
@@ -138,12 +140,15 @@ def line_after(version: Version, line: int, **only: bool) -> int | None:
 
 def random_row(version: Version) -> Row | None:
     """A random valid row; lines are drawn, so a row after a gap is slightly more likely."""
+    drawn = drawn_line(version)
+    return None if drawn is None else next_row(version, drawn - 1) or previous_row(version, drawn)
+
+
+def drawn_line(version: Version) -> int | None:
+    """A random number from the first to the last line with a row; None if there are no rows."""
     lines = Row.objects.filter(version=version).order_by("line").values_list("line", flat=True)
     first, last = lines.first(), lines.last()  # both by one aggregate would read every line on SQLite
-    if first is None or last is None:
-        return None
-    drawn = random.randint(first, last)
-    return next_row(version, drawn - 1) or previous_row(version, drawn)
+    return None if first is None or last is None else random.randint(first, last)
 
 
 def row_values(row: Row) -> dict[str, Any]:
@@ -158,7 +163,7 @@ def exact_reference(row: Row, decode: Callable[[str], Any]) -> dict[str, Any]:
 
 def format_of(version: Version) -> Format:
     """The format of a version that has valid rows."""
-    return next(name for name in FORMATS if name == version.format)
+    return cast(Format, version.format)
 
 
 def encoding_of(version: Version) -> Encoding:
@@ -173,10 +178,6 @@ def responses_of(row: Row) -> list[Response]:
     return list(answers.order_by("candidate__name", "number"))
 
 
-def _of(version: Version, row: Row) -> Row:
-    row.version = version  # saves a query: the format is needed to read the row
-    return row
-
-
 def _valid(version: Version) -> QuerySet[Row]:
-    return Row.objects.filter(version=version, valid=True)
+    """The valid rows, with their version, whose format is needed to read them."""
+    return version.data_rows.filter(valid=True)

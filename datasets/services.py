@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -66,16 +66,17 @@ def dataset_upload(
             )
             return version_add(version, Action.DATASET_UPLOADED, user, file=file_name, bytes=stored.size)
     except BaseException:
-        discard(stored)
+        files.delete(stored.stored_as)
         raise
 
 
-def store(file: uploads.Incoming, most: int | None = None) -> Stored:
-    """Copy a stream of up to `most` bytes (default: the upload limit) to a new file, all or nothing.
+def store(file: uploads.Incoming) -> Stored:
+    """Copy an uploaded file to a new file. Raises ValidationError with a message if it cannot be stored."""
+    return store_chunks(iter(lambda: file.read(uploads.CHUNK), b""), uploads.limit_bytes())
 
-    Raises ValidationError with a message if it cannot be stored.
-    """
-    most = uploads.limit_bytes() if most is None else most
+
+def store_chunks(chunks: Iterable[bytes], most: int) -> Stored:
+    """Write up to `most` bytes to a new file, all or nothing. Raises ValidationError with a message."""
     stored_as = uploads.new_name()
     part = Path(settings.DATA_DIR) / uploads.FOLDER / f".{Path(stored_as).name}.part"
     size, digest = 0, hashlib.sha256()
@@ -83,7 +84,7 @@ def store(file: uploads.Incoming, most: int | None = None) -> Stored:
         with _storage_problems_in_sentences():
             part.parent.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
             with open(part, "xb", opener=_private) as out:
-                while chunk := file.read(uploads.CHUNK):
+                for chunk in chunks:
                     size += len(chunk)
                     if size > most:
                         raise ValidationError(uploads.too_large_sentence())
@@ -125,11 +126,6 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, settings.DATA_FILE_MODE)
 
 
-def discard(stored: Stored) -> None:
-    """Remove a stored file that no version refers to."""
-    files.delete(stored.stored_as)
-
-
 def datasets_upload(
     *,
     project: Project,
@@ -163,6 +159,13 @@ def datasets_upload(
         except ValidationError as error:
             refused.append((shown, error.messages[0]))
     return taken, refused
+
+
+def version_from(parent: Version, origin: str, **fields: Any) -> Version:
+    """A new version, not saved yet, made from another; what ended the reading of that one holds for this one too."""
+    return Version(
+        dataset=parent.dataset, parent=parent, origin=origin, stopped_by=parent.stopped_by, **fields
+    )
 
 
 @transaction.atomic

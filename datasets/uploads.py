@@ -31,7 +31,7 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udff
 
 def limit_bytes() -> int:
     """The maximum size of an upload in bytes."""
-    return int(settings.CONFIG.upload_max_mb) * 1024 * 1024
+    return limits().file_bytes
 
 
 def limits() -> Limits:

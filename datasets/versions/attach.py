@@ -17,7 +17,7 @@ from django_tasks import task
 
 from datasets import services, uploads
 from datasets.core.answer_file import MATCH_BY, ModelNameWanted, NoAnswers
-from datasets.core.attach import AttachReport, AttachWork, attach
+from datasets.core.attach import AttachWork, attach
 from datasets.importing import worker
 from datasets.importing.leases import Hold, Leases
 from datasets.models import Attachment, Version
@@ -109,7 +109,8 @@ def _match(hold: Hold) -> None:
     attachment = Attachment.objects.select_related("version").get(pk=hold.pk)
     with temp_files.work_folder(WORK, hold.pk) as folder:
         work = _work(attachment, folder, hold)
-        found = _as_json(attach(work, partial(_advance, hold)))
+        report = attach(work, partial(_advance, hold))
+        found = {**asdict(report), "unmatched": report.unmatched}
         found["merged_size"], found["merged_sha256"] = temp_files.written_out(work.target)
         attempt = f"{attachment.stored_as}.{uuid.uuid4().hex[:8]}"
         made = {work.target: f"{attempt}.merged", work.unmatched: f"{attempt}.unmatched"}
@@ -144,10 +145,6 @@ def _work(attachment: Attachment, folder: Path, hold: Hold) -> AttachWork:
     )
 
 
-def _as_json(report: AttachReport) -> dict[str, object]:
-    return {**asdict(report), "unmatched": report.unmatched}
-
-
 def attachment_use(*, attachment: Attachment, user: User | None) -> Version | None:
     """Make the merged rows a new version, which is read like an upload. None if a decision was made before."""
     version = attachment.version
@@ -155,11 +152,9 @@ def attachment_use(*, attachment: Attachment, user: User | None) -> Version | No
         ours = Attachment.objects.filter(pk=attachment.pk, state=State.MATCHED)
         if not attachment.report.get("matched") or not ours.update(state=State.USED):
             return None
-        made = Version(
-            dataset=version.dataset,
-            origin="attach",
-            parent=version,
-            stopped_by=version.stopped_by,
+        made = services.version_from(
+            version,
+            "attach",
             file_name=f"{uploads.name_from(version.file_name)}.jsonl",
             stored_as=attachment.merged_as,
             size=attachment.report["merged_size"],
@@ -177,8 +172,8 @@ def attachment_discard(*, attachment: Attachment) -> bool:
     if not undecided.update(state=State.DISCARDED, owner="", lease_until=None):
         return False
     attachment.refresh_from_db(fields=["merged_as", "unmatched_as"])
-    made = (name for name in (attachment.merged_as, attachment.unmatched_as) if name)
-    files.delete(attachment.stored_as, *made)
+    names = (attachment.stored_as, attachment.merged_as, attachment.unmatched_as)
+    files.delete(*filter(None, names))
     return True
 
 
@@ -187,7 +182,7 @@ def reconcile() -> None:
     MATCHING.free_lost()
     for attachment_id in MATCHING.ids_waiting():
         workers.wake(match_answers, attachment_id=attachment_id)
-    temp_files.sweep(WORK, MATCHING.ids_busy())
+    temp_files.sweep(WORK, MATCHING.ids_busy)
     old = Attachment.objects.filter(created_at__lt=timezone.now() - KEPT_FOR, state=State.MATCHED)
     for attachment in old.select_related("version")[:10]:
         attachment_discard(attachment=attachment)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
-from dataclasses import dataclass
-from datetime import datetime
+from contextlib import closing
+from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any, Literal
 
-from django.db import connection, transaction
+from django.db import transaction
 from django_tasks import task
 
 from datasets.core.formats import format_called
@@ -22,7 +22,7 @@ from datasets.importing import worker
 from datasets.importing.leases import Hold, Leases
 from datasets.models import Difference, DifferenceRow, DifferenceState, Version
 from datasets.versions import temp_files
-from datasets.versions.row_match import ChangedRow, Matcher, digests
+from datasets.versions.row_match import Matcher, digests
 from datasets.versions.row_writer import whole_rows
 from evalsite.tasks import workers
 
@@ -33,13 +33,6 @@ PER_PAGE = 20
 WORK = "differences"
 COMPARING = Leases(Difference, DifferenceState.WAITING, DifferenceState.COMPARING, begun=("rows_read",))
 UNFINISHED = (DifferenceState.WAITING, DifferenceState.COMPARING)
-_INSERT = """
-INSERT INTO datasets_differencerow (difference_id, position, kind, old_line, new_line) VALUES (%s, %s, %s, %s, %s)
-"""
-_CLEAR = """
-DELETE FROM datasets_differencerow WHERE id IN (
-    SELECT id FROM datasets_differencerow WHERE difference_id = %s ORDER BY position LIMIT %s)
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +65,7 @@ def compare_versions(difference_id: int) -> None:
 @workers.works_on(Difference)
 def run_comparison(difference_id: int, owner: str, stop: threading.Event | None = None) -> bool:
     """Compute a waiting comparison; it is then ready or failed. False if done by another worker."""
-    return COMPARING.work(difference_id, owner, stop, lambda hold: _Comparison(hold).run(), _failed)
+    return COMPARING.work(difference_id, owner, stop, _compare, _failed)
 
 
 def _failed(error: Exception) -> dict[str, Any]:
@@ -80,73 +73,62 @@ def _failed(error: Exception) -> dict[str, Any]:
     return {"state": DifferenceState.FAILED}
 
 
-def reconcile(now: datetime | None = None) -> None:
+def reconcile() -> None:
     """Restart comparisons whose worker is gone, and wake a worker for all waiting ones."""
-    COMPARING.free_lost(now)
+    COMPARING.free_lost()
     for pk in COMPARING.ids_waiting():
         workers.wake(compare_versions, difference_id=pk)
-    if temp_files.folders(WORK):
-        temp_files.sweep(WORK, COMPARING.ids_busy())
+    temp_files.sweep(WORK, COMPARING.ids_busy)
 
 
-class _Comparison:
-    """One worker's pass through both versions."""
-
-    def __init__(self, hold: Hold) -> None:
-        self.hold = hold
-        self.difference = Difference.objects.get(pk=hold.pk)
-        self.rows_read = 0
-
-    def run(self) -> None:
-        clear(self.difference.pk)
-        with temp_files.work_folder(WORK, self.difference.pk) as folder:
-            matcher = Matcher(folder / "rows.sqlite3")
-            try:
-                self._read("old", self.difference.old, matcher)
-                self._read("new", self.difference.new, matcher)
-                matcher.match()
-                self._write(matcher)
-            finally:
-                matcher.close()
-
-    def _read(self, side: Literal["old", "new"], version: Version, matcher: Matcher) -> None:
-        fmt = format_called(version.format)
-        rows = whole_rows(version, only_valid=False)
-        while part := list(islice(rows, BATCH)):
-            matcher.add(side, [(row.line, digests(row.raw, fmt, row.answers)) for row in part])
-            self.rows_read += len(part)
-            self.hold.renew(rows_read=self.rows_read)
-            worker.give_way(self.hold.owner, self.hold.stop)
-
-    def _write(self, matcher: Matcher) -> None:
-        counts: Counter[str] = Counter()
-        changes = matcher.changes()
-        written = 0
-        while part := list(islice(changes, BATCH)):
-            with transaction.atomic():
-                self.hold.renew(rows_read=self.rows_read)
-                self._insert(part, written + 1)
-            counts.update(change.kind for change in part)
-            written += len(part)
-        figures = {kind: counts[kind] for kind in ("added", "removed", "changed")}
-        self.hold.end(DifferenceState.READY, by_id=matcher.by_id, same=matcher.same, **figures)
-
-    def _insert(self, changes: list[ChangedRow], position: int) -> None:
-        values = [
-            (self.difference.pk, number, change.kind, change.old_line, change.new_line)
-            for number, change in enumerate(changes, position)
-        ]
-        with connection.cursor() as cursor:
-            cursor.executemany(_INSERT, values)
+def _compare(hold: Hold) -> None:
+    difference = Difference.objects.select_related("old", "new").get(pk=hold.pk)
+    _clear(difference)
+    with (
+        temp_files.work_folder(WORK, difference.pk) as folder,
+        closing(Matcher(folder / "rows.sqlite3")) as matcher,
+    ):
+        rows_read = _read(hold, "old", difference.old, matcher)
+        _read(hold, "new", difference.new, matcher, rows_read)
+        matcher.match()
+        counts = _write(hold, matcher)
+        hold.end(DifferenceState.READY, by_id=matcher.by_id, same=matcher.same, **counts)
 
 
-def clear(difference_id: int) -> None:
+def _clear(difference: Difference) -> None:
     """Delete the rows of an interrupted comparison, in batches."""
-    deleted = 1
-    while deleted:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(_CLEAR, [difference_id, BATCH])
-            deleted = cursor.rowcount
+    rows = DifferenceRow.objects.filter(difference=difference).order_by("position")
+    while DifferenceRow.objects.filter(pk__in=rows.values("pk")[:BATCH]).delete()[0]:
+        pass
+
+
+def _read(
+    hold: Hold, side: Literal["old", "new"], version: Version, matcher: Matcher, rows_read: int = 0
+) -> int:
+    """Add a version's rows to the matcher; return the number of rows read so far."""
+    fmt = format_called(version.format)
+    rows = whole_rows(version, only_valid=False)
+    while part := list(islice(rows, BATCH)):
+        matcher.add(side, [(row.line, digests(row.raw, fmt, row.answers)) for row in part])
+        rows_read += len(part)
+        hold.renew(rows_read=rows_read)
+        worker.give_way(hold.owner, hold.stop)
+    return rows_read
+
+
+def _write(hold: Hold, matcher: Matcher) -> Counter[str]:
+    """Store the rows that differ; return how many there are of each kind."""
+    counts = Counter({"added": 0, "removed": 0, "changed": 0})
+    rows = (
+        DifferenceRow(difference_id=hold.pk, position=position, **asdict(change))
+        for position, change in enumerate(matcher.changes(), 1)
+    )
+    while part := list(islice(rows, BATCH)):
+        with transaction.atomic():
+            hold.renew()
+            DifferenceRow.objects.bulk_create(part)
+        counts.update(row.kind for row in part)
+    return counts
 
 
 def page(
@@ -156,14 +138,13 @@ def page(
     found = DifferenceRow.objects.filter(difference=difference)
     if kind:
         found = found.filter(kind=kind)
-    if before is not None:
-        rows = list(found.filter(position__lt=before).order_by("-position")[: PER_PAGE + 1])
-    else:
-        rows = list(found.filter(position__gt=after or 0).order_by("position")[: PER_PAGE + 1])
+    backwards = before is not None
+    found = found.filter(position__lt=before) if backwards else found.filter(position__gt=after or 0)
+    rows = list(found.order_by("-position" if backwards else "position")[: PER_PAGE + 1])
     more, rows = len(rows) > PER_PAGE, rows[:PER_PAGE]
-    if before is not None:
+    has_before, has_after = (more, True) if backwards else (bool(after), more)
+    if backwards:
         rows.reverse()
-    has_before, has_after = (more, True) if before is not None else (bool(after), more)
     return ChangesPage(
         rows,
         before=rows[0].position if rows and has_before else None,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 from itertools import chain
-from typing import Any, cast
+from typing import Any
 
 from datasets.core.formats import LEGACY_COLUMNS, Format, structural_keys
 from datasets.core.stats import LONGEST_NAME
@@ -20,7 +21,8 @@ from datasets.core.variables import (
     response_data,
 )
 from datasets.models import Candidate, Row, Version
-from datasets.versions.row_writer import WholeRow, whole_rows, with_answers
+from datasets.selectors import format_of
+from datasets.versions.row_writer import WholeRow, free_name, whole_rows, with_answers
 from evalsite.cells import MARK, cell, clean_text
 from evalsite.table_files import parquet_of, xlsx_of
 
@@ -44,9 +46,8 @@ def legacy_csv(version: Version) -> Iterator[bytes]:
 
 
 def _with_header(records: Iterator[dict[str, str]]) -> Iterator[Sequence[str]]:
-    names: list[str] = []
-    for record in records:
-        if not names:
+    for number, record in enumerate(records):
+        if number == 0:
             names = list(record)
             yield names
         yield [record[name] for name in names]
@@ -70,7 +71,7 @@ def seems_fit(version: Version) -> bool:
         return False
     rows = Row.objects.filter(version=version, valid=True, line__lte=LOOKED_AT).order_by("line")
     try:
-        return any(_record(row, cast(Format, version.format)) for row in with_answers(list(rows[:1])))
+        return any(_record(row, format_of(version)) for row in with_answers(list(rows[:1])))
     except Unfit:
         return False
 
@@ -78,7 +79,7 @@ def seems_fit(version: Version) -> bool:
 def _records(version: Version) -> Iterator[dict[str, str]]:
     names = None
     for row in whole_rows(version, only_valid=True):
-        record = _record(row, cast(Format, version.format))
+        record = _record(row, format_of(version))
         names = names or record.keys()
         if record.keys() != names:
             raise Unfit(row.line, "field", min(record.keys() ^ names))
@@ -150,11 +151,11 @@ def _table(version: Version) -> tuple[list[str], Iterator[Sequence[Any]]]:
     def rows() -> Iterator[Sequence[Any]]:
         for row in whole_rows(version, only_valid=True):
             for response, answer in _answers(row):
-                *values, rest = _row(row, cast(Format, version.format), fields, response)
+                *values, rest = _row(row, format_of(version), fields, response)
                 given = values if all_of_them else [*values, rest]
                 yield [*given, *(answer if answered else ()), version.bad_rows]
 
-    return _told_apart(columns), rows()
+    return _unique(columns), rows()
 
 
 _ROW = ("line", "question", "gt", "ref_answer", "history", "messages")
@@ -172,16 +173,12 @@ def _fields(version: Version) -> tuple[list[str], bool]:
     return whole[:FIELDS], len(whole) == len(names) <= FIELDS
 
 
-def _told_apart(names: Iterable[str]) -> list[str]:
+def _unique(names: Iterable[str]) -> list[str]:
     """Make the names unique by appending `_2`, …"""
-    taken: dict[str, None] = {}
+    taken: list[str] = []
     for name in names:
-        free, number = name, 1
-        while free in taken:
-            number += 1
-            free = f"{name}_{number}"
-        taken[free] = None
-    return list(taken)
+        taken.append(free_name(name, taken))
+    return taken
 
 
 def _row(row: WholeRow, form: Format, fields: list[str], response: dict[str, Any]) -> Iterator[Any]:
@@ -189,20 +186,11 @@ def _row(row: WholeRow, form: Format, fields: list[str], response: dict[str, Any
     values: dict[str, Any] = json.loads(row.raw)
     messages = conversation_for(messages_of(values, form), response)
     variables = computed(messages)
-    plain = [
-        {"role": "user", "content": variables["question"]},
-        {"role": "assistant", "content": variables["gt"]},
-    ]
-    yield from (
-        row.line,
-        variables["question"],
-        variables["gt"],
-        values.pop("ref_answer", None),
-        variables["history"],
-    )
-    yield None if messages == plain[: 1 if variables["gt"] is None else 2] else messages
-    hidden = structural_keys(form)
-    for name in hidden:
+    question, gt = variables["question"], variables["gt"]
+    plain = [{"role": "user", "content": question}, {"role": "assistant", "content": gt}]
+    yield from (row.line, question, gt, values.pop("ref_answer", None), variables["history"])
+    yield None if messages == plain[: 1 if gt is None else 2] else messages
+    for name in structural_keys(form):
         values.pop(name, None)
     yield from (values.pop(name, None) for name in fields)
     yield values or None
@@ -210,15 +198,15 @@ def _row(row: WholeRow, form: Format, fields: list[str], response: dict[str, Any
 
 def _answers(row: WholeRow) -> Iterator[tuple[dict[str, Any], list[Any]]]:
     """Yield each answer with its cells for `_ANSWER`; one set of empty cells if there is none."""
-    numbers: dict[str, int] = {}
+    numbers = Counter[str]()
     for model, raw in row.answers:
-        number = numbers[model] = numbers.get(model, 0) + 1
+        numbers[model] += 1
         response = response_data(raw)
         given = [response[name] for name in _PARTS]
         # Earlier messages are shown in the conversation.
         hidden = _PARTS if earlier_of(response) is None else (*_PARTS, EARLIER)
         others = {name: value for name, value in response.items() if name not in hidden}
-        yield response, [model, number, *given, others or None]
+        yield response, [model, numbers[model], *given, others or None]
     if not row.answers:
         yield {}, [None] * len(_ANSWER)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -63,9 +63,9 @@ def _source_file(stored_as: str, name: str) -> SourceFile:
         raise NotUsable("gone", file=name) from None
 
 
-def recognised(given: Sequence[SourceFile], native: bool) -> Source | None:
-    """The source that recognises the files; with `native`, not if a single file is in one of our own formats."""
-    if native and len(given) == 1 and _promises_answers(given[0]):
+def recognised(given: Sequence[SourceFile]) -> Source | None:
+    """The source that recognises the files; None if a single file is in one of our own formats."""
+    if len(given) == 1 and _promises_answers(given[0]):
         return None
     return registry.recognise(given)
 
@@ -83,20 +83,22 @@ def draft_of_version(version: Version, user: User | None, source: str = "") -> F
     if found is not None:
         return found
     if not source:
-        known = recognised([SourceFile.of(version.path, version.file_name)], native=True)
+        known = recognised([SourceFile.of(version.path, version.file_name)])
         if known is None:
             return None
         source = known.name
-    own = {
-        "name": version.file_name,
-        "stored_as": version.stored_as,
-        "size": version.size,
-        "sha256": version.sha256,
-    }
-    common = {"project": version.dataset.project, "name": version.dataset.name, "files": [own]}
-    return FileImport.objects.get_or_create(
-        version=version, defaults={**common, "source": source, "created_by": user}
-    )[0]
+    stored = services.Stored(version.stored_as, version.size, version.sha256)
+    draft, _made = FileImport.objects.get_or_create(
+        version=version,
+        defaults={
+            "project": version.dataset.project,
+            "name": version.dataset.name,
+            "files": [{"name": version.file_name, **asdict(stored)}],
+            "source": source,
+            "created_by": user,
+        },
+    )
+    return draft
 
 
 def draft_of_files(
@@ -109,8 +111,7 @@ def draft_of_files(
             file.seek(0)
             stored = services.store(file)
             undo.callback(files.delete, stored.stored_as)
-            kept.append({"name": uploads.shown_name(file_name), "stored_as": stored.stored_as})
-            kept[-1] |= {"size": stored.size, "sha256": stored.sha256}
+            kept.append({"name": uploads.shown_name(file_name), **asdict(stored)})
         name = name.strip()[:200] or _name_of(kept, source)
         draft = FileImport.objects.create(
             project=project, name=name, files=kept, source=source.name, created_by=user
@@ -127,9 +128,8 @@ def _name_of(kept: Sequence[dict[str, Any]], source: Source) -> str:
 
 def import_discard(draft: FileImport) -> bool:
     """Delete a draft, and its files unless they belong to an upload. False if it is already a version."""
-    with transaction.atomic():
-        if not FileImport.objects.filter(pk=draft.pk, made=None).delete()[0]:
-            return False
+    if not FileImport.objects.filter(pk=draft.pk, made=None).delete()[0]:
+        return False
     if draft.version_id is None:
         files.delete(*(one["stored_as"] for one in draft.files))
     return True
@@ -148,10 +148,11 @@ def import_commit(*, draft: FileImport, user: User | None) -> Version:
     draft = FileImport.objects.select_for_update().get(pk=draft.pk)
     if draft.made is not None:
         return draft.made
-    dataset = (
-        draft.version.dataset if draft.version else services.dataset_named(draft.project, draft.name, user)
-    )
-    several = draft.version is None
+    if draft.version is None:
+        dataset = services.dataset_named(draft.project, draft.name, user)
+        parts = [{**one, "encoding": "", "first_line": 1, "skipped": 0} for one in draft.files]
+    else:
+        dataset, parts = draft.version.dataset, []
     made = Version(
         dataset=dataset,
         origin=ORIGIN,
@@ -159,9 +160,7 @@ def import_commit(*, draft: FileImport, user: User | None) -> Version:
         file_name=uploads.shown_name(f"{uploads.name_from(draft.files[0]['name'])}.jsonl"),
         stored_as=uploads.new_name(),
         size=sum(one["size"] for one in draft.files),
-        parts=[{**one, "encoding": "", "first_line": 1, "skipped": 0} for one in draft.files]
-        if several
-        else [],
+        parts=parts,
         repairs=[{"name": STEP, "value": draft.source}],
     )
     names = [one["name"] for one in draft.files]
@@ -175,7 +174,7 @@ def write_file(version: Version, owner: str, progress: Progress) -> None:
     draft = FileImport.objects.select_related("project").get(made=version)
     source = registry.source_named(draft.source)
     try:
-        with repair.work_folder(version) as path:
+        with repair.new_file(version, owner, progress) as path:
             if source is None:
                 raise NotUsable("no_table", file=draft.files[0]["name"])
             options = replace(options_of(draft), progress=lambda: progress(0.0))
@@ -183,12 +182,10 @@ def write_file(version: Version, owner: str, progress: Progress) -> None:
             places = Places()
             names = ", ".join(one["name"] for one in draft.files)
             answered = _write_rows(imported, path, names, places, progress)
-            _note(
-                draft, imported, places, _kept_verdicts(draft, imported, path.with_name("verdicts"), progress)
-            )
+            verdicts = _kept_verdicts(draft, imported, path.with_name("verdicts"), progress)
+            _note(draft, imported, places, verdicts)
             version.chosen_format = "judge_only" if answered else "infer_and_judge"
             Version.objects.filter(pk=version.pk).update(chosen_format=version.chosen_format)
-            repair.take_file(version, owner, path, progress)
     except NotUsable as error:
         FileImport.objects.filter(pk=draft.pk).update(problem={"code": error.code, "params": error.params})
         raise NotImported(error.code) from error
@@ -201,7 +198,8 @@ def options_of(draft: FileImport) -> Options:
 
 def _write_rows(imported: Imported, path: Path, names: str, places: Places, progress: Progress) -> bool:
     """Write the rows; return whether any has an answer. Raises NotUsable if there are no rows or too many."""
-    limits, answered, rows, room = uploads.limits_of_kept(), False, 0, uploads.limits_of_kept().file_bytes
+    limits, answered, rows = uploads.limits_of_kept(), False, 0
+    room = limits.file_bytes
     with path.open("wb") as file:
         for row in imported.rows:
             rows += 1
@@ -258,12 +256,8 @@ def _note(draft: FileImport, imported: Imported, places: Places, verdicts: tuple
 
 def hand_over_verdicts(version_id: int) -> None:
     """Pass the verdicts of a version's files to the registered receivers."""
-    done = (
-        FileImport.objects.filter(made=version_id)
-        .exclude(verdicts_as="")
-        .select_related("made__dataset")
-        .first()
-    )
+    imports = FileImport.objects.filter(made=version_id).exclude(verdicts_as="")
+    done = imports.select_related("made__dataset").first()
     if done is not None:
         for take in take_verdicts:
             take(done, done.made.created_by if done.made else None)
@@ -333,22 +327,23 @@ def columns_save(draft: FileImport, columns: Sequence[str]) -> None:
 
 def draft_change(draft: FileImport, *, columns: str, sheet: str) -> None:
     """Save the draft's mapping and sheet; raises NotUsable if the mapping cannot be parsed."""
-    parse(columns) if columns else None
+    if columns:
+        parse(columns)
     draft.columns, draft.sheet = columns, sheet
     FileImport.objects.filter(pk=draft.pk, made=None).update(columns=columns, sheet=sheet)
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """A preview: the first rows and, if `whole`, everything left out and all verdicts."""
+class Preview:
+    """The first rows and, if `whole`, everything left out and all verdicts."""
 
-    imported: Imported
-    rows: list[Row]
-    verdicts: list[dict[str, Any]]
-    whole: bool
+    imported: Imported = field(default_factory=lambda: Imported(()))
+    rows: list[Row] = field(default_factory=list)
+    verdicts: list[dict[str, Any]] = field(default_factory=list)
+    whole: bool = True
 
 
-def looked_at(draft: FileImport) -> Look:
+def preview(draft: FileImport) -> Preview:
     """Preview the first records, or small files completely; raises NotUsable."""
     source = registry.source_named(draft.source)
     if draft.source == TABLE:
@@ -356,7 +351,7 @@ def looked_at(draft: FileImport) -> Look:
         imported = read_tables(samples, options_of(draft))
         share = max(1, LOOKED_AT // len(samples))
         whole = all(len(list(sample.records())) < share for _name, sample in samples)
-        return Look(imported, list(imported.rows), list(imported.verdicts), whole)
+        return Preview(imported, list(imported.rows), list(imported.verdicts), whole)
     if source is None:
         raise NotUsable("no_table", file=draft.files[0]["name"])
     whole = sum(one["size"] for one in draft.files) <= READ_WHOLE
@@ -365,7 +360,7 @@ def looked_at(draft: FileImport) -> Look:
     rows = iter(imported.rows)
     first = list(islice(rows, LOOKED_AT))
     if not whole:
-        return Look(imported, first, [], whole=False)
+        return Preview(imported, first, whole=False)
     for _row in rows:  # verdicts are available only after all rows
         pass
-    return Look(imported, first, list(imported.verdicts), whole=True)
+    return Preview(imported, first, list(imported.verdicts))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.db.models import QuerySet
@@ -18,10 +18,11 @@ from datasets.models import Row, Version
 from datasets.selectors import encoding_of
 from datasets.versions import row_findings
 from datasets.versions.parts import PartLine, places
-from datasets.versions.row_writer import slices, with_key
+from datasets.versions.row_writer import free_name, loaded_object, slices, with_key
 from evalsite.cells import no_formula
 
 KEY = "findings"
+AsLine = Callable[[Row, list[Found], PartLine | None], str]
 
 
 def any_kept(version: Version) -> bool:
@@ -34,11 +35,7 @@ def as_jsonl(version: Version, language: str) -> Iterator[bytes]:
 
     If the version was joined from several files, each finding also has `file` and `line_in_file`.
     """
-    place = places(version)
-    for part in _with_findings(version, None):
-        with translation.override(language):  # streaming happens after the request's language was deactivated
-            lines = [_json_line(row, found, place(row.line)) for row, found in part]
-        yield "".join(lines).encode("utf-8", "replace")
+    return _streamed(version, None, language, _json_line)
 
 
 def as_csv(version: Version, language: str) -> Iterator[bytes]:
@@ -47,35 +44,36 @@ def as_csv(version: Version, language: str) -> Iterator[bytes]:
     The column comes first because an invalid record may have any number of fields.
     """
     header = _header(version)
-    table, place = CsvTable.of(header), places(version)
-    yield f"{_free_name(set(table.names))},{_harmless(header.text)}\r\n".encode()
-    for part in _with_findings(version, table):
-        with translation.override(language):
-            lines = [_csv_line(row, found, place(row.line)) for row, found in part]
-        yield "".join(lines).encode("utf-8", "replace")
+    table = CsvTable.of(header)
+    yield f"{free_name(KEY, table.names)},{_harmless(header.text)}\r\n".encode()
+    yield from _streamed(version, table, language, _csv_line)
 
 
 def csv_table(version: Version) -> CsvTable | None:
-    """The header of a CSV; None if its file is missing."""
-    return CsvTable.of(_header(version)) if version.file_is_kept else None
+    """The header of a CSV version; None for other formats, or if the file is missing."""
+    is_csv = version.format == "legacy_csv" and version.file_is_kept
+    return CsvTable.of(_header(version)) if is_csv else None
 
 
 def _bad(version: Version) -> QuerySet[Row]:
     return Row.objects.filter(version=version, valid=False)
 
 
-def _with_findings(version: Version, table: CsvTable | None) -> Iterator[list[tuple[Row, list[Found]]]]:
+def _streamed(version: Version, table: CsvTable | None, language: str, as_line: AsLine) -> Iterator[bytes]:
+    place = places(version)
     for part in slices(_bad(version)):
         found = row_findings.found_on(version, part, table)
-        yield [(row, found.get(row.line, [])) for row in part]
+        with translation.override(language):  # streaming happens after the request's language was deactivated
+            lines = [as_line(row, found.get(row.line, []), place(row.line)) for row in part]
+        yield "".join(lines).encode("utf-8", "replace")
 
 
 def _json_line(row: Row, found: list[Found], place: PartLine | None) -> str:
     listed = [_as_json(one, place) for one in found]
-    value = None if any(one.code == "json.invalid" for one in found) else _object(row.raw)
+    value = None if any(one.code == "json.invalid" for one in found) else loaded_object(row.raw)
     if value is None:
         return json.dumps({KEY: listed, "line": row.line, "raw": row.raw}, ensure_ascii=False) + "\n"
-    pair = f"{json.dumps(_free_name(set(value)))}:{json.dumps(listed, ensure_ascii=False)}"
+    pair = f"{json.dumps(free_name(KEY, value))}:{json.dumps(listed, ensure_ascii=False)}"
     return with_key(row.raw, pair, first=True) + "\n"
 
 
@@ -83,23 +81,6 @@ def _as_json(found: Found, place: PartLine | None) -> dict[str, Any]:
     where = {"line": found.line, "column": found.column, "path": found.path}
     in_file = {"file": place.file, "line_in_file": place.line} if place else {}
     return {"code": found.code, **where, **in_file, "message": message(found)}
-
-
-def _object(raw: str) -> dict[str, Any] | None:
-    try:
-        value = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _free_name(taken: set[str]) -> str:
-    """`findings`, or the first of `findings_2`, … that is not used by the row."""
-    name, number = KEY, 1
-    while name in taken:
-        number += 1
-        name = f"{KEY}_{number}"
-    return name
 
 
 def _csv_line(row: Row, found: list[Found], place: PartLine | None) -> str:

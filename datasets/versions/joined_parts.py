@@ -7,6 +7,7 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, takewhile
 from typing import Literal
@@ -28,11 +29,18 @@ _SHARD_WORD = re.compile(r"(?<=.)[-_. (]+(part|shard|chunk|split)$", re.IGNORECA
 class Misfit(Exception):
     """A file that cannot be joined to those before it. `found` is set if it cannot be read."""
 
-    def __init__(
-        self, name: str, reason: Reason, found: Finding | None = None, params: dict[str, Param] | None = None
-    ) -> None:
+    def __init__(self, name: str, reason: Reason, found: Finding | None = None, **params: Param) -> None:
         super().__init__(f"{name}: {reason}")
-        self.name, self.reason, self.found, self.params = name, reason, found, params or {}
+        self.name, self.reason, self.found, self.params = name, reason, found, params
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    """Raise Misfit if the file cannot be read."""
+    try:
+        yield
+    except Unreadable as error:
+        raise Misfit(name, "unreadable", error.found) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,64 +91,52 @@ class Joining:
             skip = head.header if header_seen else 0
             header_seen = header_seen or head.family == "csv"
             self.placed.append(Placed(line, skip, head.encoding))
-            for chunk in _ended(_without_lines(_chunks(source, head), skip)):
-                line += chunk.count(b"\n")
-                left -= len(chunk)
-                if left < 0:
-                    raise Misfit(source.name, "too_large", params={"limit": self.most})
-                yield chunk
+            with _readable(source.name):
+                chunks = utf8_chunks(source.upload, head.encoding)
+                for chunk in _ended(_without_lines(chunks, skip)):
+                    line += chunk.count(b"\n")
+                    left -= len(chunk)
+                    if left < 0:
+                        raise Misfit(source.name, "too_large", limit=self.most)
+                    yield chunk
 
 
 def fit_together(sources: Sequence[PartSource], most: int, forced: Format | None = None) -> Joining:
     """The parts, ready to be joined into at most `most` bytes. Raises Misfit for the first incompatible part."""
     heads: list[PartHead] = []
-    first: tuple[PartSource, PartHead] | None = None
+    first: tuple[str, PartHead] | None = None
     for source in sources:
         head = _read_head(source, forced)
         heads.append(head)
         if head.family == "empty":
             continue
+        if first is not None:
+            _check(source.name, head, *first)
         if first is None or first[1].family == "json":
-            first = _checked(source, head, first)
-        else:
-            _checked(source, head, first)
+            first = source.name, head
     for source, head in zip(sources[:-1], heads, strict=False):
         if head.family == "csv":
             _check_quotes(source, head)
     return Joining(sources, heads, most)
 
 
-def _checked(
-    source: PartSource, head: PartHead, first: tuple[PartSource, PartHead] | None
-) -> tuple[PartSource, PartHead]:
-    """Return the part if it is compatible with the first; else raise Misfit."""
-    if first is None:
-        return source, head
-    other, expected = first
+def _check(name: str, head: PartHead, first: str, expected: PartHead) -> None:
+    """Raise Misfit if a part is not compatible with the first one."""
     if (head.family == "csv") != (expected.family == "csv"):
-        raise Misfit(source.name, "format", params={"first": other.name, "met": head.family})
+        raise Misfit(name, "format", first=first, met=head.family)
     if head.columns != expected.columns:
         met, wanted = ", ".join(head.columns), ", ".join(expected.columns)
-        raise Misfit(source.name, "columns", params={"first": other.name, "met": met, "wanted": wanted})
+        raise Misfit(name, "columns", first=first, met=met, wanted=wanted)
     if head.family != expected.family and "json" not in (head.family, expected.family):
-        params: dict[str, Param] = {
-            "first": other.name,
-            "met": head.family,
-            "wanted": expected.family,
-        }
-        raise Misfit(source.name, "family", params=params)
-    return source, head
+        raise Misfit(name, "family", first=first, met=head.family, wanted=expected.family)
 
 
 def _read_head(source: PartSource, forced: Format | None) -> PartHead:
-    kind = source.upload.other_kind()
-    if kind:
+    if kind := source.upload.other_kind():
         raise Misfit(source.name, "unreadable", finding("file.other_kind", kind=kind))
     encoding = encoding_of(source.upload)
-    try:
+    with _readable(source.name):
         return _look(source, encoding, forced)
-    except Unreadable as trouble:
-        raise Misfit(source.name, "unreadable", trouble.found) from None
 
 
 def _look(source: PartSource, encoding: Encoding, forced: Format | None) -> PartHead:
@@ -176,24 +172,15 @@ def _family(lines: Sequence[bytes]) -> Family:
 def _check_quotes(source: PartSource, head: PartHead) -> None:
     """Raise Misfit for an unclosed quote, which would swallow the rows of the next part."""
     opened = 0
-    try:
+    with _readable(source.name):
         for block in blocks(source.upload, head.encoding):
             for number, line in enumerate(block.lines, block.first):
                 if number in block.oversized or b'"' not in line:
                     continue
                 still = open_quote(line.decode("utf-8", "replace"), opened > 0)
                 opened = 0 if still is None else number if still >= 0 else opened
-    except Unreadable as trouble:
-        raise Misfit(source.name, "unreadable", trouble.found) from None
     if opened:
-        raise Misfit(source.name, "quote", params={"line": opened})
-
-
-def _chunks(source: PartSource, head: PartHead) -> Iterator[bytes]:
-    try:
-        yield from utf8_chunks(source.upload, head.encoding)
-    except Unreadable as trouble:
-        raise Misfit(source.name, "unreadable", trouble.found) from None
+        raise Misfit(source.name, "quote", line=opened)
 
 
 def _without_lines(chunks: Iterator[bytes], skip: int) -> Iterator[bytes]:

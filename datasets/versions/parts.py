@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from itertools import starmap
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from datasets import services, uploads
 from datasets.core.decode import Upload
@@ -19,18 +18,14 @@ from datasets.core.imports.places import place_in
 from datasets.messages import message
 from datasets.models import FileImport, Version
 from datasets.uploads import limits, limits_of_kept
-from datasets.versions.joined_parts import (
-    Joining,
-    Misfit,
-    PartSource,
-    Placed,
-    common_name,
-    fit_together,
-    place_of,
-)
+from datasets.versions.joined_parts import Misfit, PartSource, Placed, common_name, fit_together, place_of
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action
+from evalsite.storage import files
 from evalsite.templatetags.show import filesize
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrPromise
 
 LONGEST_HEADER = 200  # characters of a header to quote in a message
 
@@ -114,15 +109,14 @@ def dataset_upload_parts(
     joined or stored; nothing is left then.
     """
     sources = [PartSource(uploads.shown_name(name), Upload(file, limits())) for file, name in given]
-    forced = format_called(chosen_format)
     kept: list[services.Stored] = []
     try:
-        joining = fit_together(sources, limits_of_kept().file_bytes, forced)
-        whole = services.store(_stream(joining), joining.most)
+        joining = fit_together(sources, limits_of_kept().file_bytes, format_called(chosen_format))
+        whole = services.store_chunks(joining, joining.most)
         kept.append(whole)
         for (file, _name), source in zip(given, sources, strict=True):
             kept.append(_store_part(file, source.name))
-        parts = list(starmap(_as_json, zip(sources, kept[1:], joining.placed, strict=True)))
+        parts = [_as_json(*one) for one in zip(sources, kept[1:], joining.placed, strict=True)]
         names = [source.name for source in sources]
         ending = "csv" if joining.is_csv else "jsonl"
         file_name = uploads.shown_name(f"{name_of_parts(names)}.{ending}")
@@ -135,10 +129,11 @@ def dataset_upload_parts(
             detail = {"file": file_name, "bytes": whole.size, "parts": names}
             return services.version_add(made, Action.DATASET_UPLOADED, user, **detail)
     except BaseException as error:
-        for stored in kept:
-            services.discard(stored)
+        files.delete(*(stored.stored_as for stored in kept))
         if isinstance(error, Misfit):
-            raise ValidationError(_("%(problem)s Nothing was saved.") % {"problem": _told(error)}) from None
+            raise ValidationError(
+                _("%(problem)s Nothing was saved.") % {"problem": _problem(error)}
+            ) from None
         raise
 
 
@@ -159,68 +154,40 @@ def _named(name: str, sentence: str) -> str:
     return _("“%(name)s”: %(problem)s") % {"name": name, "problem": sentence}
 
 
-def _told(misfit: Misfit) -> str:
+def _problem(misfit: Misfit) -> str:
     """The message on why a file does not fit, and what to do."""
     if misfit.found:
         return _named(misfit.name, message(misfit.found))
     params = {key: str(value)[:LONGEST_HEADER] for key, value in misfit.params.items()}
-    params["name"] = misfit.name
-    if misfit.reason == "format" and params["met"] == "csv":
-        text = _(
-            "“%(name)s” is CSV, but “%(first)s” is JSONL. Convert one of them so that all parts have the same format, "
-            "or upload them as separate data sets."
-        )
-    elif misfit.reason == "format":
-        text = _(
-            "“%(name)s” is JSONL, but “%(first)s” is CSV. Convert one of them so that all parts have the same format, "
-            "or upload them as separate data sets."
-        )
-    elif misfit.reason == "family":
-        text = _(
-            "The rows of “%(name)s” have “%(met)s”, but those of “%(first)s” have “%(wanted)s”. Convert one of them so "
-            "that all parts have the same format, or upload them as separate data sets."
-        )
-    elif misfit.reason == "columns":
-        text = _(
-            "“%(name)s” has the columns %(met)s, but “%(first)s” has %(wanted)s. Give all parts the same header, with "
-            "the columns in the same order, or upload them as separate data sets."
-        )
-    elif misfit.reason == "quote":
-        text = _(
-            'In “%(name)s”, a quoted field opens in line %(line)s and is never closed. Add the closing quote (") and '
-            "upload the files again."
-        )
-    else:
+    if misfit.reason == "too_large":
         params["limit"] = filesize(misfit.params["limit"])
-        text = _(
-            "Up to “%(name)s”, the parts come to more than %(limit)s, unpacked. Upload fewer of them, or ask an "
-            "administrator to raise UNPACKED_MAX_MB."
-        )
-    return text % params
+    is_csv = misfit.reason == "format" and params["met"] == "csv"
+    return str(_MISFITS["csv" if is_csv else misfit.reason]) % (params | {"name": misfit.name})
 
 
-def _stream(joining: Joining) -> BinaryIO:
-    return io.BufferedReader(_Chunks(iter(joining)), uploads.CHUNK)
-
-
-class _Chunks(io.RawIOBase):
-    """Presents chunks of bytes as a file."""
-
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        super().__init__()
-        self._chunks = chunks
-        self._rest = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._rest:
-            chunk = next(self._chunks, None)
-            if chunk is None:
-                return 0
-            self._rest = memoryview(chunk)
-        size = min(len(buffer), len(self._rest))
-        buffer[:size] = self._rest[:size]
-        self._rest = self._rest[size:]
-        return size
+_MISFITS: dict[str, StrPromise] = {
+    "csv": gettext_lazy(
+        "“%(name)s” is CSV, but “%(first)s” is JSONL. Convert one of them so that all parts have the same format, "
+        "or upload them as separate data sets."
+    ),
+    "format": gettext_lazy(
+        "“%(name)s” is JSONL, but “%(first)s” is CSV. Convert one of them so that all parts have the same format, "
+        "or upload them as separate data sets."
+    ),
+    "family": gettext_lazy(
+        "The rows of “%(name)s” have “%(met)s”, but those of “%(first)s” have “%(wanted)s”. Convert one of them so "
+        "that all parts have the same format, or upload them as separate data sets."
+    ),
+    "columns": gettext_lazy(
+        "“%(name)s” has the columns %(met)s, but “%(first)s” has %(wanted)s. Give all parts the same header, with "
+        "the columns in the same order, or upload them as separate data sets."
+    ),
+    "quote": gettext_lazy(
+        'In “%(name)s”, a quoted field opens in line %(line)s and is never closed. Add the closing quote (") and '
+        "upload the files again."
+    ),
+    "too_large": gettext_lazy(
+        "Up to “%(name)s”, the parts come to more than %(limit)s, unpacked. Upload fewer of them, or ask an "
+        "administrator to raise UNPACKED_MAX_MB."
+    ),
+}

@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any
+from itertools import islice
+from typing import Any, cast
 
 from django.db import transaction
 
-from datasets.core.formats import FORMATS
+from datasets.core.formats import Format
 from datasets.core.variables import EARLIER, before_question, has_earlier_answers, messages_of, row_data
 from datasets.models import Candidate, Response, Row, Version, VersionState
 
@@ -22,7 +23,7 @@ _BATCH = 500
 
 def reference_of(row: Row, fmt: str) -> str | None:
     """A valid row's expected answer: its final assistant message, else its `ref_answer` as text."""
-    data = row_data(row.raw, next(one for one in FORMATS if one == fmt))
+    data = row_data(row.raw, cast(Format, fmt))
     found = (one if isinstance(one, str) else as_text(one) for one in (data["gt"], data["ref_answer"]))
     return next((text for text in found if text.strip()), None)
 
@@ -32,7 +33,7 @@ def reference_response(row: Row, fmt: str) -> dict[str, Any] | None:
     text = reference_of(row, fmt)
     if text is None:
         return None
-    messages = messages_of(json.loads(row.raw), next(one for one in FORMATS if one == fmt))
+    messages = messages_of(json.loads(row.raw), cast(Format, fmt))
     return {"content": text} | ({EARLIER: before_question(messages)} if has_earlier_answers(messages) else {})
 
 
@@ -66,27 +67,18 @@ def references_made(
 
 def _stored(hidden: Version, candidate: Candidate, answers: Mapping[int, dict[str, Any]]) -> dict[int, int]:
     """Store the answers; the `line` of a hidden row is the id of the row whose reference it holds."""
-    Row.objects.bulk_create(
-        [Row(version=hidden, line=pk, valid=True, raw="{}") for pk in answers],
-        ignore_conflicts=True,
-        batch_size=_BATCH,
-    )
-    lines: dict[int, int] = {}
-    wanted = list(answers)
-    for at in range(0, len(wanted), _BATCH):
-        rows = Row.objects.filter(version=hidden, line__in=wanted[at : at + _BATCH])
-        lines |= dict(rows.values_list("pk", "line"))
-    Response.objects.bulk_create(
-        [
+    found: dict[int, int] = {}
+    rest = iter(answers)
+    while part := list(islice(rest, _BATCH)):
+        rows = [Row(version=hidden, line=pk, valid=True, raw="{}") for pk in part]
+        Row.objects.bulk_create(rows, ignore_conflicts=True)
+        kept = Row.objects.filter(version=hidden, line__in=part)
+        lines = dict(kept.values_list("pk", "line"))
+        responses = [
             Response(row_id=pk, candidate=candidate, number=1, raw=json.dumps(answers[line]))
             for pk, line in lines.items()
-        ],
-        ignore_conflicts=True,
-        batch_size=_BATCH,
-    )
-    found: dict[int, int] = {}
-    hidden_rows = list(lines)
-    for at in range(0, len(hidden_rows), _BATCH):
-        stored = Response.objects.filter(row__in=hidden_rows[at : at + _BATCH], candidate=candidate)
+        ]
+        Response.objects.bulk_create(responses, ignore_conflicts=True)
+        stored = Response.objects.filter(row__in=list(lines), candidate=candidate)
         found |= {lines[row]: pk for pk, row in stored.values_list("pk", "row_id")}
     return found

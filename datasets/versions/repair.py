@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 from django.core.exceptions import ValidationError
@@ -22,7 +23,7 @@ from datasets.core.repair.apply import REPAIRS, Repair, repair_file
 from datasets.importing import tables
 from datasets.importing.worker import Progress
 from datasets.models import Dataset, Version, VersionState
-from datasets.services import OPEN_STATES, version_add
+from datasets.services import OPEN_STATES, version_add, version_from
 from datasets.versions import repair_offers, temp_files
 from evalsite.accounts.models import User
 from evalsite.audit import Action
@@ -38,23 +39,21 @@ def version_repair(*, version: Version, repairs: Sequence[Repair], user: User | 
     Raises ValidationError with a message if there is nothing to repair.
     """
     steps = _checked(version, repairs)
+    names = [step.name for step in steps]
+    stored = [{key: value for key, value in asdict(step).items() if value} for step in steps]
     with transaction.atomic():
         Dataset.objects.select_for_update().get(pk=version.dataset_id)  # serialises concurrent calls
-        same = _made_before(version, steps)
-        if same:
+        if same := _made_before(version, stored):
             return same, False
-        made = Version(
-            dataset=version.dataset,
-            origin="repair",
-            parent=version,
-            stopped_by=version.stopped_by,
-            file_name=file_name(version.file_name, [step.name for step in steps]),
+        made = version_from(
+            version,
+            "repair",
+            file_name=file_name(version.file_name, names),
             stored_as=uploads.new_name(),
             size=version.size,
             chosen_format=version.chosen_format,
-            repairs=[_as_json(step) for step in steps],
+            repairs=stored,
         )
-        names = [step.name for step in steps]
         return version_add(made, Action.DATASET_REPAIRED, user, repairs=names), True
 
 
@@ -75,36 +74,21 @@ def _checked(version: Version, repairs: Sequence[Repair]) -> list[Repair]:
 
 
 def _check_name(version: Version, repair: Repair) -> None:
-    if (
-        not repair.value.strip()
-        or len(repair.value) > LONGEST_NAME
-        or printable(repair.value) != repair.value
-    ):
+    name = repair.value
+    if not name.strip() or len(name) > LONGEST_NAME or printable(name) != name:
         raise ValidationError(_("Choose or enter a name for the models to merge."))
     groups = {group.key for group in repair_offers.alike_groups(version)}
-    if model_key(repair.replaces or repair.value) not in groups:
-        raise ValidationError(
-            _("No other names in this version are similar to “%(name)s”.") % {"name": repair.value}
-        )
+    if model_key(repair.replaces or name) not in groups:
+        text = _("No other names in this version are similar to “%(name)s”.")
+        raise ValidationError(text % {"name": name})
 
 
-def _as_json(repair: Repair) -> dict[str, str]:
-    given = {"name": repair.name, "value": repair.value, "replaces": repair.replaces}
-    return {key: value for key, value in given.items() if value}
-
-
-def repairs_of(version: Version) -> list[Repair]:
-    """The repairs that make the version's file from its parent's."""
-    return [Repair(**given) for given in version.repairs]
-
-
-def _made_before(version: Version, steps: list[Repair]) -> Version | None:
+def _made_before(version: Version, repairs: list[dict[str, str]]) -> Version | None:
     """A version with the same repairs, finished or in progress; failed and cancelled ones don't count."""
-    wanted = [_as_json(step) for step in steps]
     usable = Version.objects.filter(
         parent=version, origin="repair", state__in=(*OPEN_STATES, VersionState.READY), cancel_wanted=False
     )
-    return next((made for made in usable.order_by("-number") if made.repairs == wanted), None)
+    return next((made for made in usable.order_by("-number") if made.repairs == repairs), None)
 
 
 def file_name(name: str, repairs: Sequence[str]) -> str:
@@ -121,32 +105,25 @@ def write_file(version: Version, owner: str, progress: Progress) -> None:
     Also raises OSError, Unreadable, and WorkStopped if `owner` lost the version.
     """
     assert version.parent is not None  # only versions with a parent have repairs
-    with work_folder(version) as made:
+    with new_file(version, owner, progress) as made:
         parents = files.local(version.parent.stored_as, lambda: progress(0.0))
-        repair_file(
-            parents, made, repairs_of(version), uploads.limits_of_kept(), lambda share: progress(share * 0.9)
-        )
-        take_file(version, owner, made, progress)
+        steps = [Repair(**step) for step in version.repairs]
+        repair_file(parents, made, steps, uploads.limits_of_kept(), lambda share: progress(share * 0.9))
 
 
 @contextmanager
-def work_folder(version: Version) -> Iterator[Path]:
-    """The folder for the version's file; leftovers are deleted."""
+def new_file(version: Version, owner: str, progress: Progress) -> Iterator[Path]:
+    """Where to write the version's file, which is then stored. Raises WorkStopped if `owner` lost the version."""
     with temp_files.work_folder(WORK, version.pk) as folder:
-        yield folder / "file"
-
-
-def take_file(version: Version, owner: str, made: Path, progress: Progress) -> None:
-    """Make the file the version's. Raises WorkStopped if `owner` lost the version."""
-    size, sha256 = temp_files.written_out(made, lambda share: progress(0.9 + share * 0.1))
-    files.send(made, version.stored_as, lambda: progress(1.0))
-    with transaction.atomic():
-        tables.advance(version.pk, owner, size=size, sha256=sha256, bytes_read=0)
-        files.place(made, version.stored_as)
+        made = folder / "file"
+        yield made
+        size, sha256 = temp_files.written_out(made, lambda share: progress(0.9 + share * 0.1))
+        files.send(made, version.stored_as, lambda: progress(1.0))
+        with transaction.atomic():
+            tables.advance(version.pk, owner, size=size, sha256=sha256, bytes_read=0)
+            files.place(made, version.stored_as)
 
 
 def reconcile() -> None:
     """Delete files of interrupted attempts whose version no worker is making any more."""
-    if temp_files.folders(WORK):
-        reading = Version.objects.filter(state=VersionState.READING)
-        temp_files.sweep(WORK, set(reading.values_list("pk", flat=True)))
+    temp_files.sweep(WORK, tables.READING.ids_busy)

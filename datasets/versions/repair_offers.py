@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from django.db.models import QuerySet
 from django.db.models.functions import Length
 
 from datasets.core.decode import Encoding, Unreadable, Upload, utf8_chunks
@@ -17,9 +17,10 @@ from datasets.core.formats import model_key
 from datasets.core.limits import Limits
 from datasets.core.reader import KEPT_PER_CODE
 from datasets.core.repair.apply import REPAIRS, ROW_CHANGES, WITHOUT_CHOICE, Repair, repair_file
-from datasets.labels import repairs_in_words
+from datasets.labels import repair_labels
 from datasets.models import Candidate, Finding, Row, Version
 from datasets.selectors import encoding_of
+from datasets.versions.row_writer import loaded_object
 from evalsite.text_diff import Passage, excerpts, pieces
 
 SAMPLES = 2
@@ -90,11 +91,11 @@ class RepairOffer:
 
     @property
     def sentences(self) -> list[str]:
-        return repairs_in_words(self.names)
+        return repair_labels(self.names)
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class VersionRepairs:
     """The offers by code; `together` lists all repairs that need no choice, if there are several offers."""
 
     offers: dict[str, RepairOffer] = field(default_factory=dict)
@@ -107,15 +108,15 @@ class Desk:
         return any(CODES[code].severity == "error" for code in self.offers)
 
 
-def desk(version: Version) -> Desk:
+def repairs_for(version: Version) -> VersionRepairs:
     """Everything the page offers. Reads the beginning of the file and a few rows."""
     found = _repairs_found(version)
     if not found or any(code in version.counts for code in HINDRANCES) or not version.file_is_kept:
-        return Desk(hindered=bool(found))
+        return VersionRepairs(hindered=bool(found))
     offers = {code: _offer(version, code, names) for code, names in found.items()}
     plain = [offer for offer in offers.values() if not offer.needs_choice]
     names = _ordered({name for offer in plain for name in offer.names})
-    return Desk(offers, names if len(plain) > 1 else ())
+    return VersionRepairs(offers, names if len(plain) > 1 else ())
 
 
 def names_offered(version: Version) -> frozenset[str]:
@@ -142,8 +143,9 @@ def _hidden_repairs(version: Version) -> set[str]:
     for row in _rows_to_repair(version, "json.invalid", ROWS_TRIED):
         text: str | None = row.raw
         for name in OF_LINES:
-            before, text = text, _repaired(text, name) if text is not None else None
-            found |= {name} if text != before else set()
+            before, text = text, _repaired(text, name)
+            if text != before:
+                found.add(name)
     return found
 
 
@@ -156,7 +158,7 @@ def _offer(version: Version, code: str, names: tuple[str, ...]) -> RepairOffer:
         return RepairOffer(code, names, groups=alike_groups(version)[:GROUPS_SHOWN])
     if code in ("file.not_jsonl", "file.converted"):
         return RepairOffer(code, names, beginning=_beginning(version, names))
-    return RepairOffer(code, names, _fixes(version, code), samples=list(_samples(version, code, names)))
+    return RepairOffer(code, names, _fixes(version, code), samples=_samples(version, code, names))
 
 
 def _fixes(version: Version, code: str) -> int | None:
@@ -176,59 +178,48 @@ def alike_groups(version: Version) -> list[AlikeGroup]:
     wanted = [name for names in several.values() for name in names]
     known = Candidate.uploaded.filter(version=version, responses__gt=0, name__in=wanted[:500])
     candidates = dict(known.values_list("name", "pk"))
-    groups = [
-        AlikeGroup(key, sorted((_spelling(version, name, candidates) for name in names), key=_frequent_first))
-        for key, names in several.items()
-    ]
+    groups = []
+    for key, names in several.items():
+        found = [(name, version.models_found[name]) for name in names]
+        spellings = [
+            Spelling(name, one["rows"], one["responses"], candidates.get(name)) for name, one in found
+        ]
+        groups.append(AlikeGroup(key, sorted(spellings, key=lambda one: (-one.rows, one.name))))
     return sorted(groups, key=lambda group: (-sum(spelling.rows for spelling in group.spellings), group.key))
 
 
-def _spelling(version: Version, name: str, candidates: dict[str, int]) -> Spelling:
-    counts = version.models_found[name]
-    return Spelling(name, counts["rows"], counts["responses"], candidates.get(name))
-
-
-def _frequent_first(spelling: Spelling) -> tuple[int, str]:
-    return -spelling.rows, spelling.name
-
-
-def _samples(version: Version, code: str, names: Sequence[str]) -> Iterator[RepairSample]:
+def _samples(version: Version, code: str, names: Sequence[str]) -> list[RepairSample]:
     """The first affected rows that the repairs change."""
-    shown = 0
+    samples: list[RepairSample] = []
     for row in _rows_to_repair(version, code, SAMPLES * 4):
-        after = repaired_line(row.raw, names)
-        if after != row.raw and shown < SAMPLES:
-            shown += 1
-            yield RepairSample(row.line, excerpts(pieces(row.raw, after or ""), AROUND), after is None)
+        after: str | None = row.raw
+        for name in names:
+            after = _repaired(after, name)
+        if after != row.raw and len(samples) < SAMPLES:
+            changes = excerpts(pieces(row.raw, after or ""), AROUND)
+            samples.append(RepairSample(row.line, changes, after is None))
+    return samples
 
 
-def _rows_to_repair(version: Version, code: str, most: int) -> Iterator[Row]:
+def _rows_to_repair(version: Version, code: str, most: int) -> QuerySet[Row]:
     """The first rows with a repairable finding of the code, excluding very long ones."""
     lines = Finding.objects.filter(version=version, code=code, line__isnull=False).exclude(repair="")
     wanted = [line or 0 for line in lines.order_by("line").values_list("line", flat=True)[:most]]
     rows = Row.objects.filter(version=version, line__in=wanted).annotate(length=Length("raw"))
-    yield from rows.filter(length__lte=LONGEST_SAMPLE).order_by("line")
+    return rows.filter(length__lte=LONGEST_SAMPLE).order_by("line")
 
 
-def repaired_line(text: str, names: Sequence[str]) -> str | None:
-    """An invalid JSONL row after the repairs; None if they remove it."""
-    kept: str | None = text
-    for name in _ordered(set(names)):
-        kept = None if kept is None else _repaired(kept, name)
-    return kept
-
-
-def _repaired(text: str, name: str) -> str | None:
+def _repaired(text: str | None, name: str) -> str | None:
+    """An invalid JSONL row after a repair; None if it was removed."""
     change = ROW_CHANGES.get(name)
-    return change(text) if change else text
+    return change(text) if change and text is not None else text
 
 
 def _beginning(version: Version, names: Sequence[str]) -> Beginning:
-    if "to_jsonl" not in names:
-        raw, text = _head(version, "utf-8"), _head(version, encoding_of(version))
-        return Beginning(_first_lines(raw, 3), _first_lines(text, 3))
     text = _head(version, encoding_of(version))
-    return Beginning(_first_lines(text, HEAD_LINES), _first_objects(text, names))
+    if "to_jsonl" in names:
+        return Beginning(_first_lines(text, HEAD_LINES), _first_objects(text, names))
+    return Beginning(_first_lines(_head(version, "utf-8"), 3), _first_lines(text, 3))
 
 
 def _head(version: Version, encoding: Encoding) -> bytes:
@@ -258,16 +249,9 @@ def _first_objects(text: bytes, names: Sequence[str]) -> str | None:
         except Unreadable:
             return None
         lines = after.read_bytes().splitlines(keepends=True)[:SAMPLES]
-    while lines and not _is_object(lines[-1]):
+    while lines and loaded_object(lines[-1]) is None:
         lines.pop()
     return _first_lines(b"".join(lines), SAMPLES) if lines else None
-
-
-def _is_object(line: bytes) -> bool:
-    try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 def plain_repairs(names: Sequence[str]) -> list[Repair]:

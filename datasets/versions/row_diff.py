@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from datasets.core.formats import COMPUTED, FORMATS
+from datasets.core.formats import COMPUTED, Format
 from datasets.core.variables import response_data, row_data
 from datasets.models import DifferenceRow, Row, Version
+from datasets.selectors import format_of
 from datasets.versions.row_writer import WholeRow, as_json, with_answers
 from evalsite.text_diff import Passage, excerpts, pieces
 
@@ -35,7 +37,7 @@ class RowSide:
     """A row of one version, with that version's format."""
 
     row: WholeRow
-    fmt: str
+    fmt: Format
 
     @property
     def readable(self) -> bool:
@@ -58,32 +60,25 @@ def contrasts(found: list[DifferenceRow], old: Version, new: Version) -> list[Co
     """The differences to show for these rows."""
     olds = _rows(old, [row.old_line for row in found if row.old_line is not None])
     news = _rows(new, [row.new_line for row in found if row.new_line is not None])
-    return [
-        Contrast(
-            one.kind, one.old_line, one.new_line, _beginning(before, after), list(_differing(before, after))
-        )
-        for one in found
-        for before, after in [(olds.get(one.old_line or 0), news.get(one.new_line or 0))]
-    ]
+    return [_contrast(one, olds.get(one.old_line or 0), news.get(one.new_line or 0)) for one in found]
+
+
+def _contrast(one: DifferenceRow, before: RowSide | None, after: RowSide | None) -> Contrast:
+    there = after or before
+    beginning = next(iter(parts_of(there).values()), "")[:EXCERPT] if there else ""
+    parts = list(_differing(before, after)) if before and after else []
+    return Contrast(one.kind, one.old_line, one.new_line, beginning, parts)
 
 
 def _rows(version: Version, lines: list[int]) -> dict[int, RowSide]:
     rows = list(Row.objects.filter(version=version, line__in=lines))
-    return {row.line: RowSide(row, version.format) for row in with_answers(rows)}
+    return {row.line: RowSide(row, format_of(version)) for row in with_answers(rows)}
 
 
-def _beginning(before: RowSide | None, after: RowSide | None) -> str:
-    there = after or before
-    return next(iter(parts_of(there).values()), "")[:EXCERPT] if there else ""
-
-
-def _differing(before: RowSide | None, after: RowSide | None) -> Iterator[RowPart]:
-    if before is None or after is None:
-        return
+def _differing(before: RowSide, after: RowSide) -> Iterator[RowPart]:
     if before.readable and after.readable:
-        yield from _differing_parts(parts_of(before), parts_of(after))
-    else:
-        yield from _differing_parts({"": _as_text(before, after)}, {"": _as_text(after, before)})
+        return _differing_parts(parts_of(before), parts_of(after))
+    return _differing_parts({"": _as_text(before, after)}, {"": _as_text(after, before)})
 
 
 def _as_text(side: RowSide, other: RowSide) -> str:
@@ -102,7 +97,7 @@ def parts_of(side: RowSide) -> Parts:
     """{path: text} of a row's messages, reference, fields and answers; for an invalid row, its text."""
     if not side.readable:
         return {"": side.row.raw}
-    data = row_data(side.row.raw, next(name for name in FORMATS if name == side.fmt))
+    data = row_data(side.row.raw, side.fmt)
     parts: Parts = {}
     for number, message in enumerate(data.pop("messages")):
         parts[f"messages[{number}] {message['role']}"] = _text(message["content"])
@@ -113,9 +108,9 @@ def parts_of(side: RowSide) -> Parts:
 
 
 def _answer_parts(row: WholeRow) -> Iterator[tuple[str, str]]:
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for model, raw in row.answers:
-        counts[model] = counts.get(model, 0) + 1
+        counts[model] += 1
         response = {name: value for name, value in response_data(raw).items() if value is not None}
         content = response.pop("content")
         further = f"\n{_text(response)}" if response else ""
@@ -127,7 +122,7 @@ def _text(value: Any) -> str:
 
 
 def _differing_parts(old: Parts, new: Parts) -> Iterator[RowPart]:
-    for name in [*old, *(name for name in new if name not in old)]:
+    for name in old | new:
         before, after = old.get(name), new.get(name)
         if before == after:
             continue
@@ -135,11 +130,9 @@ def _differing_parts(old: Parts, new: Parts) -> Iterator[RowPart]:
             yield RowPart(name, _whole(before), _whole(after))
             continue
         both = excerpts(pieces(before[:LONGEST_TEXT], after[:LONGEST_TEXT]), AROUND)
-        yield RowPart(
-            name,
-            [piece for piece in both if piece.kind != "added"],
-            [piece for piece in both if piece.kind != "removed"],
-        )
+        old_side = [piece for piece in both if piece.kind != "added"]
+        new_side = [piece for piece in both if piece.kind != "removed"]
+        yield RowPart(name, old_side, new_side)
 
 
 def _whole(text: str | None) -> list[Passage] | None:

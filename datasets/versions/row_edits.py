@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
@@ -20,7 +20,7 @@ from datasets.core.lines import lines_at
 from datasets.importing.worker import Progress
 from datasets.models import Dataset, Row, RowEdit, Version, VersionState
 from datasets.selectors import encoding_of, line_after
-from datasets.services import version_add
+from datasets.services import version_add, version_from
 from datasets.versions import invalid_rows, repair
 from datasets.versions.row_fields import (
     Replacement,
@@ -43,12 +43,12 @@ LONGEST = 300_000  # characters of an editable row; a form takes 4 MB, and a cha
 LINES_RECORDED = 50
 
 
-class Overtaken(Exception):
+class EditConflict(Exception):
     """Someone else edited the row, or made a version with its edit, since the form was opened."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class FileRow:
     """A row in its version's file and its number of lines, 0 for a new row; `table`: the header of a CSV."""
 
     version: Version
@@ -73,52 +73,43 @@ def can_edit(version: Version) -> bool:
     )
 
 
-def standing(version: Version, line: int) -> Standing:
+def file_row(version: Version, line: int) -> FileRow:
     """The row at a line, read from the file.
 
     Reading starts at a landmark at most 4 MB before the line, once the file was read up to there; an archive is read
     from its beginning. Raises ValidationError with a message if the row cannot be edited, Row.DoesNotExist if there is
     none.
     """
-    rows = Row.objects.filter(version=version)
+    table = invalid_rows.csv_table(version)
     if line == NEW or RowEdit.objects.filter(version=version, line=line, lines=0).exists():
-        return Standing(version, line, 0, "", _table(version))
-    rows.only("pk").get(line=line)
-    limits, too_long = (
-        uploads.limits_of_kept(),
-        _(
-            "This row is too long to edit in the browser (limit: %(most)s characters). Edit the file "
-            "and upload it as a new version."
-        )
-        % {"most": f"{LONGEST:,}"},
-    )
+        return FileRow(version, line, 0, "", table)
+    Row.objects.only("pk").get(version=version, line=line)
     if "row.too_large" in codes_at(version, [line]).get(line, set()):
-        raise ValidationError(too_long)
-    table, until = _table(version), line + 1
+        raise _too_long()
+    limits, until = uploads.limits_of_kept(), line + 1
     if table:
         until = line_after(version, line) or line + limits.row_bytes
     text = lines_at(version.path, encoding_of(version), line, until, limits).replace("\0", "\ufffd")
-    record = records_in(text, line)[0] if table else None
     if len(text) > LONGEST:
-        raise ValidationError(too_long)
-    return Standing(
-        version, line, record.more + 1 if record else 1, record.text if record else text.strip(), table
+        raise _too_long()
+    if table:
+        record = records_in(text, line)[0]
+        return FileRow(version, line, record.more + 1, record.text, table)
+    return FileRow(version, line, 1, text.strip(), None)
+
+
+def _too_long() -> ValidationError:
+    text = _(
+        "This row is too long to edit in the browser (limit: %(most)s characters). Edit the file "
+        "and upload it as a new version."
     )
+    return ValidationError(text % {"most": f"{LONGEST:,}"})
 
 
-def _table(version: Version) -> CsvTable | None:
-    return invalid_rows.csv_table(version) if version.format == "legacy_csv" else None
-
-
-def blank_row(row: Standing) -> str:
+def blank_row(row: FileRow) -> str:
     """The template for a new row: the parts of the first valid row, empty."""
-    first = (
-        Row.objects.filter(version=row.version, valid=True)
-        .order_by("line")
-        .values_list("line", flat=True)
-        .first()
-    )
-    return blank_like(standing(row.version, first).text, row.table) if first is not None else ""
+    first = line_after(row.version, 0, valid=True)
+    return blank_like(file_row(row.version, first).text, row.table) if first is not None else ""
 
 
 def last_edit(version: Version, line: int) -> RowEdit | None:
@@ -150,45 +141,47 @@ def discarded_edits(version: Version) -> QuerySet[RowEdit]:
     return discarded.select_related("author").order_by("-edited_at", "-pk")
 
 
-def row_edit_save(*, row: Standing, text: str, state: str, user: User | None) -> RowEdit | None:
+def row_edit_save(*, row: FileRow, text: str, state: str, user: User | None) -> RowEdit | None:
     """Save an edited row; None if it equals the row in the file and no edit of it is open.
 
-    `state` is the state of the edit that the form was based on ("" for none). Raises Overtaken if another edit was
+    `state` is the state of the edit that the form was based on ("" for none). Raises EditConflict if another edit was
     saved since, ValidationError with a message if the text cannot be a row.
     """
     text = _as_row(row, text)
     if row.line == NEW:
-        return _add_row(row.version, text, user)
-    last = last_edit(row.version, row.line)
-    if (last.state if last else "") != state:
-        raise Overtaken
+        return _add_row(row, text, user)
+    last = _last_in_state(row, state)
     unchanged = text == row.text
     if unchanged and (last is None or not last.is_open):
         return None
-    return add_edit(row.version, row.line, row.lines, last, row.text, text, user, discarded=unchanged)
+    return add_edit(row, last, text, user, discarded=unchanged)
 
 
-def row_delete(*, row: Standing, state: str, user: User | None) -> RowEdit:
-    """Remove a row from the next version. Raises Overtaken as above."""
+def row_delete(*, row: FileRow, state: str, user: User | None) -> RowEdit:
+    """Remove a row from the next version. Raises EditConflict as above."""
+    last = _last_in_state(row, state)
+    added = row.lines == 0
+    return add_edit(row, last, last.text if last and added else "", user, discarded=added)
+
+
+def _last_in_state(row: FileRow, state: str) -> RowEdit | None:
     last = last_edit(row.version, row.line)
     if (last.state if last else "") != state:
-        raise Overtaken
-    added = row.lines == 0
-    text = last.text if last and added else ""
-    return add_edit(row.version, row.line, row.lines, last, row.text, text, user, discarded=added)
+        raise EditConflict
+    return last
 
 
-def _add_row(version: Version, text: str, user: User | None) -> RowEdit:
-    """Add a row at the end. Raises Overtaken if several users add rows at the same moment."""
+def _add_row(row: FileRow, text: str, user: User | None) -> RowEdit:
+    """Add a row at the end. Raises EditConflict if several users add rows at the same moment."""
     for _attempt in range(4):
-        known = [Row.objects.filter(version=version), RowEdit.objects.filter(version=version)]
+        known = [Row.objects.filter(version=row.version), RowEdit.objects.filter(version=row.version)]
         line = max(rows.aggregate(last=Max("line"))["last"] or 0 for rows in known) + 1
-        with suppress(Overtaken):
-            return add_edit(version, line, 0, None, "", text, user, discarded=False)
-    raise Overtaken
+        with suppress(EditConflict):
+            return add_edit(replace(row, line=line), None, text, user, discarded=False)
+    raise EditConflict
 
 
-def _as_row(row: Standing, text: str) -> str:
+def _as_row(row: FileRow, text: str) -> str:
     """Normalise typed text for the file. Raises ValidationError."""
     if "\0" in text:
         raise ValidationError(_("A row cannot hold the character NUL."))
@@ -198,18 +191,18 @@ def _as_row(row: Standing, text: str) -> str:
         raise ValidationError(
             _("Rows edited here can have at most %(most)s characters.") % {"most": f"{LONGEST:,}"}
         )
-    if row.table is None:
-        text = one_line(as_typed(row.text, text))
-        if "\n" in text:
-            raise ValidationError(
-                _("This text spans several lines and is not valid JSON. Fix it, or put it on one line.")
-            )
-        return text
-    text = as_typed(row.text, text).rstrip("\r\n")
-    return _as_record(row, text)
+    text = as_typed(row.text, text)
+    if row.table:
+        return _as_record(row, text.rstrip("\r\n"))
+    text = one_line(text)
+    if "\n" in text:
+        raise ValidationError(
+            _("This text spans several lines and is not valid JSON. Fix it, or put it on one line.")
+        )
+    return text
 
 
-def _as_record(row: Standing, text: str) -> str:
+def _as_record(row: FileRow, text: str) -> str:
     """Check that a record is one; several are allowed if an unclosed quote had swallowed those that follow."""
     records, before = records_in(text), records_in(row.text)[:1] if row.text else []
     if records[-1].quote is not None and text != row.text:
@@ -221,42 +214,33 @@ def _as_record(row: Standing, text: str) -> str:
     return text
 
 
-def add_edit(
-    version: Version,
-    line: int,
-    lines: int,
-    last: RowEdit | None,
-    before: str,
-    text: str,
-    user: User | None,
-    *,
-    discarded: bool,
-) -> RowEdit:
-    """Add the edit of a line after `last`. Raises Overtaken if there already is one."""
+def add_edit(row: FileRow, last: RowEdit | None, text: str, user: User | None, *, discarded: bool) -> RowEdit:
+    """Add the edit of a row after `last`. Raises EditConflict if there already is one."""
     try:
         with transaction.atomic():  # the second of two concurrent edits violates the unique number
             return RowEdit.objects.create(
-                version=version,
-                line=line,
-                lines=lines,
+                version=row.version,
+                line=row.line,
+                lines=row.lines,
                 number=last.number + 1 if last else 1,
-                before=before,
+                before=row.text,
                 text=text,
                 discarded=discarded,
                 author=user,
             )
     except IntegrityError:
-        raise Overtaken from None
+        raise EditConflict from None
 
 
 def row_edit_decide(
     *, version: Version, line: int, state: str, discarded: bool, user: User | None
 ) -> RowEdit:
-    """Discard or restore the last edit of a line. Raises Overtaken if it is no longer in that `state`."""
+    """Discard or restore the last edit of a line. Raises EditConflict if it is no longer in that `state`."""
     last = last_edit(version, line)
     if last is None or last.state != state or last.made_id or last.discarded == discarded:
-        raise Overtaken
-    return add_edit(version, line, last.lines, last, last.before, last.text, user, discarded=discarded)
+        raise EditConflict
+    row = FileRow(version, line, last.lines, last.before, None)
+    return add_edit(row, last, last.text, user, discarded=discarded)
 
 
 @transaction.atomic
@@ -269,11 +253,9 @@ def version_edit(*, version: Version, user: User | None, until: int = LARGEST) -
     edits = list(open_edits(version).filter(pk__lte=until).values_list("pk", "line"))
     if not edits or not can_edit(version):
         return None
-    made = Version(
-        dataset=version.dataset,
-        origin=ORIGIN,
-        parent=version,
-        stopped_by=version.stopped_by,
+    made = version_from(
+        version,
+        ORIGIN,
         file_name=repair.file_name(version.file_name, []),
         stored_as=uploads.new_name(),
         size=version.size,
@@ -292,11 +274,13 @@ def write_file(version: Version, owner: str, progress: Progress) -> None:
     """Make the version's file from its parent's and the edits; `progress` and exceptions are as for repairs."""
     assert version.parent is not None  # only versions with a parent have edits
     parent = files.local(version.parent.stored_as, lambda: progress(0.0))
-    with repair.work_folder(version) as made:
-        with Upload(parent, uploads.limits_of_kept()) as upload, made.open("wb") as file:
-            encoding, edits = encoding_of(version.parent), _replacements(version)
-            file.writelines(replaced(upload, encoding, edits, lambda share: progress(share * 0.9)))
-        repair.take_file(version, owner, made, progress)
+    with (
+        repair.new_file(version, owner, progress) as made,
+        Upload(parent, uploads.limits_of_kept()) as upload,
+        made.open("wb") as file,
+    ):
+        encoding, edits = encoding_of(version.parent), _replacements(version)
+        file.writelines(replaced(upload, encoding, edits, lambda share: progress(share * 0.9)))
 
 
 def _replacements(version: Version) -> Iterator[Replacement]:

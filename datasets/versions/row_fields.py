@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from datasets.core.csv_reader import CsvRecord, CsvTable, csv_record, records_in
@@ -86,25 +86,22 @@ def _within(path: str, name: str, node: Node) -> Iterator[tuple[str, Node]]:
 
 
 def _field(path: str, node: Node) -> RowField:
-    if node.type == "string":
-        value = node.value
-        if not _NOT_TYPED.search(value):
-            return RowField(path, "text", value)
+    if node.type == "string" and not _NOT_TYPED.search(node.value):
+        return RowField(path, "text", node.value)
     return RowField(path, "json", node.text[node.start : node.end])
 
 
 def with_fields(text: str, values: Mapping[str, str], table: CsvTable | None = None) -> str:
     """Replace the changed fields; everything else stays byte for byte (but a CSV record is quoted again)."""
-    changed: dict[str, RowField] = {}
     fields = fields_of(text, table) or []
-    for field in fields:
-        value = as_typed(field.value, values.get(field.path, field.value))
-        if value != field.value:
-            changed[field.path] = RowField(field.path, field.kind, value)
-    if not changed:
+    typed = [
+        replace(field, value=as_typed(field.value, values.get(field.path, field.value))) for field in fields
+    ]
+    if typed == fields:
         return text
     if table:
-        return csv_record([changed.get(field.path, field).value for field in fields])
+        return csv_record([field.value for field in typed])
+    changed = {new.path: new for new, old in zip(typed, fields, strict=True) if new != old}
     return edited(text, _edits(text, changed))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -26,9 +27,6 @@ from datasets.versions.row_writer import as_json, with_answers
 
 NOT_AS_MET = frozenset({"file.encoding", "row.too_large"})
 """Rows with these findings are not stored exactly, so validating them again would give other findings."""
-_NOT_AS_MET_IN_CSV = NOT_AS_MET | {"json.nul"}
-
-Check = Callable[[Row], list[Found]]
 
 
 def found_on(version: Version, rows: list[Row], table: CsvTable | None = None) -> dict[int, list[Found]]:
@@ -40,36 +38,26 @@ def found_on(version: Version, rows: list[Row], table: CsvTable | None = None) -
     if not rows:
         return {}
     codes = codes_at(version, [row.line for row in rows])
-    kept = _kept(version, rows[0].line, rows[-1].line)
+    stored = _stored(version, rows[0].line, rows[-1].line)
     cut = {code for code, count in version.counts.items() if count > KEPT_PER_CODE}
-    check = _check_of(version, table, codes)
     found = {}
     for row in rows:
         there = codes.get(row.line, set())
-        again = check(row) if there & cut else []
-        known = kept.get(row.line, [])
-        found[row.line] = [
-            one for code in there for one in _of_code(row.line, code, code in cut, again, known)
-        ]
-    return {line: sorted(ones, key=_errors_first) for line, ones in found.items() if ones}
+        again = _validated(version, row, table, there) if there & cut else []
+        ones = [one for one in again if one.code in there & cut]
+        left = there - {one.code for one in ones}
+        ones += [one for one in stored[row.line] if one.code in left]
+        left -= {one.code for one in ones}
+        ones += [Found(row.line, None, None, code, CODES[code].severity, None, dict(UNKEPT)) for code in left]
+        if ones:
+            found[row.line] = sorted(ones, key=lambda one: (one.severity, one.column or 0, one.code))
+    return found
 
 
-def _of_code(line: int, code: str, cut: bool, again: list[Found], kept: list[Found]) -> list[Found]:
-    """The findings of one code on a line: from validating again, else the stored ones, else a placeholder."""
-    of_kept = [one for one in kept if one.code == code]
-    of_again = [one for one in again if one.code == code] if cut else []
-    kind = CODES[code]
-    return of_again or of_kept or [Found(line, None, None, code, kind.severity, None, dict(UNKEPT))]
-
-
-def _errors_first(found: Found) -> tuple[str, int, str]:
-    return found.severity, found.column or 0, found.code
-
-
-def _kept(version: Version, first: int, last: int) -> dict[int, list[Found]]:
-    by_line: dict[int, list[Found]] = {}
+def _stored(version: Version, first: int, last: int) -> dict[int, list[Found]]:
+    by_line: dict[int, list[Found]] = defaultdict(list)
     for finding in Finding.objects.filter(version=version, line__range=(first, last)).order_by("pk"):
-        by_line.setdefault(finding.line or 0, []).append(stored_finding(finding))
+        by_line[finding.line or 0].append(stored_finding(finding))
     return by_line
 
 
@@ -83,14 +71,10 @@ def _from_the_file(version: Version, row: Row, found: Found) -> Found:
     if found.code == "row.too_large":
         return replace(found, params=_beyond(row))
     if found.code == "file.encoding" and version.format != "legacy_csv" and version.file_is_kept:
-        broken = broken_byte(_line_of_file(version, row.line))
-        if broken:
+        line = bytes_at(version.path, encoding_of(version), row.line, row.line + 1, limits_of_kept())
+        if broken := broken_byte(line):
             return replace(found, column=broken[0], params={"met": broken[1]})
     return found
-
-
-def _line_of_file(version: Version, line: int) -> bytes:
-    return bytes_at(version.path, encoding_of(version), line, line + 1, limits_of_kept())
 
 
 def _beyond(row: Row) -> dict[str, Param]:
@@ -101,24 +85,19 @@ def _beyond(row: Row) -> dict[str, Param]:
     return {"limit": limits.row_bytes}
 
 
-def _check_of(version: Version, table: CsvTable | None, codes: dict[int, set[str]]) -> Check:
-    """A function that validates a row again; it returns nothing for rows that are not stored exactly."""
+def _validated(version: Version, row: Row, table: CsvTable | None, codes: set[str]) -> list[Found]:
+    """Validate a row with findings of these codes again; nothing for rows that are not stored exactly."""
     fmt = format_called(version.format)
-    not_as_met = _NOT_AS_MET_IN_CSV if fmt == "legacy_csv" else NOT_AS_MET
-
-    def check(row: Row) -> list[Found]:
-        if codes.get(row.line, set()) & not_as_met:
-            return []
-        if row.valid:
-            return [replace(one, column=None) for one in _check_valid(row, fmt)]
-        if fmt == "legacy_csv":
-            return table.check(records_in(row.raw, row.line)[0]) if table else []
-        return findings_of(row.line, row.raw, fmt)
-
-    return check
+    if codes & NOT_AS_MET or (fmt == "legacy_csv" and "json.nul" in codes):
+        return []
+    if row.valid:
+        return [replace(one, column=None) for one in _validated_valid(row, fmt)]
+    if fmt == "legacy_csv":
+        return table.check(records_in(row.raw, row.line)[0]) if table else []
+    return findings_of(row.line, row.raw, fmt)
 
 
-def _check_valid(row: Row, fmt: Format | None) -> list[Found]:
+def _validated_valid(row: Row, fmt: Format | None) -> list[Found]:
     if fmt == "legacy_csv":
         fields: dict[str, str] = json.loads(row.raw)
         table = CsvTable(tuple(fields), tuple(fields), row.line)

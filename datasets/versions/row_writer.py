@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
 
 from django.db.models import QuerySet
 
-from datasets.core.decode import Block, Unreadable, Upload, blocks
+from datasets.core.decode import Unreadable, Upload, blocks
 from datasets.models import Response, Row, Version
 from datasets.selectors import encoding_of
 from datasets.uploads import limits_of_kept
@@ -37,9 +39,12 @@ def whole_rows(version: Version, *, only_valid: bool) -> Iterator[WholeRow]:
 
 def with_answers(rows: list[Row]) -> Iterator[WholeRow]:
     """Rows of one version with their answers."""
-    answers = _answers(rows)
+    found = Response.uploaded.filter(row__in=[row.pk for row in rows]).order_by("pk")
+    answers: dict[int, list[tuple[str, str]]] = {row.pk: [] for row in rows}
+    for row_id, name, raw in found.values_list("row_id", "candidate__name", "raw"):
+        answers[row_id].append((name, raw))
     for row in rows:
-        yield WholeRow(row.line, row.valid, row.raw, answers.get(row.pk, []))
+        yield WholeRow(row.line, row.valid, row.raw, answers[row.pk])
 
 
 def slices(rows: QuerySet[Row]) -> Iterator[list[Row]]:
@@ -50,14 +55,6 @@ def slices(rows: QuerySet[Row]) -> Iterator[list[Row]]:
         after, size = part[-1].line, SLICE
 
 
-def _answers(rows: list[Row]) -> dict[int, list[tuple[str, str]]]:
-    found = Response.uploaded.filter(row__in=[row.pk for row in rows]).order_by("pk")
-    answers: dict[int, list[tuple[str, str]]] = {}
-    for row_id, name, raw in found.values_list("row_id", "candidate__name", "raw"):
-        answers.setdefault(row_id, []).append((name, raw))
-    return answers
-
-
 def as_json(row: WholeRow, fmt: str) -> str:
     """A valid row as a line of JSONL that reads back equal; CSV records become conversations."""
     text = _conversation(row.raw) if fmt == "legacy_csv" else row.raw.strip()
@@ -65,6 +62,20 @@ def as_json(row: WholeRow, fmt: str) -> str:
         return text
     outputs = f'"model_outputs":[{",".join(_entries(row))}]'
     return with_key(text, outputs, first=False)
+
+
+def loaded_object(text: str | bytes) -> dict[str, Any] | None:
+    """Parse an object; None for other values and invalid JSON."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """The name, or the first of `name_2`, `name_3`, … that is not taken."""
+    return next(free for n in count(1) if (free := f"{name}_{n}" if n > 1 else name) not in taken)
 
 
 def with_key(text: str, pair: str, *, first: bool) -> str:
@@ -105,23 +116,18 @@ def _lines_of_file(version: Version) -> Iterator[bytes]:
     line = next(wanted, None)
     # The file was within the limits when it was read.
     limits = replace(limits_of_kept(), file_bytes=1 << 60, unpacked_bytes=1 << 60)
-    with (
-        Upload(version.path, limits) as upload,
-        suppress(Unreadable),
-    ):  # yields the rows before the damage
+    with Upload(version.path, limits) as upload, suppress(Unreadable):  # yields the rows before the damage
         for block in blocks(upload, encoding_of(version)):
             last, found = block.first + len(block.lines) - 1, []
             while line is not None and line <= last:
-                cut = line in block.oversized  # the limit was higher when it was read
-                found.append(_from_tables(version, line) if cut else _as_it_stands(block, line))
+                if line in block.oversized:  # the limit was higher when it was read
+                    found.append(_from_tables(version, line))
+                else:
+                    found.append(block.lines[line - block.first].strip() + b"\n")
                 line = next(wanted, None)
             yield b"".join(found)
             if line is None:
                 return
-
-
-def _as_it_stands(block: Block, line: int) -> bytes:
-    return block.lines[line - block.first].strip() + b"\n"
 
 
 def _from_tables(version: Version, line: int) -> bytes:

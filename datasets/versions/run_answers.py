@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
@@ -17,6 +17,7 @@ from datasets.core.formats import Format, structural_keys
 from datasets.core.variables import messages_of
 from datasets.importing.worker import Progress
 from datasets.models import UPLOADED, Candidate, Dataset, Response, Row, Version
+from datasets.selectors import format_of
 from datasets.versions import repair, row_writer
 from evalsite.accounts.models import User
 from evalsite.audit import Action
@@ -38,11 +39,9 @@ def version_of_answers(*, version: Version, source: str, name: str, user: User |
     ).first()
     if same:
         return same
-    made = Version(
-        dataset=version.dataset,
-        origin=ORIGIN,
-        parent=version,
-        stopped_by=version.stopped_by,
+    made = services.version_from(
+        version,
+        ORIGIN,
         file_name=uploads.shown_name(f"{name[:200]}.jsonl"),
         stored_as=uploads.new_name(),
         chosen_format="judge_only",
@@ -56,13 +55,11 @@ def write_file(version: Version, owner: str, progress: Progress) -> None:
     assert version.parent is not None
     source = version.repairs[0]["value"]
     total = max(1, version.parent.rows)
-    with repair.work_folder(version) as made:
-        with made.open("wb") as file:
-            for line, text in answered_lines(version.parent, source):
-                file.write(text.encode() + b"\n")
-                if line % 500 == 0:
-                    progress(min(0.9, 0.9 * line / total))
-        repair.take_file(version, owner, made, progress)
+    with repair.new_file(version, owner, progress) as made, made.open("wb") as file:
+        for line, text in answered_lines(version.parent, source):
+            file.write(text.encode() + b"\n")
+            if line % 500 == 0:
+                progress(min(0.9, 0.9 * line / total))
 
 
 def answered_lines(version: Version, source: str) -> Iterator[tuple[int, str]]:
@@ -81,7 +78,7 @@ def answered_lines(version: Version, source: str) -> Iterator[tuple[int, str]]:
             asked |= {pk} if of == source else set()
         for row in part:
             if row.pk in asked:
-                text = as_messages(row.raw, cast(Format, version.format))
+                text = as_messages(row.raw, format_of(version))
                 whole = row_writer.WholeRow(row.line, True, text, answers[row.pk])
                 yield row.line, row_writer.as_json(whole, "judge_only")
 

@@ -21,7 +21,7 @@ from django.db.models import Sum
 from django.db.models.functions import Length
 from django_tasks import task
 
-from datasets.core.formats import Format
+from datasets.core.formats import format_called
 from datasets.core.search_index import (
     Builder,
     Index,
@@ -44,7 +44,6 @@ from datasets.models import (
     Version,
     VersionState,
 )
-from datasets.selectors import format_of
 from evalsite.storage import files
 from evalsite.storage.errors import StorageUnreachable
 from evalsite.tasks import workers
@@ -206,30 +205,21 @@ def _something_waits() -> bool:
 
 
 def _line_batches(version: Version, after: int) -> Iterator[list[int]]:
-    while True:
-        rows = Row.objects.filter(version=version, line__gt=after).order_by("line")
-        lines = list(rows.values_list("line", flat=True)[:BATCH_ROWS])
-        if not lines:
-            return
+    rows = Row.objects.filter(version=version).order_by("line").values_list("line", flat=True)
+    while lines := list(rows.filter(line__gt=after)[:BATCH_ROWS]):
         yield lines
         after = lines[-1]
 
 
 def _index_rows(version: Version, lines: Sequence[int]) -> Iterator[list[IndexRow]]:
     """Yield index rows in groups of limited text size."""
-    sparse = dict(
-        Candidate.uploaded.filter(version=version, rows__lt=version.valid_rows / SPARSE).values_list(
-            "pk", "name"
-        )
-    )
+    rare = Candidate.uploaded.filter(version=version, rows__lt=version.valid_rows / SPARSE)
+    sparse = dict(rare.values_list("pk", "name"))
+    fmt = format_called(version.format)
     for group in row_groups(version, lines):
-        texts = texts_of(((row.line, row.raw, row.valid, row.answers) for row in group), _format(version))
+        texts = texts_of(((row.line, row.raw, row.valid, row.answers) for row in group), fmt)
         names = [tuple({sparse[pk] for pk in row.candidates if pk in sparse}) for row in group]
         yield [replace(text, models=models) for text, models in zip(texts, names, strict=True)]
-
-
-def _format(version: Version) -> Format | None:
-    return format_of(version) if version.format else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,12 +237,8 @@ def row_groups(version: Version, lines: Sequence[int]) -> Iterator[list[Searched
     """Rows at `lines` with answers, in order; a group holds at most BATCH_CHARACTERS of text, or one row."""
     found = Row.objects.filter(version=version, line__in=lines).values_list("line", "pk", Length("raw"))
     sizes = [(pk, size) for _, pk, size in sorted(found)]
-    answers = (
-        Response.uploaded.filter(row__in=[pk for pk, _ in sizes])
-        .values("row")
-        .annotate(all=Sum(Length("raw")))
-    )
-    more = dict(answers.values_list("row", "all"))
+    answers = Response.uploaded.filter(row__in=[pk for pk, _ in sizes]).values("row")
+    more = dict(answers.annotate(all=Sum(Length("raw"))).values_list("row", "all"))
     group: list[int] = []
     characters = 0
     for pk, size in sizes:
@@ -280,31 +266,30 @@ def texts(version: Version, lines: Sequence[int], *, fields: bool = True) -> Ite
     """The decoded texts of the rows at `lines`, optionally with their fields."""
     for group in row_groups(version, lines):
         rows = ((row.line, row.raw, row.valid, row.answers) for row in group)
-        yield from texts_of(rows, _format(version), fields=fields)
+        yield from texts_of(rows, format_called(version.format), fields=fields)
 
 
 @dataclass(frozen=True, slots=True)
-class TextHit:
-    """A match in its original spelling, with some characters before and after it."""
+class Excerpt:
+    """A match or the character of a finding, with some characters before and after it."""
 
     before: str
     met: str
     after: str
 
 
-def hits(version: Version, lines: Sequence[int], wanted: str) -> dict[int, TextHit]:
+def hits(version: Version, lines: Sequence[int], wanted: str) -> dict[int, Excerpt]:
     """{line: first match of a text} for the rows at `lines`."""
     found = {}
     for group in row_groups(version, lines):
         for row in group:
             texts = readable(decoded(row.raw, row.valid), row.raw, row.answers)
-            place = text_hit(texts, wanted)
-            if place:
-                found[row.line] = place
+            if hit := text_hit(texts, wanted):
+                found[row.line] = hit
     return found
 
 
-def text_hit(texts: Iterable[str], wanted: str) -> TextHit | None:
+def text_hit(texts: Iterable[str], wanted: str) -> Excerpt | None:
     """The first case-insensitive match of `wanted`; None if it matches only after case folding."""
     pattern = re.compile(re.escape(wanted), re.IGNORECASE)
     for text in texts:
@@ -312,9 +297,8 @@ def text_hit(texts: Iterable[str], wanted: str) -> TextHit | None:
         if found:
             start, end = found.span()
             before = ("…" if start > AROUND else "") + text[max(0, start - AROUND) : start]
-            return TextHit(
-                before, found.group(), text[end : end + AROUND] + ("…" if end + AROUND < len(text) else "")
-            )
+            after = text[end : end + AROUND] + ("…" if end + AROUND < len(text) else "")
+            return Excerpt(before, found.group(), after)
     return None
 
 

@@ -33,11 +33,13 @@ def folders(kind: str) -> dict[Path, int]:
     return {path: int(path.name.partition("-")[0]) for path in _place(kind).glob("*-*")}
 
 
-def sweep(kind: str, busy: Collection[int]) -> None:
-    """Delete the folders of attempts that are no longer running."""
-    for path, number in folders(kind).items():
-        if number not in busy:
-            shutil.rmtree(path, ignore_errors=True)
+def sweep(kind: str, busy: Callable[[], Collection[int]]) -> None:
+    """Delete the folders of attempts that are no longer running; `busy` is called only if there are folders."""
+    if found := folders(kind):
+        running = busy()
+        for path, number in found.items():
+            if number not in running:
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def written_out(path: Path, progress: Callable[[float], None] = lambda share: None) -> tuple[int, str]:

@@ -53,21 +53,16 @@ def _attach(request: HttpRequest, version: Version) -> HttpResponse:
     form = AnswersForm(request.POST, request.FILES)
     if form.is_valid():
         try:
-            return uploaded(request, _address(_keep(request, version, form.cleaned_data)))
+            made = attach.answers_upload(
+                version=version,
+                file_name=form.cleaned_data["file"].name,
+                user=access.signed_in(request),
+                **form.cleaned_data,
+            )
+            return uploaded(request, _address(made))
         except ValidationError as error:
             form.add_error(None, error)
     return upload_refused(request, form, "datasets/attach.html", _form_context(version, form))
-
-
-def _keep(request: HttpRequest, version: Version, wanted: dict[str, Any]) -> Attachment:
-    return attach.answers_upload(
-        version=version,
-        file=wanted["file"],
-        file_name=wanted["file"].name,
-        model_name=wanted["model_name"],
-        match_by=wanted["match_by"],
-        user=access.signed_in(request),
-    )
 
 
 def _form_context(version: Version, form: AnswersForm) -> dict[str, Any]:
@@ -77,7 +72,7 @@ def _form_context(version: Version, form: AnswersForm) -> dict[str, Any]:
     return {
         "version": version,
         "form": form,
-        "max_bytes": uploads.limit_bytes(),
+        "limits": uploads.limits(),
         "undecided": undecided.select_related("created_by").order_by("-pk")[:20],
     }
 
@@ -103,10 +98,10 @@ def attachment(request: HttpRequest, slug: str, dataset: int, number: int, attac
         return render(request, template, context)
     if part_wanted(request):
         return HttpResponseClientRefresh()
-    return render(request, "datasets/attachment.html", context | _told(found))
+    return render(request, "datasets/attachment.html", context | _report(found))
 
 
-def _told(attachment: Attachment) -> dict[str, Any]:
+def _report(attachment: Attachment) -> dict[str, Any]:
     report = attachment.report
     problems = report.get("problems", {})
     found = [Finding(**finding) for finding in report.get("findings", [])]
@@ -165,10 +160,10 @@ def name(request: HttpRequest, slug: str, dataset: int, number: int, attachment:
 def discard(request: HttpRequest, slug: str, dataset: int, number: int, attachment: int) -> HttpResponse:
     """Discard the file; the version is unchanged."""
     found = get_attachment(request, slug, dataset, number, attachment)
+    text = _("Nothing was changed: a decision was already made.")
     if attach.attachment_discard(attachment=found):
-        messages.info(request, _("Answers discarded. The version is unchanged."))
-    else:
-        messages.info(request, _("Nothing was changed: a decision was already made."))
+        text = _("Answers discarded. The version is unchanged.")
+    messages.info(request, text)
     return redirect("datasets:version", slug, dataset, number)
 
 
@@ -180,12 +175,9 @@ def unmatched(
     found = get_attachment(request, slug, dataset, number, attachment)
     if not found.unmatched_as or not files.exists(found.unmatched_as):
         raise Http404
-    path = files.local(found.unmatched_as)
-    answer = StreamingHttpResponse(
-        _with_reasons(path, get_language()), content_type="application/octet-stream"
-    )
-    answer["Content-Disposition"] = f'attachment; filename="unmatched-{found.pk}.jsonl"'
-    return answer
+    lines = _with_reasons(files.local(found.unmatched_as), get_language())
+    headers = {"Content-Disposition": f'attachment; filename="unmatched-{found.pk}.jsonl"'}
+    return StreamingHttpResponse(lines, content_type="application/octet-stream", headers=headers)
 
 
 def _with_reasons(path: Path, language: str | None) -> Iterator[bytes]:

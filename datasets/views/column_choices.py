@@ -24,12 +24,12 @@ class Choice:
     `of` is the model whose answer a score is about, '' if there is only one.
     """
 
-    number: int
     column: str
-    examples: list[str]
     becomes: str
-    name: str
-    of: str
+    name: str = ""
+    of: str = ""
+    number: int = 0
+    examples: Sequence[str] = ()
 
     @property
     def named(self) -> bool:
@@ -39,37 +39,38 @@ class Choice:
 def choices(table: Table, columns: Columns) -> list[Choice]:
     """The meaning of each of the first columns."""
     first = table.first()
-    return [_choice(number, name, columns, table, first) for number, name in enumerate(table.columns[:SHOWN])]
+    return [
+        replace(_choice(column, columns, table.columns), number=number, examples=_examples(column, first))
+        for number, column in enumerate(table.columns[:SHOWN])
+    ]
 
 
 def roles() -> list[tuple[str, str]]:
     return [(role, becomes_label(role)) for role in ROLES]
 
 
-def _choice(
-    number: int, column: str, columns: Columns, table: Table, first: Sequence[Mapping[str, Any]]
-) -> Choice:
-    becomes, name, of = _role(column, columns, table.columns)
-    held = [row[column] for row in first if row.get(column) not in (None, "")]
-    return Choice(number, column, [excerpt(value) for value in held[:EXAMPLES]], becomes, name, of)
+def _examples(column: str, first: Sequence[Mapping[str, Any]]) -> list[str]:
+    values = [row[column] for row in first if row.get(column) not in (None, "")]
+    return [excerpt(value) for value in values[:EXAMPLES]]
 
 
-def _role(column: str, columns: Columns, names: Sequence[str]) -> tuple[str, str, str]:
+def _choice(column: str, columns: Columns, names: Sequence[str]) -> Choice:
+    """What a column becomes in a mapping of a table with these column names."""
     if column in columns.question:
-        return "question", "", ""
+        return Choice(column, "question")
     for role in ("messages", "system", "reference", "model"):
         if getattr(columns, role) == column:
-            return role, "", ""
+            return Choice(column, role)
     if column == columns.answer:
-        return "answer", "" if columns.model else column, ""
+        return Choice(column, "answer", "" if columns.model else column)
     for model, answer in columns.answers:
         if answer == column:
-            return "answer", model, ""
+            return Choice(column, "answer", model)
     for score in columns.scores:
         if score.column == column:
-            return "verdict", score.metric, score.model
+            return Choice(column, "verdict", score.metric, score.model)
     field = next((name for name, own in columns.fields_of(names) if own == column), None)
-    return ("left_out", column, "") if field is None else ("field", field, "")
+    return Choice(column, "left_out", column) if field is None else Choice(column, "field", field)
 
 
 def as_text(value: Any) -> str:
@@ -87,26 +88,30 @@ def excerpt(value: Any) -> str:
 
 def from_form(sent: Mapping[str, str], table: Table, before: Columns) -> Columns:
     """The submitted mapping; columns not in the form keep their previous meaning."""
-    made = [
-        (column, *_sent(sent, number, _role(column, before, table.columns)))
+    chosen = [
+        _submitted(sent, number, _choice(column, before, table.columns))
         for number, column in enumerate(table.columns)
     ]
-    of_role = {role: [row for row in made if row[1] == role] for role in ROLES}
+    by_role = {role: [one for one in chosen if one.becomes == role] for role in ROLES}
 
     def single(role: str) -> str:
-        return next((row[0] for row in of_role[role]), "")
+        return next((one.column for one in by_role[role]), "")
 
-    model, answers = single("model"), [(row[2] or row[0], row[0]) for row in of_role["answer"]]
+    model, answers = single("model"), [(one.name or one.column, one.column) for one in by_role["answer"]]
     alone = bool(model) and bool(answers)
     known = {name for name, _column in answers}
     scores = [
-        Score(metric or column, column, (of if of in known else answers[0][0]) if len(answers) > 1 else "")
-        for column, _role_, metric, of in of_role["verdict"]
+        Score(
+            one.name or one.column,
+            one.column,
+            (one.of if one.of in known else answers[0][0]) if len(answers) > 1 else "",
+        )
+        for one in by_role["verdict"]
         if answers
     ]
-    fields = [(row[2] or row[0], row[0]) for row in of_role["field"]]
+    fields = [(one.name or one.column, one.column) for one in by_role["field"]]
     columns = Columns(
-        question=tuple(row[0] for row in of_role["question"]),
+        question=tuple(one.column for one in by_role["question"]),
         messages=single("messages"),
         system=single("system"),
         reference=single("reference"),
@@ -120,8 +125,9 @@ def from_form(sent: Mapping[str, str], table: Table, before: Columns) -> Columns
     return replace(columns, fields=tuple(fields))
 
 
-def _sent(sent: Mapping[str, str], number: int, before: tuple[str, str, str]) -> tuple[str, str, str]:
-    becomes = sent.get(f"becomes-{number}", before[0])
+def _submitted(sent: Mapping[str, str], number: int, before: Choice) -> Choice:
+    becomes = sent.get(f"becomes-{number}", before.becomes)
     if becomes not in ROLES:
-        becomes = before[0]
-    return becomes, sent.get(f"name-{number}", before[1]).strip()[:200], sent.get(f"of-{number}", before[2])
+        becomes = before.becomes
+    name, of = sent.get(f"name-{number}", before.name), sent.get(f"of-{number}", before.of)
+    return Choice(before.column, becomes, name.strip()[:200], of)

@@ -13,10 +13,11 @@ from django_htmx.http import HttpResponseClientRefresh
 from datasets import selectors
 from datasets.access import get_ready_version
 from datasets.importing import queue_status
-from datasets.models import Difference, DifferenceKind, DifferenceState, Version, VersionState
+from datasets.models import Difference, DifferenceKind, DifferenceState, Version
 from datasets.versions import compare, row_diff
 from datasets.views import number_asked, part_wanted
 from evalsite.tasks import workers
+from evalsite.web.numbers import whole
 
 
 @login_required
@@ -24,8 +25,7 @@ from evalsite.tasks import workers
 def choose(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
     """Start a comparison with the version named in the form."""
     new = get_ready_version(request, slug, dataset, number)
-    wanted = request.POST.get("since", "")
-    old = get_ready_version(request, slug, dataset, int(wanted[:9]) if wanted.isdecimal() else 0)
+    old = get_ready_version(request, slug, dataset, whole(request.POST.get("since", "")) or 0)
     if old.pk == new.pk:
         raise Http404
     compare.difference_ask(old=old, new=new)
@@ -50,12 +50,11 @@ def changes(request: HttpRequest, slug: str, dataset: int, number: int, old: int
 
 
 def _context(found: Difference | None, old: Version, new: Version) -> dict[str, Any]:
-    others = selectors.versions_of(new.dataset).filter(state=VersionState.READY).exclude(pk=new.pk)
     return {
         "difference": found,
         "version": new,
         "old": old,
-        "others": others,
+        "others": selectors.other_ready_versions(new),
         "all_rows": old.rows + new.rows,
         "unfinished": found is not None and found.state in compare.UNFINISHED,
         "first": queue_status.for_further_work(new.dataset.project),
@@ -66,9 +65,8 @@ def _context(found: Difference | None, old: Version, new: Version) -> dict[str, 
 def _page(request: HttpRequest, found: Difference, old: Version, new: Version) -> dict[str, Any]:
     kind = request.GET.get("kind", "")
     kind = kind if kind in DifferenceKind.values else ""
-    page = compare.page(
-        found, kind=kind, after=number_asked(request, "after"), before=number_asked(request, "before")
-    )
+    after, before = number_asked(request, "after"), number_asked(request, "before")
+    page = compare.page(found, kind=kind, after=after, before=before)
     counts = {"changed": found.changed, "added": found.added, "removed": found.removed}
     return {
         "page": page,

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from datasets import selectors, services
 from datasets.access import LOOK, get_dataset
-from datasets.models import Dataset, VersionState
+from datasets.models import Dataset
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
@@ -27,7 +27,7 @@ def datasets(request: HttpRequest, slug: str) -> HttpResponse:
     archived = request.GET.get("archived") == "1"
     before = request.GET.get("before", "")
     lines, further = selectors.datasets_page(project, archived=archived, before=whole(before))
-    unread = any(line.version.state in (VersionState.WAITING, VersionState.READING) for line in lines)
+    unread = any(line.version.state in services.OPEN_STATES for line in lines)
     context = {
         "unattended": workers.obstacle(workers.DATA) if unread else "",
         "lines": lines,
@@ -51,11 +51,9 @@ def dataset(request: HttpRequest, slug: str, dataset: int) -> HttpResponse:
     """Redirect to the newest version."""
     found = get_dataset(request, slug, dataset)
     newest = selectors.versions_of(found).first()
-    return (
-        redirect("datasets:version", slug, found.pk, newest.number)
-        if newest
-        else redirect("datasets:list", slug)
-    )
+    if newest is None:
+        return redirect("datasets:list", slug)
+    return redirect("datasets:version", slug, found.pk, newest.number)
 
 
 @login_required

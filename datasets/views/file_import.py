@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST
 from datasets import import_messages
 from datasets.access import get_file_import, get_version
 from datasets.core.imports.columns import Columns
-from datasets.core.imports.model import Imported, LeftOut, NotUsable, Place, Row
+from datasets.core.imports.model import LeftOut, NotUsable, Place, Row
 from datasets.core.imports.table import mapping_of
 from datasets.core.imports.tables import Table
 from datasets.core.imports.xlsx import SheetLook
@@ -32,10 +32,11 @@ from evalsite.templatetags.show import number
 
 ROWS, PLACES, CELLS = 5, 3, 8
 EXCERPT = 400
+NOT_FIELDS = ("messages", "model_outputs", "ref_answer")
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class RowPreview:
     """A row in the preview: its source, texts, answers as (model, text, scores) and fields."""
 
     place: Place
@@ -60,9 +61,8 @@ class SheetChoice:
 def begin(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
     """Import the file of an upload; one that no source recognises is read as a table if requested."""
     version = get_version(request, slug, dataset, number, May.UPLOAD)
-    draft = file_import.draft_of_version(
-        version, access.signed_in(request), request.POST.get("source", "")[:40]
-    )
+    source = request.POST.get("source", "")[:40]
+    draft = file_import.draft_of_version(version, access.signed_in(request), source)
     if draft is None:
         messages.error(
             request, _("This file is not a table with several columns, nor a file of a known tool.")
@@ -85,38 +85,34 @@ def draft(request: HttpRequest, slug: str, draft: int) -> HttpResponse:
     if action == "discard":
         return _discard(request, found)
     table = problem = None
+    preview = file_import.Preview()
     try:
         table = _table(request, found) if found.source == file_import.TABLE else None
-        look = file_import.looked_at(found)
+        preview = file_import.preview(found)
     except NotUsable as error:
-        problem, look = import_messages.not_usable(error), file_import.Look(Imported(()), [], [], whole=True)
-    if action == "import" and problem is None and look.rows:
+        problem = import_messages.not_usable(error)
+    if action == "import" and problem is None and preview.rows:
         return _commit(request, found, table)
-    context = _context(found, table, look, problem)
+    context = _context(found, table, preview, problem)
     template = "datasets/_import.html" if part_wanted(request) else "datasets/import.html"
     return render(request, template, context, status=422 if action == "import" else 200)
 
 
 def _table(request: HttpRequest, draft: FileImport) -> Table:
     """The table, after storing submitted choices in the draft; raises NotUsable."""
-    sent = request.POST
-    if "sheet" in sent and sent["sheet"] != _sheet_shown(draft):  # another sheet has other columns
+    sent = request.POST.dict()
+    # The chosen sheet is shown even if it cannot be read, else the guess.
+    if "sheet" in sent and sent["sheet"] != (draft.sheet or file_import.sample_of(draft).sheet):
         file_import.draft_change(draft, columns="", sheet=sent["sheet"])
-        table = file_import.sample_of(draft)
-    else:
-        table = file_import.sample_of(draft)
-        if "becomes-0" in sent:
-            before = mapping_of(table, file_import.options_of(draft))
-            chosen = column_choices.from_form(sent.dict(), table, before)
-            file_import.draft_change(draft, columns=str(chosen) or "field=", sheet=table.sheet)
+        sent = {}  # another sheet has other columns
+    table = file_import.sample_of(draft)
+    if "becomes-0" in sent:
+        before = mapping_of(table, file_import.options_of(draft))
+        chosen = column_choices.from_form(sent, table, before)
+        file_import.draft_change(draft, columns=str(chosen) or "field=", sheet=table.sheet)
     if not draft.columns:
         draft.columns = file_import.saved_columns(draft, table.columns)
     return table
-
-
-def _sheet_shown(draft: FileImport) -> str:
-    """The chosen sheet, even if it cannot be read, else the guess."""
-    return draft.sheet or file_import.sample_of(draft).sheet
 
 
 def _commit(request: HttpRequest, draft: FileImport, table: Table | None) -> HttpResponse:
@@ -138,10 +134,10 @@ def _discard(request: HttpRequest, draft: FileImport) -> HttpResponse:
 
 
 def _context(
-    draft: FileImport, table: Table | None, look: file_import.Look, problem: str | None
+    draft: FileImport, table: Table | None, preview: file_import.Preview, problem: str | None
 ) -> dict[str, Any]:
-    imported, columns = look.imported, _mapping(table, draft)
-    rows = [_preview(number, row, look.verdicts) for number, row in _first_rows(look.rows)]
+    imported, columns = preview.imported, _mapping(table, draft)
+    rows = [_preview(number, row, preview.verdicts) for number, row in _first_rows(preview.rows)]
     return {
         "draft": draft,
         "source": import_messages.source_name(draft.source),
@@ -158,10 +154,10 @@ def _context(
         "notes": [(import_messages.becomes_label(one.becomes), one.origin) for one in imported.notes],
         "rows": rows,
         "without_answers": bool(table and rows) and not any(row.answers for row in rows),
-        "of_files": len({row.place.file for row in look.rows}) > 1,
-        "looked_at": len(look.rows),
-        "whole": look.whole,
-        "verdicts": len(look.verdicts),
+        "of_files": len({row.place.file for row in preview.rows}) > 1,
+        "looked_at": len(preview.rows),
+        "whole": preview.whole,
+        "verdicts": len(preview.verdicts),
         "left_out": left_out(imported.left_out, imported.left_out_counts),
     }
 
@@ -212,15 +208,14 @@ def of_version(version: Version) -> dict[str, Any]:
     listed = [
         LeftOut(Place(file, line, sheet), code, detail) for file, line, sheet, code, detail in found.left_out
     ]
+    pages = file_import.verdict_pages if found.verdicts else []
     return {
         "import_draft": found if found.made_id is None else None,
         "imported": found if found.made_id is not None else None,
         "source": import_messages.source_name(found.source),
         "left_out": left_out(listed, found.left_out_counts),
         "problem": import_messages.not_usable_sentence(**found.problem) if found.problem else "",
-        "verdicts_page": next((page(version) for page in file_import.verdict_pages), "")
-        if found.verdicts
-        else "",
+        "verdicts_page": next((page(version) for page in pages), ""),
     }
 
 
@@ -248,35 +243,31 @@ def place_label(place: Place) -> str:
     return _("%(where)s, row %(line)s") % {"where": where, "line": place.line} if place.line else where
 
 
-def _preview(number: int, row: Row, verdicts: list[dict[str, Any]]) -> Preview:
+def _preview(number: int, row: Row, verdicts: list[dict[str, Any]]) -> RowPreview:
     data = row.data
     asked = [one for one in data["messages"] if isinstance(one, dict)]
-    last = next((n for n in range(len(asked) - 1, -1, -1) if asked[n].get("role") == "user"), None)
+    questions = [one for one in asked if one.get("role") == "user"]
     of_row = [one for one in verdicts if one.get("line") == number]
-    return Preview(
+    return RowPreview(
         place=row.place,
-        question=_excerpt(asked[last].get("content")) if last is not None else "",
-        before=len(asked) - (1 if last is not None else 0),
+        question=_excerpt(questions[-1].get("content")) if questions else "",
+        before=len(asked) - bool(questions),
         reference=_excerpt(data.get("ref_answer")),
         answers=[
             (output["model_name"], _excerpt(answer.get("content")), _scores(of_row, output["model_name"], n))
             for output in data.get("model_outputs", ())
             for n, answer in enumerate(output["responses"], 1)
         ],
-        fields=[
-            (name, _excerpt(value))
-            for name, value in data.items()
-            if name not in ("messages", "model_outputs", "ref_answer")
-        ],
+        fields=[(name, _excerpt(value)) for name, value in data.items() if name not in NOT_FIELDS],
     )
 
 
 def _scores(verdicts: list[dict[str, Any]], model: str, response: int) -> list[tuple[str, str]]:
     own = (one for one in verdicts if (one.get("model"), one.get("response", 1)) == (model, response))
-    return [(str(one.get("metric", "score")), _said(one)) for one in own]
+    return [(str(one.get("metric", "score")), _score(one)) for one in own]
 
 
-def _said(verdict: dict[str, Any]) -> str:
+def _score(verdict: dict[str, Any]) -> str:
     """A value; for a comparison, also the name of B (A is the model of the verdict)."""
     value, other = _value(verdict.get("value")), verdict.get("other_model")
     return f"{value} (B: {other})" if other else value
@@ -288,6 +279,4 @@ def _value(value: Any) -> str:
 
 
 def _excerpt(value: Any) -> str:
-    if value is None:
-        return ""
-    return column_choices.as_text(value)[:EXCERPT]
+    return "" if value is None else column_choices.as_text(value)[:EXCERPT]

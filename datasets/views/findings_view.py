@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from django.db.models import F, Window
@@ -20,45 +20,38 @@ from datasets.versions import parts
 from datasets.versions.parts import PartLine
 from datasets.versions.repair_offers import RepairOffer, RepairSample
 from datasets.versions.row_findings import stored_finding
+from datasets.versions.search import Excerpt
 
 SHOWN_PER_GROUP = 5
 FINDINGS_PER_PAGE = 100
 BEFORE, AFTER = 40, 60  # characters of a row shown around a finding
 NEAR = 4_000  # characters of each row fetched in one query
 
-
-@dataclass(frozen=True, slots=True)
-class Around:
-    """An excerpt of an invalid row around the character of a finding."""
-
-    before: str
-    met: str
-    after: str
+Place = tuple[int, int]
+"""A line and a column."""
 
 
 @dataclass(frozen=True, slots=True)
-class ShownFinding:
-    """A finding with its message. `line` is None if it concerns the whole version.
+class FindingView:
+    """A finding with the text around it.
 
     `place` is the line in its source file if the version was joined from several; `sample` shows what the repair would
     do to the row.
     """
 
-    line: int | None
-    column: int | None
-    path: str
-    code: str
-    severity: str
-    repair: str
-    sentence: str
-    around: Around | None = None
+    found: Found
+    around: Excerpt | None = None
     place: PartLine | None = None
     sample: RepairSample | None = None
 
     @property
+    def sentence(self) -> str:
+        return message(self.found)
+
+    @property
     def in_row(self) -> bool:
         """Whether the finding is in a row; a CSV header is not one."""
-        return self.line is not None and self.code not in HEADER_CODES
+        return self.found.line is not None and self.found.code not in HEADER_CODES
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +61,7 @@ class FindingGroup:
     code: str
     severity: str
     count: int
-    first: list[ShownFinding]
+    first: list[FindingView]
 
     @property
     def title(self) -> str:
@@ -84,88 +77,58 @@ def with_samples(group: FindingGroup, offer: RepairOffer | None) -> tuple[Findin
     if offer is None:
         return group, None
     samples = {sample.line: sample for sample in offer.samples}
-    first = [replace(one, sample=samples.pop(one.line or 0, None)) for one in group.first]
+    first = [replace(one, sample=samples.pop(one.found.line or 0, None)) for one in group.first]
     return replace(group, first=first), replace(offer, samples=list(samples.values()))
 
 
-def as_shown(found: Found, around: Around | None = None, place: PartLine | None = None) -> ShownFinding:
-    """Convert a finding for display."""
-    return ShownFinding(
-        found.line,
-        found.column,
-        found.path or "",
-        found.code,
-        found.severity,
-        found.repair or "",
-        message(found),
-        around,
-        place,
-    )
+def finding_view(text: str, found: Found) -> FindingView:
+    """A finding of a row with known text, for display."""
+    return FindingView(found, _excerpt(text, found.column) if found.column else None)
 
 
-def told_in(text: str, found: Found) -> ShownFinding:
-    """Convert a finding of a row with known text, including the excerpt."""
-    start = max((found.column or 1) - BEFORE, 1)
-    near = text[start - 1 : start - 1 + BEFORE + AFTER]
-    return as_shown(found, _around_in(near, start, found.column) if found.column else None)
-
-
-def shown(version: Version, findings: Sequence[Found]) -> list[ShownFinding]:
-    """Convert findings for display; excerpts only for invalid rows, as valid rows are not stored verbatim."""
-    lines = {found.line or 0 for found in findings if found.column}
-    bad = Row.objects.filter(version=version, line__in=lines, valid=False)
-    begin = {line: (pk, text) for line, pk, text in bad.values_list("line", "pk", Substr("raw", 1, NEAR))}
-    place = parts.places(version)
-    if _is_spread(version):
-        around = _in_file(version, findings)
-        return [
-            as_shown(found, around.get((found.line, found.column)), place(found.line)) for found in findings
-        ]
+def finding_views(version: Version, findings: Sequence[Found]) -> list[FindingView]:
+    """Findings for display; excerpts only for invalid rows, as valid rows are not stored verbatim."""
+    places = {(found.line, found.column) for found in findings if found.line and found.column}
+    # In multi-line JSON, no line is a row; few findings name one.
+    from_file = version.is_spread and version.file_is_kept
+    around = _around_in_file(version, places) if from_file else _around_in_rows(version, places)
+    part = parts.places(version)
     return [
-        as_shown(found, _around(begin.get(found.line or 0), found.column), place(found.line))
+        FindingView(found, around.get((found.line or 0, found.column or 0)), part(found.line))
         for found in findings
     ]
 
 
-def _is_spread(version: Version) -> bool:
-    """Whether excerpts come from the file itself, because none of its lines is a row; few findings name one."""
-    return version.is_spread and version.file_is_kept
-
-
-def _in_file(
-    version: Version, findings: Sequence[Found]
-) -> dict[tuple[int | None, int | None], Around | None]:
-    """{(line, column): excerpt}, read from the file itself."""
-    starts = {
-        (found.line, found.column): (found.line, max(found.column - BEFORE, 1))
-        for found in findings
-        if found.line and found.column
-    }
+def _around_in_file(version: Version, places: Collection[Place]) -> dict[Place, Excerpt]:
+    starts = {(line, column): (line, max(column - BEFORE, 1)) for line, column in places}
     texts = pieces_at(version.path, encoding_of(version), starts.values(), BEFORE + AFTER, limits_of_kept())
     return {
-        (line, column): _around_in(texts.get(start, ""), start[1], column)
-        for (line, column), start in starts.items()
+        place: _excerpt(texts.get(start, ""), place[1], first=start[1]) for place, start in starts.items()
     }
 
 
-def _around(row: tuple[int, str] | None, column: int | None) -> Around | None:
+def _around_in_rows(version: Version, places: Collection[Place]) -> dict[Place, Excerpt]:
+    bad = Row.objects.filter(version=version, line__in={line for line, _ in places}, valid=False)
+    begin = {line: (pk, text) for line, pk, text in bad.values_list("line", "pk", Substr("raw", 1, NEAR))}
+    return {(line, column): _around_in_row(*begin[line], column) for line, column in places if line in begin}
+
+
+def _around_in_row(pk: int, beginning: str, column: int) -> Excerpt:
     """The excerpt for a finding; one far into a long row needs a separate query."""
-    if row is None or not column:
-        return None
     start = max(column - BEFORE, 1)
     if start + BEFORE + AFTER <= NEAR:
-        text = row[1][start - 1 : start - 1 + BEFORE + AFTER]
-    else:
-        text = Row.objects.filter(pk=row[0]).values_list(Substr("raw", start, BEFORE + AFTER), flat=True)[0]
-    return _around_in(text, start, column)
+        return _excerpt(beginning, column)
+    text = Row.objects.filter(pk=pk).values_list(Substr("raw", start, BEFORE + AFTER), flat=True)[0]
+    return _excerpt(text, column, first=start)
 
 
-def _around_in(text: str, start: int, column: int) -> Around:
-    """The excerpt for `column` of a row, whose text from column `start` on is `text`."""
-    text = "".join(sign if sign.isprintable() else " " for sign in text)
+def _excerpt(text: str, column: int, first: int = 1) -> Excerpt:
+    """The excerpt for `column` of a row, whose text from column `first` on is `text`."""
+    start = max(column - BEFORE, 1)
+    near = text[start - first :][: BEFORE + AFTER]
+    near = "".join(sign if sign.isprintable() else " " for sign in near)
     at = column - start
-    before = ("…" if start > 1 else "") + text[:at]
-    return Around(before, text[at : at + 1] or " ", text[at + 1 :])
+    return Excerpt(("…" if start > 1 else "") + near[:at], near[at : at + 1] or " ", near[at + 1 :])
 
 
 def groups(version: Version) -> list[FindingGroup]:
@@ -173,10 +136,10 @@ def groups(version: Version) -> list[FindingGroup]:
     numbered = Finding.objects.filter(version=version).annotate(
         rank=Window(RowNumber(), partition_by=F("code"), order_by=[F("line"), F("pk")])
     )
-    first: dict[str, list[ShownFinding]] = {}
+    first: dict[str, list[FindingView]] = {}
     kept = numbered.filter(rank__lte=SHOWN_PER_GROUP).order_by("code", "rank")
-    for finding in shown(version, [stored_finding(finding) for finding in kept]):
-        first.setdefault(finding.code, []).append(finding)
+    for finding in finding_views(version, [stored_finding(finding) for finding in kept]):
+        first.setdefault(finding.found.code, []).append(finding)
     found = [
         FindingGroup(code, CODES[code].severity, count, first.get(code, []))
         for code, count in version.counts.items()
@@ -184,7 +147,7 @@ def groups(version: Version) -> list[FindingGroup]:
     return sorted(found, key=lambda group: (group.severity, -group.count, group.code))
 
 
-def page(version: Version, code: str, *, after: int = 0) -> tuple[list[ShownFinding], int | None]:
+def page(version: Version, code: str, *, after: int = 0) -> tuple[list[FindingView], int | None]:
     """Findings of one code ordered by line, and where the next page starts (None: no further page).
 
     They were inserted in this order, so ids are ordered like lines.
@@ -193,4 +156,6 @@ def page(version: Version, code: str, *, after: int = 0) -> tuple[list[ShownFind
     found = list(kept[: FINDINGS_PER_PAGE + 1])
     more = len(found) > FINDINGS_PER_PAGE
     found = found[:FINDINGS_PER_PAGE]
-    return shown(version, [stored_finding(finding) for finding in found]), found[-1].pk if more else None
+    return finding_views(version, [stored_finding(finding) for finding in found]), found[
+        -1
+    ].pk if more else None

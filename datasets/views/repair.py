@@ -117,7 +117,8 @@ def _name(version: Version, what: str, ending: str) -> str:
 
 
 def _streamed(parts: Iterator[bytes], name: str) -> StreamingHttpResponse:
-    answer = StreamingHttpResponse(parts, content_type="application/octet-stream")
-    answer.headers["Content-Disposition"] = content_disposition_header(True, name) or ""
-    answer.headers["Content-Encoding"] = "identity"  # see version.original
-    return answer
+    headers = {
+        "Content-Disposition": content_disposition_header(True, name) or "",
+        "Content-Encoding": "identity",  # see version.original
+    }
+    return StreamingHttpResponse(parts, content_type="application/octet-stream", headers=headers)

@@ -6,11 +6,11 @@ search ends with a full page or after a limited number of rows, so every page co
 
 from __future__ import annotations
 
-import random
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from django.db.models import Case, CharField, Count, Exists, F, OuterRef, QuerySet, Value, When
@@ -20,7 +20,7 @@ from datasets.core.findings import CODES
 from datasets.core.search_index import Index, IndexRow, SearchFrom, fold
 from datasets.core.variables import row_data
 from datasets.models import Candidate, Response, Row, Version
-from datasets.selectors import format_of
+from datasets.selectors import drawn_line, format_of
 from datasets.versions import row_findings, search
 
 ROWS_PER_PAGE = 50
@@ -30,15 +30,9 @@ CHUNK = 500
 SLICE = 250
 
 
-@dataclass(frozen=True, slots=True)
-class SearchBudget:
-    """The maximum cost of one search."""
+MOST_ROWS, MOST_CHARACTERS = 1_000, 20_000_000
+"""The maximum cost of one search."""
 
-    rows: int = 1_000
-    characters: int = 20_000_000
-
-
-BUDGET = SearchBudget()
 Source = Callable[[SearchFrom, int], list[int]]
 
 
@@ -76,7 +70,7 @@ class RowLine:
     question: str
     beginning: str
     answers: int
-    hit: search.TextHit | None = None  # match of the search text
+    hit: search.Excerpt | None = None  # match of the search text
     findings: list[tuple[str, str]] = field(default_factory=list)  # (code, severity), errors first
 
 
@@ -102,29 +96,26 @@ class RowPage:
 
 
 @dataclass(slots=True)
-class _RowLook:
+class _RowSearch:
     """One search through rows, and its cost so far."""
 
     version: Version
     chosen: BrowserFilter
-    budget: SearchBudget
     rows: int = 0
     characters: int = 0
 
     @property
     def over(self) -> bool:
-        return self.rows >= self.budget.rows or self.characters >= self.budget.characters
+        return self.rows >= MOST_ROWS or self.characters >= MOST_CHARACTERS
 
     def passing(self, lines: list[int]) -> Iterator[tuple[int, list[int]]]:
         """Yield (last line searched, matching lines up to it) for lines in search order."""
-        if not self.chosen.by_content:
-            self.rows += len(lines)
-            yield lines[-1], self._there(lines)
-            return
-        for at in range(0, len(lines), SLICE):
-            part = lines[at : at + SLICE]
+        size = SLICE if self.chosen.by_content else len(lines)
+        for at in range(0, len(lines), size):
+            part = lines[at : at + size]
             self.rows += len(part)
-            yield part[-1], self._read(self._there(part))
+            there = self._there(part)
+            yield part[-1], self._read(there) if self.chosen.by_content else there
 
     def _there(self, lines: list[int]) -> list[int]:
         """The lines that are rows with an answer of the chosen model."""
@@ -146,22 +137,18 @@ class _RowLook:
         return [line for line in lines if line in passed]
 
 
-def find(
-    version: Version, chosen: BrowserFilter, place: SearchFrom, count: int, budget: SearchBudget = BUDGET
-) -> FoundLines:
+def find(version: Version, chosen: BrowserFilter, place: SearchFrom, count: int) -> FoundLines:
     """Up to `count` lines that pass the filter, starting at a position, at limited cost."""
     try:
-        return _find(version, chosen, place, count, budget)
+        return _find(version, chosen, place, count)
     except sqlite3.DatabaseError:  # of the index file
         search.build_again(version)
-        return _find(version, chosen, place, count, budget)
+        return _find(version, chosen, place, count)
 
 
-def _find(
-    version: Version, chosen: BrowserFilter, place: SearchFrom, count: int, budget: SearchBudget
-) -> FoundLines:
+def _find(version: Version, chosen: BrowserFilter, place: SearchFrom, count: int) -> FoundLines:
     found: list[int] = []
-    look, wanted = _RowLook(version, chosen, budget), count
+    look, wanted = _RowSearch(version, chosen), count
     with _source(version, chosen) as source:
         while lines := source(place, wanted):
             for last, passed in look.passing(lines):
@@ -180,13 +167,11 @@ def _find(
 def _source(version: Version, chosen: BrowserFilter) -> Iterator[Source]:
     """A source of candidate lines that includes all matching ones."""
     if chosen.finding:
-        yield lambda place, limit: _lines_with(version, chosen.finding, place, limit)
+        yield partial(_lines_with, version, chosen.finding)
         return
     index = search.open_index(version) if chosen else None
     try:
-        yield (index and _indexed(version, chosen, index)) or (
-            lambda place, limit: _all_lines(version, place, limit)
-        )
+        yield (index and _indexed(version, chosen, index)) or partial(_all_lines, version)
     finally:
         if index:
             index.close()
@@ -196,22 +181,21 @@ def _indexed(version: Version, chosen: BrowserFilter, index: Index) -> Source | 
     """The index, if it covers the filter: a text, a field's value, or a rare model."""
     question = index.question(fold(chosen.text)) if chosen.text else None
     if question is not None:
-        return lambda place, limit: index.with_text(question, place, limit)
+        return partial(index.with_text, question)
     if chosen.field:
-        return lambda place, limit: index.with_value(chosen.field, chosen.value.strip(), place, limit)
+        return partial(index.with_value, chosen.field, chosen.value.strip())
     rare = Candidate.uploaded.filter(version=version, rows__lt=version.valid_rows / search.SPARSE)
     name = rare.filter(pk=chosen.model or 0).values_list("name", flat=True).first()
-    return (lambda place, limit: index.with_model(name, place, limit)) if name else None
+    return partial(index.with_model, name) if name else None
 
 
 def _all_lines(version: Version, place: SearchFrom, limit: int) -> list[int]:
-    return list(_from(Row.objects.filter(version=version), place).values_list("line", flat=True)[:limit])
-
-
-def _from(rows: QuerySet[Any], place: SearchFrom) -> QuerySet[Any]:
+    rows = Row.objects.filter(version=version)
     if place.forwards:
-        return rows.filter(line__gt=place.line).order_by("line")
-    return rows.filter(line__lt=place.line).order_by("-line")
+        rows = rows.filter(line__gt=place.line).order_by("line")
+    else:
+        rows = rows.filter(line__lt=place.line).order_by("-line")
+    return list(rows.values_list("line", flat=True)[:limit])
 
 
 def _lines_with(version: Version, code: str, place: SearchFrom, limit: int) -> list[int]:
@@ -231,22 +215,18 @@ def rows_page(
     after: int | None = None,
     before: int | None = None,
     size: int = ROWS_PER_PAGE,
-    budget: SearchBudget = BUDGET,
 ) -> RowPage:
     """The rows after a line, or the last ones before a line; by default from the start."""
     place = SearchFrom(before, forwards=False) if before is not None else SearchFrom(after or 0)
-    found = find(version, chosen, place, size + 1, budget)
+    found = find(version, chosen, place, size + 1)
     more = len(found.lines) > size
     lines = sorted(found.lines[:size])
     onward = found.stopped or (found.lines[size - 1] if more else None)
-    first: int | None
-    last: int | None
+    rows = _lines(version, lines, chosen.text)
     if before is not None:
-        first, last = onward, lines[-1] if lines else place.line - 1
-    else:
-        first = (lines[0] if lines else place.line + 1) if after else None
-        last = onward
-    return RowPage(_lines(version, lines, chosen.text), before=first, after=last, stopped=found.stopped)
+        return RowPage(rows, onward, lines[-1] if lines else place.line - 1, found.stopped)
+    first = (lines[0] if lines else place.line + 1) if after else None
+    return RowPage(rows, first, onward, found.stopped)
 
 
 def _light(rows: QuerySet[Row]) -> QuerySet[Any, Any]:
@@ -288,23 +268,19 @@ def _question(version: Version, row: dict[str, Any]) -> str:
     return str(row_data(row["text"], format_of(version))["question"] or "")[:EXCERPT]
 
 
-def random_line(version: Version, chosen: BrowserFilter, budget: SearchBudget = BUDGET) -> int | None:
+def random_line(version: Version, chosen: BrowserFilter) -> int | None:
     """A line within the filter close to a random one; None if the budget ran out first."""
-    lines = Row.objects.filter(version=version).order_by("line").values_list("line", flat=True)
-    first, last = lines.first(), lines.last()
-    if first is None or last is None:
+    drawn = drawn_line(version)
+    if drawn is None:
         return None
-    drawn = random.randint(first, last)
     for place in (SearchFrom(drawn - 1), SearchFrom(drawn, forwards=False)):
-        found = find(version, chosen, place, 1, budget)
+        found = find(version, chosen, place, 1)
         if found.lines:
             return found.lines[0]
     return None
 
 
-def neighbours(
-    version: Version, chosen: BrowserFilter, line: int, budget: SearchBudget = BUDGET
-) -> tuple[FoundLines, FoundLines]:
+def neighbours(version: Version, chosen: BrowserFilter, line: int) -> tuple[FoundLines, FoundLines]:
     """The previous and the next matching line, or how far the search got."""
-    previous = find(version, chosen, SearchFrom(line, forwards=False), 1, budget)
-    return previous, find(version, chosen, SearchFrom(line), 1, budget)
+    previous = find(version, chosen, SearchFrom(line, forwards=False), 1)
+    return previous, find(version, chosen, SearchFrom(line), 1)

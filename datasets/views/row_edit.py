@@ -19,10 +19,10 @@ from datasets.core.formats import ROLES
 from datasets.models import Row, RowEdit, Version
 from datasets.selectors import line_after
 from datasets.versions import invalid_rows, row_edits
-from datasets.versions.row_edits import Overtaken, Standing
+from datasets.versions.row_edits import EditConflict, FileRow
 from datasets.versions.row_fields import RowField, fields_of, with_fields
 from datasets.views import number_asked, part_wanted
-from datasets.views.findings_view import ShownFinding, told_in
+from datasets.views.findings_view import finding_view
 from evalsite import access
 from evalsite.access import May
 from evalsite.text_diff import Passage, excerpts, pieces
@@ -37,7 +37,7 @@ FINDINGS_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
-class FieldShown:
+class FieldView:
     """A field with its form name, height in lines, and the choices for a role."""
 
     name: str
@@ -47,7 +47,7 @@ class FieldShown:
 
 
 @dataclass(frozen=True, slots=True)
-class EditShown:
+class EditView:
     """An edit in the list: its difference, and the number of errors its row would have."""
 
     edit: RowEdit
@@ -55,18 +55,14 @@ class EditShown:
     errors: int
 
 
-def _version(request: HttpRequest, slug: str, dataset: int, number: int) -> Version:
-    return get_ready_version(request, slug, dataset, number, May.UPLOAD)
-
-
 @login_required
 def edit(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
     """Edit one row. A POST checks the input, switches between form and text, or saves it."""
-    version = _version(request, slug, dataset, number)
+    version = get_ready_version(request, slug, dataset, number, May.UPLOAD)
     if not row_edits.can_edit(version):
         raise Http404
     try:
-        row = row_edits.standing(version, line)
+        row = row_edits.file_row(version, line)
     except Row.DoesNotExist:
         raise Http404 from None
     except ValidationError as error:
@@ -83,7 +79,7 @@ def edit(request: HttpRequest, slug: str, dataset: int, number: int, line: int) 
     return _delete(request, row) if "delete" in request.POST else _save(request, row, text)
 
 
-def _opened(request: HttpRequest, row: Standing) -> HttpResponse:
+def _opened(request: HttpRequest, row: FileRow) -> HttpResponse:
     """Show the row with its last open edit, or the edit in the query, else as in the file."""
     last = row_edits.last_edit(row.version, row.line)
     asked = number_asked(request, "edit")
@@ -99,7 +95,7 @@ def _opened(request: HttpRequest, row: Standing) -> HttpResponse:
     )
 
 
-def _typed(posted: QueryDict, row: Standing) -> str:
+def _typed(posted: QueryDict, row: FileRow) -> str:
     """The submitted row: its text, or the original text with the submitted fields."""
     if "base" not in posted:
         return posted.get("text", row.text)
@@ -112,11 +108,11 @@ def _typed(posted: QueryDict, row: Standing) -> str:
     return with_fields(base, values, row.table) if fields else row.text
 
 
-def _delete(request: HttpRequest, row: Standing) -> HttpResponse:
+def _delete(request: HttpRequest, row: FileRow) -> HttpResponse:
     version, state = row.version, request.POST.get("state", "")
     try:
         row_edits.row_delete(row=row, state=state, user=access.signed_in(request))
-    except Overtaken:
+    except EditConflict:
         messages.error(request, _nothing_changed(row.line))
     else:
         text = _("Line %(line)s will be excluded from the next version. You can undo that here.")
@@ -129,38 +125,38 @@ def _nothing_changed(line: int) -> str:
     return _("Someone else edited line %(line)s in the meantime. Nothing was changed.") % {"line": line}
 
 
-def _save(request: HttpRequest, row: Standing, text: str) -> HttpResponse:
+def _save(request: HttpRequest, row: FileRow, text: str) -> HttpResponse:
     version, state = row.version, request.POST.get("state", "")
     as_form = "base" in request.POST
     try:
-        kept = row_edits.row_edit_save(row=row, text=text, state=state, user=access.signed_in(request))
-    except Overtaken:
+        saved = row_edits.row_edit_save(row=row, text=text, state=state, user=access.signed_in(request))
+    except EditConflict:
         last = row_edits.last_edit(version, row.line)
         state = last.state if last else ""
-        return _page(request, row, text, state=state, as_form=as_form, overtaken=last, status=409)
+        return _page(request, row, text, state=state, as_form=as_form, conflict=last, status=409)
     except ValidationError as error:
         problem = " ".join(error.messages)
         return _page(request, row, text, state=state, as_form=as_form, problem=problem, status=422)
     if row.line == row_edits.NEW:
         messages.success(request, _("The new row was saved to the draft."))
-    elif kept is None or kept.discarded:
+    elif saved is None or saved.discarded:
         messages.info(request, _("Line %(line)s is unchanged from the file.") % {"line": row.line})
     else:
         messages.success(request, _("The edit of line %(line)s was saved to the draft.") % {"line": row.line})
     following = line_after(version, row.line, valid=False) if "next" in request.POST else None
     slug = version.dataset.project.slug
-    line = kept.line if kept else row.line
+    line = saved.line if saved else row.line
     return redirect("datasets:edit_row", slug, version.dataset_id, version.number, following or line)
 
 
 def _page(
     request: HttpRequest,
-    row: Standing,
+    row: FileRow,
     text: str,
     *,
     state: str,
     as_form: bool,
-    overtaken: RowEdit | None = None,
+    conflict: RowEdit | None = None,
     problem: str = "",
     status: int = 200,
 ) -> HttpResponse:
@@ -173,11 +169,11 @@ def _page(
         "state": state,
         "fields": [_shown(number, field) for number, field in enumerate(fields or [])] if as_form else [],
         "base": json.dumps(text, ensure_ascii=False),
-        "overtaken": overtaken,
-        "against": _difference(overtaken.text, text) if overtaken else [],
+        "conflict": conflict,
+        "against": _difference(conflict.text, text) if conflict else [],
         "problem": problem,
         "earlier": _earlier(row),
-        "deleted": row.line != row_edits.NEW and _is_deleted(row),
+        "deleted": _is_deleted(row),
         "edits_open": row_edits.open_edits(version).count(),
         "next_bad": line_after(version, row.line, valid=False),
         **_beside(row, text),
@@ -185,18 +181,21 @@ def _page(
     return render(request, "datasets/edit.html", context, status=status)
 
 
-def _shown(number: int, field: RowField) -> FieldShown:
+def _shown(number: int, field: RowField) -> FieldView:
     rows = min(14, 1 + field.value.count("\n") + len(field.value) // 80)
     is_role = field.path.endswith(".role") and field.kind == "text"
     choices = list(dict.fromkeys([*ROLES, field.value])) if is_role else []
-    return FieldShown(f"field-{number}", field, rows, choices)
+    return FieldView(f"field-{number}", field, rows, choices)
 
 
-def _beside(row: Standing, text: str) -> dict[str, Any]:
+def _beside(row: FileRow, text: str) -> dict[str, Any]:
     """The findings of the text, and its difference from the file."""
     found = row.findings(text)
-    shown: list[ShownFinding] = [told_in(text, one) for one in found[:FINDINGS_SHOWN]]
-    return {"findings": shown, "found": len(found), "difference": _difference(row.text, text)}
+    return {
+        "findings": [finding_view(text, one) for one in found[:FINDINGS_SHOWN]],
+        "found": len(found),
+        "difference": _difference(row.text, text),
+    }
 
 
 def _difference(before: str, after: str) -> list[Passage]:
@@ -209,12 +208,12 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST_PIECE else text[:LONGEST_PIECE] + " …"
 
 
-def _earlier(row: Standing) -> list[RowEdit]:
+def _earlier(row: FileRow) -> list[RowEdit]:
     edits = RowEdit.objects.filter(version=row.version, line=row.line).select_related("author", "made")
     return list(edits.defer("before", "text").order_by("-number")[:EARLIER_SHOWN])
 
 
-def _is_deleted(row: Standing) -> bool:
+def _is_deleted(row: FileRow) -> bool:
     last = row_edits.last_edit(row.version, row.line)
     return last is not None and last.is_open and not last.text
 
@@ -222,12 +221,11 @@ def _is_deleted(row: Standing) -> bool:
 @login_required
 def edits(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
     """The edits for the next version in pages, with their differences."""
-    version = _version(request, slug, dataset, number)
+    version = get_ready_version(request, slug, dataset, number, May.UPLOAD)
     collected = row_edits.open_edits(version)
     found = list(collected.filter(line__gt=number_asked(request, "after") or 0)[: EDITS_PER_PAGE + 1])
     more = len(found) > EDITS_PER_PAGE
-    is_csv = version.format == "legacy_csv" and found
-    table = invalid_rows.csv_table(version) if is_csv else None
+    table = invalid_rows.csv_table(version) if found else None
     context = {
         "version": version,
         "edits": [_in_list(version, one, table) for one in found[:EDITS_PER_PAGE]],
@@ -240,17 +238,18 @@ def edits(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRes
     return render(request, "datasets/edits.html", context)
 
 
-def _in_list(version: Version, one: RowEdit, table: Any) -> EditShown:
-    row = Standing(version, one.line, one.lines, one.before, table)
+def _in_list(version: Version, one: RowEdit, table: Any) -> EditView:
+    row = FileRow(version, one.line, one.lines, one.before, table)
     errors = sum(found.severity == "error" for found in row.findings(one.text)) if one.text else 0
-    return EditShown(one, _difference(one.before, one.text), errors)
+    return EditView(one, _difference(one.before, one.text), errors)
 
 
 @login_required
 @require_POST
 def decide(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
     """Discard or restore an edit."""
-    version, discarded = _version(request, slug, dataset, number), "restore" not in request.POST
+    version = get_ready_version(request, slug, dataset, number, May.UPLOAD)
+    discarded = "restore" not in request.POST
     try:
         row_edits.row_edit_decide(
             version=version,
@@ -259,14 +258,12 @@ def decide(request: HttpRequest, slug: str, dataset: int, number: int, line: int
             discarded=discarded,
             user=access.signed_in(request),
         )
-    except Overtaken:
+    except EditConflict:
         messages.error(request, _nothing_changed(line))
     else:
-        text = (
-            _("The edit of line %(line)s was discarded. You can restore it below.")
-            if discarded
-            else _("The edit of line %(line)s was restored.")
-        )
+        text = _("The edit of line %(line)s was restored.")
+        if discarded:
+            text = _("The edit of line %(line)s was discarded. You can restore it below.")
         messages.success(request, text % {"line": line})
     return redirect("datasets:edits", slug, dataset, number)
 
@@ -275,7 +272,7 @@ def decide(request: HttpRequest, slug: str, dataset: int, number: int, line: int
 @require_POST
 def make(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
     """Create a version with the edits."""
-    version = _version(request, slug, dataset, number)
+    version = get_ready_version(request, slug, dataset, number, May.UPLOAD)
     seen = whole(request.POST.get("seen", "")) or 0
     if seen != row_edits.newest(version):
         messages.warning(

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
@@ -23,7 +23,7 @@ from datasets.models import Response, Row, Version
 from datasets.uploads import limits_of_kept
 from datasets.versions import invalid_rows, row_edits, row_findings, search
 from datasets.views import number_asked, part_wanted, row_browser
-from datasets.views.findings_view import ShownFinding, shown
+from datasets.views.findings_view import finding_views
 from datasets.views.row_browser import BrowserFilter
 
 LONGEST_TEXT = 100_000  # characters of a text shown on a page; the complete row can be downloaded
@@ -33,7 +33,7 @@ _CONVERSATION = ("messages", "ref_answer")
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerShown:
+class AnswerView:
     """One response, shown as a column."""
 
     model: str
@@ -48,12 +48,10 @@ class AnswerShown:
 def rows(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
     """A page of rows; filters and position are query parameters."""
     version = get_ready_version(request, slug, dataset, number)
-    candidates = selectors.candidates_of(version)
-    form = RowFilterForm(request.GET, version, candidates)
-    wanted = form.cleaned_data if form.is_valid() else {}
-    if wanted.get("line"):
-        return _to_line(version, slug, wanted["line"])
-    chosen = _chosen(wanted)
+    form = RowFilterForm(request.GET, version)
+    if form.is_valid() and form.cleaned_data["line"]:
+        return _to_line(version, slug, form.cleaned_data["line"])
+    chosen = _chosen(form)
     page = row_browser.rows_page(
         version, chosen, after=number_asked(request, "after"), before=number_asked(request, "before")
     )
@@ -65,20 +63,19 @@ def rows(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResp
         "query": _query(request),
         "search": search.state_of(version),
         "can_edit": row_edits.can_edit(version),
-        "scanned": row_browser.BUDGET.rows,
+        "scanned": row_browser.MOST_ROWS,
         "values": [] if part_wanted(request) else _values(version),
     }
     return render(request, "datasets/_rows.html" if part_wanted(request) else "datasets/rows.html", context)
 
 
-def _chosen(wanted: dict[str, Any]) -> BrowserFilter:
-    model = wanted.get("model")
+def _chosen(form: RowFilterForm) -> BrowserFilter:
+    """The filter in the query string; empty if it is invalid."""
+    if not form.is_valid():
+        return BrowserFilter()
+    chosen = form.cleaned_data
     return BrowserFilter(
-        text=wanted.get("q", "").strip(),
-        model=int(model) if model else None,
-        finding=wanted.get("finding", ""),
-        field=wanted.get("field", ""),
-        value=wanted.get("value", ""),
+        chosen["q"].strip(), chosen["model"], chosen["finding"], chosen["field"], chosen["value"]
     )
 
 
@@ -100,46 +97,40 @@ def _to_line(version: Version, slug: str, line: int) -> HttpResponse:
     """Redirect to the row at a line, or else to the next one."""
     before = Row.objects.filter(version=version, line__lt=line).order_by("-line")
     found = selectors.line_after(version, line - 1) or before.values_list("line", flat=True).first()
-    if found is None:
-        return redirect("datasets:rows", slug, version.dataset_id, version.number)
-    return redirect("datasets:row", slug, version.dataset_id, version.number, found)
+    place = (slug, version.dataset_id, version.number)
+    return redirect("datasets:rows", *place) if found is None else redirect("datasets:row", *place, found)
 
 
 @login_required
 def random(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
     """Redirect to a random row within the filter."""
     version = get_ready_version(request, slug, dataset, number)
-    chosen = _chosen_in(request, version)
+    chosen = _chosen(RowFilterForm(request.GET, version))
     if chosen:
         line = row_browser.random_line(version, chosen)
     else:
         row = selectors.random_row(version)
         line = row.line if row else None
-    query = f"?{_query(request)}" if chosen else ""
-    if line is None:
-        if chosen:
-            messages.info(request, _("No matching row was found near the randomly chosen position."))
-        return redirect(reverse("datasets:rows", args=[slug, dataset, number]) + query)
-    return redirect(reverse("datasets:row", args=[slug, dataset, number, line]) + query)
-
-
-def _chosen_in(request: HttpRequest, version: Version) -> BrowserFilter:
-    """The filter in the query string; empty if it is invalid."""
-    form = RowFilterForm(request.GET, version, selectors.candidates_of(version))
-    return _chosen(form.cleaned_data if form.is_valid() else {})
+    if line is None and chosen:
+        messages.info(request, _("No matching row was found near the randomly chosen position."))
+    place = [slug, dataset, number]
+    address = reverse("datasets:row", args=[*place, line]) if line else reverse("datasets:rows", args=place)
+    return redirect(f"{address}?{_query(request)}" if chosen else address)
 
 
 @login_required
 def row(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
     """One row: conversation, answers side by side, other fields; and its neighbours within the filter."""
     version = get_ready_version(request, slug, dataset, number)
-    found = _row(version, line)
-    chosen = _chosen_in(request, version)
+    found = get_object_or_404(version.data_rows, line=line)
+    table = None if found.valid else invalid_rows.csv_table(version)
+    findings = row_findings.found_on_one(version, found, table)
+    chosen = _chosen(RowFilterForm(request.GET, version))
     previous, following = row_browser.neighbours(version, chosen, line)
     context = {
         "version": version,
         "row": found,
-        "findings": _findings(version, found),
+        "findings": finding_views(version, findings),
         "query": _query(request),
         "previous": previous.lines[0] if previous.lines else None,
         "following": following.lines[0] if following.lines else None,
@@ -152,18 +143,6 @@ def row(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -
     if found.valid:
         context |= _parts(found)
     return render(request, "datasets/row.html", context)
-
-
-def _row(version: Version, line: int) -> Row:
-    found = selectors.row_for(version, line)
-    if found is None:
-        raise Http404
-    return found
-
-
-def _findings(version: Version, row: Row) -> list[ShownFinding]:
-    table = invalid_rows.csv_table(version) if version.format == "legacy_csv" and not row.valid else None
-    return shown(version, row_findings.found_on_one(version, row, table))
 
 
 def _parts(row: Row) -> dict[str, Any]:
@@ -185,10 +164,10 @@ def _parts(row: Row) -> dict[str, Any]:
     }
 
 
-def _answer(response: Response) -> AnswerShown:
+def _answer(response: Response) -> AnswerView:
     data = response_data(response.raw)
     earlier = earlier_of(data) or []
-    return AnswerShown(
+    return AnswerView(
         model=response.candidate.name,
         number=response.number,
         content=_cut(data["content"]),
@@ -216,17 +195,17 @@ def _cut(text: str) -> str:
 @login_required
 def raw(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
     """The complete stored text of a row, as a download."""
-    found = _row(get_ready_version(request, slug, dataset, number), line)
-    answer = HttpResponse(found.raw, content_type="application/octet-stream")
-    answer["Content-Disposition"] = f'attachment; filename="row-{found.line}.json"'
-    return answer
+    version = get_ready_version(request, slug, dataset, number)
+    found = get_object_or_404(version.data_rows, line=line)
+    headers = {"Content-Disposition": f'attachment; filename="row-{found.line}.json"'}
+    return HttpResponse(found.raw, content_type="application/octet-stream", headers=headers)
 
 
 @login_required
 def original(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
     """The row as it is in the uploaded file, as a separate page or as a part of the row's page."""
     version = get_ready_version(request, slug, dataset, number)
-    found = _row(version, line)
+    found = get_object_or_404(version.data_rows, line=line)
     text, next_line = None, selectors.line_after(version, line)
     # A CSV record may span several lines.
     until = line + 1 if version.format != "legacy_csv" else next_line or line + LONGEST_RECORD

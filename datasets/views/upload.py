@@ -32,6 +32,7 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project, User
 from evalsite.templatetags.show import number
+from evalsite.web.numbers import whole
 from evalsite.web.request_limits import RequestTooLarge, allow, upload_page
 
 DRAFTS = 10  # unconfirmed imports listed on the upload page
@@ -94,7 +95,7 @@ def _of_another_tool(wanted: dict[str, Any], project: Project, user: User | None
     if wanted["chosen_format"]:
         return None
     files = [SourceFile(uploads.shown_name(one.name or ""), one.size or 0, _again(one)) for one in sent]
-    source = file_import.recognised(files, native=True)
+    source = file_import.recognised(files)
     apart = wanted["together"] != "parts" and not are_joined(files)
     if source is None or (source.name == file_import.TABLE and apart):
         return None
@@ -142,22 +143,13 @@ def _address(project: Project, version: Version) -> str:
 
 
 def _context(project: Project, form: UploadForm) -> dict[str, Any]:
-    most_files = settings.DATA_UPLOAD_MAX_NUMBER_FILES
-    drafts = (
-        FileImport.objects.filter(project=project, made=None).select_related("created_by").order_by("-pk")
-    )
-    shown = {"form": form, "formats": format_guide.formats(), "most_files": most_files}
-    return {**shown, "drafts": drafts[:DRAFTS], **_limits()}
-
-
-def _limits() -> dict[str, Any]:
-    config = settings.CONFIG
+    drafts = FileImport.objects.filter(project=project, made=None).select_related("created_by")
     return {
-        "max_bytes": uploads.limit_bytes(),
-        "unpacked_max_bytes": config.unpacked_max_mb * 1024 * 1024,
-        "row_max_bytes": config.row_max_kb * 1024,
-        "row_values_max": config.row_values_max,
-        "rows_max": config.rows_max,
+        "form": form,
+        "formats": format_guide.formats(),
+        "most_files": settings.DATA_UPLOAD_MAX_NUMBER_FILES,
+        "drafts": drafts.order_by("-pk")[:DRAFTS],
+        "limits": uploads.limits(),
     }
 
 
@@ -165,17 +157,18 @@ def _limits() -> dict[str, Any]:
 def formats(request: HttpRequest, slug: str) -> HttpResponse:
     """The format guide."""
     access.get_project(request, slug, LOOK)
-    context = {"formats": format_guide.formats(), "kinds": format_guide.kinds(), **_limits()}
+    context = {
+        "formats": format_guide.formats(),
+        "kinds": format_guide.kinds(),
+        "limits": uploads.limits(),
+    }
     return render(request, "datasets/guide.html", context)
 
 
 def _further_version_of(request: HttpRequest, project: Project) -> str:
     """The name of the data set in ?dataset=, if it belongs to the project."""
-    wanted = request.GET.get("dataset", "")
-    found = (
-        Dataset.objects.filter(project=project, pk=int(wanted[:18])).first() if wanted.isdecimal() else None
-    )
-    return found.name if found else ""
+    found = Dataset.objects.filter(project=project, pk=whole(request.GET.get("dataset", "")) or 0)
+    return found.values_list("name", flat=True).first() or ""
 
 
 @login_required

@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
@@ -28,6 +28,7 @@ from evalsite.access import May
 from evalsite.storage import files
 from evalsite.tasks import workers
 from evalsite.web.exchange import BUFFERED
+from evalsite.web.numbers import whole
 from evalsite.web.request_limits import step_aside
 
 STEADY_SECONDS = 3.0  # a rate measured over less time is meaningless
@@ -99,7 +100,7 @@ def _ready(request: HttpRequest, version: Version) -> dict[str, Any]:
         "models_met": 0 if version.valid_rows else len(version.models_found),
         "fields": version_preview.fields_seen(version),
         "duplicates": version.counts.get("row.duplicate", 0),
-        **_desk(version),
+        **_findings(version),
         "first_rows": version_preview.first_rows(version),
         "format_form": FormatForm(initial={"chosen_format": version.chosen_format}),
         "run_address": _run_address(request, version),
@@ -111,20 +112,18 @@ def _ready(request: HttpRequest, version: Version) -> dict[str, Any]:
     }
 
 
-def _desk(version: Version) -> dict[str, Any]:
+def _findings(version: Version) -> dict[str, Any]:
     """The findings with their repairs; for a repaired version also a comparison with its parent."""
-    desk = repair_offers.desk(version)
+    repairs = repair_offers.repairs_for(version)
     groups = findings_view.groups(version)
     return {
-        "groups": [findings_view.with_samples(group, desk.offers.get(group.code)) for group in groups],
-        "desk": desk,
+        "groups": [findings_view.with_samples(group, repairs.offers.get(group.code)) for group in groups],
+        "repairs": repairs,
         "repaired": _repaired(version, groups),
         "repairs_made": labels.repairs_made(version),
         "broken": version.counts.get("json.invalid", 0),
         "has_bad_rows": invalid_rows.any_kept(version),
-        "others": selectors.versions_of(version.dataset)
-        .filter(state=VersionState.READY)
-        .exclude(pk=version.pk),
+        "others": selectors.other_ready_versions(version),
     }
 
 
@@ -144,10 +143,7 @@ def _run_address(request: HttpRequest, version: Version) -> str:
     project = version.dataset.project
     if not version.usable or May.RUN not in access.permissions(request, project):
         return ""
-    try:
-        return f"{reverse('runs:new', args=[project.slug])}?version={version.pk}"
-    except NoReverseMatch:
-        return ""
+    return f"{reverse('runs:new', args=[project.slug])}?version={version.pk}"
 
 
 @login_required
@@ -156,11 +152,9 @@ def cancel(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRe
     """Cancel the import."""
     found = get_version(request, slug, dataset, number, May.UPLOAD)
     if services.version_cancel(version=found):
-        text = (
-            _("Repair cancelled. The version it was based on is unchanged.")
-            if found.to_be_repaired
-            else _("Reading cancelled. The uploaded file is kept.")
-        )
+        text = _("Reading cancelled. The uploaded file is kept.")
+        if found.to_be_repaired:
+            text = _("Repair cancelled. The version it was based on is unchanged.")
         messages.info(request, text)
     else:
         messages.info(request, _("Reading had already finished."))
@@ -250,8 +244,7 @@ def findings(request: HttpRequest, slug: str, dataset: int, number: int, code: s
     found = get_version(request, slug, dataset, number)
     if found.state != VersionState.READY or code not in found.counts:
         raise Http404
-    after = request.GET.get("after", "")
-    page, further = findings_view.page(found, code, after=int(after[:18]) if after.isdecimal() else 0)
+    page, further = findings_view.page(found, code, after=whole(request.GET.get("after", "")) or 0)
     context = {
         "version": found,
         "code": code,

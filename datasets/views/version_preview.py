@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
 from django.db.models.functions import Length
 
 from datasets import selectors
@@ -35,30 +34,20 @@ class FirstRow:
 def first_rows(version: Version) -> list[FirstRow]:
     """The first rows, valid or not; invalid and very long ones only with their beginning."""
     lines = row_browser.rows_page(version, BrowserFilter(), size=ROWS).rows
-    readable = [line.line for line in lines if line.question]
-    rows = {row.line: row for row in _short(version).filter(line__in=readable)}
+    short = version.data_rows.filter(line__in=[line.line for line in lines if line.question])
+    short = short.annotate(length=Length("raw")).filter(length__lte=WHOLE)
+    rows = {row.line: row for row in short}
     answers = _answers(list(rows.values()))
     return [_first(line, rows.get(line.line), answers) for line in lines]
-
-
-def _short(version: Version) -> QuerySet[Row]:
-    """The version's rows that are short enough to be shown completely."""
-    rows = Row.objects.filter(version=version).select_related("version")
-    return rows.annotate(length=Length("raw")).filter(length__lte=WHOLE)
 
 
 def _first(line: RowLine, row: Row | None, answers: dict[int, list[tuple[str, str]]]) -> FirstRow:
     if row is None:
         return FirstRow(line, "", [], 0)
     found = answers.get(row.pk, [])
-    return FirstRow(line, _reference(row)[:EXCERPT], found[:MODELS], max(len(found) - MODELS, 0))
-
-
-def _reference(row: Row) -> str:
     reference = reference_in(selectors.row_values(row))
-    if reference is None:
-        return ""
-    return reference if isinstance(reference, str) else json.dumps(reference, ensure_ascii=False)
+    text = "" if reference is None else _as_text(reference)[:EXCERPT]
+    return FirstRow(line, text, found[:MODELS], max(len(found) - MODELS, 0))
 
 
 def _answers(rows: list[Row]) -> dict[int, list[tuple[str, str]]]:
@@ -98,5 +87,9 @@ def fields_seen(version: Version) -> list[FieldSeen]:
 
 
 def _example(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = _as_text(value)
     return text if len(text) <= EXAMPLE else text[:EXAMPLE] + "…"
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -91,17 +91,12 @@ def wanted_repairs(fix: Path | None, named: list[str] | None) -> list[Repair]:
     for text in named:
         name, _equals, value = text.partition("=")
         if name not in REPAIRS:
-            raise ValueError(
-                _("There is no repair “%(name)s”; there are: %(names)s.")
-                % {"name": name, "names": ", ".join(REPAIRS)}
-            )
-        if (name in CHOICES) != bool(value.strip()):
-            needs = (
-                _("“%(name)s” needs a value: %(name)s=NAME.")
-                if name in CHOICES
-                else _("“%(name)s” takes no value.")
-            )
-            raise ValueError(needs % {"name": name})
+            unknown = _("There is no repair “%(name)s”; there are: %(names)s.")
+            raise ValueError(unknown % {"name": name, "names": ", ".join(REPAIRS)})
+        if name in CHOICES and not value.strip():
+            raise ValueError(_("“%(name)s” needs a value: %(name)s=NAME.") % {"name": name})
+        if name not in CHOICES and value.strip():
+            raise ValueError(_("“%(name)s” takes no value.") % {"name": name})
         repairs.append(Repair(name, value))
     return repairs
 
@@ -143,14 +138,14 @@ def document(summary: Summary, fixed: Summary | None) -> dict[str, Any]:
         "rows": summary.rows,
         "valid_rows": summary.valid_rows,
         "counts": summary.counts,
-        "findings": [_found(found) for found in summary.findings],
+        "findings": [_as_json(found) for found in summary.findings],
         "models": summary.models,
         "fields": summary.fields,
         "fixed": {"rows": fixed.rows, "valid_rows": fixed.valid_rows} if fixed else None,
     }
 
 
-def _found(found: Finding) -> dict[str, Any]:
+def _as_json(found: Finding) -> dict[str, Any]:
     return {
         "line": found.line,
         "column": found.column,
@@ -177,11 +172,8 @@ def readable(name: str, summary: Summary, fixed: Summary | None, sources: dict[i
     for code, count in summary.counts.items():
         lines += ["", *_section(code, count, [one for one in summary.findings if one.code == code], sources)]
     if fixed:
-        lines += [
-            "",
-            _("The repaired file: %(valid)s of %(rows)s rows valid")
-            % {"valid": fixed.valid_rows, "rows": fixed.rows},
-        ]
+        text = _("The repaired file: %(valid)s of %(rows)s rows valid")
+        lines += ["", text % {"valid": fixed.valid_rows, "rows": fixed.rows}]
     return "\n".join(lines)
 
 
@@ -190,7 +182,8 @@ def _section(code: str, count: int, findings: list[Finding], sources: dict[int, 
     severity = pgettext("finding", "error") if is_error else pgettext("finding", "warning")
     lines = [f"{severity} {code} × {count}"]
     for found in findings[:SHOWN_PER_CODE]:
-        lines += [f"  {_place(found)}{message(found)}{_mend(found)}", *_caret(found, sources)]
+        repair = f" [--repair {found.repair}]" if found.repair else ""
+        lines += [f"  {_place(found)}{message(found)}{repair}", *_caret(found, sources)]
     if count > SHOWN_PER_CODE:
         lines.append("  " + _("… and %(more)s more") % {"more": count - SHOWN_PER_CODE})
     return lines
@@ -200,10 +193,6 @@ def _place(found: Finding) -> str:
     place = ":".join(str(part) for part in (found.line, found.column) if part is not None)
     named = [part for part in (place, found.path) if part]
     return f"{' '.join(named)}: " if named else ""
-
-
-def _mend(found: Finding) -> str:
-    return f" [--repair {found.repair}]" if found.repair else ""
 
 
 def _caret(found: Finding, sources: dict[int, str]) -> list[str]:

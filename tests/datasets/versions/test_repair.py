@@ -21,7 +21,7 @@ from datasets.importing.worker import import_version, reconcile
 from datasets.models import Candidate, Row, Version, VersionState
 from datasets.versions import repair, temp_files
 from datasets.versions.repair import WORK, version_repair
-from datasets.versions.repair_offers import alike_groups, desk, names_offered
+from datasets.versions.repair_offers import alike_groups, names_offered, repairs_for
 from evalsite.tasks import workers
 from tests.datasets.conftest import Upload, jsonl, numbered, question
 from tests.datasets.core.helpers import PRINTED
@@ -206,7 +206,7 @@ def test_a_parent_whose_file_is_gone_is_said_in_a_sentence(upload: Upload) -> No
 def test_a_file_beyond_the_limits_offers_nothing(upload: Upload, settings: LazySettings) -> None:
     huge = jsonl(question("x" * (settings.CONFIG.row_max_kb * 1024)))
     version = upload(COMMENTED + huge, read=True)
-    assert desk(version).hindered
+    assert repairs_for(version).hindered
     with pytest.raises(ValidationError):
         apply(version, "strip_comments")
 
@@ -219,11 +219,11 @@ def outputs(*names: str) -> dict[str, Any]:
 
 
 def test_a_fine_version_offers_nothing(upload: Upload) -> None:
-    assert desk(upload(GOOD, read=True)).offers == {}
+    assert repairs_for(upload(GOOD, read=True)).offers == {}
 
 
 def test_a_spread_file_is_offered_its_three_repairs_as_one_step(upload: Upload) -> None:
-    offer = desk(upload(PRINTED.encode(), read=True)).offers["file.not_jsonl"]
+    offer = repairs_for(upload(PRINTED.encode(), read=True)).offers["file.not_jsonl"]
     assert offer.names == PRINTED_STEPS
     assert offer.beginning is not None
     assert offer.beginning.before.startswith("{\n")
@@ -232,7 +232,7 @@ def test_a_spread_file_is_offered_its_three_repairs_as_one_step(upload: Upload) 
 
 def test_a_spread_files_beginning_is_shown_with_the_object_that_ends_early(upload: Upload) -> None:
     broken = '{\n  "messages": 1 2\n}\n'
-    offer = desk(upload((broken + PRINTED).encode(), read=True)).offers["file.not_jsonl"]
+    offer = repairs_for(upload((broken + PRINTED).encode(), read=True)).offers["file.not_jsonl"]
     assert offer.beginning is not None
     first, second = (offer.beginning.after or "").splitlines()
     assert first.startswith('{"messages": 1')
@@ -240,28 +240,28 @@ def test_a_spread_files_beginning_is_shown_with_the_object_that_ends_early(uploa
 
 
 def test_a_sample_shows_what_is_taken_out_of_a_real_row(upload: Upload) -> None:
-    (sample,) = desk(upload(COMMENTED, read=True)).offers["json.invalid"].samples
+    (sample,) = repairs_for(upload(COMMENTED, read=True)).offers["json.invalid"].samples
     assert [piece.text for piece in sample.pieces if piece.kind == "removed"] == [" // a note"]
     assert (sample.line, sample.dropped) == (1, False)
 
 
 def test_a_line_of_nothing_but_a_comment_is_shown_as_dropped(upload: Upload) -> None:
-    (sample,) = desk(upload(b"# note\n" + GOOD, read=True)).offers["json.invalid"].samples
+    (sample,) = repairs_for(upload(b"# note\n" + GOOD, read=True)).offers["json.invalid"].samples
     assert sample.dropped
 
 
 def test_what_the_repair_cannot_fix_is_reported(upload: Upload) -> None:
-    assert desk(upload(COMMENTED + b"{'a': b}\n", read=True)).offers["json.invalid"].fixes == 1
+    assert repairs_for(upload(COMMENTED + b"{'a': b}\n", read=True)).offers["json.invalid"].fixes == 1
 
 
 def test_all_that_need_no_choice_are_offered_together(upload: Upload) -> None:
     version = upload(COMMENTED + jsonl(outputs("a", "a"), outputs("b", "B")), read=True)
-    assert desk(version).together == ("strip_comments", "merge_models")
+    assert repairs_for(version).together == ("strip_comments", "merge_models")
 
 
 def test_a_converted_file_shows_its_beginning(upload: Upload) -> None:
     version = upload(jsonl(question("你好")).decode().encode("gb18030"), read=True)
-    beginning = desk(version).offers["file.converted"].beginning
+    beginning = repairs_for(version).offers["file.converted"].beginning
     assert beginning is not None
     assert "\N{REPLACEMENT CHARACTER}" in beginning.before
     assert "你好" in (beginning.after or "")
@@ -274,20 +274,20 @@ def test_of_more_findings_than_are_kept_no_repair_is_forgotten(upload: Upload) -
 
 def test_a_repair_of_lines_is_offered_only_where_it_changes_one(upload: Upload) -> None:
     unrepairable = b'{"a": \n' * 1001
-    assert desk(upload(GOOD + unrepairable, read=True)).offers == {}
+    assert repairs_for(upload(GOOD + unrepairable, read=True)).offers == {}
     assert names_offered(upload(GOOD + unrepairable + COMMENTED, read=True)) == {"strip_comments"}
 
 
 def test_a_fault_hidden_behind_the_first_of_its_line_is_repaired_with_it(upload: Upload) -> None:
     broken = GOOD.replace(b"}\n", b",} // a note\n") + b'{"a": 1, /* x */ "b": True}\n'
-    (offer,) = desk(upload(GOOD + broken, read=True)).offers.values()
+    (offer,) = repairs_for(upload(GOOD + broken, read=True)).offers.values()
     assert offer.names == ("strip_comments", "strip_trailing_commas", "python_literal")
 
 
 def test_misspelt_roles_are_offered_a_repair_with_a_real_row(upload: Upload) -> None:
     wrong = GOOD.replace(b'"user"', b'"Usr"') + GOOD.replace(b'"user"', b'"human"')
     version = upload(GOOD + wrong, read=True)
-    (offer,) = desk(version).offers.values()
+    (offer,) = repairs_for(version).offers.values()
     assert (offer.code, offer.names, offer.fixes) == ("role.unknown", ("fix_role",), 1)
     (sample,) = offer.samples
     assert '"user"' in "".join(piece.text for piece in sample.pieces if piece.kind != "removed")

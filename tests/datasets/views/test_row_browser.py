@@ -13,7 +13,7 @@ from datasets import selectors
 from datasets.models import Version
 from datasets.versions import search
 from datasets.views import row_browser
-from datasets.views.row_browser import BrowserFilter, SearchBudget, rows_page
+from datasets.views.row_browser import BrowserFilter, rows_page
 from evalsite.tasks import workers
 from tests.datasets.conftest import Upload, answers, jsonl, numbered, question
 
@@ -237,33 +237,38 @@ def test_all_filters_narrow_each_other(searched: Upload) -> None:
     assert lines(version, BrowserFilter(text="question 1", finding="any")) == []
 
 
-def test_a_look_ends_after_so_many_rows_and_goes_on_from_there(upload: Upload) -> None:
+def test_a_look_ends_after_so_many_rows_and_goes_on_from_there(
+    upload: Upload, monkeypatch: pytest.MonkeyPatch
+) -> None:
     version = upload(numbered(400), read=True)
-    chosen, budget = BrowserFilter(text="question 350"), SearchBudget(rows=60)
-    page = rows_page(version, chosen, budget=budget)
+    monkeypatch.setattr(row_browser, "MOST_ROWS", 60)
+    chosen = BrowserFilter(text="question 350")
+    page = rows_page(version, chosen)
     assert (page.rows, page.stopped, page.after) == ([], 301, 301)
     while not page.rows:
-        page = rows_page(version, chosen, after=page.after, budget=budget)
+        page = rows_page(version, chosen, after=page.after)
     assert [row.line for row in page.rows] == [350]
 
 
-def test_a_look_ends_after_so_much_text_in_both_directions(upload: Upload) -> None:
+def test_a_look_ends_after_so_much_text_in_both_directions(
+    upload: Upload, monkeypatch: pytest.MonkeyPatch
+) -> None:
     version = upload(numbered(1000), read=True)
-    budget = SearchBudget(characters=2000)
-    page = rows_page(version, BrowserFilter(text="nowhere"), before=990, budget=budget)
+    monkeypatch.setattr(row_browser, "MOST_CHARACTERS", 2000)
+    page = rows_page(version, BrowserFilter(text="nowhere"), before=990)
     assert (page.rows, page.stopped, page.before) == ([], 689, 689)
-    around = row_browser.neighbours(version, BrowserFilter(text="nowhere"), 500, budget)
+    around = row_browser.neighbours(version, BrowserFilter(text="nowhere"), 500)
     assert [found.stopped for found in around] == [249, 751]
 
 
-def test_a_look_that_came_to_the_end_is_not_said_to_have_stopped(upload: Upload) -> None:
+def test_a_look_that_came_to_the_end_is_not_said_to_have_stopped(
+    upload: Upload, monkeypatch: pytest.MonkeyPatch
+) -> None:
     version = upload(numbered(60), read=True)
-    page = rows_page(version, BrowserFilter(text="nowhere"), budget=SearchBudget(characters=1))
+    monkeypatch.setattr(row_browser, "MOST_CHARACTERS", 1)
+    page = rows_page(version, BrowserFilter(text="nowhere"))
     assert (page.stopped, page.after) == (51, 51)
-    assert (
-        rows_page(version, BrowserFilter(text="nowhere"), after=51, budget=SearchBudget(characters=1)).stopped
-        is None
-    )
+    assert rows_page(version, BrowserFilter(text="nowhere"), after=51).stopped is None
 
 
 CHOSEN = [

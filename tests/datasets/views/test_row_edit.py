@@ -379,7 +379,7 @@ def test_queries_do_not_grow_with_rows_and_edits(as_alice: Client, upload: Uploa
     for name, rows in (("few", 3), ("many", 40)):
         version = upload(numbered(rows), name=name, read=True)
         for line in range(1, rows + 1):
-            row = row_edits.standing(version, line)
+            row = row_edits.file_row(version, line)
             text = row.text.replace("question", "Q")
             assert row_edits.row_edit_save(row=row, text=text, state="", user=alice)
         for part in ("rows/2/edit/", "edits/", ""):
@@ -404,8 +404,8 @@ def test_answers_stay_with_their_row(as_alice: Client, upload: Upload) -> None:
 def test_of_two_who_save_in_the_same_moment_one_is_reported(upload: Upload, alice: User, adam: User) -> None:
     version = upload(FILE, read=True)
     # Neither request had seen an edit.
-    place: dict[str, Any] = {"line": 4, "lines": 1, "last": None, "before": "b", "discarded": False}
-    row_edits.add_edit(version, text="hers", user=alice, **place)
-    with pytest.raises(row_edits.Overtaken):
-        row_edits.add_edit(version, text="his", user=adam, **place)
+    row = row_edits.FileRow(version, 4, 1, "b", None)
+    row_edits.add_edit(row, None, "hers", alice, discarded=False)
+    with pytest.raises(row_edits.EditConflict):
+        row_edits.add_edit(row, None, "his", adam, discarded=False)
     assert row_edits.open_edits(version).get().text == "hers"

@@ -6,8 +6,9 @@ import pytest
 from django.test import Client
 
 from datasets.models import Version
-from datasets.versions.search import TextHit, text_hit
-from datasets.views.row_browser import BrowserFilter, SearchBudget, random_line, rows_page
+from datasets.versions.search import Excerpt, text_hit
+from datasets.views import row_browser
+from datasets.views.row_browser import BrowserFilter, random_line, rows_page
 from evalsite.accounts.models import User
 from evalsite.templatetags.show import marked
 from tests.conftest import ClientOf
@@ -51,7 +52,7 @@ def test_a_frequent_character_is_marked_so_often_and_no_more() -> None:
 
 
 def test_a_hit_is_the_first_place_with_what_is_around_it() -> None:
-    assert text_hit(["x", "b" * 70 + "North" + "c" * 3], "north") == TextHit("…" + "b" * 60, "North", "ccc")
+    assert text_hit(["x", "b" * 70 + "North" + "c" * 3], "north") == Excerpt("…" + "b" * 60, "North", "ccc")
 
 
 def test_a_text_found_in_an_answer_is_shown_with_its_surroundings(version: Version) -> None:
@@ -82,5 +83,6 @@ def test_where_nothing_matches_the_page_says_so(version: Version, as_alice: Clie
     assert "No matching row was found" in page
 
 
-def test_the_look_for_a_random_row_ends(version: Version) -> None:
-    assert random_line(version, BrowserFilter(text="nowhere"), SearchBudget(rows=1)) is None
+def test_the_look_for_a_random_row_ends(version: Version, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_browser, "MOST_ROWS", 1)
+    assert random_line(version, BrowserFilter(text="nowhere")) is None
