@@ -26,7 +26,7 @@ from judging.metrics import selectors, services
 from judging.metrics.access import get_metric, get_metric_version
 from judging.metrics.editor import samples
 from judging.metrics.editor.page import EditorPage, JudgeEditor, new_judge_metric, templates
-from judging.metrics.rule_editor.guide import chosen_lines, field_rules, guide, program_text
+from judging.metrics.rule_editor.guide import field_rules, guide, program_text
 from judging.metrics.rule_editor.page import RuleEditor, new_rule_metric
 from judging.metrics.version_diff import parts_between
 from judging.rule_messages import HELP, reader_language
@@ -106,9 +106,7 @@ def guided_rules(request: HttpRequest, slug: str) -> HttpResponse:
     aggregate = request.POST.get("aggregate", "")
     aggregate = aggregate if aggregate in AGGREGATES else "mean"
     if found and "build" in request.POST:
-        program = program_text(
-            chosen_lines(fields, reader_language()), aggregate, found.form, reader_language()
-        )
+        program = program_text(fields, aggregate, found.form, reader_language())
         return RuleEditor.of_new(request, project, new_rule_metric(program)).render()
     context = {
         "guide": found,

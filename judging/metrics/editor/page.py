@@ -28,17 +28,15 @@ from evalsite.web.numbers import whole
 from judging.core.builtin import BUILTINS, Builtin
 from judging.core.metric_definition import MetricDefinition
 from judging.core.replies import ParserError, make_parser
-from judging.messages import FILE_PROBLEMS
 from judging.metrics import services
 from judging.metrics.editor import try_prompt
 from judging.metrics.editor.forms import MetricForms, metric_forms, starting_definition, typed_definition
-from judging.metrics.editor.judge_forms import with_judge_change
+from judging.metrics.editor.judge_forms import parser_problem, parser_spec, with_judge_change
 from judging.metrics.editor.preview import definition_at, definition_before, prompt_preview
 from judging.metrics.editor.reply_history import reply_history
 from judging.metrics.editor.scripts import with_script_change
 from judging.metrics.lint_views import template_lint_view
 from judging.metrics.models import Metric, MetricVersion
-from judging.sandbox_messages import localized
 
 
 class EditorForm(Protocol):
@@ -242,19 +240,16 @@ class JudgeEditor(EditorPage[MetricForms]):
 
     def past_replies(self) -> PastReplies | None:
         """Try the submitted parser of the judge model number in `read` on replies in this metric's runs."""
-        which = self.typed.get("read", "")
-        if self.metric is None or not which.isdecimal() or len(which) > 3:
+        number = whole(self.typed.get("read", ""))
+        if self.metric is None or number is None:
             return None
-        number, prefix = int(which), f"judge-{which}-"
+        prefix = f"judge-{number}-"
         kind, pattern = self.typed.get(f"{prefix}parse", "score"), self.typed.get(f"{prefix}pattern", "")
-        spec = {kind: pattern} if kind in ("regex", "json_path") else kind
         scale = typed_definition(self.typed, self.before)
         try:
-            parser = make_parser(spec, scale.min_score, scale.max_score)
+            parser = make_parser(parser_spec(kind, pattern), scale.min_score, scale.max_score)
         except ParserError as error:
-            return PastReplies(
-                number, [], str(FILE_PROBLEMS[error.code]) % {"detail": localized(error.detail)}
-            )
+            return PastReplies(number, [], parser_problem(error))
         known = number < len(self.before.judges)
         return PastReplies(number, reply_history().parsed_again(self.metric, number, parser) if known else [])
 
