@@ -20,7 +20,6 @@ from judging.core.builtin import BUILTINS
 from judging.core.metric_definition import MetricDefinition
 from judging.core.rules.functions import FUNCTIONS
 from judging.core.rules.keywords import AGGREGATES
-from judging.endpoints.models import Endpoint
 from judging.guides import guide as shown_guide
 from judging.metrics import selectors, services
 from judging.metrics.access import get_metric, get_metric_version
@@ -171,7 +170,7 @@ def version(request: HttpRequest, slug: str, metric: int, number: int) -> HttpRe
     """One version of a metric."""
     found = get_metric_version(request, slug, metric, number)
     definition = MetricDefinition.from_json(found.definition)
-    names = dict(Endpoint.objects.filter(project=found.metric.project).values_list("pk", "name"))
+    names = selectors.endpoint_names(found.metric.project_id)
     context = {
         "metric": found.metric,
         "version": found,
