@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -175,9 +176,7 @@ def answers_of(version: Version) -> Iterator[Answer]:
     """Yield all answers of all valid rows, in line order. The answer is None for rows without any."""
     form = format_of(version)
     for batch in _batches(version):
-        answers: dict[int, list[str]] = {}
-        for row_id, raw in _stored_answers(batch):
-            answers.setdefault(row_id, []).append(raw)
+        answers = _stored_answers(batch)
         for pk, line, raw in batch:
             data = row_data(raw, form)
             for answer in answers.get(pk, [""]):
@@ -193,10 +192,13 @@ def _batches(version: Version) -> Iterator[list[tuple[int, int, str]]]:
         yield batch
 
 
-def _stored_answers(batch: list[tuple[int, int, str]]) -> Any:
-    """(row id, text) of these rows' uploaded answers."""
+def _stored_answers(batch: list[tuple[int, int, str]]) -> dict[int, list[str]]:
+    """The uploaded answers of these rows, by row id."""
     found = Response.uploaded.filter(row__in=[pk for pk, _line, _raw in batch])
-    return found.order_by("row", "candidate", "number").values_list("row_id", "raw")
+    answers: dict[int, list[str]] = defaultdict(list)
+    for row_id, raw in found.order_by("row", "candidate", "number").values_list("row_id", "raw"):
+        answers[row_id].append(raw)
+    return answers
 
 
 # --- a rule program: the reference of every row -----------------------------------------------------------------
@@ -249,8 +251,6 @@ def _changed_by(
     sandbox: Sandbox, preprocess: str, batch: list[tuple[int, int, str]], form: Format
 ) -> list[dict[str, Any]]:
     """The fields that preprocess changes in each row's data, called with its first answer; empty if it fails."""
-    answers: dict[int, str] = {}
-    for row_id, raw in _stored_answers(batch):
-        answers.setdefault(row_id, raw)
-    items = [row_and_response(row_data(raw, form), answers.get(pk, "")) for pk, _line, raw in batch]
+    answers = _stored_answers(batch)
+    items = [row_and_response(row_data(raw, form), answers.get(pk, [""])[0]) for pk, _line, raw in batch]
     return [outcome.changed.get("data", {}) for outcome in run_preprocess(sandbox, preprocess, items)]
