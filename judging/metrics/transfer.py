@@ -159,18 +159,11 @@ def metrics_file_sentences(error: MetricsFileError) -> list[str]:
 
 
 def _problem_sentence(problem: YamlProblem) -> str:
+    text, params = str(FILE_PROBLEMS[problem.code]), problem.params
     if problem.code == "rules_error":
-        return str(FILE_PROBLEMS[problem.code]) % {**problem.params, "sentence": _in_rules(problem.params)}
-    sentence = str(FILE_PROBLEMS[problem.code]) % problem.params
-    near = problem.params.get("near")
-    return (
-        _("%(sentence)s Did you mean “%(near)s”?") % {"sentence": sentence, "near": near}
-        if near
-        else sentence
-    )
-
-
-def _in_rules(params: dict[str, str]) -> str:
-    """The message for a problem in a rule program."""
-    place = SourcePlace(int(params["rule_line"]), int(params["rule_column"]))
-    return problem_sentence(RuleProblem(params["rule_code"], place, params))
+        place = SourcePlace(int(params["rule_line"]), int(params["rule_column"]))
+        in_rules = RuleProblem(params["rule_code"], place, params)
+        return text % {**params, "sentence": problem_sentence(in_rules)}
+    if not params.get("near"):
+        return text % params
+    return _("%(sentence)s Did you mean “%(near)s”?") % {"sentence": text % params, "near": params["near"]}

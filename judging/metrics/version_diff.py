@@ -9,7 +9,6 @@ from django.utils.translation import gettext_lazy
 
 from judging.core.metric_definition import MetricDefinition
 from judging.core.metric_diff import MetricPart, TextChange, as_text, difference
-from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.selectors import endpoint_names
 
 FIELD_NAMES: dict[str, Promise | str] = {
@@ -43,12 +42,6 @@ class PartView:
     part: MetricPart
     settings: list[tuple[str, str, str]]
     texts: list[tuple[str, TextChange]]
-
-
-def parts_between(metric: Metric, before: MetricVersion, after: MetricVersion) -> list[PartView]:
-    """The differences between two versions."""
-    definitions = [MetricDefinition.from_json(one.definition) for one in (before, after)]
-    return parts_of_definitions(metric.project_id, *definitions)
 
 
 def parts_of_definitions(project: int, before: MetricDefinition, after: MetricDefinition) -> list[PartView]:

@@ -27,7 +27,7 @@ from judging.metrics.editor import samples
 from judging.metrics.editor.page import EditorPage, JudgeEditor, new_judge_metric, templates
 from judging.metrics.rule_editor.guide import field_rules, guide, program_text
 from judging.metrics.rule_editor.page import RuleEditor, new_rule_metric
-from judging.metrics.version_diff import parts_between
+from judging.metrics.version_diff import parts_of_definitions
 from judging.rule_messages import HELP, reader_language
 
 REFERENCE_PAGES = ("rules", "prompts", "metrics-file", "results", "imports")
@@ -202,12 +202,13 @@ def compare(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
     after = by_number.get(request.GET.get("to", ""), versions[0])
     earlier = versions[min(versions.index(after) + 1, len(versions) - 1)]
     before = by_number.get(request.GET.get("from", ""), earlier)
+    definitions = [MetricDefinition.from_json(one.definition) for one in (before, after)]
     context = {
         "metric": found,
         "versions": versions,
         "before": before,
         "after": after,
-        "parts": parts_between(found, before, after),
+        "parts": parts_of_definitions(found.project_id, *definitions),
     }
     return render(request, "metrics/compare.html", context)
 

@@ -39,10 +39,6 @@ PARSERS = [
 ]
 
 
-def code(rows: int) -> forms.Textarea:
-    return forms.Textarea(attrs={"rows": rows, "class": "mono", "spellcheck": "false"})
-
-
 def unified(text: str) -> str:
     """Convert the CR LF line ends that browsers send to LF."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
@@ -73,7 +69,8 @@ class CodeField(forms.CharField):
     """Source text, unchanged except for line ends."""
 
     def __init__(self, *, rows: int, **more: Any) -> None:
-        super().__init__(strip=False, widget=code(rows), **more)
+        widget = forms.Textarea(attrs={"rows": rows, "class": "mono", "spellcheck": "false"})
+        super().__init__(strip=False, widget=widget, **more)
 
     def to_python(self, value: Any) -> Any:
         return unified(super().to_python(value) or "")

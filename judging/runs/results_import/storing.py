@@ -113,7 +113,7 @@ class ImportedVerdicts:
             "score": outcome.score,
             "reason": verdict.reason,
             "detail": verdict.detail,
-            "verdicts": _verdicts_json(verdict),
+            "verdicts": _verdicts_json(verdict) if _has_reply(verdict) else "",
             "seconds": verdict.seconds,
             "finished_at": verdict.at,
         }
@@ -162,9 +162,7 @@ def _has_reply(verdict: FileVerdict) -> bool:
 
 
 def _verdicts_json(verdict: FileVerdict) -> str:
-    """The `verdicts` JSON for an imported reply, in the same form as for judges called by a run; '' without a reply."""
-    if not _has_reply(verdict):
-        return ""
+    """The `verdicts` JSON for an imported reply, in the same form as for judges called by a run."""
     return as_json([{"judge": 0, "repeat": 0, "value": verdict.value, "reason": verdict.reason}])
 
 
