@@ -121,7 +121,7 @@ def work(
         return
     joined = ("project", "version__dataset", "run", "created_by")
     taken = ResultsImport.objects.select_related(*joined).get(pk=import_id)
-    mine = _OwnImport(taken, owner, stop, [] if refused is None else refused)
+    mine = _OwnImport(taken, owner, stop, refused)
     try:
         if taken.state == ResultsImportState.CHECKING:
             _check(mine)
@@ -151,7 +151,7 @@ class _OwnImport(workers.OwnedRow[ResultsImport]):
         taken: ResultsImport,
         owner: str,
         stop: threading.Event | None,
-        refused: list[RefusedLine],
+        refused: list[RefusedLine] | None,
     ) -> None:
         super().__init__(taken, owner, stop)
         self.refused = refused
@@ -162,7 +162,8 @@ class _OwnImport(workers.OwnedRow[ResultsImport]):
 
     def note_part(self, part: CheckedPart) -> None:
         taken = self.row
-        self.refused += part.refused
+        if self.refused is not None:
+            self.refused += part.refused
         listed = [[one.line, one.code, one.params] for one in part.refused[: LISTED - len(taken.listed)]]
         codes = Counter(taken.codes) + Counter(one.code for one in part.refused)
         self.note(
