@@ -51,17 +51,12 @@ def jsonl_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
 
 
 def csv_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
-    """The table as CSV, safe to open in spreadsheets: no formulas, and Chinese is displayed correctly."""
-    return csv_blocks(table_columns(run), table_values(run, filters))
-
-
-def csv_blocks(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Iterator[bytes]:
-    """Yield the rows as blocks of CSV."""
+    """The table as blocks of CSV, safe to open in spreadsheets: no formulas, and Chinese is displayed correctly."""
     buffer = StringIO()
     writer = csv.writer(buffer)
     yield MARK.encode()
-    writer.writerow(columns)
-    for row in rows:
+    writer.writerow(table_columns(run))
+    for row in table_values(run, filters):
         writer.writerow([cell(value) for value in row])
         if buffer.tell() > _BLOCK:
             yield _taken(buffer)
