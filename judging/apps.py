@@ -8,7 +8,7 @@ class JudgingConfig(AppConfig):
         from datasets.versions.file_import import take_verdicts, verdict_pages
         from judging import checks  # noqa: F401 - registers itself
         from judging.endpoints.selectors import metrics_using
-        from judging.metrics.editor import reply_history
+        from judging.metrics.editor.scripts import reply_history
         from judging.metrics.selectors import metrics_that_use
         from judging.people.disagreement import DISAGREEMENT
         from judging.people.rating_export import people_of
@@ -23,4 +23,4 @@ class JudgingConfig(AppConfig):
         verdict_pages.append(page_of_verdicts)
         people_columns.append(people_of)
         metrics_using.append(metrics_that_use)
-        reply_history.register(RunReplies())
+        reply_history.append(RunReplies())

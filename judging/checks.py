@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from judging.core.sandbox.job import Layer
 from judging.sandboxes import SandboxStatus, status
 
-ALL_WALLS = 3
+FULL_ISOLATION = 3
 TAG = "sandbox"
 
 
@@ -32,7 +32,7 @@ def of_status(found: SandboxStatus) -> list[CheckMessage]:
 
 def level_messages(level: int, missing: tuple[Layer, ...], minimum: int) -> list[CheckMessage]:
     """Empty if all layers work; otherwise what is missing, with its severity."""
-    if level == ALL_WALLS:
+    if level == FULL_ISOLATION:
         return []
     what = {"level": level, "minimum": minimum, "missing": ", ".join(missing)}
     hint = " ".join(_remedy(layer) for layer in missing)
@@ -45,7 +45,7 @@ def level_messages(level: int, missing: tuple[Layer, ...], minimum: int) -> list
             Warning(text, hint=_("Don't give people you don't trust access to this site."), id="judging.W002")
         ]
     text = _("Isolation of scripts and templates: level %(level)s of 3.") % what
-    grade, code = (Info, "judging.I001") if level == ALL_WALLS - 1 else (Warning, "judging.W001")
+    grade, code = (Info, "judging.I001") if level == FULL_ISOLATION - 1 else (Warning, "judging.W001")
     return [grade(f"{text} {_missing(what)}", hint=hint, id=code)]
 
 

@@ -27,26 +27,13 @@ LONGEST = 100_000  # characters; longer texts are shown as plain text
 PAGE_MARKUP = 25_000  # characters of markup, up to 35 microseconds each
 PAGE_EXTRAS = 75_000  # steps of formulas and code, up to 14 microseconds each
 FORMULA_COST = 8  # per formula, in addition to its length
-_TAGS = {
-    *("h1", "h2", "h3", "h4", "h5", "h6", "p", "br", "hr", "blockquote", "ul", "ol", "li", "pre", "code"),
-    *("a", "em", "strong", "s", "del", "table", "thead", "tbody", "tr", "th", "td", "span"),
-    *(
-        "math",
-        "mrow",
-        "mi",
-        "mn",
-        "mo",
-        "mtext",
-        "mspace",
-        "mfrac",
-        "msqrt",
-        "mroot",
-        "msub",
-        "msup",
-        "msubsup",
-    ),
-    *("munder", "mover", "munderover", "mtable", "mtr", "mtd", "mstyle", "mpadded", "mphantom", "menclose"),
-}
+_TAG_NAMES = """
+    h1 h2 h3 h4 h5 h6 p br hr blockquote ul ol li pre code
+    a em strong s del table thead tbody tr th td span
+    math mrow mi mn mo mtext mspace mfrac msqrt mroot msub msup msubsup
+    munder mover munderover mtable mtr mtd mstyle mpadded mphantom menclose
+"""
+_TAGS = set(_TAG_NAMES.split())
 _STRETCH = {"stretchy", "fence", "form", "minsize", "maxsize", "movablelimits", "separator", "accent"}
 _ATTRIBUTES = {
     "a": {"href", "title"},

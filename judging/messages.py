@@ -360,7 +360,7 @@ def reason_sentence(code: str, detail: str = "", shown_in: ShownIn = "") -> str:
         pattern = _("%(sentence)s Next attempt in %(time)s.")
         return pattern % {"sentence": sentence, "time": duration(detail)}
     if code in ERROR_CODES:
-        return _("%(sentence)s Details: %(detail)s") % {"sentence": sentence, "detail": detail}
+        return _with_details(sentence, detail)
     return _("%(sentence)s (%(detail)s)") % {"sentence": sentence, "detail": localized(detail)}
 
 
@@ -376,9 +376,7 @@ def why_down(code: str, detail: str) -> str:
     """How the last requests to a failed endpoint ended. Gives no advice to retry, since that happens automatically."""
     if code not in WHILE_DOWN:
         return reason_sentence(code, detail)
-    sentence = str(WHILE_DOWN[code])
-    words = {"sentence": sentence, "detail": detail}
-    return _("%(sentence)s Details: %(detail)s") % words if detail else sentence
+    return _with_details(str(WHILE_DOWN[code]), detail)
 
 
 def why_no_answer(detail: str) -> str:
@@ -386,7 +384,10 @@ def why_no_answer(detail: str) -> str:
     code, _colon, words = detail.partition(": ")
     if code not in OF_CANDIDATES:
         return reason_sentence(code, words)
-    sentence = str(OF_CANDIDATES[code])
-    return (
-        _("%(sentence)s Details: %(detail)s") % {"sentence": sentence, "detail": words} if words else sentence
-    )
+    return _with_details(str(OF_CANDIDATES[code]), words)
+
+
+def _with_details(sentence: str, detail: str) -> str:
+    if not detail:
+        return sentence
+    return _("%(sentence)s Details: %(detail)s") % {"sentence": sentence, "detail": detail}

@@ -227,10 +227,6 @@ _NAMED = {
 }
 
 
-def words_in(language: str) -> dict[str, str]:
-    return {name: pair.in_language(language) for name, pair in _NAMED.items()}
-
-
 def reader_language() -> str:
     """The user's language, restricted to the two that programs can be written in."""
     return "zh" if (get_language() or "").startswith("zh") else "en"
@@ -238,7 +234,8 @@ def reader_language() -> str:
 
 def problem_sentence(problem: Problem) -> str:
     """The message for a problem, with advice."""
-    own = words_in(problem.params.get("language") or reader_language())
+    language = problem.params.get("language") or reader_language()
+    own = {name: pair.in_language(language) for name, pair in _NAMED.items()}
     params = {**own, **problem.params, "detail": localized(problem.params.get("detail", ""))}
     sentence = str(PROBLEMS[_variant(problem)]) % params
     near = problem.params.get("near")

@@ -36,7 +36,7 @@ RATED_ROWS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class SampleProject:
     """The texts of a sample project in its language. `metrics`: (name, built-in template, lowest, highest score)."""
 
     language: str
@@ -51,7 +51,7 @@ class Sample:
 
 
 SAMPLES = (
-    Sample(
+    SampleProject(
         language="en",
         project="Sample project",
         dataset="Everyday questions",
@@ -66,7 +66,7 @@ SAMPLES = (
         guideline="Which answer would you rather have been given? A right answer beats a wrong one; "
         "of two right ones the clearer is better.",
     ),
-    Sample(
+    SampleProject(
         language="zh",
         project="示例项目",
         dataset="日常问答",
@@ -124,7 +124,7 @@ def free_port(wanted: int | None) -> int:
     raise OSError("no free port")
 
 
-def make(sample: Sample, administrator: User, url: str) -> None:
+def make(sample: SampleProject, administrator: User, url: str) -> None:
     """Create a project with its contents. The run is processed by a worker."""
     with transaction.atomic():
         slug = SAMPLE_SLUGS[sample.language]
@@ -150,7 +150,7 @@ def make(sample: Sample, administrator: User, url: str) -> None:
     make_evaluation(sample, administrator, version)
 
 
-def make_evaluation(sample: Sample, user: User, version: Version) -> None:
+def make_evaluation(sample: SampleProject, user: User, version: Version) -> None:
     """Create an open human evaluation, without verdicts, for users to try rating."""
     evaluation_create(
         project=version.dataset.project,
@@ -192,7 +192,7 @@ def make_metric(
     return ChosenMetric(definition, version)
 
 
-def upload(sample: Sample, project: Project, user: User) -> Version:
+def upload(sample: SampleProject, project: Project, user: User) -> Version:
     """Upload the rows in the sample's language with the regular service. They are imported immediately, being few."""
     path = settings.BASE_DIR / "datasets" / "samples" / "sample.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)

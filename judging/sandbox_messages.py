@@ -156,10 +156,7 @@ def _translated(message: str, msgids: tuple[str, ...], parts: frozenset[str]) ->
 
 @cache
 def _pattern(msgid: str) -> re.Pattern[str]:
-    return re.compile(_expression(msgid), re.S)
-
-
-def _expression(msgid: str) -> str:
-    """Convert `more than %(most)s characters` to `more than (?P<most>.+?) characters`."""
-    texts = _NAME.split(msgid)
-    return "".join(f"(?P<{part}>.+?)" if number % 2 else re.escape(part) for number, part in enumerate(texts))
+    """The pattern `more than (?P<most>.+?) characters` for `more than %(most)s characters`."""
+    parts = enumerate(_NAME.split(msgid))
+    texts = (f"(?P<{part}>.+?)" if number % 2 else re.escape(part) for number, part in parts)
+    return re.compile("".join(texts), re.S)

@@ -7,6 +7,7 @@ import os
 from dataclasses import replace
 from urllib.parse import urlsplit
 
+import msgspec
 from django.conf import settings
 
 from evalsite.env import Config
@@ -72,6 +73,12 @@ def judge_settings(judge: JudgeModel, row: Endpoint | None) -> JudgeSettings:
             whole=row.whole_seconds,
         ),
     )
+
+
+def with_address(judge: JudgeModel, endpoint: Endpoint) -> JudgeModel:
+    """The judge model with the endpoint's URL, model and parameters, which its own parameters override."""
+    params = {**endpoint.params, **judge.params}
+    return msgspec.structs.replace(judge, url=endpoint.url, model=endpoint.model, params=params)
 
 
 def remember_refusals(endpoint: int, refuses: frozenset[str]) -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import islice
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from django.db.models import Sum
@@ -21,6 +22,7 @@ from django_tasks import task
 from datasets.core.formats import Format
 from datasets.core.variables import reference_data, reference_in, row_and_response, row_data
 from datasets.models import Candidate, Response, Row, Version
+from datasets.selectors import format_of
 from evalsite.tasks import workers
 from judging.core.lint.findings import Lint
 from judging.core.lint.run import Answer, lint, subjects
@@ -86,7 +88,7 @@ def begin(version: Version, template: str, preprocess: str, kind: Kind = Kind.TE
     if found.result:
         return found
     if is_quick(version, kind):
-        work(found.pk, workers.owner(), sandbox_of=_shared)
+        work(found.pk, workers.owner(), sandbox_of=lambda: nullcontext(preview_sandbox()))
     else:
         workers.wake(lint_template, lint_id=found.pk)
     found.refresh_from_db()
@@ -102,8 +104,7 @@ def _hashes(template: str, preprocess: str, kind: Kind) -> dict[str, str]:
 
 
 def _delete_oldest() -> None:
-    newest = TemplateLint.objects.order_by("-pk").values_list("pk", flat=True)[_KEPT : _KEPT + 1]
-    for pk in newest:
+    for pk in TemplateLint.objects.order_by("-pk").values_list("pk", flat=True)[_KEPT : _KEPT + 1]:
         TemplateLint.objects.filter(pk__lte=pk).delete()
 
 
@@ -114,11 +115,6 @@ def _delete_oldest() -> None:
 def lint_template(lint_id: int) -> None:
     """Lint over a large version, unless another worker already does."""
     work(lint_id, workers.owner(), stop=workers.stopping)
-
-
-@contextmanager
-def _shared() -> Iterator[Sandbox]:
-    yield preview_sandbox()
 
 
 @workers.works_on(TemplateLint)
@@ -178,11 +174,9 @@ def _counted(answers: Iterator[Answer], progress: Progress) -> Iterator[Answer]:
 
 def answers_of(version: Version) -> Iterator[Answer]:
     """Yield all answers of all valid rows, in line order. The answer is None for rows without any."""
-    form = cast(Format, version.format)
+    form = format_of(version)
     for batch in _batches(version):
-        answers: dict[int, list[str]] = {}
-        for row_id, raw in _stored_answers(batch):
-            answers.setdefault(row_id, []).append(raw)
+        answers = _stored_answers(batch)
         for pk, line, raw in batch:
             data = row_data(raw, form)
             for answer in answers.get(pk, [""]):
@@ -198,33 +192,26 @@ def _batches(version: Version) -> Iterator[list[tuple[int, int, str]]]:
         yield batch
 
 
-def _stored_answers(batch: list[tuple[int, int, str]]) -> Any:
-    """(row id, text) of these rows' uploaded answers."""
+def _stored_answers(batch: list[tuple[int, int, str]]) -> dict[int, list[str]]:
+    """The uploaded answers of these rows, by row id."""
     found = Response.uploaded.filter(row__in=[pk for pk, _line, _raw in batch])
-    return found.order_by("row", "candidate", "number").values_list("row_id", "raw")
+    answers: dict[int, list[str]] = defaultdict(list)
+    for row_id, raw in found.order_by("row", "candidate", "number").values_list("row_id", "raw"):
+        answers[row_id].append(raw)
+    return answers
 
 
 # --- a rule program: the reference of every row -----------------------------------------------------------------
 
 
 def _lint_rules(found: TemplateLint, sandbox_of: SandboxOf, progress: Progress) -> str:
-    check = partial(lint_references, found.version, found.template, found.preprocess, progress=progress)
-    if not needs_sandbox(found.template, found.preprocess):
-        return _as_json(check())
-    with sandbox_of() as sandbox:
-        return _as_json(check(sandbox))
-
-
-def _as_json(found: ReferenceLint) -> str:
-    """Encode as JSON. Lone surrogates, which references may contain as escapes, become question marks."""
-    text = json.dumps(msgspec.to_builtins(found), ensure_ascii=False)
+    program = read_program(found.template).program
+    scripted = bool(found.preprocess) or (program and any(one.function.by == "code" for one in program.rules))
+    with sandbox_of() if scripted else nullcontext() as sandbox:
+        result = lint_references(found.version, found.template, found.preprocess, sandbox, progress)
+    # Lone surrogates, which references may contain as escapes, become question marks.
+    text = json.dumps(msgspec.to_builtins(result), ensure_ascii=False)
     return text.encode("utf-8", "replace").decode()
-
-
-def needs_sandbox(source: str, preprocess: str) -> bool:
-    program = read_program(source).program
-    rules = program.rules if program else ()
-    return bool(preprocess.strip()) or any(rule.function.by == "code" for rule in rules)
 
 
 def lint_references(
@@ -250,7 +237,7 @@ def lint_references(
 
 def references_of(version: Version, preprocess: str, sandbox: Sandbox | None) -> Iterator[tuple[int, Any]]:
     """Yield (line, reference) of every valid row, in order."""
-    form = cast(Format, version.format)
+    form = format_of(version)
     for batch in _batches(version):
         found = [reference_data(raw, form, exact_json) for _pk, _line, raw in batch]
         if preprocess.strip() and sandbox:
@@ -264,8 +251,6 @@ def _changed_by(
     sandbox: Sandbox, preprocess: str, batch: list[tuple[int, int, str]], form: Format
 ) -> list[dict[str, Any]]:
     """The fields that preprocess changes in each row's data, called with its first answer; empty if it fails."""
-    answers: dict[int, str] = {}
-    for row_id, raw in _stored_answers(batch):
-        answers.setdefault(row_id, raw)
-    items = [row_and_response(row_data(raw, form), answers.get(pk, "")) for pk, _line, raw in batch]
+    answers = _stored_answers(batch)
+    items = [row_and_response(row_data(raw, form), answers.get(pk, [""])[0]) for pk, _line, raw in batch]
     return [outcome.changed.get("data", {}) for outcome in run_preprocess(sandbox, preprocess, items)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from functools import cached_property
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -29,33 +29,32 @@ from judging.metrics.models import TemplateLint
 from judging.rule_messages import reason_sentence as rule_reason_sentence
 
 
-@dataclass(frozen=True, slots=True)
-class LintState:
-    """`found`: the stored result. If it is empty and not `waits`, no check was requested yet."""
+@dataclass(frozen=True)
+class LintView:
+    """`stored` is None if no check was requested yet."""
 
     version: Version
-    found: str = ""
-    waits: bool = False
-    done: int = 0
-    problem: str = ""
-    worker_missing: str = ""  # see workers.obstacle
+    stored: TemplateLint | None
 
-    @classmethod
-    def of(cls, version: Version, stored: TemplateLint | None, **more: Any) -> Self:
-        """`more`: additional fields of a subclass."""
-        if stored is None:
-            return cls(version, **more)
-        waits = not stored.result and not stored.problem
-        by_worker = waits and not lint.is_quick(version, lint.Kind(stored.kind))
-        return cls(
-            version,
-            stored.result,
-            waits,
-            stored.subjects_done,
-            reason_sentence(stored.problem) if stored.problem else "",
-            workers.obstacle(workers.DATA) if by_worker else "",
-            **more,
+    @property
+    def waits(self) -> bool:
+        return self.stored is not None and not self.stored.result and not self.stored.problem
+
+    @property
+    def done(self) -> int:
+        return self.stored.subjects_done if self.stored else 0
+
+    @property
+    def problem(self) -> str:
+        return reason_sentence(self.stored.problem) if self.stored and self.stored.problem else ""
+
+    @property
+    def worker_missing(self) -> str:
+        """See workers.obstacle."""
+        by_worker = (
+            self.stored and self.waits and not lint.is_quick(self.version, lint.Kind(self.stored.kind))
         )
+        return workers.obstacle(workers.DATA) if by_worker else ""
 
 
 # --- of a template ---------------------------------------------------------------------------------------------
@@ -78,23 +77,27 @@ class FindingView:
         return self.finding.rows - len(self.finding.first_rows)
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateLintView(LintState):
-    """Lint of the template in the editor. `size`: the number of renders."""
+@dataclass(frozen=True)
+class TemplateLintView(LintView):
+    """Lint of the template of the judge model number `judge` in the editor."""
 
-    judge: int = 0
-    size: int = 0
+    judge: int
 
-    @property
+    @cached_property
+    def size(self) -> int:
+        """The number of renders."""
+        return lint.size_of(self.version)
+
+    @cached_property
     def result(self) -> Lint | None:
-        return lint.template_result(self.found) if self.found else None
+        return lint.result_of(self.stored) if self.stored else None
 
     @property
     def findings(self) -> list[FindingView]:
-        result = self.result
-        assert result is not None
-        errors = [FindingView("error", one, sentence(one)) for one in result.errors]
-        return errors + [FindingView("warning", one, sentence(one)) for one in result.warnings]
+        if self.result is None:
+            return []
+        errors = [FindingView("error", one, sentence(one)) for one in self.result.errors]
+        return errors + [FindingView("warning", one, sentence(one)) for one in self.result.warnings]
 
 
 @login_required
@@ -118,7 +121,7 @@ def template_lint_view(
     preprocess = definition.preprocess if definition.preprocess.strip() else ""
     find = lint.begin if check or lint.is_quick(version) else lint.known
     stored = find(version, definition.judges[judge].template, preprocess)
-    return TemplateLintView.of(version, stored, judge=judge, size=lint.size_of(version))
+    return TemplateLintView(version, stored, judge)
 
 
 # --- of a rule program -----------------------------------------------------------------------------------------
@@ -143,18 +146,16 @@ class ComplaintView:
         return self.finding.rows > len(self.finding.first)
 
 
-@dataclass(frozen=True, slots=True)
-class RuleLintView(LintState):
+class RuleLintView(LintView):
     """Lint of the references with the program in the editor."""
 
-    @property
+    @cached_property
     def result(self) -> ReferenceLint | None:
-        return lint.rules_result(self.found) if self.found else None
+        return lint.rules_result(self.stored.result) if self.stored and self.stored.result else None
 
     @property
     def complaints(self) -> list[ComplaintView]:
-        result = self.result
-        return [ComplaintView(one) for one in result.complaints] if result else []
+        return [ComplaintView(one) for one in self.result.complaints] if self.result else []
 
 
 @login_required
@@ -174,4 +175,4 @@ def rule_lint_view(project: Project, typed: QueryDict, *, check: bool) -> RuleLi
         return None
     find = lint.begin if check else lint.known
     stored = find(version, source, preprocess if preprocess.strip() else "", lint.Kind.RULES)
-    return RuleLintView.of(version, stored)
+    return RuleLintView(version, stored)

@@ -26,8 +26,13 @@ def metrics_of(project: Project, *, archived: bool = False) -> list[MetricLine]:
     """The project's metrics by name, each with its newest version."""
     metrics = Metric.objects.filter(project=project, archived_at__isnull=not archived).order_by("name")
     newest = newest_versions(list(metrics))
-    names = dict(Endpoint.objects.filter(project=project).values_list("pk", "name"))
+    names = endpoint_names(project.pk)
     return [_line(metric, newest[metric.pk], names) for metric in metrics if metric.pk in newest]
+
+
+def endpoint_names(project: int) -> dict[int, str]:
+    """The names of all the project's endpoints, by id."""
+    return dict(Endpoint.objects.filter(project=project).values_list("pk", "name"))
 
 
 def _line(metric: Metric, version: MetricVersion, names: dict[int, str]) -> MetricLine:

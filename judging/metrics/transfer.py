@@ -27,6 +27,7 @@ from judging.core.rules.program import SourcePlace
 from judging.core.yaml_tree import YamlProblem
 from judging.endpoints.models import Endpoint
 from judging.endpoints.selectors import endpoints_of
+from judging.endpoints.settings import with_address
 from judging.messages import FILE_PROBLEMS
 from judging.metrics import services
 from judging.metrics.models import Metric, MetricVersion
@@ -107,14 +108,8 @@ def _place(url: str, model: str) -> tuple[str, str]:
 
 def _at(judge: JudgeModel, endpoint: Endpoint) -> JudgeModel:
     """The judge model with the endpoint, without parameters that equal the endpoint's."""
-    params = {
-        name: value
-        for name, value in judge.params.items()
-        if not (name in endpoint.params and endpoint.params[name] == value)
-    }
-    return msgspec.structs.replace(
-        judge, endpoint=endpoint.pk, url="", model="", api_key_env="", params=params
-    )
+    own = {name: value for name, value in judge.params.items() if endpoint.params.get(name, ...) != value}
+    return msgspec.structs.replace(judge, endpoint=endpoint.pk, url="", model="", api_key_env="", params=own)
 
 
 @transaction.atomic
@@ -145,23 +140,14 @@ def metrics_text(versions: Sequence[MetricVersion]) -> str:
 
 
 def _with_addresses(definition: MetricDefinition) -> MetricDefinition:
-    ids = [judge.endpoint for judge in definition.judges if judge.endpoint]
-    endpoints = Endpoint.objects.in_bulk(ids)
+    endpoints = Endpoint.objects.in_bulk([judge.endpoint for judge in definition.judges if judge.endpoint])
     judges = tuple(
-        _addressed(judge, endpoints[judge.endpoint]) if judge.endpoint in endpoints else judge
+        msgspec.structs.replace(with_address(judge, endpoint), endpoint=None)
+        if (endpoint := endpoints.get(judge.endpoint or 0))
+        else judge
         for judge in definition.judges
     )
     return msgspec.structs.replace(definition, judges=judges)
-
-
-def _addressed(judge: JudgeModel, endpoint: Endpoint) -> JudgeModel:
-    return msgspec.structs.replace(
-        judge,
-        endpoint=None,
-        url=endpoint.url,
-        model=endpoint.model,
-        params={**endpoint.params, **judge.params},
-    )
 
 
 def metrics_file_sentences(error: MetricsFileError) -> list[str]:
@@ -173,18 +159,11 @@ def metrics_file_sentences(error: MetricsFileError) -> list[str]:
 
 
 def _problem_sentence(problem: YamlProblem) -> str:
+    text, params = str(FILE_PROBLEMS[problem.code]), problem.params
     if problem.code == "rules_error":
-        return str(FILE_PROBLEMS[problem.code]) % {**problem.params, "sentence": _in_rules(problem.params)}
-    sentence = str(FILE_PROBLEMS[problem.code]) % problem.params
-    near = problem.params.get("near")
-    return (
-        _("%(sentence)s Did you mean “%(near)s”?") % {"sentence": sentence, "near": near}
-        if near
-        else sentence
-    )
-
-
-def _in_rules(params: dict[str, str]) -> str:
-    """The message for a problem in a rule program."""
-    place = SourcePlace(int(params["rule_line"]), int(params["rule_column"]))
-    return problem_sentence(RuleProblem(params["rule_code"], place, params))
+        place = SourcePlace(int(params["rule_line"]), int(params["rule_column"]))
+        in_rules = RuleProblem(params["rule_code"], place, params)
+        return text % {**params, "sentence": problem_sentence(in_rules)}
+    if not params.get("near"):
+        return text % params
+    return _("%(sentence)s Did you mean “%(near)s”?") % {"sentence": text % params, "near": params["near"]}

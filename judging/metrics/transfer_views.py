@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any
 
 from django import forms
@@ -13,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext_lazy
 from django.views.decorators.http import require_GET
 
 from evalsite import access
@@ -83,7 +84,7 @@ def _import(request: HttpRequest, project: Project, text: str) -> list[str]:
         imported = transfer.metrics_import(project=project, metrics=placed, user=signed_in(request))
     except ValidationError as error:
         return list(error.messages)
-    _tell(request, imported, candidates=len(file.candidates))
+    messages.success(request, _imported_sentence(imported, candidates=bool(file.candidates)))
     return []
 
 
@@ -95,19 +96,17 @@ def _no_endpoint(one: transfer.Unplaced) -> str:
     return sentence % {"metric": one.metric, "url": one.judge.url, "model": one.judge.model}
 
 
-def _tell(request: HttpRequest, imported: list[transfer.ImportedMetric], *, candidates: int) -> None:
-    done = {kind: [one for one in imported if one.done == kind] for kind in ("new", "changed", "unchanged")}
+def _imported_sentence(imported: list[transfer.ImportedMetric], *, candidates: bool) -> str:
+    counts: Counter[str] = Counter(one.done for one in imported)
     sentences = {
-        "new": ngettext("%(n)s metric is new.", "%(n)s metrics are new.", len(done["new"])),
-        "changed": ngettext(
-            "%(n)s metric has a new version.", "%(n)s metrics have a new version.", len(done["changed"])
-        ),
-        "unchanged": ngettext("%(n)s metric unchanged.", "%(n)s metrics unchanged.", len(done["unchanged"])),
+        "new": ngettext_lazy("%(n)s metric is new.", "%(n)s metrics are new.", "n"),
+        "changed": ngettext_lazy("%(n)s metric has a new version.", "%(n)s metrics have a new version.", "n"),
+        "unchanged": ngettext_lazy("%(n)s metric unchanged.", "%(n)s metrics unchanged.", "n"),
     }
-    parts = [sentences[kind] % {"n": len(found)} for kind, found in done.items() if found]
+    parts = [text % {"n": counts[done]} for done, text in sentences.items() if counts[done]]
     if candidates:
         parts.append(_("The file's candidates were ignored: choose them when you create a run."))
-    messages.success(request, " ".join(parts))
+    return " ".join(parts)
 
 
 @login_required

@@ -9,8 +9,7 @@ from django.utils.translation import gettext_lazy
 
 from judging.core.metric_definition import MetricDefinition
 from judging.core.metric_diff import MetricPart, TextChange, as_text, difference
-from judging.endpoints.models import Endpoint
-from judging.metrics.models import Metric, MetricVersion
+from judging.metrics.selectors import endpoint_names
 
 FIELD_NAMES: dict[str, Promise | str] = {
     "name": gettext_lazy("Name"),
@@ -45,15 +44,9 @@ class PartView:
     texts: list[tuple[str, TextChange]]
 
 
-def parts_between(metric: Metric, before: MetricVersion, after: MetricVersion) -> list[PartView]:
-    """The differences between two versions."""
-    definitions = [MetricDefinition.from_json(one.definition) for one in (before, after)]
-    return parts_of_definitions(metric.project_id, *definitions)
-
-
 def parts_of_definitions(project: int, before: MetricDefinition, after: MetricDefinition) -> list[PartView]:
     """The differences between two metric definitions of a project."""
-    endpoints = dict(Endpoint.objects.filter(project=project).values_list("pk", "name"))
+    endpoints = endpoint_names(project)
     return [_part_view(part, endpoints) for part in difference(before, after)]
 
 

@@ -20,15 +20,14 @@ from judging.core.builtin import BUILTINS
 from judging.core.metric_definition import MetricDefinition
 from judging.core.rules.functions import FUNCTIONS
 from judging.core.rules.keywords import AGGREGATES
-from judging.endpoints.models import Endpoint
 from judging.guides import guide as shown_guide
 from judging.metrics import selectors, services
 from judging.metrics.access import get_metric, get_metric_version
 from judging.metrics.editor import samples
 from judging.metrics.editor.page import EditorPage, JudgeEditor, new_judge_metric, templates
-from judging.metrics.rule_editor.guide import chosen_lines, field_rules, guide, program_text
+from judging.metrics.rule_editor.guide import field_rules, guide, program_text
 from judging.metrics.rule_editor.page import RuleEditor, new_rule_metric
-from judging.metrics.version_diff import parts_between
+from judging.metrics.version_diff import parts_of_definitions
 from judging.rule_messages import HELP, reader_language
 
 REFERENCE_PAGES = ("rules", "prompts", "metrics-file", "results", "imports")
@@ -106,9 +105,7 @@ def guided_rules(request: HttpRequest, slug: str) -> HttpResponse:
     aggregate = request.POST.get("aggregate", "")
     aggregate = aggregate if aggregate in AGGREGATES else "mean"
     if found and "build" in request.POST:
-        program = program_text(
-            chosen_lines(fields, reader_language()), aggregate, found.form, reader_language()
-        )
+        program = program_text(fields, aggregate, found.form, reader_language())
         return RuleEditor.of_new(request, project, new_rule_metric(program)).render()
     context = {
         "guide": found,
@@ -173,7 +170,7 @@ def version(request: HttpRequest, slug: str, metric: int, number: int) -> HttpRe
     """One version of a metric."""
     found = get_metric_version(request, slug, metric, number)
     definition = MetricDefinition.from_json(found.definition)
-    names = dict(Endpoint.objects.filter(project=found.metric.project).values_list("pk", "name"))
+    names = selectors.endpoint_names(found.metric.project_id)
     context = {
         "metric": found.metric,
         "version": found,
@@ -205,12 +202,13 @@ def compare(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
     after = by_number.get(request.GET.get("to", ""), versions[0])
     earlier = versions[min(versions.index(after) + 1, len(versions) - 1)]
     before = by_number.get(request.GET.get("from", ""), earlier)
+    definitions = [MetricDefinition.from_json(one.definition) for one in (before, after)]
     context = {
         "metric": found,
         "versions": versions,
         "before": before,
         "after": after,
-        "parts": parts_between(found, before, after),
+        "parts": parts_of_definitions(found.project_id, *definitions),
     }
     return render(request, "metrics/compare.html", context)
 

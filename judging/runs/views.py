@@ -34,7 +34,7 @@ from judging.runs.filters import Filters
 from judging.runs.forms import RunForm, create_once, raise_budget_form
 from judging.runs.models import PEOPLE, JudgementState, Run
 from judging.runs.preflight import lint_notes, preflight, unproven_endpoints
-from judging.runs.results_import.selectors import imported_of
+from judging.runs.results_import.views import imported_of
 from judging.runs.selectors import money_of
 from judging.sandbox_messages import localized
 

@@ -9,7 +9,8 @@ import pytest
 
 from datasets.models import Version
 from evalsite.accounts.models import Project
-from judging.evaluation import CannotStart, begin, upload
+from judging.management.command_line import CannotStart, upload
+from judging.management.commands.evaluate import begin
 from tests.make import a_metric, a_run, a_version
 
 pytestmark = pytest.mark.django_db

@@ -100,7 +100,7 @@ def test_figures_stay_as_they_were_but_for_an_override_that_judging_again_had_dr
 
 OF_RATERS = """
 import json
-from judging.models import Judgement
+from judging.runs.models import Judgement
 said = Judgement.objects.exclude(rater=None).select_related("rating__rater", "run_metric")
 own = [one.rating.rater.user_id == one.rater_id and one.rating.attempt == one.attempt for one in said]
 values = [json.loads(one.rating.values).get(str(one.run_metric.number)) for one in said]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 
 from evalsite.storage import data_dir
 from judging.comparison.services import comparison_document
-from judging.runs.models import Run
-from judging.runs.selectors import run_called
+from judging.management.command_line import add_json_option, json_line, run_named
 
 
 class Command(BaseCommand):
@@ -19,22 +17,12 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run_a", metavar="RUN_A", help="earlier run, name or number")
         parser.add_argument("run_b", metavar="RUN_B", help="later run, name or number")
-        parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+        add_json_option(parser)
 
     def handle(self, *, run_a: str, run_b: str, **options: Any) -> None:
         data_dir.prepare()
-        document = comparison_document(_run(run_a), _run(run_b))
-        if options["json"]:
-            self.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False))
-        else:
-            self.stdout.write(plain_comparison(document))
-
-
-def _run(name: str) -> Run:
-    found = run_called(name)
-    if found is None:
-        raise CommandError(f"There is no run called {name} in this DATA_DIR.", returncode=2)
-    return found
+        document = comparison_document(run_named(run_a), run_named(run_b))
+        self.stdout.write(json_line(document) if options["json"] else plain_comparison(document))
 
 
 def plain_comparison(document: dict[str, dict[str, Any]]) -> str:

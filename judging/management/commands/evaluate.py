@@ -3,20 +3,45 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import threading
 from pathlib import Path
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection
 
+from datasets.models import Candidate
 from evalsite.storage import data_dir
-from judging.evaluation import CannotStart, EvaluatedRun, begin, go_on, work_to_the_end
-from judging.runs.models import Run
+from evalsite.tasks import workers
+from evalsite.web.numbers import whole
+from judging.core.judges.client import RetryPolicy
+from judging.core.metrics_file import MetricsFile
+from judging.management.command_line import (
+    HAS_ERRORS,
+    WRONG_USAGE,
+    CannotStart,
+    add_json_option,
+    json_line,
+    own_project,
+    read_metrics,
+    refusals,
+    upload,
+)
+from judging.reports.services import report_document
+from judging.runs.counts import counts_in_force
+from judging.runs.export.files import jsonl_lines, write_lines
+from judging.runs.models import Run, RunState
+from judging.runs.services import ChosenMetric, refuse_broken_scripts, run_create, run_resume
+from judging.runs.worker.reconcile import free_dead_leases
+from judging.runs.worker.run_worker import work
 
 PROGRESS_SECONDS = 1.0
+# A command must end even if its judge is down or its key is wrong; in the browser, a run waits until this is fixed.
+PATIENCE = RetryPolicy(max_outage_seconds=20, max_consecutive_failures=None)
 
 
 class Command(BaseCommand):
@@ -32,62 +57,130 @@ class Command(BaseCommand):
         parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="folder for the results")
         parser.add_argument("--name", default="", help="the run's name, unique in DATA_DIR")
         parser.add_argument("--resume", metavar="RUN", help="resume a stopped run, by name or ID")
-        parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+        add_json_option(parser)
 
-    def handle(self, *, out: Path, json: bool, **options: Any) -> None:
-        refuse_wrong_usage(options)
+    def handle(self, *, out: Path, **options: Any) -> None:
+        with refusals():
+            refuse_wrong_usage(options)
         stop = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
         data_dir.prepare()
-        try:
+        with refusals():
             out.mkdir(parents=True, exist_ok=True)
-            run = go_on(options["resume"]) if options["resume"] else begin_from(options)
+            if options["resume"]:
+                run = go_on(options["resume"])
+            else:
+                run = begin(options["file"], options["metrics"], options["name"])
             with ProgressLine(run, shown=sys.stderr.isatty()):
-                evaluation = work_to_the_end(run, out, stop)
-        except CannotStart as refusal:
-            raise CommandError(str(refusal), returncode=1) from None
-        except OSError as error:
-            raise CommandError(f"{error.filename}: {error.strerror}", returncode=2) from None
-        self.stdout.write(as_json(evaluation) if json else in_words(evaluation, out))
-        if not evaluation.ended:
+                run, report = work_to_the_end(run, out, stop)
+        result = document(run, report)
+        self.stdout.write(json_line(result) if options["json"] else in_words(run, result, out))
+        if run.state != RunState.FINISHED:
             raise CommandError(
-                f"Stopped. Nothing is lost: manage.py evaluate --resume {run.pk} --out {out}", returncode=1
+                f"Stopped. Nothing is lost: manage.py evaluate --resume {run.pk} --out {out}",
+                returncode=HAS_ERRORS,
             )
 
 
 def refuse_wrong_usage(options: dict[str, Any]) -> None:
-    """Raise CommandError (status 2) for invalid arguments."""
+    """Raise CommandError for invalid arguments, OSError for files that can't be opened."""
     if options["resume"]:
         if options["file"] or options["metrics"] or options["name"]:
-            raise CommandError("--resume can't be combined with FILE, --metrics or --name.", returncode=2)
+            raise CommandError(
+                "--resume can't be combined with FILE, --metrics or --name.", returncode=WRONG_USAGE
+            )
         return
     if not options["file"] or not options["metrics"]:
-        raise CommandError("Usage: manage.py evaluate FILE --metrics YAML --out DIR", returncode=2)
+        raise CommandError("Usage: manage.py evaluate FILE --metrics YAML --out DIR", returncode=WRONG_USAGE)
     for path in (options["file"], options["metrics"]):
-        try:
-            with path.open("rb"):
-                pass
-        except OSError as error:
-            raise CommandError(f"{path}: {error.strerror}", returncode=2) from None
+        path.open("rb").close()
 
 
-def begin_from(options: dict[str, Any]) -> Run:
-    return begin(options["file"], options["metrics"], options["name"])
+def begin(file: Path, metrics_path: Path, name: str) -> Run:
+    """Upload and import the file, and create a run for this process only. Raises CannotStart."""
+    if name and Run.objects.filter(name=name).exists():
+        raise CannotStart(f"There is a run called {name} already; choose another --name, or --resume {name}.")
+    asked_for = read_metrics(metrics_path)
+    refuse_missing_keys(metrics_path, asked_for)
+    try:
+        refuse_broken_scripts(asked_for.metrics)
+        project = own_project()
+        version = upload(project, file, asked_for.data_name)
+        return run_create(
+            project=project,
+            name=name,
+            version=version,
+            candidates=list(Candidate.uploaded.filter(version=version).order_by("pk")),
+            metrics=[ChosenMetric(metric) for metric in asked_for.metrics],
+            asked=asked_for.candidates,
+            user=None,
+            only_worker=workers.owner(),
+        )
+    except ValidationError as error:
+        raise CannotStart("\n".join(error.messages)) from None
 
 
-def as_json(evaluation: EvaluatedRun) -> str:
-    return json.dumps(evaluation.document(), ensure_ascii=False, allow_nan=False)
+def refuse_missing_keys(path: Path, file: MetricsFile) -> None:
+    """Raise CannotStart if an environment variable with the API key of a judge or candidate is not set."""
+    judges = {judge.api_key_env for metric in file.metrics for judge in metric.judges}
+    names = (judges | {candidate.api_key_env for candidate in file.candidates}) - {""}
+    missing = sorted(name for name in names if not os.environ.get(name))
+    if missing:
+        raise CannotStart(f"{path}: keys are read from the environment, but {', '.join(missing)} is not set.")
 
 
-def in_words(evaluation: EvaluatedRun, out: Path) -> str:
+def go_on(name_or_id: str) -> Run:
+    """Resume a run in this process. Raises CannotStart."""
+    run = Run.objects.filter(name=name_or_id).first() or Run.objects.filter(pk=whole(name_or_id) or 0).first()
+    if run is None:
+        raise CannotStart(f"There is no run called {name_or_id} in this DATA_DIR.")
+    if run.state == RunState.FINISHED:
+        return run
+    if run.only_worker and run.only_worker != workers.owner() and workers.is_alive(run.only_worker):
+        raise CannotStart(f"Run {run.name} is being worked on by another process.")
+    if not run_resume(run, only_worker=workers.owner()):
+        Run.objects.filter(pk=run.pk).update(only_worker=workers.owner())
+    free_dead_leases()
+    run.refresh_from_db()
+    return run
+
+
+def work_to_the_end(run: Run, out: Path, stop: threading.Event) -> tuple[Run, dict[str, Any]]:
+    """Judge until the run has ended or `stop` is set, then write both files. Returns the run and its report."""
+    while not stop.is_set() and not Run.objects.get(pk=run.pk).ended:
+        work(workers.owner(), stop=stop, only=run.pk, policy=PATIENCE)
+        stop.wait(0.2)
+    run = Run.objects.get(pk=run.pk)
+    report = report_document(run)
+    write_lines(jsonl_lines(run), out / "judgements.jsonl")
+    text = json.dumps(report, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+    write_lines([text.encode()], out / "report.json")
+    return run, report
+
+
+def document(run: Run, report: dict[str, Any]) -> dict[str, Any]:
+    """The JSON document (spec: commands, `evaluate --json`)."""
+    counts = counts_in_force(run)
+    return {
+        "run": run.pk,
+        "judgements": run.total,
+        "scored": counts["scored"],
+        "no_score": counts["no_score"],
+        "unparsed": counts["unparsed"],
+        "errors": counts["error"],
+        "not_run": counts["not_run"],
+        "report": report,
+    }
+
+
+def in_words(run: Run, result: dict[str, Any], out: Path) -> str:
     """A readable summary in a few lines."""
-    run, result = evaluation.run, evaluation.document()
     lines = [
         f"Run {run.pk} ({run.name}): {run.total} judgements, {result['scored']} scored, {result['no_score']} without "
         f"a score, {result['unparsed']} unparsed, {result['errors']} errors, {result['not_run']} not run."
     ]
-    for candidate, metrics in evaluation.report["candidates"].items():
+    for candidate, metrics in result["report"]["candidates"].items():
         for metric, figures in metrics.items():
             mean, low, high = figures["mean"], figures["ci_low"], figures["ci_high"]
             shown = "no score" if mean is None else f"{mean:.3f}"

@@ -7,12 +7,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from judging.management.command_line import run_named
 from judging.reports.labels import left_out_sentences
 from judging.reports.services import left_out
 from judging.runs.export.files import FORMS, write_lines
 from judging.runs.export.other_tools import not_held_sentences
 from judging.runs.filters import ATTEMPTS, CURRENT, Filters
-from judging.runs.selectors import run_called
 
 
 class Command(BaseCommand):
@@ -30,9 +30,7 @@ class Command(BaseCommand):
         parser.add_argument("--out", type=Path, required=True, metavar="FILE")
 
     def handle(self, *, run: str, out: Path, **options: Any) -> None:
-        found = run_called(run)
-        if found is None:
-            raise CommandError(f"There is no run called {run} in this DATA_DIR.", returncode=2)
+        found = run_named(run)
         make, _type = FORMS[options["format"]]
         meant = Filters(attempts=options["attempts"])
         try:

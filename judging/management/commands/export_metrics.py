@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from evalsite.storage import data_dir
-from judging.management.commands.import_metrics import WRONG_USAGE, project_called
+from judging.management.command_line import WRONG_USAGE, add_json_option, json_line, project_called
 from judging.metrics.models import Metric
 from judging.metrics.selectors import newest_version
 from judging.metrics.transfer import metrics_text
@@ -20,16 +19,17 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", nargs="+", metavar="NAME", help="a metric's name")
         parser.add_argument("--project", metavar="SLUG", help="required if there are several projects")
-        parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+        add_json_option(parser)
 
     def handle(self, *, name: list[str], project: str | None, **options: Any) -> None:
         data_dir.prepare()
-        found = {
-            one.name: one for one in Metric.objects.filter(project=project_called(project), name__in=name)
-        }
+        found = {one.name: one for one in Metric.objects.filter(project=project_called(project))}
         missing = [one for one in name if one not in found]
         if missing:
             raise CommandError(f"There is no metric called {', '.join(missing)}.", returncode=WRONG_USAGE)
-        text = metrics_text([newest_version(found[one]) for one in dict.fromkeys(name)])
-        document = json.dumps({"metrics": list(dict.fromkeys(name)), "yaml": text}, ensure_ascii=False)
-        self.stdout.write(document if options["json"] else text, ending="\n" if options["json"] else "")
+        names = list(dict.fromkeys(name))
+        text = metrics_text([newest_version(found[one]) for one in names])
+        if options["json"]:
+            self.stdout.write(json_line({"metrics": names, "yaml": text}))
+        else:
+            self.stdout.write(text, ending="")

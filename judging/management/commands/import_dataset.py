@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -21,15 +20,21 @@ from datasets.importing.worker import import_or_wait
 from datasets.management.commands.validate import terminal_language
 from datasets.messages import message
 from datasets.models import FileImport, Finding, Version, VersionState
-from datasets.services import dataset_upload
 from datasets.versions.file_import import draft_change, draft_of_files, import_commit
 from datasets.versions.row_findings import stored_finding
 from evalsite.accounts.models import Project
 from evalsite.storage import data_dir
 from evalsite.tasks import workers
 from judging.core.results_file.records import RefusedLine
-from judging.evaluation import PROJECT, CannotStart
-from judging.management.commands.import_results import imported, refusals, refuse_failed, take_tool_file
+from judging.management.command_line import (
+    CannotStart,
+    add_json_option,
+    json_line,
+    own_project,
+    refusals,
+    uploaded,
+)
+from judging.management.commands.import_results import imported, refuse_failed, take_tool_file
 from judging.runs.models import Run
 from judging.runs.results_import.messages import refused_sentence
 from judging.runs.results_import.models import ResultsImport
@@ -70,7 +75,7 @@ class Command(BaseCommand):
             help="for tables: question, messages, system, reference, model, answer, answer:MODEL, score:METRIC, "
             "field:NAME, each with its column (default: guessed)",
         )
-        parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+        add_json_option(parser)
 
     def handle(self, *, files: list[Path], name: str, columns: str, **options: Any) -> None:
         data_dir.prepare()
@@ -78,11 +83,7 @@ class Command(BaseCommand):
             with refusals():
                 taken = take(files, name, columns)
             summary = document(taken)
-            self.stdout.write(
-                json.dumps(summary, ensure_ascii=False, allow_nan=False)
-                if options["json"]
-                else in_words(summary)
-            )
+            self.stdout.write(json_line(summary) if options["json"] else in_words(summary))
         if not taken.version.valid_rows:
             raise CommandError("Nothing usable: no row is valid.", returncode=1)
 
@@ -92,7 +93,7 @@ def take(paths: Sequence[Path], name: str, columns: str) -> TakenFiles:
     files = [SourceFile.of(path, _name_of(path, paths)) for path in paths]
     for path in paths:
         path.open("rb").close()
-    project, _made = Project.objects.get_or_create(slug=PROJECT, defaults={"name": "Command line"})
+    project = own_project()
     source = recognise(files)
     if source is not None:
         return _of_tool(project, files, source, name, columns)
@@ -144,11 +145,7 @@ def _imported(waiting: ResultsImport) -> ResultsImport:
 
 def _of_native(project: Project, path: Path, rest: Sequence[SourceFile], name: str) -> TakenFiles:
     """Import a file in a native format, and verdicts on its answers from files of other tools."""
-    with path.open("rb") as stream:
-        version = dataset_upload(
-            project=project, name=name or path.stem, file=stream, file_name=path.name, user=None
-        )
-    taken = TakenFiles(import_or_wait(version.pk, workers.owner()), NATIVE)
+    taken = TakenFiles(uploaded(project, path, name), NATIVE)
     for file in rest:
         run = taken.run.name if taken.run else free_name(taken.version)
         waiting, left_out = take_tool_file(file, taken.version, run)

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db.models import Q
 
-from datasets.core.imports.model import NotUsable, SourceFile
-from datasets.import_messages import left_out_reason, not_usable
+from datasets.core.imports.model import NotUsable, Options, SourceFile
+from datasets.import_messages import left_out_reason
 from datasets.models import Dataset, Version
-from evalsite.accounts.models import Project
+from datasets.uploads import limits
 from evalsite.storage import data_dir
 from evalsite.tasks import workers
 from judging.core.results_file.records import RefusedLine
-from judging.evaluation import PROJECT, CannotStart, upload
-from judging.runs.models import Run
+from judging.management.command_line import (
+    CannotStart,
+    add_json_option,
+    json_line,
+    own_project,
+    refusals,
+    upload,
+)
+from judging.runs.models import Run, SourceKind
 from judging.runs.results_import.messages import file_problem, refused_sentence
 from judging.runs.results_import.models import ResultsImport, ResultsImportState
 from judging.runs.results_import.services import import_begin, import_confirm, import_discard, work
-from judging.runs.results_import.storing import people_counted
-from judging.runs.results_import.tool_files import read_tool_file, tool_of, write_verdicts
+from judging.runs.results_import.tool_files import tool_of, write_verdicts
 
 _SHOWN = 20
 
@@ -43,7 +46,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--name", required=True, metavar="RUN", help="the run's name")
         parser.add_argument("--strict", action="store_true", help="import all lines or none")
-        parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+        add_json_option(parser)
 
     def handle(self, *, dataset: str, results: Path, name: str, **options: Any) -> None:
         data_dir.prepare()
@@ -60,28 +63,9 @@ class Command(BaseCommand):
             run = imported(taken, refused, strict=options["strict"], left_out=len(left_out))
         summary = document(run, refused)
         summary["refused"] = [*left_out, *summary["refused"]]
-        self.stdout.write(
-            json.dumps(summary, ensure_ascii=False, allow_nan=False)
-            if options["json"]
-            else in_words(summary, name)
-        )
+        self.stdout.write(json_line(summary) if options["json"] else in_words(summary, name))
         if run is None:
             raise CommandError("Nothing was imported.", returncode=1)
-
-
-@contextmanager
-def refusals() -> Iterator[None]:
-    """Convert errors of imports and missing files to CommandError."""
-    try:
-        yield
-    except NotUsable as error:
-        raise CommandError(not_usable(error), returncode=1) from None
-    except CannotStart as refusal:
-        raise CommandError(str(refusal), returncode=1) from None
-    except ValidationError as error:
-        raise CommandError("\n".join(error.messages), returncode=1) from None
-    except OSError as error:
-        raise CommandError(f"{error.filename}: {error.strerror}", returncode=2) from None
 
 
 def take_tool_file(
@@ -94,7 +78,7 @@ def take_tool_file(
     source = tool_of(file)
     if source is None:
         raise NotUsable("no_table", file=file.name)
-    found = read_tool_file(file, source)
+    found = source.read([file], Options(limits=limits()))
     with tempfile.TemporaryFile() as verdicts:
         write_verdicts(found, version, verdicts)
         verdicts.seek(0)
@@ -125,7 +109,7 @@ def version_of(dataset: str, run_name: str) -> Version:
 
 def version_of_file(path: Path) -> Version:
     """The existing version with the content of this file, or a new upload."""
-    project, _made = Project.objects.get_or_create(slug=PROJECT, defaults={"name": "Command line"})
+    project = own_project()
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     known = Version.objects.filter(dataset__project=project, sha256=digest, number__gt=0).order_by("-pk")
@@ -136,7 +120,7 @@ def imported(
     taken: ResultsImport, refused: list[RefusedLine], *, strict: bool, left_out: int = 0
 ) -> Run | None:
     """Check and import a file. Returns the run, or None if nothing was imported. Raises CannotStart."""
-    work(taken.pk, workers.owner(), on_refused=refused.append)
+    work(taken.pk, workers.owner(), refused=refused)
     taken.refresh_from_db()
     refuse_failed(taken)
     if (strict and (refused or left_out)) or not (taken.new or taken.same):
@@ -144,7 +128,7 @@ def imported(
         return None
     refused.clear()
     import_confirm(taken, wait=True)
-    work(taken.pk, workers.owner(), on_refused=refused.append)
+    work(taken.pk, workers.owner(), refused=refused)
     taken.refresh_from_db()
     refuse_failed(taken)
     return taken.run
@@ -157,6 +141,7 @@ def refuse_failed(taken: ResultsImport) -> None:
 
 def document(run: Run | None, refused: list[RefusedLine]) -> dict[str, Any]:
     """The JSON document (spec: results, `import_results --json`)."""
+    of_people = Q(current=True, source__kind__in=(SourceKind.RATER, SourceKind.ADJUDICATOR))
     return {
         "run": run.pk if run else None,
         "judgements": run.total if run else 0,
@@ -165,7 +150,7 @@ def document(run: Run | None, refused: list[RefusedLine]) -> dict[str, Any]:
         "unparsed": run.unparsed if run else 0,
         "errors": run.errors if run else 0,
         "not_run": run.not_run if run else 0,
-        "people": people_counted(run) if run else 0,
+        "people": run.judgements.filter(of_people).count() if run else 0,
         "refused": [
             {"line": one.line, "code": one.code, "message": refused_sentence(one)} for one in refused
         ],

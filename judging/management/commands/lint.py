@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,8 @@ from judging.core.lint.findings import Lint, LintFinding
 from judging.core.lint.run import Answer, lint, subjects
 from judging.core.sandbox.job import SandboxError
 from judging.lint_messages import sentence
-from judging.management.commands.render import text_of
+from judging.management.command_line import HAS_ERRORS, WRONG_USAGE, add_json_option, json_line, text_of
 from judging.sandboxes import make_sandbox
-
-HAS_ERRORS, WRONG_USAGE = 1, 2
 
 
 class Command(BaseCommand):
@@ -34,7 +32,7 @@ class Command(BaseCommand):
         parser.add_argument("file", type=Path, metavar="FILE")
         parser.add_argument("template", type=Path, metavar="TEMPLATE")
         parser.add_argument("--preprocess", type=Path, metavar="SCRIPT")
-        parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+        add_json_option(parser)
 
     def handle(self, *, file: Path, template: Path, preprocess: Path | None, **options: Any) -> None:
         source = text_of(template)
@@ -42,7 +40,7 @@ class Command(BaseCommand):
         with translation.override(terminal_language()):
             result = linted(file, source, script)
             if options["json"]:
-                self.stdout.write(json.dumps(document(result), ensure_ascii=False, allow_nan=False))
+                self.stdout.write(json_line(document(result)))
                 for line in in_words(pgettext("finding", "error"), result.errors):
                     self.stderr.write(line)
             else:
@@ -78,24 +76,15 @@ def answers(file: Path, reading: UploadReading) -> Iterator[Answer]:
 
 def document(result: Lint) -> dict[str, Any]:
     """The JSON document, whose keys are specified."""
-    longest = result.longest
     return {
         "errors": [_found(one) for one in result.errors],
         "warnings": [_found(one) for one in result.warnings],
-        "longest": longest
-        and {"line": longest.line, "characters": longest.characters, "tokens": longest.tokens},
+        "longest": asdict(result.longest) if result.longest else None,
     }
 
 
 def _found(found: LintFinding) -> dict[str, Any]:
-    return {
-        "code": found.code,
-        "name": found.name,
-        "line": found.line,
-        "rows": found.rows,
-        "first_rows": list(found.first_rows),
-        "suggestion": found.suggestion,
-    }
+    return {name: value for name, value in asdict(found).items() if name != "message"}
 
 
 def readable(result: Lint) -> Iterator[str]:
@@ -107,11 +96,7 @@ def readable(result: Lint) -> Iterator[str]:
     if result.longest:
         yield _(
             "Longest prompt: %(characters)s characters, about %(tokens)s tokens (row at line %(line)s)"
-        ) % {
-            "characters": result.longest.characters,
-            "tokens": result.longest.tokens,
-            "line": result.longest.line,
-        }
+        ) % asdict(result.longest)
 
 
 def in_words(severity: str, findings: tuple[LintFinding, ...]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from judging.core.prompts import RenderItem, render
 from judging.core.sandbox.job import SandboxError, SandboxFailure
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import run_preprocess
+from judging.management.command_line import add_json_option, json_line, text_of
 from judging.sandboxes import make_sandbox
 
 Pair = tuple[dict[str, Any], dict[str, Any]]
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         parser.add_argument("--preprocess", type=Path, metavar="SCRIPT")
         parser.add_argument("--min-score", type=score, default=1)
         parser.add_argument("--max-score", type=score, default=10)
-        parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+        add_json_option(parser)
 
     def handle(self, *, file: Path, template: Path, **options: Any) -> None:
         scale = checked_scale(options["min_score"], options["max_score"])
@@ -47,7 +47,7 @@ class Command(BaseCommand):
         except SandboxError as error:
             raise CommandError(f"The sandbox can't be used: {error}", returncode=2) from None
         if options["json"]:
-            self.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False))
+            self.stdout.write(json_line(document))
         elif document["prompt"] is not None:
             self.stdout.write(document["prompt"], ending="")
         if document["error"]:
@@ -67,16 +67,6 @@ def checked_scale(low: float, high: float) -> tuple[float, float]:
     if low >= high:
         raise CommandError(f"--min-score {low:g} must be below --max-score {high:g}.", returncode=2)
     return low, high
-
-
-def text_of(path: Path) -> str:
-    """The text of a template or script file. Raises CommandError (status 2) if it can't be read."""
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise CommandError(f"{path}: {error.strerror}", returncode=2) from None
-    except UnicodeDecodeError:
-        raise CommandError(f"{path}: is not UTF-8", returncode=2) from None
 
 
 def chosen(file: Path, line: int | None, model: str | None, number: int | None) -> Pair:
@@ -121,12 +111,8 @@ def rendered(
     if script is not None:
         (ran,) = run_preprocess(sandbox, script, [pair])
         if ran.failure:
-            return {
-                "prompt": None,
-                "preprocess_result": None,
-                "undefined": [],
-                "error": failure_document(ran.failure),
-            }
+            error = failure_document(ran.failure)
+            return {"prompt": None, "preprocess_result": None, "undefined": [], "error": error}
         result = ran.result
         data |= ran.changed["data"]
         response |= ran.changed["response"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,10 +10,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from evalsite.storage import data_dir
 from judging.core.requirements import Decision, RequirementError, decide, exit_status, parse_requirement
+from judging.management.command_line import add_json_option, json_line, run_named
 from judging.reports.selectors import FieldUnknown
 from judging.reports.services import report_by
 from judging.reports.text_report import plain_report
-from judging.runs.selectors import run_called
 
 
 class Command(BaseCommand):
@@ -25,7 +24,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", metavar="RUN", help="run name or number")
-        parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+        add_json_option(parser)
         parser.add_argument(
             "--by",
             action="append",
@@ -49,9 +48,7 @@ class Command(BaseCommand):
         self, *, run: str, by: Sequence[str], require: Sequence[str], strict: bool, **options: Any
     ) -> None:
         data_dir.prepare()
-        found = run_called(run)
-        if found is None:
-            raise CommandError(f"There is no run called {run} in this DATA_DIR.", returncode=2)
+        found = run_named(run)
         try:
             wanted = [parse_requirement(text) for text in require]
             document = report_by(found, by)
@@ -65,10 +62,9 @@ class Command(BaseCommand):
     def _print(self, document: Mapping[str, Any], decisions: Sequence[Decision], *, as_json: bool) -> None:
         sentences = [one.sentence for one in decisions]
         if not as_json:
-            self.stdout.write(
-                "\n\n".join([plain_report(document), *(["\n".join(sentences)] if sentences else [])])
-            )
+            parts = [plain_report(document), "\n".join(sentences)]
+            self.stdout.write("\n\n".join(filter(None, parts)))
             return
-        self.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False))
+        self.stdout.write(json_line(document))
         for sentence in sentences:
             self.stderr.write(sentence)

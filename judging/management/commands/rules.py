@@ -34,11 +34,10 @@ from judging.core.rules.values import from_python, json_text
 from judging.core.sandbox.job import SandboxError
 from judging.endpoints.connection_test import endpoint_settings
 from judging.endpoints.models import Endpoint
+from judging.management.command_line import HAS_ERRORS, WRONG_USAGE, add_json_option
 from judging.messages import reason_sentence as judge_sentence
 from judging.rule_messages import problem_sentence, reason_sentence
 from judging.sandboxes import make_sandbox
-
-HAS_ERRORS, WRONG_USAGE = 1, 2
 
 Document = dict[str, Any]
 
@@ -55,7 +54,7 @@ class Command(BaseCommand):
         score = actions.add_parser("score", help="score one answer, line by line")
         for action in (check, score):
             action.add_argument("program", type=Path, metavar="PROGRAM")
-            action.add_argument("--json", action="store_true", help="one JSON document on standard output")
+            add_json_option(action)
         score.add_argument("--answer", required=True, metavar="TEXT")
         score.add_argument("--reference", required=True, metavar="TEXT")
         score.add_argument("--judge", metavar="NAME", help="endpoint for lines that need a judge model")

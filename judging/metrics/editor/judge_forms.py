@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from evalsite.accounts.models import Project
+from evalsite.web.numbers import whole
 from judging.core.builtin import BUILTINS
 from judging.core.metric_definition import JudgeModel, ParserSpec
 from judging.core.metrics_file import MAX_REPEATS
@@ -38,10 +39,6 @@ PARSERS = [
 ]
 
 
-def code(rows: int) -> forms.Textarea:
-    return forms.Textarea(attrs={"rows": rows, "class": "mono", "spellcheck": "false"})
-
-
 def unified(text: str) -> str:
     """Convert the CR LF line ends that browsers send to LF."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
@@ -52,24 +49,28 @@ class EndpointField(forms.ModelChoiceField):  # type: ignore[type-arg]  # Django
         return f"{obj.name} · {obj.model}"
 
 
-def offer_endpoints(
-    form: forms.BaseForm, project: Project, chosen: JudgeModel | None
-) -> tuple[EndpointField, QuerySet[Endpoint]]:
-    """The project's endpoints as the choices of the form's field; an archived one stays chosen."""
+def offer_endpoints(form: forms.BaseForm, project: Project, before: JudgeModel | None) -> QuerySet[Endpoint]:
+    """Offer the project's endpoints in the form's field. An archived one, or the URL of a judge model imported without
+    an endpoint, can be kept."""
     endpoints = selectors.endpoints_of(project)
-    if chosen and chosen.endpoint:
-        endpoints |= Endpoint.objects.filter(project=project, pk=chosen.endpoint)
     choice = form.fields["endpoint"]
     assert isinstance(choice, EndpointField)
+    if before and before.endpoint:
+        endpoints |= Endpoint.objects.filter(project=project, pk=before.endpoint)
+    elif before and before.url:
+        choice.required = False
+        place = {"model": before.model, "url": before.url}
+        choice.empty_label = _("%(model)s at %(url)s, as imported") % place
     choice.queryset = endpoints
-    return choice, endpoints
+    return endpoints
 
 
 class CodeField(forms.CharField):
     """Source text, unchanged except for line ends."""
 
     def __init__(self, *, rows: int, **more: Any) -> None:
-        super().__init__(strip=False, widget=code(rows), **more)
+        widget = forms.Textarea(attrs={"rows": rows, "class": "mono", "spellcheck": "false"})
+        super().__init__(strip=False, widget=widget, **more)
 
     def to_python(self, value: Any) -> Any:
         return unified(super().to_python(value) or "")
@@ -138,18 +139,10 @@ class JudgeForm(forms.Form):
         if typed is not None and not checked:
             initial = {name: typed.get(f"{prefix}-{name}") for name in self.base_fields}
         super().__init__(typed if checked else None, prefix=prefix, initial=initial)
-        choice, endpoints = offer_endpoints(self, project, before)
-        if typed is None and not self.address and not self.initial.get("endpoint") and len(endpoints) == 1:
+        endpoints = offer_endpoints(self, project, before)
+        chosen = self.initial.get("endpoint") or (before and before.url)
+        if typed is None and not chosen and len(endpoints) == 1:
             self.initial["endpoint"] = endpoints[0].pk  # the only choice
-        if before and self.address:
-            choice.required = False
-            place = {"model": before.model, "url": before.url}
-            choice.empty_label = _("%(model)s at %(url)s, as imported") % place
-
-    @property
-    def address(self) -> str:
-        """The URL of a judge model imported without an endpoint; otherwise ''."""
-        return self.before.url if self.before and not self.before.endpoint else ""
 
     def clean_template(self) -> str:
         source: str = self.cleaned_data["template"]
@@ -159,8 +152,8 @@ class JudgeForm(forms.Form):
         return source
 
     def parser(self) -> ParserSpec:
-        kind = self.cleaned_data.get("parse") or "score"
-        return {kind: self.cleaned_data.get("pattern", "")} if kind in ("regex", "json_path") else kind
+        values = self.cleaned_data
+        return parser_spec(values.get("parse") or "score", values.get("pattern", ""))
 
     @property
     def repaired_pattern(self) -> str | None:
@@ -172,7 +165,7 @@ class JudgeForm(forms.Form):
         try:
             make_parser(self.parser(), 1, 10)
         except ParserError as error:
-            self.add_error("pattern", str(FILE_PROBLEMS[error.code]) % {"detail": localized(error.detail)})
+            self.add_error("pattern", parser_problem(error))
         return self.cleaned_data
 
     def result(self) -> JudgeModel:
@@ -190,6 +183,14 @@ class JudgeForm(forms.Form):
         )
         named = values["name"].strip()
         return msgspec.structs.replace(judge, name=named) if named and named != before.name else judge
+
+
+def parser_spec(kind: str, pattern: str) -> ParserSpec:
+    return {kind: pattern} if kind in ("regex", "json_path") else kind
+
+
+def parser_problem(error: ParserError) -> str:
+    return str(FILE_PROBLEMS[error.code]) % {"detail": localized(error.detail)}
 
 
 def with_endpoint(judge: JudgeModel, endpoint: Endpoint | None) -> JudgeModel:
@@ -214,7 +215,7 @@ def with_judge_change(typed: QueryDict, before: int) -> QueryDict:
     action, _colon, which = typed.get("change", "").partition(":")
     numbers, changed = judge_numbers(typed, before), typed.copy()
     free = max([*numbers, before - 1], default=-1) + 1
-    number = int(which) if which.isdecimal() and len(which) < 4 else -1
+    number = whole(which)
     if action in ("add", "copy") and len(numbers) < MAX_JUDGES:
         place = numbers.index(number) + 1 if number in numbers else len(numbers)
         numbers.insert(place, free)
@@ -235,9 +236,8 @@ def with_judge_change(typed: QueryDict, before: int) -> QueryDict:
 
 def _fill(typed: QueryDict, source: int | None, number: int) -> None:
     """Fill in a new judge model's fields, copied from another or blank."""
-    fields = JudgeForm.base_fields
     blank = {"parse": "score", "repeats": "1"}
-    for name in fields:
+    for name in JudgeForm.base_fields:
         kept = typed.get(f"judge-{source}-{name}") if source is not None else blank.get(name, "")
         if kept is not None and (name != "both_orders" or kept):
             typed[f"judge-{number}-{name}"] = kept

@@ -18,8 +18,8 @@ from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpRespo
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.translation import get_language, pgettext
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from evalsite.access import signed_in
 from evalsite.accounts.drafts import FormDraft, form_draft
@@ -28,17 +28,15 @@ from evalsite.web.numbers import whole
 from judging.core.builtin import BUILTINS, Builtin
 from judging.core.metric_definition import MetricDefinition
 from judging.core.replies import ParserError, make_parser
-from judging.messages import FILE_PROBLEMS
 from judging.metrics import services
 from judging.metrics.editor import try_prompt
 from judging.metrics.editor.forms import MetricForms, metric_forms, starting_definition, typed_definition
-from judging.metrics.editor.judge_forms import with_judge_change
+from judging.metrics.editor.judge_forms import parser_problem, parser_spec, with_judge_change
 from judging.metrics.editor.preview import definition_at, definition_before, prompt_preview
-from judging.metrics.editor.reply_history import reply_history
-from judging.metrics.editor.scripts import with_script_change
+from judging.metrics.editor.scripts import reply_history, with_script_change
 from judging.metrics.lint_views import template_lint_view
 from judging.metrics.models import Metric, MetricVersion
-from judging.sandbox_messages import localized
+from judging.rule_messages import reader_language
 
 
 class EditorForm(Protocol):
@@ -242,21 +240,20 @@ class JudgeEditor(EditorPage[MetricForms]):
 
     def past_replies(self) -> PastReplies | None:
         """Try the submitted parser of the judge model number in `read` on replies in this metric's runs."""
-        which = self.typed.get("read", "")
-        if self.metric is None or not which.isdecimal() or len(which) > 3:
+        number = whole(self.typed.get("read", ""))
+        if self.metric is None or number is None:
             return None
-        number, prefix = int(which), f"judge-{which}-"
+        prefix = f"judge-{number}-"
         kind, pattern = self.typed.get(f"{prefix}parse", "score"), self.typed.get(f"{prefix}pattern", "")
-        spec = {kind: pattern} if kind in ("regex", "json_path") else kind
         scale = typed_definition(self.typed, self.before)
         try:
-            parser = make_parser(spec, scale.min_score, scale.max_score)
+            parser = make_parser(parser_spec(kind, pattern), scale.min_score, scale.max_score)
         except ParserError as error:
-            return PastReplies(
-                number, [], str(FILE_PROBLEMS[error.code]) % {"detail": localized(error.detail)}
-            )
+            return PastReplies(number, [], parser_problem(error))
         known = number < len(self.before.judges)
-        return PastReplies(number, reply_history().parsed_again(self.metric, number, parser) if known else [])
+        return PastReplies(
+            number, reply_history[0].parsed_again(self.metric, number, parser) if known else []
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,8 +267,7 @@ class PastReplies:
 
 def templates() -> list[Builtin]:
     """The built-in templates in the user's language."""
-    language = "zh" if (get_language() or "").startswith("zh") else "en"
-    return [builtin for builtin in BUILTINS.values() if builtin.language == language]
+    return [builtin for builtin in BUILTINS.values() if builtin.language == reader_language()]
 
 
 def template_label(builtin: Builtin) -> str:

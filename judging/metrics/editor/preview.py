@@ -10,16 +10,15 @@ from datasets.models import Version
 from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
 from judging.core.metric_definition import MetricDefinition
-from judging.core.pipeline import with_changes
 from judging.core.prompts import Piece, TemplatePreview, estimated_tokens, preview, render_item
-from judging.core.results import Context, Item
+from judging.core.results import Item
 from judging.core.sandbox.job import SandboxError, SandboxFailure
-from judging.core.scripts import ScriptOutcome, run_preprocess
+from judging.core.scripts import ScriptOutcome
 from judging.metrics.editor import samples
 from judging.metrics.editor.forms import starting_definition, typed_definition
 from judging.metrics.editor.judge_forms import prompt_sentence
 from judging.metrics.editor.samples import OfferedName, Sample
-from judging.metrics.editor.scripts import ScriptRun, script_runs, script_sentence
+from judging.metrics.editor.scripts import ScriptRun, prepared_context, script_runs, script_sentence
 from judging.metrics.models import MetricVersion
 from judging.sandboxes import preview_sandbox
 
@@ -44,9 +43,8 @@ def definition_at(project: Project, metric: str, number: str, start: str = "") -
 def typed_judge(before: MetricDefinition, typed: QueryDict) -> tuple[MetricDefinition, int]:
     """The definition being edited, and the number of the previewed judge model."""
     definition = typed_definition(typed, before) if typed else before
-    chosen = typed.get("row_judge", "")
-    known = chosen.isdecimal() and len(chosen) < 4 and int(chosen) < len(definition.judges)
-    return definition, int(chosen) if known else 0
+    chosen = whole(typed.get("row_judge", "")) or 0
+    return definition, chosen if chosen < len(definition.judges) else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,6 @@ class Prompt:
     shown: TemplatePreview
     pieces: tuple[Piece, ...]
     preprocess: ScriptOutcome | None
-    item: Item
     was_cut: bool = False
 
     @property
@@ -75,33 +72,25 @@ class Prompt:
 def preview_prompt(definition: MetricDefinition, judge: int, item: Item) -> Prompt:
     """The prompt of one judge model for an item. Failures are part of the result."""
     try:
-        return _prompt(definition, judge, item)
+        context, outcome = prepared_context(definition.preprocess, item)
+        if outcome is not None and outcome.failure is not None:
+            return Prompt(TemplatePreview(()), (), outcome)
+        template = definition.judges[judge].template
+        shown = preview(preview_sandbox(), template, render_item(context, definition))
     except SandboxError as error:
-        return Prompt(TemplatePreview((), error=SandboxFailure("refused", str(error))), (), None, item)
-
-
-def _prompt(definition: MetricDefinition, judge: int, item: Item) -> Prompt:
-    sandbox, before = preview_sandbox(), None
-    context = Context(item)
-    if definition.preprocess.strip():
-        (before,) = run_preprocess(sandbox, definition.preprocess, [(item.data, item.response)])
-        if before.failure is not None:
-            return Prompt(TemplatePreview(()), (), before, item)
-        context = Context(with_changes(item, before.changed), before.result)
-    shown = preview(sandbox, definition.judges[judge].template, render_item(context, definition))
+        return Prompt(TemplatePreview((), error=SandboxFailure("refused", str(error))), (), None)
     pieces, was_cut = _cut(shown.pieces)
-    return Prompt(shown, pieces, before, context.item, was_cut)
+    return Prompt(shown, pieces, outcome, was_cut)
 
 
 def _cut(pieces: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], bool]:
-    kept: list[Piece] = []
-    left = MAX_SHOWN
+    """The first MAX_SHOWN characters, and whether there are more."""
+    first, left = [], MAX_SHOWN
     for piece in pieces:
-        if left <= 0:
-            return tuple(kept), True
-        kept.append(Piece(piece.kind, piece.text[:left], piece.name, piece.line))
+        if left > 0:
+            first.append(Piece(piece.kind, piece.text[:left], piece.name, piece.line))
         left -= len(piece.text)
-    return tuple(kept), left < 0
+    return tuple(first), left < 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +121,6 @@ class PromptPreview:
     @property
     def names(self) -> list[OfferedName]:
         return samples.names_offered(self.sample, self.judge) if self.sample else []
-
-    @property
-    def responses(self) -> list[tuple[str, str, int, bool]]:
-        return samples.response_choices(self.sample) if self.sample else []
 
 
 def prompt_preview(project: Project, before: MetricDefinition, typed: QueryDict) -> PromptPreview:

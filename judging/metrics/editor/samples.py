@@ -12,6 +12,7 @@ from datasets import selectors
 from datasets.core.variables import row_and_response
 from datasets.models import Response, Row, Version
 from evalsite.accounts.models import Project
+from evalsite.web.numbers import whole
 from judging.core.results import Item
 from judging.core.rules.values import exact_json
 
@@ -36,6 +37,11 @@ class Sample:
         data, response = row_and_response(self.data, self.response.raw) if self.response else (self.data, {})
         return Item(data, response, selectors.exact_reference(self.row, exact_json))
 
+    @property
+    def response_choices(self) -> list[tuple[str, str, int, bool]]:
+        """(key, candidate name, number, whether selected) of each response."""
+        return [(_key(one), one.candidate.name, one.number, one == self.response) for one in self.responses]
+
 
 @dataclass(frozen=True, slots=True)
 class OfferedName:
@@ -54,10 +60,8 @@ class OfferedName:
 def choose_sample(project: Project, wanted: QueryDict) -> Sample | None:
     """The row selected by the form data (row_version, row_line, row_response, go); None without a usable version."""
     version = chosen_version(project, wanted)
-    if version is None:
-        return None
-    row, not_found = _row(version, wanted)
-    if row is None:
+    row, not_found = _row(version, wanted) if version else (None, "")
+    if version is None or row is None:
         return None
     responses = selectors.responses_of(row)
     response = _response(responses, wanted.get("row_response", ""))
@@ -67,7 +71,7 @@ def choose_sample(project: Project, wanted: QueryDict) -> Sample | None:
 def chosen_version(project: Project, wanted: QueryDict) -> Version | None:
     """The version selected by `row_version`, or the newest usable one."""
     versions = selectors.usable_versions(project)
-    return versions.filter(pk=_number(wanted.get("row_version"))).first() or versions.first()
+    return versions.filter(pk=whole(wanted.get("row_version", "")) or 0).first() or versions.first()
 
 
 def versions_offered(project: Project) -> QuerySet[Version]:
@@ -76,7 +80,7 @@ def versions_offered(project: Project) -> QuerySet[Version]:
 
 
 def _row(version: Version, wanted: QueryDict) -> tuple[Row | None, str]:
-    line, go = _number(wanted.get("row_line")), wanted.get("go", "")
+    line, go = whole(wanted.get("row_line", "")) or 0, wanted.get("go", "")
     now = selectors.row_for(version, line)
     now = now if now is not None and now.valid else selectors.next_row(version, 0)
     if now is None or not go:
@@ -112,14 +116,6 @@ def _key(response: Response) -> str:
     return f"{response.candidate_id}:{response.number}"
 
 
-def response_choices(sample: Sample) -> list[tuple[str, str, int, bool]]:
-    """(key, candidate name, number, whether selected) of each response."""
-    return [
-        (_key(response), response.candidate.name, response.number, response == sample.response)
-        for response in sample.responses
-    ]
-
-
 def names_offered(sample: Sample, judges_before: int = 0) -> list[OfferedName]:
     """The names that a template can use, most frequently used first."""
     version = sample.version
@@ -140,7 +136,3 @@ def names_offered(sample: Sample, judges_before: int = 0) -> list[OfferedName]:
 def dotted(root: str, name: str) -> str:
     """`data.x`, or `data['x y']` if the name is not an identifier."""
     return f"{root}.{name}" if name.isidentifier() else f"{root}[{name!r}]"
-
-
-def _number(text: str | None) -> int:
-    return int(text) if text and text.isdecimal() and len(text) < 16 else 0

@@ -7,19 +7,22 @@ this metric, else an example of what the template asks for.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy
 
+from datasets.models import Response
 from judging.core.judges.settings import JudgeSettings, build_request
 from judging.core.metric_definition import MetricDefinition
 from judging.core.paste_repair import PasteRepair, repaired, repaired_pattern
 from judging.core.pipeline import with_changes
 from judging.core.prompts import postprocess_arguments, render, render_item
 from judging.core.recommended_scripts import RECOMMENDED, Recommended
-from judging.core.results import Context, JudgeCall
+from judging.core.replies import Parser
+from judging.core.results import Context, Item, JudgeCall
 from judging.core.sandbox.job import SandboxError, SandboxFailure
 from judging.core.scripts import (
     KINDS,
@@ -31,14 +34,30 @@ from judging.core.scripts import (
     run_preprocess,
 )
 from judging.messages import reason_sentence
-from judging.metrics.editor.reply_history import reply_history
 from judging.metrics.editor.samples import Sample, dotted
+from judging.metrics.models import Metric
 from judging.sandboxes import preview_sandbox
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrPromise
 
 MAX_SHOWN = 2_000  # characters of a value
+
+
+class ReplyHistory(Protocol):
+    """Earlier judge replies in runs."""
+
+    def newest_reply(self, metric_id: int, response: Response | None) -> str | None:
+        """The newest reply about this response in a run of this metric."""
+        ...
+
+    def parsed_again(self, metric: Metric, judge: int, parser: Parser) -> Sequence[Any]:
+        """Replies in the metric's newest runs, with the stored values and those that `parser` returns."""
+        ...
+
+
+reply_history: list[ReplyHistory] = []
+"""The implementation. Runs import metrics, so they register it at startup (apps.py)."""
 
 LABELS: dict[str, StrPromise] = {
     "strip_think": gettext_lazy("Strip <think>"),
@@ -142,13 +161,9 @@ def _runs_on(
     sample: Sample, definition: MetricDefinition, metric: int | None, typed_reply: str
 ) -> dict[ScriptKind, ScriptRun]:
     found: dict[ScriptKind, ScriptRun] = {}
-    item = sample.item
-    context = Context(item)
-    if definition.preprocess.strip():
-        (before,) = run_preprocess(preview_sandbox(), definition.preprocess, [(item.data, item.response)])
+    context, before = prepared_context(definition.preprocess, sample.item)
+    if before is not None:
         found["preprocess"] = _run("preprocess", before)
-        if before.failure is None:
-            context = Context(with_changes(item, before.changed), before.result)
     if definition.postprocess.strip():
         reply, reply_from = _reply(definition, sample, metric, typed_reply)
         context = replace(context, asked=_answered(definition, context, reply))
@@ -156,6 +171,16 @@ def _runs_on(
         (after,) = run_postprocess(preview_sandbox(), definition.postprocess, [arguments])
         found["postprocess"] = replace(_run("postprocess", after), reply=reply, reply_from=reply_from)
     return found
+
+
+def prepared_context(source: str, item: Item) -> tuple[Context, ScriptOutcome | None]:
+    """The item as the template sees it, and the script's outcome, if there is one. Raises SandboxError."""
+    if not source.strip():
+        return Context(item), None
+    (outcome,) = run_preprocess(preview_sandbox(), source, [(item.data, item.response)])
+    if outcome.failure is not None:
+        return Context(item), outcome
+    return Context(with_changes(item, outcome.changed), outcome.result), outcome
 
 
 def _run(kind: ScriptKind, outcome: ScriptOutcome) -> ScriptRun:
@@ -169,7 +194,7 @@ def _reply(definition: MetricDefinition, sample: Sample, metric: int | None, typ
     """The sample reply used for every judge model, and its origin."""
     if typed.strip():
         return typed, "typed"
-    stored = reply_history().newest_reply(metric, sample.response) if metric is not None else None
+    stored = reply_history[0].newest_reply(metric, sample.response) if metric is not None else None
     if stored is not None:
         return stored, "stored"
     compares = any(judge.parse == "comparison" for judge in definition.judges)

@@ -26,7 +26,7 @@ from judging.core.sandbox.job import SandboxError
 from judging.core.scripts import ScriptOutcome, run_preprocess
 from judging.endpoints.manual_calls import Emit, ManualCall, WaitingFor, Work
 from judging.endpoints.models import Endpoint
-from judging.endpoints.settings import judge_settings
+from judging.endpoints.settings import judge_settings, with_address
 from judging.messages import reason_sentence
 from judging.metrics.editor.forms import MetricForms
 from judging.metrics.editor.preview import PromptPreview
@@ -67,6 +67,14 @@ class TryResult:
         return sum(call.seconds + call.waited for call in self.asked.calls) if self.asked else 0.0
 
 
+class CannotTry(Exception):
+    """The prompt can't be sent; `result` has the reason."""
+
+    def __init__(self, code: str, detail: str = "") -> None:
+        super().__init__(code)
+        self.result = TryResult({}, code=code, detail=detail)
+
+
 @dataclass(frozen=True, slots=True)
 class TryView:
     """A result as shown on the page."""
@@ -86,31 +94,17 @@ class TryView:
 # --- sending the prompt ----------------------------------------------------------------------------------------
 
 
-def settings_for(judge: JudgeModel) -> tuple[JudgeSettings | None, str, str]:
-    """The request settings for a judge model; or None with an error code and detail."""
+def settings_for(judge: JudgeModel) -> JudgeSettings:
+    """The request settings for a judge model, as a run would freeze them. Raises CannotTry."""
     row = Endpoint.objects.filter(pk=judge.endpoint).first() if judge.endpoint else None
     if row is None and not judge.url:
-        return None, "no_endpoint", ""
+        raise CannotTry("no_endpoint")
     if judge.api_key_env and not os.environ.get(judge.api_key_env):
-        return None, "key_missing", judge.api_key_env
-    if row is not None:
-        judge = _with_address(judge, row)
+        raise CannotTry("key_missing", judge.api_key_env)
     try:
-        return replace(judge_settings(judge, row), timeouts=TIMEOUTS), "", ""
+        return replace(judge_settings(with_address(judge, row) if row else judge, row), timeouts=TIMEOUTS)
     except Undecryptable:
-        return None, "key_unreadable", ""
-
-
-def _with_address(judge: JudgeModel, row: Endpoint) -> JudgeModel:
-    """The judge model with its endpoint's URL, model and parameters, as a run would freeze it."""
-    return JudgeModel(
-        name=judge.name,
-        template=judge.template,
-        url=row.url,
-        model=row.model,
-        params={**row.params, **judge.params},
-        system_prompt=judge.system_prompt,
-    )
+        raise CannotTry("key_unreadable") from None
 
 
 def try_prompt(
@@ -193,19 +187,18 @@ def _parsed(parser: Parser, found: ScriptOutcome) -> Parsed:
 
 def try_on(preview: PromptPreview, forms: MetricForms) -> Iterator[Text | WaitingFor | TryResult]:
     """Send the previewed prompt to the selected judge model with the form's current parameters."""
-    if preview.prompt is None or preview.prompt.failed or preview.script_error:
-        yield TryResult({}, code="no_prompt")
-        return
-    form = forms.judges[preview.judge]
-    if not form.is_valid():
-        yield TryResult({}, code="no_endpoint" if "endpoint" in form.errors else "form_errors")
-        return
-    judge: JudgeModel = form.result()
-    settings, code, detail = settings_for(judge)
-    if settings is None:
-        yield TryResult({}, code=code, detail=detail)
-        return
-    yield from try_prompt(settings, preview.definition, judge, preview.prompt.text)
+    try:
+        if preview.prompt is None or preview.prompt.failed or preview.script_error:
+            raise CannotTry("no_prompt")
+        form = forms.judges[preview.judge]
+        if not form.is_valid():
+            raise CannotTry("no_endpoint" if "endpoint" in form.errors else "form_errors")
+        judge = form.result()
+        settings = settings_for(judge)
+    except CannotTry as refusal:
+        yield refusal.result
+    else:
+        yield from try_prompt(settings, preview.definition, judge, preview.prompt.text)
 
 
 def try_view(preview: PromptPreview, result: TryResult) -> TryView:

@@ -16,11 +16,16 @@ from judging.core.rules.program import Problem
 from judging.endpoints.fields import JsonObjectField
 from judging.endpoints.models import Endpoint
 from judging.metrics.editor.forms import MetricForm
-from judging.metrics.editor.judge_forms import CodeField, EndpointField, offer_endpoints, with_endpoint
+from judging.metrics.editor.judge_forms import (
+    CodeField,
+    EndpointField,
+    judge_initial,
+    offer_endpoints,
+    with_endpoint,
+)
 from judging.rule_messages import problem_sentence
 
 MAX_PROGRAM = 200_000  # characters
-LOWEST, HIGHEST = 1.0, 5.0
 
 
 class RuleForm(MetricForm):
@@ -50,12 +55,10 @@ class RuleForm(MetricForm):
     )
 
     def __init__(self, data: Any, *, project: Project, before: MetricDefinition) -> None:
-        super().__init__(data, initial=initial_of(before))
         self.before = before
-        choice, _endpoints = offer_endpoints(self, project, self.judge)
-        if self.judge and self.judge.url:
-            place = {"model": self.judge.model, "url": self.judge.url}
-            choice.empty_label = _("%(model)s at %(url)s, as imported") % place
+        of_judge = judge_initial(self.judge) if self.judge else {}
+        super().__init__(data, initial=of_judge | msgspec.structs.asdict(before))
+        offer_endpoints(self, project, self.judge)
 
     @property
     def judge(self) -> JudgeModel | None:
@@ -103,27 +106,10 @@ class RuleForm(MetricForm):
         return with_endpoint(judge, endpoint)
 
 
-def initial_of(definition: MetricDefinition) -> dict[str, Any]:
-    initial = msgspec.structs.asdict(definition)
-    if definition.judges:
-        judge = definition.judges[0]
-        initial |= {
-            "endpoint": judge.endpoint,
-            "system_prompt": judge.system_prompt or "",
-            "params": judge.params,
-        }
-    return initial
-
-
-def new_rules(rules: str, name: str) -> MetricDefinition:
-    """A new rule metric's definition."""
-    return MetricDefinition(name=name, min_score=LOWEST, max_score=HIGHEST, rules=rules)
-
-
 def placed_sentence(problem: Problem) -> str:
     """A problem with its place, as a sentence."""
-    place = {"line": problem.place.line, "column": problem.place.column}
     return _("line %(line)s, column %(column)s: %(sentence)s") % {
-        **place,
+        "line": problem.place.line,
+        "column": problem.place.column,
         "sentence": problem_sentence(problem),
     }

@@ -9,6 +9,7 @@ from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
+from evalsite.web.numbers import whole
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.replies import Parsed
 from judging.core.rules.ask import read_reply
@@ -18,8 +19,8 @@ from judging.core.rules.program import Reason, Scored
 from judging.metrics.editor import try_prompt
 from judging.metrics.editor.page import EditorPage
 from judging.metrics.editor.scripts import with_script_change
-from judging.metrics.editor.try_prompt import TryResult, TryView
-from judging.metrics.rule_editor.forms import RuleForm, new_rules
+from judging.metrics.editor.try_prompt import CannotTry, TryResult, TryView
+from judging.metrics.rule_editor.forms import RuleForm
 from judging.metrics.rule_editor.preview import RulePreview, rule_preview
 from judging.rule_messages import ARGUMENTS, HELP, reader_language, reason_sentence
 
@@ -70,25 +71,25 @@ class RuleEditor(EditorPage[RuleForm]):
 
 def new_rule_metric(program: str = "") -> MetricDefinition:
     """A new rule metric with this program, or with a first line to start from."""
-    return new_rules(program or BLANK[reader_language()], _("Fields"))
+    rules = program or BLANK[reader_language()]
+    return MetricDefinition(name=_("Fields"), min_score=1.0, max_score=5.0, rules=rules)
 
 
 def try_line(preview: RulePreview, form: RuleForm, which: str) -> TryView:
     """Call the form's judge model for the sample row's line with this index among the scored lines."""
-    found = _question(preview, which)
-    if found is None:
-        return _view(preview, TryResult({}, code="no_prompt"))
-    line, question = found
-    about = f"{line.name} · {line.rule.word}"
-    judge, code = _judge(form)
-    if judge is None:
-        return _view(preview, TryResult({}, code=code), about)
-    settings, code, detail = try_prompt.settings_for(judge)
-    if settings is None:
-        return _view(preview, TryResult({}, code=code, detail=detail), about)
-    *_waited, result = try_prompt.try_prompt(settings, preview.definition, judge, question.prompt)
-    assert isinstance(result, TryResult)
-    return _view(preview, read_as_line(result), about, judge.endpoint)
+    about, endpoint = "", None
+    try:
+        line, question = _question(preview, which)
+        about = f"{line.name} · {line.rule.word}"
+        judge = _judge(form)
+        settings = try_prompt.settings_for(judge)
+        *_waited, answered = try_prompt.try_prompt(settings, preview.definition, judge, question.prompt)
+        assert isinstance(answered, TryResult)
+        result, endpoint = read_as_line(answered), judge.endpoint
+    except CannotTry as refusal:
+        result = refusal.result
+    sentence = reason_sentence(Reason(result.code, {"detail": result.detail})) if result.code else ""
+    return TryView(result, preview.sample, sentence, *try_prompt.cost_of(result, endpoint), about)
 
 
 def read_as_line(result: TryResult) -> TryResult:
@@ -101,26 +102,22 @@ def read_as_line(result: TryResult) -> TryResult:
     return replace(result, parsed=Parsed(None, found.code), code=found.code, detail="")
 
 
-def _question(preview: RulePreview, which: str) -> tuple[LineResult, LineQuestion] | None:
+def _question(preview: RulePreview, which: str) -> tuple[LineResult, LineQuestion]:
     item, program = preview.prepared[0], preview.reading.program
-    if item is None or program is None or not which.isdecimal() or len(which) > 6:
-        return None
-    evaluation = evaluate(program, item)
-    return next(
-        ((evaluation.lines[one.line], one) for one in evaluation.questions if one.line == int(which)), None
-    )
+    if item is not None and program is not None:
+        evaluation = evaluate(program, item)
+        for question in evaluation.questions:
+            if question.line == whole(which):
+                return evaluation.lines[question.line], question
+    raise CannotTry("no_prompt")
 
 
-def _judge(form: RuleForm) -> tuple[JudgeModel | None, str]:
-    """The form's judge model; or None with an error code."""
+def _judge(form: RuleForm) -> JudgeModel:
+    """The form's judge model, even if other fields are invalid."""
     form.is_valid()
     if any(name in form.errors for name in ("system_prompt", "params")):
-        return None, "form_errors"
+        raise CannotTry("form_errors")
     judge = form.judge_typed()
-    return judge, "" if judge else "no_endpoint"
-
-
-def _view(preview: RulePreview, result: TryResult, about: str = "", endpoint: int | None = None) -> TryView:
-    sentence = reason_sentence(Reason(result.code, {"detail": result.detail})) if result.code else ""
-    money, currency = try_prompt.cost_of(result, endpoint)
-    return TryView(result, preview.sample, sentence, money, currency, about)
+    if judge is None:
+        raise CannotTry("no_endpoint")
+    return judge

@@ -40,6 +40,7 @@ from judging.metrics.editor.samples import Sample
 from judging.metrics.editor.scripts import script_sentence
 from judging.metrics.rule_editor.sample_rows import (
     ENDED,
+    LOOKED_AT,
     LineCounts,
     count_lines,
     fields_seen,
@@ -96,10 +97,6 @@ class RulePreview:
     def problems(self) -> list[tuple[Problem, str]]:
         return [(problem, problem_sentence(problem)) for problem in self.reading.problems]
 
-    @property
-    def responses(self) -> list[tuple[str, str, int, bool]]:
-        return samples.response_choices(self.sample) if self.sample else []
-
     @cached_property
     def prepared(self) -> tuple[Item | None, str]:
         """The sample's item after preprocess, or None and the error message."""
@@ -149,7 +146,7 @@ class RulePreview:
         program = self.reading.program
         if program is None or self.sample is None or self.sample.response is None or self.prepared[0] is None:
             return None
-        most = _WITH_SCRIPT if self.preprocess.strip() else 200
+        most = _WITH_SCRIPT if self.preprocess.strip() else LOOKED_AT
         items = items_of(self.sample.version, self.sample.response.candidate, most)
         if self.preprocess.strip():
             items, _why = after_preprocess(self.preprocess, items)

@@ -38,7 +38,7 @@ class SeenField:
     longest: int
 
 
-def items_of(version: Version, candidate: Candidate | None, most: int = LOOKED_AT) -> list[Item]:
+def items_of(version: Version, candidate: Candidate | None, most: int) -> list[Item]:
     """The first rows, each with the candidate's first answer."""
     rows = selectors.sample_rows(version, most)
     answers = Response.objects.filter(row__in=[row.pk for row in rows], candidate=candidate)
@@ -55,9 +55,9 @@ def items_of(version: Version, candidate: Candidate | None, most: int = LOOKED_A
     ]
 
 
-def references_of(version: Version, most: int = LOOKED_AT) -> Iterator[Any]:
+def references_of(version: Version) -> Iterator[Any]:
     """The references of the first rows, unparsed."""
-    rows = selectors.sample_rows(version, most)
+    rows = selectors.sample_rows(version, LOOKED_AT)
     return (reference_in(selectors.exact_reference(row, exact_json)) for row in rows)
 
 
@@ -68,11 +68,11 @@ def fields_of(reference: Any, form: Format | None = None) -> dict[str, Value]:
             check_depth(reference)
             fields = from_python(reference)
             return fields if isinstance(fields, dict) else {}
-        if isinstance(reference, str) and form:
-            return read_fields(form, reference)
-        return read_fields(guessed_format([reference]), reference) if isinstance(reference, str) else {}
+        if isinstance(reference, str):
+            return read_fields(form or guessed_format([reference]), reference)
     except NotInFormat:
-        return {}
+        pass
+    return {}
 
 
 def mean_fields(version: Version) -> float:
@@ -86,8 +86,7 @@ def guessed_format(references: list[Any]) -> Format:
     for reference in references:
         if isinstance(reference, dict):
             return Format("json")
-        for kind in ("json", "xml"):
-            form = Format("json") if kind == "json" else Format("xml")
+        for form in (Format("json"), Format("xml")):
             if isinstance(reference, str) and has_format(reference, form):
                 return form
     return Format("text")
@@ -160,13 +159,10 @@ def _by_blocks(evaluations: list[RuleEvaluation], sandbox: Sandbox) -> Iterator[
             line = evaluation.lines[call.line]
             waiting.setdefault(call.code.label, []).append(((line.rule.place.line, line.name), call))
     for calls in waiting.values():
-        keys, results = (
-            [key for key, _call in calls],
-            _in_time(sandbox, [call for _key, call in calls], len(waiting)),
-        )
-        yield from (
-            (key, one.score) for key, one in zip(keys, results, strict=False) if isinstance(one, Scored)
-        )
+        results = _in_time(sandbox, [call for _key, call in calls], len(waiting))
+        for (key, _call), one in zip(calls, results, strict=False):
+            if isinstance(one, Scored):
+                yield key, one.score
 
 
 def _in_time(sandbox: Sandbox, calls: list[BlockCall], blocks: int) -> list[Scored | Reason]:

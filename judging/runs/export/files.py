@@ -51,17 +51,12 @@ def jsonl_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
 
 
 def csv_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
-    """The table as CSV, safe to open in spreadsheets: no formulas, and Chinese is displayed correctly."""
-    return csv_blocks(table_columns(run), table_values(run, filters))
-
-
-def csv_blocks(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Iterator[bytes]:
-    """Yield the rows as blocks of CSV."""
+    """The table as blocks of CSV, safe to open in spreadsheets: no formulas, and Chinese is displayed correctly."""
     buffer = StringIO()
     writer = csv.writer(buffer)
     yield MARK.encode()
-    writer.writerow(columns)
-    for row in rows:
+    writer.writerow(table_columns(run))
+    for row in table_values(run, filters):
         writer.writerow([cell(value) for value in row])
         if buffer.tell() > _BLOCK:
             yield _taken(buffer)
@@ -125,6 +120,8 @@ _OF_OVERRIDE = ("own_state", "own_value", "own_reason", "overridden_by", "overri
 """Columns added if the run has overrides."""
 _OF_EXCLUSION = ("excluded_by", "exclusion_reason")
 """Columns added if the run has exclusions."""
+_OF_JUDGE = ("judge", "verdict", "reply", "reasoning")
+"""Columns of each judge, with its number appended."""
 
 
 def table_columns(run: Run) -> list[str]:
@@ -134,11 +131,7 @@ def table_columns(run: Run) -> list[str]:
         *(_OF_EXCLUSION if exclusions_of(run).exists() else ()),
         *author_columns(run),
     ]
-    asked = [
-        f"{name}_{n}"
-        for n in range(1, _most_judges(run) + 1)
-        for name in ("judge", "verdict", "reply", "reasoning")
-    ]
+    asked = [f"{name}_{n}" for n in range(1, _most_judges(run) + 1) for name in _OF_JUDGE]
     return [*_FIXED, "flags", "seconds", *more, "question", "answer", "reference", *asked]
 
 
@@ -153,26 +146,34 @@ def _most_judges(run: Run) -> int:
 
 def table_values(run: Run, filters: Filters = ANYTHING) -> Iterator[list[Any]]:
     """Yield the matching judgements as unformatted rows of `table_columns`."""
-    columns, authors = table_columns(run), author_columns(run)
-    width, reviewed = len(columns), {_OF_OVERRIDE[0], _OF_EXCLUSION[0]} & {*columns}
+    columns = table_columns(run)
     for one in load(run, filters, texts=True):
-        values = list(_row(one, run.version.format, authors, reviewed))[:width]
-        yield values + [None] * (width - len(values))
+        cells = _cells(one, run.version.format)
+        yield [cells.get(name) for name in columns]
 
 
-def _row(one: LoadedJudgement, form: str, authors: tuple[str, ...], reviewed: set[str]) -> Iterator[Any]:
-    kept, judgement = record(one), one.judgement
-    yield from (kept[name] for name in _FIXED)
-    yield from (judgement.flags, judgement.seconds)
-    if _OF_OVERRIDE[0] in reviewed:
-        override = kept.get("override") or {}
-        yield from (override.get("own", {}).get(name) for name in ("state", "value", "reason"))
-        yield from (override.get("by"), override.get("reason"))
-    if _OF_EXCLUSION[0] in reviewed:
-        yield from ((kept.get("excluded") or {}).get(name) for name in ("by", "reason"))
-    yield from (kept.get(name) for name in authors)
+def _cells(one: LoadedJudgement, form: str) -> dict[str, Any]:
+    """The values of all columns that apply to a judgement, by name."""
+    document, judgement = record(one), one.judgement
+    override, excluded = document.get("override") or {}, document.get("excluded") or {}
+    own = override.get("own") or {}
     data = data_of(judgement.row.raw, form)
-    yield from (data["question"], response_data(judgement.response.raw)["content"], reference_in(data))
-    for judge in kept["judges"]:
+    cells = document | {
+        "flags": judgement.flags,
+        "seconds": judgement.seconds,
+        "own_state": own.get("state"),
+        "own_value": own.get("value"),
+        "own_reason": own.get("reason"),
+        "overridden_by": override.get("by"),
+        "override_reason": override.get("reason"),
+        "excluded_by": excluded.get("by"),
+        "exclusion_reason": excluded.get("reason"),
+        "question": data["question"],
+        "answer": response_data(judgement.response.raw)["content"],
+        "reference": reference_in(data),
+    }
+    for n, judge in enumerate(document["judges"], 1):
         reply = judge["reply"] or {}
-        yield from (judge["name"], judge["verdict"], reply.get("content"), reply.get("reasoning_content"))
+        values = judge["name"], judge["verdict"], reply.get("content"), reply.get("reasoning_content")
+        cells |= {f"{name}_{n}": value for name, value in zip(_OF_JUDGE, values, strict=True)}
+    return cells

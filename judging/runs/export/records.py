@@ -212,7 +212,9 @@ def record(one: LoadedJudgement) -> dict[str, Any]:
         "reason": None if judgement.overridden else why(judgement.reason, judgement.detail),
         "preprocess": script_record(judgement.preprocess),
         "judges": _judges(one),
-        "postprocess": _without_changes(script_record(judgement.postprocess)),
+        "postprocess": {
+            name: value for name, value in script_record(judgement.postprocess).items() if name != "changed"
+        },
         "rules": [rule_record(line) for line in rule_lines(judgement.rules)],
         "flags": judgement.flags.split(",") if judgement.flags else [],
         **({"generation": generation_record(one.generation, judgement)} if one.generation else {}),
@@ -294,10 +296,6 @@ def rule_record(line: dict[str, Any]) -> dict[str, Any]:
     """A rule line's record. The reason is in the user's language; a judge's reason is quoted."""
     reason = rule_sentence(Reason(line["reason"], line["params"]))
     return {"field": line["field"], "function": line["function"], "score": line["score"], "reason": reason}
-
-
-def _without_changes(script: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in script.items() if name != "changed"}
 
 
 def _judge(reply: JudgeReply, name: str, verdict: dict[str, Any]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def results_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
         yield json_text.dumps(known, LINE_BYTES) + b"\n"
 
 
-def results_of(run: Run, filters: Filters = ANYTHING) -> Iterator[Line]:
+def results_of(run: Run, filters: Filters) -> Iterator[Line]:
     """Yield every verdict behind the matching judgements."""
     for _question, found in groupby(load(run, filters), question_of):
         yield from lines_of(run, list(found))

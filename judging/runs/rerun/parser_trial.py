@@ -43,7 +43,7 @@ class TriedReply:
 
 
 class RunReplies:
-    """Replies in runs for the metric editor. Implements judging.metrics.editor.reply_history.ReplyHistory."""
+    """Replies in runs for the metric editor. Implements judging.metrics.editor.scripts.ReplyHistory."""
 
     def newest_reply(self, metric_id: int, response: Response | None) -> str | None:
         judged = Judgement.objects.filter(response=response, rater=None, other_response=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
@@ -183,9 +183,8 @@ class _Batch:
         self.answers = answers
         rows = Row.objects.filter(version=answers.version)
         lines = {one.row for one in verdicts if one.row is not None}
-        self.rows: dict[int, tuple[int, bool]] = {
-            line: (pk, valid) for pk, line, valid in _parts(rows, "line", lines, "pk", "line", "valid")
-        }
+        known_rows = rows.filter(line__in=lines).values_list("pk", "line", "valid")
+        self.rows = {line: (pk, valid) for pk, line, valid in known_rows}
         self.of_verdicts = {one.line: self._row(one) for one in verdicts}
         known = {pk for pk in self.of_verdicts.values() if isinstance(pk, int)}
         self.referenced = self._referenced(verdicts)
@@ -238,17 +237,14 @@ class _Batch:
         names = {pk: model for model in models for pk in self.answers.models.get(model, ())}
         own = {pk: pk for pk in rows}
         if hidden := self.answers.hidden:
-            of_hidden = Row.objects.filter(version=hidden)
-            own |= dict(_parts(of_hidden, "line", rows, "pk", "line"))
+            own |= dict(Row.objects.filter(version=hidden, line__in=rows).values_list("pk", "line"))
             reference = Candidate.objects.filter(
                 version=hidden, name=NAME, source=f"v{self.answers.version.number}"[:10]
             )
             names |= dict.fromkeys(reference.values_list("pk", flat=True), REFERENCE)
         found: dict[Place, list[tuple[int, int]]] = defaultdict(list)
-        responses = Response.objects.filter(candidate__in=names)
-        for pk, row, candidate, number in _parts(
-            responses, "row", own, "pk", "row_id", "candidate_id", "number"
-        ):
+        responses = Response.objects.filter(candidate__in=names, row__in=own)
+        for pk, row, candidate, number in responses.values_list("pk", "row", "candidate", "number"):
             found[own[row], names[candidate], number].append((candidate, pk))
         return found
 
@@ -267,9 +263,3 @@ class _Batch:
         if len(found) > 1:
             raise Refusal("model_not_unique", model=answer.model[:80])
         return found[0]
-
-
-def _parts(found: Any, field: str, wanted: Iterable[int], *columns: str) -> list[tuple[Any, ...]]:
-    """Columns of the objects whose field has one of the wanted values."""
-    values = list(wanted)
-    return list(found.filter(**{f"{field}__in": values}).values_list(*columns)) if values else []

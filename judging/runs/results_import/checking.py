@@ -15,7 +15,7 @@ from judging.core.results_file.records import RefusedLine, records
 from judging.core.results_file.verdicts import FileVerdict, Kind, SeenVerdicts, survey, verdicts
 from judging.runs.models import Run
 from judging.runs.results_import.answers import Answers, LocatedVerdict
-from judging.runs.results_import.storing import ImportedVerdicts, definition_of
+from judging.runs.results_import.storing import ImportedVerdicts
 
 BATCH = 1_000  # lines
 
@@ -37,7 +37,6 @@ class VerdictSummary:
     metrics: Counter[str] = field(default_factory=Counter)
     sources: Counter[tuple[str, str]] = field(default_factory=Counter)
     models: Counter[str] = field(default_factory=Counter)
-    codes: Counter[str] = field(default_factory=Counter)
 
     def add(self, part: CheckedPart) -> None:
         for one in part.new:
@@ -47,17 +46,22 @@ class VerdictSummary:
             self.models[verdict.answer.model] += 1
             if verdict.other:
                 self.models[verdict.other.model] += 1
-        self.codes.update(one.code for one in part.refused)
 
 
 def definitions_of(path: Path, run: Run | None) -> dict[str, MetricDefinition]:
     """The metrics of a file; existing metrics of the run keep their definition. Raises NotResults."""
     known = {one.name: MetricDefinition.from_json(one.definition) for one in run.metrics.all()} if run else {}
     found = {
-        name: definition_of(name, one.kind, one.scale)
-        for name, one in survey(expanded(records(path))).items()
+        name: _definition(name, one.kind, one.scale) for name, one in survey(expanded(records(path))).items()
     }
     return found | known
+
+
+def _definition(name: str, kind: Kind | None, scale: Sequence[float] | None) -> MetricDefinition:
+    low, high = scale or (1, 10)
+    return MetricDefinition(
+        name=name, min_score=low, max_score=high, scale_declared=scale is not None, values=kind or ""
+    )
 
 
 def parts(

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Count, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django_tasks import task
@@ -24,13 +25,12 @@ from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.storage import files
 from evalsite.tasks import workers
-from judging.core.metric_definition import MetricDefinition
 from judging.core.results_file.records import NotResults, RefusedLine
-from judging.runs.models import IMPORTED, JudgementState, Run, RunState
+from judging.runs.models import IMPORTED, Run, RunState
 from judging.runs.results_import.answers import Answers
 from judging.runs.results_import.checking import CheckedPart, VerdictSummary, definitions_of, parts
 from judging.runs.results_import.models import ResultsImport, ResultsImportState
-from judging.runs.results_import.storing import ImportedVerdicts, rows_counted
+from judging.runs.results_import.storing import ImportedVerdicts
 from judging.runs.stopping import run_stopped
 
 log = logging.getLogger("judging.results_import")
@@ -40,6 +40,7 @@ FEW_ROWS = 20_000
 LISTED = 1_000  # refused lines that are stored; the rest are only counted
 NAME_TAKEN = "name_taken"
 _OPEN = (ResultsImportState.CHECKING, ResultsImportState.IMPORTING)
+_NOTHING_READ: dict[str, Any] = {"line": 0, "new": 0, "same": 0, "refused": 0, "codes": {}, "listed": []}
 
 
 def run_to_extend(project: Project, version: Version, name: str) -> Run | None:
@@ -65,7 +66,7 @@ def import_begin(
     project = version.dataset.project
     run_to_extend(project, version, name)
     stored = store(file)
-    made = ResultsImport(
+    made = ResultsImport.objects.create(
         project=project,
         version=version,
         name=name,
@@ -75,31 +76,26 @@ def import_begin(
         created_by=by,
         owner=workers.owner() if wait else "",
     )
-    at_once = stored.size <= AT_ONCE and version.valid_rows <= FEW_ROWS
-    with transaction.atomic():
-        made.save()
-        if not wait and not at_once:
-            workers.wake(import_results, import_id=made.pk)
-    if at_once and not wait:
-        work(made.pk, workers.owner())
-        made.refresh_from_db()
+    if not wait:
+        _start(made)
     return made
 
 
-def import_confirm(taken: ResultsImport, *, wait: bool = False) -> bool:
-    """Import a checked file, immediately if it is small, else by a worker. With `wait`, the caller calls `work` itself.
-    False if it is not in the checked state."""
+def import_confirm(taken: ResultsImport, *, wait: bool = False) -> None:
+    """Import a file if it is checked, immediately if it is small, else by a worker. With `wait`, the caller calls
+    `work` itself."""
     checked = ResultsImport.objects.filter(pk=taken.pk, state=ResultsImportState.CHECKED)
-    changes = {"state": ResultsImportState.IMPORTING, "line": 0, "new": 0, "same": 0, "refused": 0}
-    at_once = taken.size <= AT_ONCE and taken.version.valid_rows <= FEW_ROWS
-    with transaction.atomic():
-        if not checked.update(**changes, codes={}, listed=[], owner=workers.owner() if wait else ""):
-            return False
-        if not wait and not at_once:
-            workers.wake(import_results, import_id=taken.pk)
-    if at_once and not wait:
+    owner = workers.owner() if wait else ""
+    if checked.update(state=ResultsImportState.IMPORTING, owner=owner, **_NOTHING_READ) and not wait:
+        _start(taken)
+
+
+def _start(taken: ResultsImport) -> None:
+    if taken.size <= AT_ONCE and taken.version.valid_rows <= FEW_ROWS:
         work(taken.pk, workers.owner())
-    return True
+        taken.refresh_from_db()
+    else:
+        workers.wake(import_results, import_id=taken.pk)
 
 
 def import_discard(taken: ResultsImport) -> bool:
@@ -111,27 +107,23 @@ def import_discard(taken: ResultsImport) -> bool:
     return True
 
 
-def _nobody(_refused: RefusedLine) -> None:
-    """Ignore refused lines."""
-
-
 @workers.works_on(ResultsImport)
 def work(
     import_id: int,
     owner: str,
     stop: threading.Event | None = None,
-    on_refused: Callable[[RefusedLine], None] = _nobody,
+    refused: list[RefusedLine] | None = None,
 ) -> None:
-    """Check or import a file, or continue doing so, unless another process does."""
+    """Check or import a file, or continue doing so, unless another process does. Refused lines are added to `refused`,
+    all of them; the import itself stores only the first."""
     waiting = ResultsImport.objects.filter(pk=import_id, state__in=_OPEN, owner__in=("", owner))
     if not waiting.update(owner=owner):
         return
     joined = ("project", "version__dataset", "run", "created_by")
-    mine = _OwnImport(
-        ResultsImport.objects.select_related(*joined).get(pk=import_id), owner, stop, on_refused
-    )
+    taken = ResultsImport.objects.select_related(*joined).get(pk=import_id)
+    mine = _OwnImport(taken, owner, stop, refused)
     try:
-        if mine.row.state == ResultsImportState.CHECKING:
+        if taken.state == ResultsImportState.CHECKING:
             _check(mine)
         else:
             _import(mine)
@@ -159,10 +151,10 @@ class _OwnImport(workers.OwnedRow[ResultsImport]):
         taken: ResultsImport,
         owner: str,
         stop: threading.Event | None,
-        on_refused: Callable[[RefusedLine], None],
+        refused: list[RefusedLine] | None,
     ) -> None:
         super().__init__(taken, owner, stop)
-        self.on_refused = on_refused
+        self.refused = refused
 
     @property
     def path(self) -> Path:
@@ -170,12 +162,10 @@ class _OwnImport(workers.OwnedRow[ResultsImport]):
 
     def note_part(self, part: CheckedPart) -> None:
         taken = self.row
-        for one in part.refused:
-            self.on_refused(one)
+        if self.refused is not None:
+            self.refused += part.refused
         listed = [[one.line, one.code, one.params] for one in part.refused[: LISTED - len(taken.listed)]]
-        codes = dict(taken.codes)
-        for one in part.refused:
-            codes[one.code] = codes.get(one.code, 0) + 1
+        codes = Counter(taken.codes) + Counter(one.code for one in part.refused)
         self.note(
             line=part.line,
             new=taken.new + len(part.new),
@@ -189,7 +179,7 @@ class _OwnImport(workers.OwnedRow[ResultsImport]):
 def _check(mine: _OwnImport) -> None:
     """Check a file from the beginning, even after a worker died, since checking writes no verdicts."""
     taken = mine.row
-    mine.note(line=0, new=0, same=0, refused=0, codes={}, listed=[])
+    mine.note(**_NOTHING_READ)
     run = run_to_extend(taken.project, taken.version, taken.name)
     definitions, summary = definitions_of(mine.path, run), VerdictSummary()
     for part in parts(mine.path, Answers(taken.version), run, definitions):
@@ -199,16 +189,18 @@ def _check(mine: _OwnImport) -> None:
     mine.note(
         last_line=taken.line,
         run=run,
-        metrics={name: _told(one, summary) for name, one in definitions.items()},
+        metrics={
+            name: {
+                "kind": one.values,
+                "scale": [one.min_score, one.max_score] if one.scale_declared else None,
+                "verdicts": summary.metrics[name],
+            }
+            for name, one in definitions.items()
+        },
         sources=[[kind, name, count] for (kind, name), count in summary.sources.most_common()],
         models_found=dict(summary.models.most_common()),
         state=ResultsImportState.CHECKED,
     )
-
-
-def _told(one: MetricDefinition, summary: VerdictSummary) -> dict[str, object]:
-    scale = [one.min_score, one.max_score] if one.scale_declared else None
-    return {"kind": one.values, "scale": scale, "verdicts": summary.metrics[one.name]}
 
 
 def _import(mine: _OwnImport) -> None:
@@ -260,7 +252,9 @@ def _hold(mine: _OwnImport, stored: ImportedVerdicts) -> None:
 
 def _finish(mine: _OwnImport, run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(
-        state=RunState.FINISHED, finished_at=timezone.now(), rows=rows_counted(run)
+        state=RunState.FINISHED,
+        finished_at=timezone.now(),
+        rows=run.judgements.values("row").distinct().count(),
     )
     record(
         Action.RESULTS_IMPORTED,
@@ -305,15 +299,13 @@ def _take_back(run: Run, first: int) -> None:
         run.delete()
         return
     run.metrics.exclude(pk__in=run.judgements.values("run_metric")).delete()
-    states = dict.fromkeys(JudgementState.values, 0)
-    for state in JudgementState.values:
-        states[state] = run.judgements.filter(state=state).count()
+    states = dict(run.judgements.order_by().values_list("state").annotate(Count("pk")))
     Run.objects.filter(pk=run.pk).update(
         total=first,
-        scored=states["scored"],
-        no_score=states["no_score"],
-        unparsed=states["unparsed"],
-        errors=states["error"],
+        scored=states.get("scored", 0),
+        no_score=states.get("no_score", 0),
+        unparsed=states.get("unparsed", 0),
+        errors=states.get("error", 0),
         revision=run.revision + 1,
     )
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import connection
-from django.db.models import Count, F, Model
+from django.db.models import F, Model
 
 from judging.core.metric_definition import MetricDefinition
 from judging.core.people.criteria import turned
-from judging.core.results_file.verdicts import FileVerdict, Kind, canonical
+from judging.core.results_file.verdicts import FileVerdict, canonical
 from judging.core.values import ERROR, NO_SCORE, SCORED, UNPARSED, Outcome
 from judging.runs import json_text
 from judging.runs.json_text import as_json
@@ -21,7 +21,6 @@ from judging.runs.models import (
     Run,
     RunCandidate,
     RunMetric,
-    SourceKind,
     VerdictSource,
 )
 from judging.runs.results_import.answers import LocatedVerdict, is_turned, other_side
@@ -31,14 +30,6 @@ _COLUMNS = (
     *("state", "value"),
 )
 Columns = dict[str, Any]
-
-
-def definition_of(name: str, kind: Kind | None, scale: Sequence[float] | None) -> MetricDefinition:
-    """The definition of an imported metric."""
-    low, high = scale or (1, 10)
-    return MetricDefinition(
-        name=name, min_score=low, max_score=high, scale_declared=scale is not None, values=kind or ""
-    )
 
 
 class ImportedVerdicts:
@@ -122,7 +113,7 @@ class ImportedVerdicts:
             "score": outcome.score,
             "reason": verdict.reason,
             "detail": verdict.detail,
-            "verdicts": _verdicts_json(verdict),
+            "verdicts": _verdicts_json(verdict) if _has_reply(verdict) else "",
             "seconds": verdict.seconds,
             "finished_at": verdict.at,
         }
@@ -141,19 +132,6 @@ class ImportedVerdicts:
             revision=F("revision") + 1,
         )
         self.run.refresh_from_db(fields=["total", "revision"])
-
-
-def rows_counted(run: Run) -> int:
-    """The number of rows that the run's judgements are about."""
-    counted = run.judgements.aggregate(rows=Count("row", distinct=True))["rows"]
-    return int(counted or 0)
-
-
-def people_counted(run: Run) -> int:
-    """The number of the run's verdicts that were made by people."""
-    return run.judgements.filter(
-        current=True, source__kind__in=(SourceKind.RATER, SourceKind.ADJUDICATOR)
-    ).count()
 
 
 def _known(
@@ -184,9 +162,7 @@ def _has_reply(verdict: FileVerdict) -> bool:
 
 
 def _verdicts_json(verdict: FileVerdict) -> str:
-    """The `verdicts` JSON for an imported reply, in the same form as for judges called by a run; '' without a reply."""
-    if not _has_reply(verdict):
-        return ""
+    """The `verdicts` JSON for an imported reply, in the same form as for judges called by a run."""
     return as_json([{"judge": 0, "repeat": 0, "value": verdict.value, "reason": verdict.reason}])
 
 

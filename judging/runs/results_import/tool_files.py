@@ -11,13 +11,12 @@ from django.urls import reverse
 
 from datasets.core.answer_file import prompt_hash
 from datasets.core.imports.gathering import encoded
-from datasets.core.imports.model import Imported, Options, Source, SourceFile
+from datasets.core.imports.model import Imported, Source, SourceFile
 from datasets.core.imports.registry import SOURCES
 from datasets.core.imports.table import SOURCE as TABLE
 from datasets.core.variables import messages_of
 from datasets.models import FileImport, Row, Version
 from datasets.selectors import format_of
-from datasets.uploads import limits
 from evalsite.accounts.models import User
 from evalsite.tasks import workers
 from judging.core.results_file.verdicts import row_name
@@ -71,11 +70,6 @@ def free_name(version: Version) -> str:
 def tool_of(file: SourceFile) -> Source | None:
     """The tool that wrote the file; None for tables, including results files."""
     return next((one for one in SOURCES if one is not TABLE and one.recognise([file])), None)
-
-
-def read_tool_file(file: SourceFile, source: Source) -> Imported:
-    """Parse a tool's file. Raises NotUsable."""
-    return source.read([file], Options(limits=limits()))
 
 
 def write_verdicts(imported: Imported, version: Version, out: IO[bytes]) -> None:

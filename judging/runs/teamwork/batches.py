@@ -22,7 +22,7 @@ from evalsite.tasks import workers
 from judging.runs.counts import MOST_COUNTED, reads_judgements
 from judging.runs.filter_form import FilterForm
 from judging.runs.filters import CURRENT, Filters, among, matching
-from judging.runs.models import Judgement, JudgementQuerySet, Run
+from judging.runs.models import Run
 from judging.runs.overrides import metrics_lock
 from judging.runs.teamwork.marks import (
     CHANGES,
@@ -49,7 +49,7 @@ def change_many(*, run: Run, filters: Filters, change: Change, by: User) -> Revi
     action = action_new(run, change, by, query=filters.query())
     pairs = first_pairs(run, filters)
     if pairs is None or len(pairs) > MOST_COUNTED:
-        _wake()
+        workers.wake(work_off_actions)
         return action
     metrics_lock(run.pk)
     action_apply(action, pairs)
@@ -63,13 +63,8 @@ def first_pairs(run: Run, filters: Filters) -> list[Pair] | None:
     filters = replace(filters, attempts=CURRENT)
     if reads_judgements(run, filters):
         return None
-    found = _pairs(run, matching(run, filters))
-    return list(found[: MOST_COUNTED + 1])
-
-
-def _pairs(run: Run, judged: JudgementQuerySet) -> QuerySet[Judgement, Pair]:
-    found = judged.order_by().values_list("run_metric_id", "response_id")
-    return found if run.by_workers else found.distinct()
+    found = matching(run, filters).order_by().values_list("run_metric_id", "response_id")
+    return list((found if run.by_workers else found.distinct())[: MOST_COUNTED + 1])
 
 
 @transaction.atomic
@@ -83,7 +78,7 @@ def undo(*, action: ReviewAction, by: User) -> bool:
     action.place, action.share = 0, 0.0
     if action.made + action.removed > MOST_COUNTED:
         action.save()
-        _wake()
+        workers.wake(work_off_actions)
         return True
     while action.state == State.UNDOING:
         _undo_batch(action)
@@ -209,12 +204,7 @@ def _free(action: ReviewAction) -> list[int]:
     return list(found.values_list("pk", flat=True)[:BATCH])
 
 
-def _wake() -> None:
-    """Wake a worker once the transaction is committed."""
-    workers.wake(work_off_actions)
-
-
 def reconcile() -> None:
     """Resume waiting actions after a worker died."""
     if _waiting().exists():
-        _wake()
+        workers.wake(work_off_actions)

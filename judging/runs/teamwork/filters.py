@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -12,11 +12,13 @@ from django.utils.translation import gettext_lazy as _
 
 from judging.runs.filters import YES, FurtherFilter, by_response
 from judging.runs.models import Judgement, Run
-from judging.runs.teamwork.marks import tag_names
+from judging.runs.teamwork.marks import exclusions_of, tag_names
 from judging.runs.teamwork.models import FLAG, Comment, Mark, MarkKind, ReviewAction
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrPromise
+
 _ANY = [("", _("any"))]
-_YES = [*_ANY, (YES, _("yes"))]
 
 
 def _of(run: Run, things: QuerySet[Any]) -> Q:
@@ -26,21 +28,25 @@ def _of(run: Run, things: QuerySet[Any]) -> Q:
     return Q(pk__in=found.filter(response__in=things.values("response")).values("pk"))
 
 
-def _marks(kind: str) -> Callable[..., QuerySet[Mark]]:
-    return lambda run, **more: Mark.objects.current().filter(run=run, kind=kind, **more)
-
-
-_tags, _assigned, _excluded = map(_marks, (MarkKind.TAG, MarkKind.ASSIGNED, MarkKind.EXCLUDED))
-
-
-def _comments(run: Run) -> QuerySet[Comment]:
-    return Comment.objects.filter(run=run)
+def _marks(run: Run, kind: str, **more: str) -> QuerySet[Mark]:
+    return Mark.objects.current().filter(run=run, kind=kind, **more)
 
 
 def assignees_of(run: Run) -> list[str]:
     """Usernames of the run's assignees."""
     found = ReviewAction.objects.filter(run=run, kind=ReviewAction.Kind.ASSIGN)
     return list(found.order_by("user__username").values_list("user__username", flat=True).distinct())
+
+
+def _yes_filter(name: str, label: StrPromise, things: Callable[[Run], QuerySet[Any]]) -> FurtherFilter:
+    """Judgements with any of these marks or comments."""
+    return FurtherFilter(
+        name=name,
+        label=label,
+        field=lambda run: forms.ChoiceField(choices=[*_ANY, (YES, _("yes"))]),
+        condition=lambda run, value: _of(run, things(run)),
+        offered=lambda run: things(run).exists(),
+    )
 
 
 def _named(names: Callable[[], list[str]]) -> forms.Field:
@@ -54,35 +60,17 @@ FILTERS = (
         name="tag",
         label=_("Tag"),
         field=lambda run: _named(lambda: tag_names(run=run)),
-        condition=lambda run, value: _of(run, _tags(run, name=value)),
-        offered=lambda run: _tags(run).exclude(name=FLAG).exists(),
+        condition=lambda run, value: _of(run, _marks(run, MarkKind.TAG, name=value)),
+        offered=lambda run: _marks(run, MarkKind.TAG).exclude(name=FLAG).exists(),
     ),
-    FurtherFilter(
-        name="flagged",
-        label=_("Flagged by reviewer"),
-        field=lambda run: forms.ChoiceField(choices=_YES),
-        condition=lambda run, value: _of(run, _tags(run, name=FLAG)),
-        offered=lambda run: _tags(run, name=FLAG).exists(),
-    ),
+    _yes_filter("flagged", _("Flagged by reviewer"), lambda run: _marks(run, MarkKind.TAG, name=FLAG)),
     FurtherFilter(
         name="assigned",
         label=_("Assigned to"),
         field=lambda run: _named(lambda: assignees_of(run)),
-        condition=lambda run, value: _of(run, _assigned(run, user__username=value)),
-        offered=lambda run: _assigned(run).exists(),
+        condition=lambda run, value: _of(run, _marks(run, MarkKind.ASSIGNED, user__username=value)),
+        offered=lambda run: _marks(run, MarkKind.ASSIGNED).exists(),
     ),
-    FurtherFilter(
-        name="excluded",
-        label=_("Excluded from figures"),
-        field=lambda run: forms.ChoiceField(choices=_YES),
-        condition=lambda run, value: _of(run, _excluded(run)),
-        offered=lambda run: _excluded(run).exists(),
-    ),
-    FurtherFilter(
-        name="commented",
-        label=_("Commented"),
-        field=lambda run: forms.ChoiceField(choices=_YES),
-        condition=lambda run, value: _of(run, _comments(run)),
-        offered=lambda run: _comments(run).exists(),
-    ),
+    _yes_filter("excluded", _("Excluded from figures"), exclusions_of),
+    _yes_filter("commented", _("Commented"), lambda run: Comment.objects.filter(run=run)),
 )

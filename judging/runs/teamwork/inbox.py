@@ -10,7 +10,6 @@ from django.utils import timezone
 from evalsite.accounts.models import Membership, Project, Role, User
 from judging.runs.teamwork.models import Comment, Notice, ReviewAction
 
-MOST_COUNTED = 100
 _READERS = (Role.ANALYST, Role.REVIEWER, Role.ADMIN)
 _REVIEWERS = (Role.REVIEWER, Role.ADMIN)
 

@@ -32,7 +32,7 @@ REMOVES = {
     Kind.FINISH: MarkKind.ASSIGNED,
     Kind.INCLUDE: MarkKind.EXCLUDED,
 }
-CHANGES = frozenset({*MAKES, *REMOVES})
+CHANGES = REMOVES | MAKES  # the kind of mark that an action is about
 _AUDITED = {kind: Action(f"review.{kind}") for kind in CHANGES}
 
 Pair = tuple[int, int]
@@ -65,7 +65,7 @@ def change_one(*, judgement: Judgement, change: Change, by: User, seen: int | No
     metrics_lock(judgement.run_id)
     pair = (judgement.run_metric_id, judgement.response_id)
     if seen is not None:
-        kind = MAKES.get(Kind(change.kind)) or REMOVES[Kind(change.kind)]
+        kind = CHANGES[Kind(change.kind)]
         there = Mark.objects.current().filter(run_metric=pair[0], response=pair[1], kind=kind)
         if seen != (there.values_list("pk", flat=True).first() or 0):
             raise MarkConflict
@@ -101,7 +101,7 @@ def count_marks(pairs: Iterable[Pair], kind: str, **named: str) -> MarkCounts:
     found, marked = Counter[tuple[str, str | None]](), 0
     for metric, responses in _parts(pairs):
         there = Mark.objects.current().filter(run_metric=metric, response__in=responses, **named)
-        there = there.filter(kind=MAKES.get(Kind(kind)) or REMOVES[Kind(kind)])
+        there = there.filter(kind=CHANGES[Kind(kind)])
         counts = there.values_list("name", "user__username").annotate(count=Count("*")).order_by()
         found.update({(name, user): count for name, user, count in counts})
         marked += there.values("response").distinct().count()
@@ -125,8 +125,10 @@ def action_apply(action: ReviewAction, pairs: Iterable[Pair]) -> None:
             gone = gone.exclude(user=action.user) if kind == Kind.ASSIGN else gone
             action.removed += gone.update(removed_by=action)
         if kind in MAKES:
-            known = set(_made(there, action).values_list("response_id", flat=True))
-            made = [_mark(action, metric, one) for one in responses if one not in known]
+            mark: dict[str, Any] = {"kind": MAKES[kind], "name": action.name if kind == Kind.TAG else ""}
+            known = set(there.filter(**mark).values_list("response_id", flat=True))
+            mark |= {"action": action, "run_id": action.run_id, "run_metric_id": metric, "user": action.user}
+            made = [Mark(response_id=one, **mark) for one in responses if one not in known]
             action.made += len(Mark.objects.bulk_create(made, batch_size=1_000))
     figures_change(action)
 
@@ -139,24 +141,6 @@ def _parts(pairs: Iterable[Pair]) -> Iterator[tuple[int, list[int]]]:
     for metric, responses in by_metric.items():
         for at in range(0, len(responses), BATCH):
             yield metric, responses[at : at + BATCH]
-
-
-def _made(there: MarkQuerySet, action: ReviewAction) -> MarkQuerySet:
-    kind = MAKES[Kind(action.kind)]
-    return there.filter(kind=kind, name=action.name if kind == MarkKind.TAG else "")
-
-
-def _mark(action: ReviewAction, metric: int, response: int) -> Mark:
-    kind = MAKES[Kind(action.kind)]
-    return Mark(
-        action=action,
-        run_id=action.run_id,
-        run_metric_id=metric,
-        response_id=response,
-        kind=kind,
-        name=action.name if kind == MarkKind.TAG else "",
-        user=action.user,
-    )
 
 
 def figures_change(action: ReviewAction) -> None:
@@ -220,10 +204,5 @@ def excluded_by(run: Run) -> list[dict[str, Any]]:
 
 def exclusions_among(judgements: Iterable[Judgement]) -> dict[tuple[int, int], Mark]:
     """{(metric id, response id): exclusion} of the excluded judgements."""
-    given = list(judgements)
-    found = Mark.objects.current().filter(
-        kind=MarkKind.EXCLUDED,
-        run_metric__in={one.run_metric_id for one in given},
-        response__in={one.response_id for one in given},
-    )
-    return {(one.run_metric_id, one.response_id): one for one in found.select_related("action__by")}
+    excluded = marks_of(judgements).filter(kind=MarkKind.EXCLUDED)
+    return {(one.run_metric_id, one.response_id): one for one in excluded}
