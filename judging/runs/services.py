@@ -335,6 +335,8 @@ def run_retry(run: Run, states: tuple[str, ...] = (JudgementState.ERROR,)) -> in
         )
         locked.reopen()
         locked.state, locked.only_worker = RunState.RUNNING, ""
+        if locked.problem == SETTLED:
+            locked.stop_width = None  # as in run_resume
         locked.problem = locked.problem_detail = ""
         locked.revision += 1
         locked.save()

@@ -42,6 +42,17 @@ def test_what_was_left_is_judged_when_someone_wants_it() -> None:
     assert (run.state, run.scored, run.problem) == (RunState.FINISHED, 1000, "")
 
 
+def test_a_retry_in_a_settled_run_judges_what_was_left_too() -> None:
+    with ScriptedJudge(steady) as judge:
+        run = work(early(judge, 0.5, rows=1000))
+        failure = {"state": "error", "reason": "connect", "value": None, "score": None}
+        run.judgements.filter(position=0).update(**failure)
+        Run.objects.filter(pk=run.pk).update(scored=run.scored - 1, errors=1)
+        services.run_retry(run)
+        run = work(run)
+    assert (run.state, run.problem, run.scored) == (RunState.FINISHED, "", 1000)
+
+
 def test_a_mean_that_is_not_known_exactly_enough_is_judged_to_the_end() -> None:
     with ScriptedJudge("[[7]]") as judge:
         assert work(early(judge, 0.001, rows=120)).state == RunState.FINISHED
