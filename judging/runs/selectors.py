@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from django.db.models import OuterRef, Prefetch, QuerySet, Subquery, prefetch_related_objects
 
@@ -63,14 +62,14 @@ class SeenJudge:
 
     @property
     def params_json(self) -> str:
-        return as_json(self.judge.params) if self.judge.params else ""
+        return json.dumps(self.judge.params, ensure_ascii=False, indent=2) if self.judge.params else ""
 
     @property
     def parser(self) -> str:
         parse = self.judge.parse
-        return (
-            parse if isinstance(parse, str) else " ".join(f"{name}: {value}" for name, value in parse.items())
-        )
+        if isinstance(parse, str):
+            return parse
+        return " ".join(f"{name}: {value}" for name, value in parse.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,11 +212,6 @@ def workers_missing(runs: Iterable[Run]) -> str:
     if not going or not workers.obstacle(workers.RUNS):
         return ""
     return next((found for run in going if (found := worker_missing(run))), "")
-
-
-def as_json(value: Any) -> str:
-    """Indented JSON text."""
-    return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 @dataclass(frozen=True, slots=True)
