@@ -27,17 +27,10 @@ if TYPE_CHECKING:
 
 SECRETS = ("key", "headers", "proxy")
 PLAIN = (
-    "name",
-    "url",
-    "model",
-    "ca_pem",
-    "params",
-    "concurrency",
-    "requests_per_minute",
-    "tokens_per_minute",
+    *("name", "url", "model", "ca_pem", "params", "concurrency", "requests_per_minute", "tokens_per_minute"),
+    *("price_read", "price_written", "currency"),
+    *("connect_seconds", "first_byte_seconds", "idle_seconds", "whole_seconds"),
 )
-PLAIN += ("price_read", "price_written", "currency")
-PLAIN += ("connect_seconds", "first_byte_seconds", "idle_seconds", "whole_seconds")
 """Names of the fields that the form and the endpoint model share."""
 SHOWN_FIRST = ("name", "url", "model", "key", "remove_key")
 PRESETS = (

@@ -152,8 +152,8 @@ def cost_of(
     asked: Sequence[CandidateModel] = (),
 ) -> Cost:
     """The number of judgements and calls of a run over `sample_size` random rows, or over all rows (None)."""
-    drawn = sample_size is not None and sample_size < version.valid_rows
-    rows = sample_size if drawn and sample_size is not None else version.valid_rows
+    rows = version.valid_rows if sample_size is None else min(sample_size, version.valid_rows)
+    drawn = rows < version.valid_rows
     answers = sum(candidate.responses for candidate in candidates)
     if drawn:
         answers = math.ceil(answers * rows / version.valid_rows)
@@ -169,10 +169,8 @@ def cost_of(
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A run's progress. `rate`: recent judgements per second; `left`: estimated seconds; None if unknown."""
+    """A run's speed `at` a time. `rate`: recent judgements per second; `left`: estimated seconds; None if unknown."""
 
-    done: int
-    total: int
     at: float
     rate: float | None
     left: float | None
@@ -192,7 +190,7 @@ def progress_of(
         rate = latest if rate is None else rate + _LATEST_WEIGHT * (latest - rate)
     elif rate is None and run.started_at and run.done:
         rate = run.done / max(0.1, now - run.started_at.timestamp())
-    return Progress(run.done, run.total, now, rate, run.not_run / rate if rate else None)
+    return Progress(now, rate, run.not_run / rate if rate else None)
 
 
 def worker_missing(run: Run) -> str:

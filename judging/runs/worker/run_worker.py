@@ -165,7 +165,7 @@ class RunWorker:
     async def _look_at_runs(self) -> None:
         """Plan waiting runs and pick up running ones."""
         running = await self.in_database(runs_to_work_on, self.only)
-        for pk in [pk for pk in running if pk not in self.runs]:
+        for pk in running - self.runs.keys():
             run = await self.in_database(self._take_up, pk)
             if run is not None:
                 # A new run starts level with the others instead of catching up.

@@ -42,15 +42,13 @@ def test_what_was_left_is_judged_when_someone_wants_it() -> None:
     assert (run.state, run.scored, run.problem) == (RunState.FINISHED, 1000, "")
 
 
-def test_a_retry_in_a_settled_run_judges_what_was_left_too() -> None:
-    with ScriptedJudge(steady) as judge:
-        run = work(early(judge, 0.5, rows=1000))
-        failure = {"state": "error", "reason": "connect", "value": None, "score": None}
-        run.judgements.filter(position=0).update(**failure)
-        Run.objects.filter(pk=run.pk).update(scored=run.scored - 1, errors=1)
-        services.run_retry(run)
-        run = work(run)
-    assert (run.state, run.problem, run.scored) == (RunState.FINISHED, "", 1000)
+def test_a_retry_in_a_run_that_ended_early_is_not_ended_early_again() -> None:
+    run = a_judged_run(a_project(), rows=2, models=("alpha",))
+    Run.objects.filter(pk=run.pk).update(state=RunState.CANCELLED, problem="settled", stop_width=0.5)
+    run.judgements.filter(position=0).update(state="error", reason="connect", value=None, score=None)
+    assert services.run_retry(run) == 1
+    run.refresh_from_db()
+    assert (run.state, run.problem, run.stop_width) == (RunState.RUNNING, "", None)
 
 
 def test_a_mean_that_is_not_known_exactly_enough_is_judged_to_the_end() -> None:
