@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
 
 from evalsite import access
 from evalsite.access import May
@@ -12,7 +13,4 @@ from judging.endpoints.models import Endpoint
 def get_endpoint(request: HttpRequest, slug: str, endpoint_id: int, may: May) -> Endpoint:
     """Return an endpoint of the project `slug`. Raises Http404 or PermissionDenied."""
     project = access.get_project(request, slug, may)
-    endpoint = Endpoint.objects.filter(project=project, pk=endpoint_id).first()
-    if endpoint is None:
-        raise Http404
-    return endpoint
+    return get_object_or_404(Endpoint, project=project, pk=endpoint_id)

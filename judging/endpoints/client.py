@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -124,13 +124,6 @@ class ModelConnection:
     answered: bool = False
     name: str = ""
     setting_failures: int = 0  # in a row
-
-    def learn(self, refuses: frozenset[str]) -> bool:
-        """Remember parameters that the server rejects. Returns whether any are new."""
-        new = refuses - self.settings.refuses
-        if new:
-            self.settings = replace(self.settings, refuses=self.settings.refuses | new)
-        return bool(new)
 
 
 class ClientPool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 from django import forms
@@ -27,13 +28,8 @@ class JsonObjectField(forms.CharField):
             return json.dumps(value, ensure_ascii=False, indent=2) if value else ""
         return value
 
-    def to_python(self, value: Any) -> Any:
-        text = super().to_python(value)
-        return json_object(text) if text else {}
-
     def clean(self, value: Any) -> Any:
-        text = forms.CharField.to_python(self, value)
-        self.run_validators(text)
+        text = super().clean(value)
         return json_object(text) if text else {}
 
 
@@ -60,9 +56,8 @@ def json_object(text: str) -> dict[str, Any]:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    names = [name for name, _value in pairs]
-    for name in names:
-        if names.count(name) > 1:
+    for name, count in Counter(name for name, _value in pairs).items():
+        if count > 1:
             raise ValueError(_("duplicate name “%(name)s”") % {"name": name})
     return dict(pairs)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import ssl
-from dataclasses import dataclass, fields
+from copy import copy
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -12,6 +13,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from evalsite.secrets import encrypt
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.http_clients import request_headers
 from judging.core.judges.settings import JudgeSettings, chat_url
@@ -24,6 +26,12 @@ if TYPE_CHECKING:
     from django_stubs_ext import StrPromise
 
 SECRETS = ("key", "headers", "proxy")
+PLAIN = (
+    *("name", "url", "model", "ca_pem", "params", "concurrency", "requests_per_minute", "tokens_per_minute"),
+    *("price_read", "price_written", "currency"),
+    *("connect_seconds", "first_byte_seconds", "idle_seconds", "whole_seconds"),
+)
+"""Names of the fields that the form and the endpoint model share."""
 SHOWN_FIRST = ("name", "url", "model", "key", "remove_key")
 PRESETS = (
     ("OpenAI", "https://api.openai.com/v1"),
@@ -33,34 +41,6 @@ PRESETS = (
     ("Ollama", "http://127.0.0.1:11434/v1"),
 )
 PRICES = ("price_read", "price_written")
-
-
-@dataclass(frozen=True, slots=True)
-class EndpointData:
-    """The data of a valid form. A secret is None to keep the stored value, '' or {} to remove it."""
-
-    name: str
-    url: str
-    model: str
-    key: str | None
-    headers: dict[str, str] | None
-    proxy: str | None
-    ca_pem: str
-    params: dict[str, Any]
-    concurrency: int
-    first_byte_seconds: int
-    whole_seconds: int
-    requests_per_minute: int | None
-    tokens_per_minute: int | None
-    price_read: Decimal | None
-    price_written: Decimal | None
-    currency: str
-    connect_seconds: int
-    idle_seconds: int
-
-
-PLAIN = tuple(one.name for one in fields(EndpointData) if one.name not in SECRETS)
-"""Names of the fields that the form and the endpoint model share."""
 
 
 def _price(label: StrPromise) -> forms.DecimalField:
@@ -185,7 +165,7 @@ class EndpointForm(forms.Form):
         return any(name not in SHOWN_FIRST for name in self.errors)
 
     def clean_url(self) -> str:
-        url: str = self.cleaned_data["url"].strip()
+        url: str = self.cleaned_data["url"]
         try:
             chat_url(url)
         except JudgeError:
@@ -197,7 +177,7 @@ class EndpointForm(forms.Form):
         return url
 
     def clean_key(self) -> str:
-        key: str = self.cleaned_data["key"].strip()
+        key: str = self.cleaned_data["key"]
         _refuse_unsendable(JudgeSettings(url="", model="", api_key=key))
         return key
 
@@ -205,23 +185,23 @@ class EndpointForm(forms.Form):
         """Parse `Name: value` lines. Errors give the line number only, because the text is secret."""
         found: dict[str, str] = {}
         for number, line in enumerate(self.cleaned_data["headers"].splitlines(), 1):
-            name, colon, value = line.partition(":")
+            name, _colon, value = (part.strip() for part in line.partition(":"))
             if not line.strip():
                 continue
-            if not colon or not name.strip() or not value.strip() or any(c.isspace() for c in name.strip()):
+            if not name or not value or any(c.isspace() for c in name):
                 raise forms.ValidationError(_("Line %(line)s: expected “Name: value”.") % {"line": number})
-            found[name.strip()] = value.strip()
+            found[name] = value
         _refuse_unsendable(JudgeSettings(url="", model="", headers=found))
         return found
 
     def clean_proxy(self) -> str:
-        proxy: str = self.cleaned_data["proxy"].strip()
+        proxy: str = self.cleaned_data["proxy"]
         if proxy and not _is_proxy(proxy):
             raise forms.ValidationError(_("Enter the proxy as http://host:port."))
         return proxy
 
     def clean_ca_pem(self) -> str:
-        pem: str = self.cleaned_data["ca_pem"].strip()
+        pem: str = self.cleaned_data["ca_pem"]
         if pem:
             try:
                 ssl.create_default_context().load_verify_locations(cadata=pem)
@@ -251,22 +231,19 @@ class EndpointForm(forms.Form):
         return bool(self.cleaned_data.get("proxy")) or moved
 
     def clean_currency(self) -> str:
-        return str(self.cleaned_data["currency"]).strip().upper()
+        return str(self.cleaned_data["currency"]).upper()
 
-    def result(self) -> EndpointData:
-        """The form's data. Call only after is_valid."""
-        values = self.cleaned_data
-        return EndpointData(
-            **{name: values[name] for name in PLAIN},
-            key=self._secret("key", ""),
-            headers=self._secret("headers", {}),
-            proxy=self._secret("proxy", ""),
-        )
-
-    def _secret(self, name: str, nothing: Any) -> Any:
-        if self.cleaned_data[name]:
-            return self.cleaned_data[name]
-        return nothing if self.cleaned_data.get(f"remove_{name}") else None
+    def result(self) -> Endpoint:
+        """The endpoint with the form's values, not saved. Call only after is_valid."""
+        values, typed = self.cleaned_data, copy(self.endpoint) if self.endpoint else Endpoint()
+        for name in PLAIN:
+            setattr(typed, name, values[name])
+        for name in SECRETS:
+            secret = values[name]
+            if secret or values.get(f"remove_{name}"):
+                text = json.dumps(secret) if name == "headers" and secret else secret or ""
+                setattr(typed, f"{name}_encrypted", encrypt(text))
+        return typed
 
 
 def _is_proxy(text: str) -> bool:

@@ -156,10 +156,14 @@ class Caller:
         return failure.code in MAYBE_SETTING_CODES and not model.answered
 
     def _learn(self, model: ModelConnection, asked: AskResult) -> None:
+        """Remember that the model answers, and which parameters its server rejects."""
         if asked.reply is not None:
             model.answered = True
-        if asked.refuses and model.learn(asked.refuses) and model.endpoint:
-            self.learnt.add((model.endpoint, asked.refuses))
+        known = model.settings.refuses
+        if not asked.refuses <= known:
+            model.settings = replace(model.settings, refuses=known | asked.refuses)
+            if model.endpoint:
+                self.learnt.add((model.endpoint, asked.refuses))
 
     def take_learnt(self) -> list[tuple[int, frozenset[str]]]:
         """Return (endpoint, parameters) pairs that servers have rejected since the last call."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, replace
 
 from django.core.exceptions import ValidationError
@@ -12,68 +11,48 @@ from django.utils.translation import gettext as _
 
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
-from evalsite.secrets import encrypt
 from judging.core.judges.errors import Held
 from judging.core.judges.probe import Probe
-from judging.endpoints.forms import PLAIN, EndpointData
+from judging.endpoints.forms import PLAIN, SECRETS
 from judging.endpoints.models import Endpoint
 
 
-def endpoint_create(
-    *, project: Project, data: EndpointData, user: User | None, draft: bool = False
-) -> Endpoint:
-    """Create an endpoint. A draft becomes available once a test succeeds. Raises ValidationError if the name exists."""
-    endpoint = Endpoint(project=project, created_by=user, draft=draft)
-    with transaction.atomic():
-        made = _written(endpoint, data)
-        record(Action.ENDPOINT_CREATED, project=project, thing=made, by=user, url=made.url, model=made.model)
-    return made
+@transaction.atomic
+def endpoint_create(*, project: Project, endpoint: Endpoint, user: User | None, draft: bool) -> None:
+    """Store a new endpoint. A draft becomes available once a test succeeds. Raises ValidationError if the name is
+    taken."""
+    endpoint.project, endpoint.created_by, endpoint.draft = project, user, draft
+    _save(endpoint)
+    more = {"url": endpoint.url, "model": endpoint.model}
+    record(Action.ENDPOINT_CREATED, project=project, thing=endpoint, by=user, **more)
 
 
-def endpoint_edit(*, endpoint: Endpoint, data: EndpointData) -> Endpoint:
-    """Update an endpoint; secrets that are None are unchanged. Raises ValidationError if the name is taken.
+@transaction.atomic
+def endpoint_edit(*, before: Endpoint, endpoint: Endpoint) -> None:
+    """Store an edited endpoint. Raises ValidationError if the name is taken.
 
     Clears the last connection test's result if it may no longer be valid.
     """
-    secrets = {"key": data.key, "headers": data.headers, "proxy": data.proxy}
-    changed = sorted(
-        [name for name in PLAIN if getattr(endpoint, name) != getattr(data, name)]
-        + [name for name, secret in secrets.items() if secret is not None]
-    )
-    elsewhere = (endpoint.url, endpoint.model) != (data.url, data.model)
-    if elsewhere or endpoint.ca_pem != data.ca_pem or any(secret is not None for secret in secrets.values()):
+    columns = {name: name for name in PLAIN} | {name: f"{name}_encrypted" for name in SECRETS}
+    changed = {
+        name for name, column in columns.items() if getattr(before, column) != getattr(endpoint, column)
+    }
+    if changed & {"url", "model", "ca_pem", *SECRETS}:
         endpoint.probe, endpoint.probed_at = {}, None
-    if elsewhere:
+    if changed & {"url", "model"}:
         endpoint.refuses = []
-    with transaction.atomic():
-        written = _written(endpoint, data)
-        if changed:
-            record(Action.ENDPOINT_CHANGED, project=endpoint.project, thing=written, changed=changed)
-    return written
+    _save(endpoint)
+    if changed:
+        record(Action.ENDPOINT_CHANGED, project=endpoint.project, thing=endpoint, changed=sorted(changed))
 
 
-def endpoint_typed(endpoint: Endpoint, data: EndpointData) -> Endpoint:
-    """Apply form data to an endpoint without saving it."""
-    for name in PLAIN:
-        setattr(endpoint, name, getattr(data, name))
-    if data.key is not None:
-        endpoint.key_encrypted = encrypt(data.key)
-    if data.headers is not None:
-        endpoint.headers_encrypted = encrypt(json.dumps(data.headers) if data.headers else "")
-    if data.proxy is not None:
-        endpoint.proxy_encrypted = encrypt(data.proxy)
-    return endpoint
-
-
-def _written(endpoint: Endpoint, data: EndpointData) -> Endpoint:
-    endpoint_typed(endpoint, data)
+def _save(endpoint: Endpoint) -> None:
     try:
         with transaction.atomic():
             endpoint.save()
     except IntegrityError:
         taken = _("An endpoint named “%(name)s” already exists (it may be archived). Choose another name.")
-        raise ValidationError({"name": taken % {"name": data.name}}) from None
-    return endpoint
+        raise ValidationError({"name": taken % {"name": endpoint.name}}) from None
 
 
 @transaction.atomic

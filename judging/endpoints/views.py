@@ -17,7 +17,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from evalsite import access
 from evalsite.access import May, signed_in
-from evalsite.accounts.drafts import FormDraft, form_draft
+from evalsite.accounts.drafts import form_draft
+from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.settings import chat_url
@@ -60,42 +61,34 @@ def _tested(found: Endpoint) -> dict[str, Any]:
 @secrets_unlogged
 @login_required
 def create(request: HttpRequest, slug: str) -> HttpResponse:
-    project = access.get_project(request, slug, May.MANAGE)
-    draft = form_draft(request, project, "endpoint")
-    form = EndpointForm(request.POST or draft.data)
-    if request.method == "POST" and form.is_valid():
-        try:
-            made = services.endpoint_create(
-                project=project, data=form.result(), user=signed_in(request), draft="test" in request.POST
-            )
-        except ValidationError as error:
-            form.add_error(None, error)
-        else:
-            draft.forget()
-            return _saved(request, slug, made)
-    return _form(request, form, None, draft)
+    return _edit(request, access.get_project(request, slug, May.MANAGE), None)
 
 
 @secrets_unlogged
 @login_required
 def edit(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
     found = get_endpoint(request, slug, endpoint, May.MANAGE)
-    draft = form_draft(request, found.project, "endpoint", str(found.pk))
-    form = EndpointForm(request.POST or draft.data, endpoint=found)
+    return _edit(request, found.project, found)
+
+
+def _edit(request: HttpRequest, project: Project, endpoint: Endpoint | None) -> HttpResponse:
+    """The form for an endpoint, or for a new one (None)."""
+    draft = form_draft(request, project, "endpoint", str(endpoint.pk) if endpoint else "new")
+    form = EndpointForm(request.POST or draft.data, endpoint=endpoint)
     if request.method == "POST" and form.is_valid():
+        typed, testing = form.result(), "test" in request.POST
         try:
-            services.endpoint_edit(endpoint=found, data=form.result())
+            if endpoint is None:
+                services.endpoint_create(
+                    project=project, endpoint=typed, user=signed_in(request), draft=testing
+                )
+            else:
+                services.endpoint_edit(before=endpoint, endpoint=typed)
         except ValidationError as error:
             form.add_error(None, error)
         else:
             draft.forget()
-            return _saved(request, slug, found)
-    return _form(request, form, found, draft)
-
-
-def _form(
-    request: HttpRequest, form: EndpointForm, endpoint: Endpoint | None, draft: FormDraft
-) -> HttpResponse:
+            return _saved(request, project.slug, typed)
     if draft.data is not None:
         form.errors.clear()  # a draft is unfinished
     url = str(form["url"].value() or "")
@@ -152,7 +145,8 @@ def try_typed(request: HttpRequest, slug: str) -> HttpResponse:
             f"{form[name].label}: {' '.join(map(str, errors))}" for name, errors in form.errors.items()
         ]
         return render(request, "endpoints/_tried.html", {"problems": problems})
-    trial = services.endpoint_typed(stored or Endpoint(project=project), form.result())
+    trial = form.result()
+    trial.project = project
     found = connection_test.try_endpoint(trial)
     trial.probe, trial.probed_at = asdict(found), timezone.now()
     context = {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
 
 from evalsite import access
 from evalsite.access import May
@@ -15,9 +16,8 @@ def get_run(request: HttpRequest, slug: str, pk: int, may: May = May.READ_JUDGEM
     Runs not judged by workers (human evaluations, imported results) are not found for May.RUN.
     """
     project = access.get_project(request, slug, may)
-    run = Run.objects.select_related("version__dataset", "created_by").filter(project=project, pk=pk).first()
-    if run is None or (not run.by_workers and may == May.RUN):
-        raise Http404
+    runs = Run.objects.by_workers() if may == May.RUN else Run.objects.all()
+    run = get_object_or_404(runs.select_related("version__dataset", "created_by"), project=project, pk=pk)
     run.project = project
     return run
 
@@ -28,9 +28,7 @@ def get_judgement(
     """Return a judgement with its row, response, candidate and metric. Raises Http404 or PermissionDenied."""
     run = get_run(request, slug, run_pk, may)
     parts = ("row", "response", "candidate", "run_metric", "reading", "source")
-    judgement = Judgement.objects.select_related(*parts).filter(run=run, pk=pk).first()
-    if judgement is None:
-        raise Http404
+    judgement = get_object_or_404(Judgement.objects.select_related(*parts), run=run, pk=pk)
     judgement.run = run
     return judgement
 
@@ -38,8 +36,6 @@ def get_judgement(
 def get_run_metric(request: HttpRequest, slug: str, run_pk: int, pk: int, may: May) -> RunMetric:
     """Return a run's frozen copy of a metric. Raises Http404 or PermissionDenied."""
     run = get_run(request, slug, run_pk, may)
-    found = RunMetric.objects.select_related("metric_version").filter(run=run, pk=pk).first()
-    if found is None:
-        raise Http404
+    found = get_object_or_404(RunMetric.objects.select_related("metric_version"), run=run, pk=pk)
     found.run = run
     return found

@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from judging.core.judges.reply import Reply
+from judging.core.judges.reply import Reply, Usage
 from judging.runs.models import Run, RunState
 
 MILLION = 1_000_000
@@ -40,12 +40,12 @@ class Spent:
     written: int = 0
     money: float = 0.0
 
-    def add(self, other: Spent, times: int = 1) -> None:
-        self.calls += times * other.calls
-        self.failed += times * other.failed
-        self.read += times * other.read
-        self.written += times * other.written
-        self.money += times * other.money
+    def add(self, other: Spent) -> None:
+        self.calls += other.calls
+        self.failed += other.failed
+        self.read += other.read
+        self.written += other.written
+        self.money += other.money
 
     @property
     def tokens(self) -> int:
@@ -61,13 +61,6 @@ class Spent:
 
 
 Prices = Mapping[str, tuple[float, float]]  # (input, output) per million tokens, by endpoint id
-
-
-def cost_of_reply(reply: Reply | None, failed: bool, price: tuple[float, float]) -> Spent:
-    """The spending of one HTTP attempt."""
-    read = (reply.usage.prompt_tokens or 0) if reply else 0
-    written = (reply.usage.completion_tokens or 0) if reply else 0
-    return Spent(1, int(failed), read, written, reply.usage.cost(*price) if reply else 0.0)
 
 
 @dataclass(slots=True, eq=False)
@@ -86,10 +79,6 @@ class Ledger:
     def open(self) -> bool:
         """Whether any spending is not stored yet."""
         return bool(self.in_flight or self.unstored.calls)
-
-    def price(self, endpoint: int | None) -> tuple[float, float]:
-        read, written = self.prices.get(str(endpoint), (0.0, 0.0))
-        return read, written
 
     async def affordable(self) -> None:
         """Return when one more call fits the budget. Until then, either the run is paused, or calls in flight turn out
@@ -113,9 +102,9 @@ class Ledger:
         self.in_flight += 1
 
     def end_call(self, reply: Reply | None, failed: bool, endpoint: int | None) -> None:
-        self.end(cost_of_reply(reply, failed, self.price(endpoint)))
-
-    def end(self, spent: Spent) -> None:
+        usage = reply.usage if reply else Usage()
+        cost = usage.cost(*self.prices.get(str(endpoint), (0.0, 0.0)))
+        spent = Spent(1, int(failed), usage.prompt_tokens or 0, usage.completion_tokens or 0, cost)
         self.in_flight -= 1
         self.unstored.add(spent)
         self.news.set()

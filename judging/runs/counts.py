@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +31,8 @@ from judging.runs.models import Judgement, JudgementState, Run
 _DETAILS_LOOKED_AT = 1_000
 _QUERIES_AT_ONCE = 100  # SQLite takes 500
 MOST_COUNTED = 10_000
+
+_Statement = tuple[str, Sequence[Any]]  # SQL and its parameters
 
 
 def counts_by_state(run: Run, filters: Filters) -> dict[str, int] | None:
@@ -152,29 +155,24 @@ def common_details(run: Run) -> dict[str, tuple[str, int]]:
     if not run.errors:
         return {}
     errors = matching(run, Filters(state=JudgementState.ERROR)).exclude(detail="").order_by()
-    met = Counter(errors.values_list("reason", "detail")[:_DETAILS_LOOKED_AT])
+    counted = Counter(errors.values_list("reason", "detail")[:_DETAILS_LOOKED_AT])
     found: dict[str, tuple[str, int]] = {}
-    for (reason, detail), count in met.most_common():
+    for (reason, detail), count in counted.most_common():
         found.setdefault(reason, (detail, count))
     return found
 
 
 def limited_counts(parts: Sequence[Sequence[QuerySet[Any, Any]]], most: int) -> list[int]:
     """The number of rows of each group of queries, at most `most` each."""
-    counts, statements = [0] * len(parts), list[tuple[str, Sequence[Any]]]()
+    counts, statements = [0] * len(parts), list[_Statement]()
     for place, together in enumerate(parts):
-        compiled = [one for part in together if (one := _compiled(part.values("position"))) is not None]
+        compiled = _compiled([part.values("position") for part in together])
         if compiled:
             rows = _united([sql for sql, _ in compiled])
             counting = f"SELECT {place}, COUNT(*) FROM (SELECT 1 FROM ({rows}) AS part LIMIT {most}) AS few"  # noqa: S608
             statements.append((counting, [value for _, values in compiled for value in values]))
-    for at in range(0, len(statements), _QUERIES_AT_ONCE):
-        counts_here = statements[at : at + _QUERIES_AT_ONCE]
-        with connection.cursor() as cursor:
-            values = [value for _, given in counts_here for value in given]
-            cursor.execute(" UNION ALL ".join(sql for sql, _ in counts_here), values)
-            for place, count in cursor.fetchall():
-                counts[place] = count
+    for place, count in _rows_of(statements):
+        counts[place] = count
     return counts
 
 
@@ -189,20 +187,25 @@ def _united(statements: Sequence[str]) -> str:
 
 def union_rows(parts: Sequence[QuerySet[Any, Any]]) -> list[Any]:
     """Return the rows of all parts in order, in one statement. Django's unions don't support limits on SQLite."""
-    compiled = [one for part in parts if (one := _compiled(part)) is not None]
-    found: list[Any] = []
-    for at in range(0, len(compiled), _QUERIES_AT_ONCE):
-        together = compiled[at : at + _QUERIES_AT_ONCE]
-        sql = " UNION ALL ".join(f"SELECT * FROM ({one}) AS part" for one, _ in together)  # noqa: S608
-        with connection.cursor() as cursor:
-            cursor.execute(sql, [value for _, values in together for value in values])
-            found += cursor.fetchall()
+    return _rows_of([(f"SELECT * FROM ({sql}) AS part", values) for sql, values in _compiled(parts)])  # noqa: S608
+
+
+def _compiled(parts: Iterable[QuerySet[Any, Any]]) -> list[_Statement]:
+    """The SQL and parameters of the queries, without those that nothing can match."""
+    found: list[_Statement] = []
+    for part in parts:
+        with suppress(EmptyResultSet):
+            found.append(part.query.sql_with_params())
     return found
 
 
-def _compiled(part: QuerySet[Any, Any]) -> tuple[str, Sequence[Any]] | None:
-    """The query's SQL and parameters; None if nothing can match."""
-    try:
-        return part.query.sql_with_params()
-    except EmptyResultSet:
-        return None
+def _rows_of(statements: Sequence[_Statement]) -> list[Any]:
+    """The rows of all statements in order."""
+    found: list[Any] = []
+    for at in range(0, len(statements), _QUERIES_AT_ONCE):
+        together = statements[at : at + _QUERIES_AT_ONCE]
+        with connection.cursor() as cursor:
+            sql = " UNION ALL ".join(sql for sql, _ in together)
+            cursor.execute(sql, [value for _, values in together for value in values])
+            found += cursor.fetchall()
+    return found

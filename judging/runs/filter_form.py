@@ -304,16 +304,16 @@ def _named(names: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def _cannot_be(name: str, value: str, why: str) -> str:
-    said = {"name": name, "value": value, "why": why}
-    return gettext("The filter “%(name)s” can't be “%(value)s”: %(why)s") % said
+    sentence = gettext("The filter “%(name)s” can't be “%(value)s”: %(why)s")
+    return sentence % {"name": name, "value": value, "why": why}
 
 
 def _field_text(filters: Filters) -> str:
     """The condition on a custom field as text."""
-    said = [filters.field_is, f"…{filters.field_has}…" if filters.field_has else ""]
-    said += [f"≥ {filters.field_from:g}" if filters.field_from is not None else ""]
-    said += [f"≤ {filters.field_to:g}" if filters.field_to is not None else ""]
-    return ", ".join(filter(None, said))
+    conditions = [filters.field_is, f"…{filters.field_has}…" if filters.field_has else ""]
+    conditions += [f"≥ {filters.field_from:g}" if filters.field_from is not None else ""]
+    conditions += [f"≤ {filters.field_to:g}" if filters.field_to is not None else ""]
+    return ", ".join(filter(None, conditions))
 
 
 def rule_lines_of(definitions: Iterable[MetricDefinition], metric: str) -> list[tuple[str, str]]:

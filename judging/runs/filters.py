@@ -256,12 +256,12 @@ class AnswerText(Func):
         return self.as_sql(compiler, connection, template=template, **extra)
 
 
-def matching(run: Run, filters: Filters, *, by_figures: bool | None = None) -> JudgementQuerySet:
+def matching(run: Run, filters: Filters, *, by_figures: bool = True) -> JudgementQuerySet:
     """The judgements of `run` that match, unordered.
 
-    `by_figures`: use the judgement_figures index instead of reading by position; by default if few may match.
+    Unless `by_figures`, always reads by position, also if few may match and the judgement_figures index finds them.
     """
-    if by_figures if by_figures is not None else filters.by_figures:
+    if by_figures and filters.by_figures:
         # List every metric, candidate and state, so that the index's first columns are always constrained.
         wanted = Q(run_metric__in=_metrics(run, filters), candidate__in=_candidates(run, filters))
         return _matching(run, filters, wanted & Q(state_in_force__in=states_of(filters)))
@@ -393,15 +393,12 @@ def _rule_line(line: int, score: str) -> Q:
     """Match a line's number and score as text: they come first in its JSON, where user text can't occur."""
     begins = f'"line":{line},"score":'
     if score == LOWER:
-        wanted = [f"{begins}{low}" for low in (1, 2, 3, 4)]
+        texts = [f"{begins}{low}" for low in (1, 2, 3, 4)]
     elif score:
-        wanted = [f"{begins}{score},", f"{begins}{score}.0,"]
+        texts = [f"{begins}{score},", f"{begins}{score}.0,"]
     else:
-        wanted = [begins]
-    found = Q()
-    for text in wanted:
-        found |= Q(rules__contains=text)
-    return found
+        texts = [begins]
+    return Q(*(("rules__contains", text) for text in texts), _connector=Q.OR)
 
 
 def _attempts(filters: Filters) -> Q:
@@ -409,11 +406,8 @@ def _attempts(filters: Filters) -> Q:
 
 
 def _named(run: Run, filters: Filters) -> Q:
-    named = (
-        Q()
-        if states_of(filters) == tuple(JudgementState.values)
-        else Q(state_in_force__in=states_of(filters))
-    )
+    states = states_of(filters)
+    named = Q() if len(states) == len(JudgementState) else Q(state_in_force__in=states)
     if filters.metric and filters.indexed:
         # As a plain column, SQLite would scan the metric's part of judgement_figures instead of the few matches.
         metric = ExpressionWrapper(F("run_metric_id") + 0, output_field=BigIntegerField())
@@ -451,16 +445,13 @@ def _scores(filters: Filters) -> Q:
         found &= Q(score_in_force__lte=filters.most)
     if filters.below is not None:
         found &= Q(score_in_force__lt=filters.below)
-    return found & _value(filters.value) if filters.value else found
-
-
-def _value(text: str) -> Q:
-    if text in ("true", "false"):
-        return Q(value_in_force=text, score_in_force=Filters(value=text).valued)
-    valued = Filters(value=text).valued
-    if valued is not None:
-        return Q(score_in_force=valued) & ~Q(value_in_force__in=("true", "false"))
-    return Q(score_in_force=None)  # _inside compares the category
+    if filters.value:
+        found &= Q(score_in_force=filters.valued)  # None for a category, which _inside compares
+        if filters.value in ("true", "false"):
+            found &= Q(value_in_force=filters.value)
+        elif filters.valued is not None:
+            found &= ~Q(value_in_force__in=("true", "false"))
+    return found
 
 
 def meaning_category(label: str) -> str:

@@ -57,6 +57,14 @@ class JudgementState(models.TextChoices):
     NOT_RUN = "not_run", _("not run")
 
 
+COUNTERS = {
+    JudgementState.SCORED: "scored",
+    JudgementState.NO_SCORE: "no_score",
+    JudgementState.UNPARSED: "unparsed",
+    JudgementState.ERROR: "errors",
+}
+"""The run's counter field for each state. Judgements that are not run yet have none."""
+
 SETTLED = "settled"  # the `problem` of a run that ended by early stopping
 
 
@@ -166,11 +174,16 @@ class Run(models.Model):
         """Whether the run has ended or is paused."""
         return self.state not in WORKED_ON
 
-    def reopen(self) -> None:
-        """Prepare a stopped run for more work. Shifts `started_at`, so that durations exclude the idle time."""
+    def reopen(self, state: RunState, only_worker: str = "") -> None:
+        """Prepare a stopped run for more work, without saving it. Shifts `started_at`, so that durations exclude the
+        idle time."""
         if self.started_at and self.finished_at:
             self.started_at += timezone.now() - self.finished_at
         self.finished_at = None
+        if self.problem == SETTLED:
+            self.stop_width = None  # continuing includes the rest
+        self.state, self.only_worker = state, only_worker
+        self.problem = self.problem_detail = ""
 
 
 class RunMetric(models.Model):

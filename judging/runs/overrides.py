@@ -63,18 +63,17 @@ def _item(judgement: Judgement) -> dict[str, Any]:
 
 def in_force_of(judgements: Iterable[Judgement]) -> dict[int, Override]:
     """{judgement id: override in force} of the overridden judgements."""
-    overridden = {_key(one): one.pk for one in judgements if one.overridden}
-    if not overridden:
-        return {}
-    found = Override.objects.filter(judgement__response__in={key[1] for key in overridden})
-    found = found.filter(judgement__run_metric__in={key[0] for key in overridden})
+    overridden = [one for one in judgements if one.overridden]
+    found = Override.objects.filter(
+        judgement__response__in={one.response_id for one in overridden},
+        judgement__run_metric__in={one.run_metric_id for one in overridden},
+    )
     newest = {_key(one.judgement): one for one in found.select_related("judgement", "by").order_by("pk")}
-    return {pk: newest[key] for key, pk in overridden.items() if key in newest}
+    return {one.pk: newest[_key(one)] for one in overridden if _key(one) in newest}
 
 
 def _key(judgement: Judgement) -> tuple[Any, ...]:
-    named = _item(judgement)
-    return (named.pop("run_metric"), named.pop("response"), *named.values())
+    return tuple(_item(judgement).values())
 
 
 @transaction.atomic

@@ -8,12 +8,23 @@ from typing import Any
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connection, transaction
-from django.db.models import F, QuerySet
+from django.db.models import Exists, F, OuterRef
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from datasets.models import Candidate, Row
 from judging.core.candidates import CandidateModel
-from judging.runs.models import Chunk, Judgement, JudgementState, Reading, Run, RunCandidate, RunState
+from judging.core.metric_definition import MetricDefinition
+from judging.runs.models import (
+    Chunk,
+    JudgementQuerySet,
+    JudgementState,
+    JudgeReply,
+    Reading,
+    Run,
+    RunCandidate,
+    RunState,
+)
 
 CHUNK = 100  # judgements leased at a time: large enough for batches, small enough to lose
 LARGER_CHUNK = 200  # in large runs, since a sandbox batch costs 5 ms whatever its size
@@ -44,26 +55,15 @@ INSERT INTO datasets_response (row_id, candidate_id, number, raw)
 SELECT s.value, %s, %s, '' FROM {rows} ORDER BY s.key
 """
 
-# {asked_by}: the attempt whose replies are re-parsed, NULL to send new requests. {which}: the attempts to replace.
-# An override in force is copied to the new attempt.
+# {asked_by}: the attempt whose replies are re-parsed, NULL to send new requests. {replaced}: ids of the attempts to
+# replace. An override in force is copied to the new attempt.
 _PLAN_FURTHER = """
 INSERT INTO judging_judgement ({columns}, override_value, override_score)
 SELECT j.run_id, %s + ROW_NUMBER() OVER (ORDER BY j.position) - 1, j.run_metric_id, j.row_id, j.candidate_id,
        j.response_id, j.attempt + 1, %s, {empty}, {asked_by}, {reading}, j.override_value, j.override_score
   FROM judging_judgement j
- WHERE j.run_id = %s AND j.current AND j.rater_id IS NULL AND j.source_id IS NULL AND {which}
+ WHERE j.id IN ({replaced})
 """
-_REPLACE = """
-UPDATE judging_judgement SET current = %s, override_value = NULL, override_score = NULL WHERE id IN (
-       SELECT j.id FROM judging_judgement j
-        WHERE j.run_id = %s AND j.current AND j.rater_id IS NULL AND j.source_id IS NULL AND {which})
-"""
-_IN_STATES = "j.state_in_force IN (%s, %s)"  # a judgement with an override needs no new attempt
-# Excludes judgements re-judged with another version of the metric, because their prompts were different.
-_OF_METRIC = """j.run_metric_id = %s AND j.state <> 'not_run' AND NOT EXISTS (
-    SELECT 1 FROM judging_reading g WHERE g.id = j.reading_id AND g.asks)"""
-_WITH_REPLIES = f"""{_OF_METRIC} AND EXISTS (
-    SELECT 1 FROM judging_judgereply p WHERE p.judgement_id = COALESCE(j.asked_by_id, j.id))"""  # noqa: S608
 
 # Ranges of unjudged positions before a given one. Judgements that send requests and re-parsed ones are kept separate.
 _REST = """
@@ -182,10 +182,12 @@ def make_chunks(run_id: int, first: int, count: int, of: int = 1) -> None:
     )
 
 
-def set_rest_aside(run: Run, newest: int) -> bool:
-    """Delete open chunks up to the id `newest`, so that the run makes no calls for them. False if a worker still holds
-    one. Call inside a transaction that holds the run's row."""
-    rest = run.chunks.filter(done=False, pk__lte=newest)
+def set_rest_aside(run: Run) -> bool:
+    """Delete the run's open chunks, so that it makes no calls for them. False if a worker still holds one, or if there
+    are no chunks yet. Call inside a transaction that holds the run's row."""
+    if not run.chunks.exists():
+        return False
+    rest = run.chunks.filter(done=False)
     rest.filter(owner="").delete()
     return not rest.exists()
 
@@ -207,55 +209,44 @@ def take_rest_up(run: Run) -> None:
         make_chunks(run.pk, at, count, of=run.metrics.count())
 
 
-def plan_again(run: Run, states: tuple[str, ...]) -> int:
-    """Create new attempts, with new requests, for judgements that ended in one of `states`; old ones are kept. Returns
-    the number created.
+def plan_attempts(run: Run, which: JudgementQuerySet, reading: Reading | None = None) -> int:
+    """Create new attempts for those judgements in `which` that are current; old attempts are kept. Returns the number
+    created.
 
-    Call inside a transaction that holds the run (overrides.run_lock), like everything that creates new attempts.
+    They send new requests, with `reading` if given, or re-parse stored replies if `reading` does not ask. Call inside a
+    transaction that holds the run (overrides.run_lock).
     """
-    return _plan_further(run, _IN_STATES, list((*states, states[-1])[:2]), "NULL", "j.reading_id")
-
-
-def plan_anew(run: Run, which: str, parameters: list[Any], reading: Reading | None) -> int:
-    """Create new attempts, with new requests, for the judgements selected by the SQL query `which`, using `reading` if
-    given; old ones are kept. Returns the number created. Call inside a transaction that holds the run's row."""
-    by = str(int(reading.pk)) if reading else "j.reading_id"
-    return _plan_further(run, f"j.id IN ({which})", parameters, "NULL", by)
-
-
-def plan_reading(
-    run: Run, reading: Reading, *, all_of_them: bool = False, chosen: QuerySet[Judgement] | None = None
-) -> int:
-    """Create new attempts that re-parse stored replies with `reading`, for all judgements of its metric or those in
-    `chosen`; old ones are kept. Returns the number created.
-
-    Judgements without replies are skipped, unless `all_of_them`: a rule program needs no reply. Call inside a
-    transaction that holds the run's row.
-    """
-    asked_by = "COALESCE(j.asked_by_id, j.id)"
-    which, parameters = _OF_METRIC if all_of_them else _WITH_REPLIES, [reading.run_metric_id]
-    if chosen is not None:
-        try:
-            ids, more = chosen.order_by().values("pk").query.sql_with_params()
-        except EmptyResultSet:
-            return 0
-        which, parameters = f"{which} AND j.id IN ({ids})", [*parameters, *more]
-    return _plan_further(run, which, parameters, asked_by, str(int(reading.pk)))
-
-
-def _plan_further(run: Run, which: str, parameters: list[Any], asked_by: str, reading: str) -> int:
+    replaced, asked_by = which.by_metrics().filter(run=run, current=True), "NULL"
+    if reading and not reading.asks:
+        replaced, asked_by = _reparseable(replaced, reading), "COALESCE(j.asked_by_id, j.id)"
     start = _next_position(run)
+    try:
+        ids, parameters = replaced.order_by().values("pk").query.sql_with_params()
+    except EmptyResultSet:
+        return 0
     insert = _PLAN_FURTHER.format(
-        columns=_PLANNED_COLUMNS, empty=_EMPTY_TEXTS, asked_by=asked_by, reading=reading, which=which
+        columns=_PLANNED_COLUMNS,
+        empty=_EMPTY_TEXTS,
+        asked_by=asked_by,
+        reading=int(reading.pk) if reading else "j.reading_id",
+        replaced=ids,
     )
-    replaced = _REPLACE.format(which=which)
     with connection.cursor() as cursor:
-        cursor.execute(insert, [start, False, run.pk, *parameters])
+        cursor.execute(insert, [start, False, *parameters])
         made = int(cursor.rowcount)
-        cursor.execute(replaced, [False, run.pk, *parameters])
-        cursor.execute(
-            "UPDATE judging_judgement SET current = %s WHERE run_id = %s AND position >= %s",
-            [True, run.pk, start],
-        )
+    older = run.judgements.filter(pk__in=replaced.order_by().values("pk"))
+    older.update(current=False, override_value=None, override_score=None)
+    run.judgements.filter(position__gte=start).update(current=True)
     make_chunks(run.pk, start, made)
     return made
+
+
+def _reparseable(which: JudgementQuerySet, reading: Reading) -> JudgementQuerySet:
+    """The judgements that a reading can re-parse. Excludes those re-judged with another version of the metric, whose
+    prompts were different, and those without replies, unless a rule program needs none."""
+    found = which.filter(run_metric=reading.run_metric_id).exclude(state=JudgementState.NOT_RUN)
+    found = found.exclude(reading__asks=True)
+    if MetricDefinition.from_json(reading.definition).rules:
+        return found
+    replies = JudgeReply.objects.filter(judgement=Coalesce(OuterRef("asked_by"), OuterRef("pk")))
+    return found.filter(Exists(replies))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any
 
@@ -62,8 +63,6 @@ def format_of(text: str) -> str:
 
 def length_of(text: str) -> str:
     """The length bucket of a text, in characters."""
-    length = len(text)
-    below = [end for end in _LENGTHS if end <= length]
-    above = [end for end in _LENGTHS if end > length]
-    low = below[-1] if below else 0
-    return f"{low}–{above[0] - 1}" if above else f"{low}+"
+    bucket = bisect_right(_LENGTHS, len(text))
+    low = _LENGTHS[bucket - 1] if bucket else 0
+    return f"{low}–{_LENGTHS[bucket] - 1}" if bucket < len(_LENGTHS) else f"{low}+"

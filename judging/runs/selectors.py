@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from django.db.models import OuterRef, Prefetch, QuerySet, Subquery, prefetch_related_objects
 
@@ -63,14 +62,14 @@ class SeenJudge:
 
     @property
     def params_json(self) -> str:
-        return as_json(self.judge.params) if self.judge.params else ""
+        return json.dumps(self.judge.params, ensure_ascii=False, indent=2) if self.judge.params else ""
 
     @property
     def parser(self) -> str:
         parse = self.judge.parse
-        return (
-            parse if isinstance(parse, str) else " ".join(f"{name}: {value}" for name, value in parse.items())
-        )
+        if isinstance(parse, str):
+            return parse
+        return " ".join(f"{name}: {value}" for name, value in parse.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +152,8 @@ def cost_of(
     asked: Sequence[CandidateModel] = (),
 ) -> Cost:
     """The number of judgements and calls of a run over `sample_size` random rows, or over all rows (None)."""
-    drawn = sample_size is not None and sample_size < version.valid_rows
-    rows = sample_size if drawn and sample_size is not None else version.valid_rows
+    rows = version.valid_rows if sample_size is None else min(sample_size, version.valid_rows)
+    drawn = rows < version.valid_rows
     answers = sum(candidate.responses for candidate in candidates)
     if drawn:
         answers = math.ceil(answers * rows / version.valid_rows)
@@ -170,10 +169,8 @@ def cost_of(
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A run's progress. `rate`: recent judgements per second; `left`: estimated seconds; None if unknown."""
+    """A run's speed `at` a time. `rate`: recent judgements per second; `left`: estimated seconds; None if unknown."""
 
-    done: int
-    total: int
     at: float
     rate: float | None
     left: float | None
@@ -193,7 +190,7 @@ def progress_of(
         rate = latest if rate is None else rate + _LATEST_WEIGHT * (latest - rate)
     elif rate is None and run.started_at and run.done:
         rate = run.done / max(0.1, now - run.started_at.timestamp())
-    return Progress(run.done, run.total, now, rate, run.not_run / rate if rate else None)
+    return Progress(now, rate, run.not_run / rate if rate else None)
 
 
 def worker_missing(run: Run) -> str:
@@ -213,11 +210,6 @@ def workers_missing(runs: Iterable[Run]) -> str:
     if not going or not workers.obstacle(workers.RUNS):
         return ""
     return next((found for run in going if (found := worker_missing(run))), "")
-
-
-def as_json(value: Any) -> str:
-    """Indented JSON text."""
-    return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ from judging.runs.budget import Budget, budget_of, spent_by
 from judging.runs.candidates import candidates_create, refuse_impossible_candidates
 from judging.runs.counts import overridden_states
 from judging.runs.models import (
+    COUNTERS,
     INFER,
-    SETTLED,
     JudgementState,
     Priority,
     Reading,
@@ -167,32 +167,23 @@ def _record_start(run: Run, metrics: Sequence[ChosenMetric]) -> None:
 
 def _set_options(run: Run, options: RunOptions, prices: PriceList) -> None:
     """Set the run's options. Raises ValidationError for a cost budget without prices."""
-    budget = options.budget
-    if budget.money is not None and not prices.currency:
-        raise ValidationError(no_common_currency())
-    run.budget_calls, run.budget_tokens, run.budget_money = budget.calls, budget.tokens, budget.money
     run.currency, run.prices = prices.currency, prices.prices
+    allow_budget(run, options.budget)
     run.priority, run.stop_width = options.priority, options.stop_width
     run.reuse_any = options.reuse_any
     run.reuse_replies = options.reuse_replies or options.reuse_any
 
 
 def _freeze_metrics(run: Run, metrics: Sequence[ChosenMetric]) -> None:
-    for number, metric in enumerate(metrics):
-        definition = frozen(metric.definition)
-        RunMetric.objects.create(
+    RunMetric.objects.bulk_create(
+        RunMetric(
             run=run,
             number=number,
-            name=definition.name,
-            definition=definition.to_json(),
+            name=metric.definition.name,
+            definition=frozen(metric.definition).to_json(),
             metric_version=metric.version,
         )
-
-
-def no_common_currency() -> str:
-    return _(
-        "A cost budget needs endpoint prices in one currency. Set the prices in the endpoints, or leave "
-        "the budget empty."
+        for number, metric in enumerate(metrics)
     )
 
 
@@ -265,12 +256,7 @@ def run_resume(run: Run, *, only_worker: str = "", budget: Budget | None = None)
     planned = locked.chunks.exists()
     if planned:
         planning.take_rest_up(locked)
-    locked.state = RunState.RUNNING if planned else RunState.PLANNING
-    locked.reopen()
-    locked.only_worker = only_worker
-    if locked.problem == SETTLED:
-        locked.stop_width = None  # continuing includes the rest
-    locked.problem = locked.problem_detail = ""
+    locked.reopen(RunState.RUNNING if planned else RunState.PLANNING, only_worker)
     locked.save()
     record(Action.RUN_RESUMED, project=run.project, thing=run)
     if not (planned and chunks.finish_if_done(run.pk)):
@@ -297,8 +283,7 @@ def run_extend(run: Run, rows: int | None) -> bool:
         )
     allow_budget(locked, budget_of(locked))
     locked.sample_size = None if rows is None or rows >= locked.version.valid_rows else rows
-    locked.reopen()
-    locked.state, locked.only_worker = RunState.PLANNING, ""
+    locked.reopen(RunState.PLANNING)
     locked.revision += 1
     locked.save()
     record(Action.RUN_EXTENDED, project=locked.project, thing=locked, rows=rows)
@@ -307,9 +292,14 @@ def run_extend(run: Run, rows: int | None) -> bool:
 
 
 def allow_budget(run: Run, budget: Budget) -> None:
-    """Set the run's budget. Raises ValidationError if it is already used up."""
+    """Set the run's budget. Raises ValidationError if it is already used up, or limits the cost without prices."""
     if budget.money is not None and not run.currency:
-        raise ValidationError(no_common_currency())
+        raise ValidationError(
+            _(
+                "A cost budget needs endpoint prices in one currency. Set the prices in the endpoints, or leave "
+                "the budget empty."
+            )
+        )
     if spent_by(run).reached(budget):
         raise ValidationError(
             _("This budget is already used up. Raise it above current usage or leave it empty, then resume.")
@@ -322,20 +312,17 @@ def run_retry(run: Run, states: tuple[str, ...] = (JudgementState.ERROR,)) -> in
     """Create new attempts for judgements in these states; old attempts are kept. Returns the number of attempts, 0
     while the run is in progress. A run paused by an endpoint problem is resumed."""
     locked = run_lock(run.pk)
-    chosen = tuple(state for state in states if state in RETRYABLE)
+    chosen = [state for state in RETRYABLE if state in states]
     if not (locked.ended or stopped_by_endpoint(locked)) or not chosen:
         return 0
     stopped = locked.state != RunState.FINISHED
-    made = planning.plan_again(locked, chosen)
+    # A judgement with an override needs no new attempt.
+    made = planning.plan_attempts(locked, locked.judgements.filter(state_in_force__in=chosen))
     if made:
         left = overridden_states(locked)
-        locked.errors = left[JudgementState.ERROR] if JudgementState.ERROR in chosen else locked.errors
-        locked.unparsed = (
-            left[JudgementState.UNPARSED] if JudgementState.UNPARSED in chosen else locked.unparsed
-        )
-        locked.reopen()
-        locked.state, locked.only_worker = RunState.RUNNING, ""
-        locked.problem = locked.problem_detail = ""
+        for state in chosen:
+            setattr(locked, COUNTERS[state], left[state])
+        locked.reopen(RunState.RUNNING)
         locked.revision += 1
         locked.save()
         if stopped:

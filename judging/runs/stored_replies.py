@@ -17,24 +17,10 @@ def previous_replies(attempts: Collection[int], *, requests: bool = True) -> dic
         return {}
     replies: dict[int, list[JudgeCall]] = {pk: [] for pk in attempts}
     found = JudgeReply.objects.filter(judgement__in=attempts).order_by("judge", "repeat", "swapped")
-    for reply in found.defer("calls") if requests else found.only(*_READ):
+    for reply in found.defer("calls") if requests else found.defer("calls", "request"):
         replies[reply.judgement_id].append(judge_call(reply, request=requests))
     scripts = Judgement.objects.filter(pk__in=attempts).values_list("pk", "preprocess")
     return {pk: PreviousReplies(tuple(replies[pk]), script_result(kept)) for pk, kept in scripts}
-
-
-_READ = (
-    "judgement",
-    "judge",
-    "repeat",
-    "swapped",
-    "endpoint",
-    "content",
-    "reasoning",
-    "extra",
-    "error",
-    "detail",
-)
 
 
 def judge_call(reply: JudgeReply, *, request: bool = True) -> JudgeCall:

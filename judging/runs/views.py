@@ -222,13 +222,17 @@ def _number(request: HttpRequest, name: str, kind: type[int] | type[float]) -> A
 def pause(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Pause a run."""
     run = get_run(request, slug, pk, May.RUN)
-    if stopping.run_pause(run):
-        messages.success(
-            request, _("Paused. Calls in progress will finish and be stored; no new calls are made.")
-        )
+    done = _("Paused. Calls in progress will finish and be stored; no new calls are made.")
+    return _back(request, run, stopping.run_pause(run), done, _("The run is not running."))
+
+
+def _back(request: HttpRequest, run: Run, worked: bool, done: str, nothing: str) -> HttpResponse:
+    """Go back to the run's page with a message: `done` if the action worked, else `nothing`."""
+    if worked:
+        messages.success(request, done)
     else:
-        messages.info(request, _("The run is not running."))
-    return redirect("runs:detail", slug, pk)
+        messages.info(request, nothing)
+    return redirect("runs:detail", run.project.slug, run.pk)
 
 
 @login_required
@@ -254,13 +258,8 @@ def resume(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Cancel a run."""
     run = get_run(request, slug, pk, May.RUN)
-    if stopping.run_cancel(run):
-        messages.success(
-            request, _("Cancelled. Completed judgements are kept. You can continue the run later.")
-        )
-    else:
-        messages.info(request, _("The run has already ended."))
-    return redirect("runs:detail", slug, pk)
+    done = _("Cancelled. Completed judgements are kept. You can continue the run later.")
+    return _back(request, run, stopping.run_cancel(run), done, _("The run has already ended."))
 
 
 @login_required
@@ -269,16 +268,18 @@ def retry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Retry failed judgements; `state` selects errors, unparsed replies or both."""
     run = get_run(request, slug, pk, May.RUN)
     made = services.run_retry(run, tuple(request.POST.getlist("state")) or (JudgementState.ERROR,))
-    if made:
-        text = ngettext(
-            "%(n)s judgement queued for re-judging. The earlier attempt is kept.",
-            "%(n)s judgements queued for re-judging. Earlier attempts are kept.",
-            made,
-        )
-        messages.success(request, text % {"n": made})
-    else:
-        messages.info(request, _("Nothing to retry, or the run is still in progress."))
-    return redirect("runs:detail", slug, pk)
+    nothing = _("Nothing to retry, or the run is still in progress.")
+    return _back(request, run, made > 0, queued_text(made), nothing)
+
+
+def queued_text(made: int) -> str:
+    """That this many judgements are to be re-judged."""
+    text = ngettext(
+        "%(n)s judgement queued for re-judging. The earlier attempt is kept.",
+        "%(n)s judgements queued for re-judging. Earlier attempts are kept.",
+        made,
+    )
+    return text % {"n": made}
 
 
 @login_required
@@ -287,14 +288,13 @@ def extend(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Extend a finished run to a total number of rows, or to all rows."""
     run = get_run(request, slug, pk, May.RUN)
     wanted = None if "all" in request.POST else whole(request.POST.get("rows", "")) or 0
+    nothing = _("Nothing to extend: enter more rows than have been judged.")
     try:
-        if services.run_extend(run, wanted):
-            messages.success(request, _("The run was extended. Judged rows are kept."))
-        else:
-            messages.info(request, _("Nothing to extend: enter more rows than have been judged."))
+        extended = services.run_extend(run, wanted)
+        return _back(request, run, extended, _("The run was extended. Judged rows are kept."), nothing)
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
-    return redirect("runs:detail", slug, pk)
+        return redirect("runs:detail", slug, pk)
 
 
 @login_required

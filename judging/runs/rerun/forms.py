@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from judging.core.metric_definition import MetricDefinition, ParserSpec
 from judging.core.replies import Parser, ParserError, make_parser
 from judging.messages import FILE_PROBLEMS
 from judging.metrics.editor.forms import MetricForm
-from judging.metrics.editor.judge_forms import PARSERS, judge_initial
+from judging.metrics.editor.judge_forms import JudgeForm, judge_initial
 
 
 class ReparseForm(forms.Form):
@@ -30,21 +31,13 @@ class ReparseForm(forms.Form):
         initial: dict[str, Any] = {"min_score": f"{now.min_score:g}", "max_score": f"{now.max_score:g}"}
         initial |= {"jury": now.jury, "quorum": now.quorum}
         for number, judge in enumerate(now.judges):
-            kept = judge_initial(judge)
-            initial |= {f"parse-{number}": kept["parse"], f"pattern-{number}": kept["pattern"]}
+            stored = judge_initial(judge)
+            initial |= {f"parse-{number}": stored["parse"], f"pattern-{number}": stored["pattern"]}
         super().__init__(data, initial=initial)
         for number in range(len(now.judges)):
-            self._add_parser(number)
-
-    def _add_parser(self, number: int) -> None:
-        self.fields[f"parse-{number}"] = forms.ChoiceField(label=_("Parsed from the reply"), choices=PARSERS)
-        self.fields[f"pattern-{number}"] = forms.CharField(
-            label=_("Expression or path"),
-            required=False,
-            strip=False,
-            max_length=2000,
-            widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false"}),
-        )
+            self.fields[f"parse-{number}"] = deepcopy(JudgeForm.base_fields["parse"])
+            self.fields[f"pattern-{number}"] = deepcopy(JudgeForm.base_fields["pattern"])
+            self.fields[f"pattern-{number}"].help_text = ""
 
     def parts(self) -> list[tuple[str, Any, Any]]:
         """Each judge model's name with its two fields."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from datasets.models import Response
@@ -58,7 +57,8 @@ class RunReplies:
         newest = RunMetric.objects.filter(metric_version__metric=metric).select_related("run").order_by("-pk")
         found: list[tuple[Judgement, JudgeReply]] = []
         for run_metric in newest[:_RUNS_LOOKED_AT]:
-            found += _replies(run_metric, judge, MOST - len(found))
+            if len(found) < MOST:
+                found += _replies(run_metric, judge, MOST - len(found))
         return _tried(found, parser)
 
 
@@ -69,8 +69,7 @@ def try_on_run(run_metric: RunMetric, judge: int, parser: Parser) -> list[TriedR
 
 def _replies(run_metric: RunMetric, judge: int, most: int) -> list[tuple[Judgement, JudgeReply]]:
     """All repeats and orders of as many judgements as fit into `most` replies, but at least of the first one."""
-    judgements = list(_judgements(run_metric, most))
-    asked_by = {one.asked_by_id or one.pk: one for one in judgements}
+    asked_by = {one.asked_by_id or one.pk: one for one in _judgements(run_metric, most)}
     replies: dict[int, list[JudgeReply]] = {}
     found = JudgeReply.objects.filter(judgement__in=asked_by, judge=judge).exclude(content=None)
     for reply in found.order_by("repeat", "swapped"):
@@ -84,14 +83,12 @@ def _replies(run_metric: RunMetric, judge: int, most: int) -> list[tuple[Judgeme
     return pairs
 
 
-def _judgements(run_metric: RunMetric, most: int) -> Iterator[Judgement]:
+def _judgements(run_metric: RunMetric, most: int) -> list[Judgement]:
     """Up to `most` judgements, up to half of them unparsed."""
     current = Judgement.objects.filter(run=run_metric.run_id, run_metric=run_metric, current=True)
     current = current.select_related("row", "candidate", "run").defer("row__raw")
-    unread = list(current.filter(state__in=_UNREAD)[: max(1, most // 2)]) if most else []
-    yield from unread
-    if most > len(unread):
-        yield from current.filter(state__in=_READ)[: most - len(unread)]
+    unread = list(current.filter(state__in=_UNREAD)[: max(1, most // 2)])
+    return [*unread, *current.filter(state__in=_READ)[: most - len(unread)]]
 
 
 def _tried(found: list[tuple[Judgement, JudgeReply]], parser: Parser) -> list[TriedReply]:

@@ -159,9 +159,9 @@ _Loaded = list[tuple[int, Item, PreviousReplies]]
 
 
 async def _outcomes(effects: MetricEffects, loaded: _Loaded) -> list[tuple[int, Outcome]]:
-    """Sandbox work runs concurrently to be batched; otherwise nothing is awaited, and tasks would only add cost."""
+    """The items are judged concurrently, so that sandbox work is batched."""
     judging = (judge_item(item, effects.metric, effects, None, old) for _, item, old in loaded)
-    found = await asyncio.gather(*judging) if effects.uses_sandbox else [await one for one in judging]
+    found = await asyncio.gather(*judging)
     return [(pk, result.outcome) for (pk, _, _), result in zip(loaded, found, strict=True)]
 
 
@@ -177,7 +177,7 @@ def _loaded(effects: MetricEffects, run: Run, judgements: Sequence[int]) -> _Loa
     rows = RowReader(cast(Format, run.version.format))
 
     def item(one: Judgement) -> Item:
-        return rows.item(one.row_id, one.row.raw, one.response.raw, effects.seen) if whole else _NOTHING
+        return rows.item(one.row_id, one.row.raw, one.response.raw, effects.numbers) if whole else _NOTHING
 
     read = ((one, earlier[asked[one.pk]]) for one in found)
     return [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.core.exceptions import EmptyResultSet
 from django.db import transaction
 
 from evalsite.accounts.models import User
@@ -14,7 +13,7 @@ from judging.runs import planning
 from judging.runs.budget import budget_of
 from judging.runs.models import Reading, Run, RunMetric, RunState
 from judging.runs.overrides import run_lock
-from judging.runs.rerun.reparse import count_again, definition_now, scale_of, set_going_again
+from judging.runs.rerun.reparse import count_again, definition_now, scale_of
 from judging.runs.rerun.selection import Selection
 from judging.runs.services import allow_budget, frozen, price_list, refuse_broken_scripts
 from judging.runs.worker import run_worker
@@ -49,22 +48,21 @@ def run_rejudge(
         return 0
     allow_budget(locked, budget_of(locked))
     reading = reading_by(locked, selection, version, user) if version else None
-    try:
-        which, parameters = selection.of(locked).order_by().values("pk").query.sql_with_params()
-    except EmptyResultSet:
-        return 0
-    made = planning.plan_anew(locked, which, list(parameters), reading)
+    made = planning.plan_attempts(locked, selection.of(locked), reading)
     if not made:
         if reading:
             reading.delete()
         return 0
-    take_up_again(locked)
-    record_rejudged(run, user, made, reading)
-    workers.wake(run_worker.judge_runs)
+    rejudge_go_on(locked, reading, made, user)
     return made
 
 
-def record_rejudged(run: Run, user: User | None, made: int, reading: Reading | None) -> None:
+def rejudge_go_on(run: Run, reading: Reading | None, made: int, user: User | None) -> None:
+    """Start a planned re-judging, unless the run, locked by the caller, is paused."""
+    with_rest = run.state not in (RunState.PAUSED, RunState.FINISHED)
+    count_again(run, go_on=run.state != RunState.PAUSED)
+    if with_rest:
+        planning.take_rest_up(run)
     by_version = reading.metric_version if reading else None
     record(
         Action.RUN_JUDGED_AGAIN,
@@ -74,18 +72,7 @@ def record_rejudged(run: Run, user: User | None, made: int, reading: Reading | N
         judgements=made,
         version=by_version.number if by_version else None,
     )
-
-
-def take_up_again(run: Run) -> None:
-    """Update a run, locked by the caller, after new attempts were created."""
-    if run.state == RunState.PAUSED:
-        count_again(run)
-        run.save()
-        return
-    stopped = run.state != RunState.FINISHED
-    set_going_again(run)
-    if stopped:
-        planning.take_rest_up(run)
+    workers.wake(run_worker.judge_runs)
 
 
 def reading_by(run: Run, selection: Selection, version: MetricVersion, user: User | None) -> Reading:

@@ -5,13 +5,12 @@ A changed rule program can be applied too, unless it asks a judge model somethin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import Count
 from django.utils.translation import gettext as _
 
 from evalsite.accounts.models import User
@@ -22,9 +21,9 @@ from judging.core.rules.ask import asks_no_more
 from judging.core.rules.check import read_program
 from judging.metrics.models import MetricVersion
 from judging.runs import planning
-from judging.runs.models import SETTLED, JudgementState, Reading, Run, RunMetric, RunState
+from judging.runs.models import COUNTERS, JudgementState, Reading, Run, RunMetric, RunState
 from judging.runs.overrides import run_lock
-from judging.runs.rerun.selection import Selection
+from judging.runs.rerun.selection import EVERYTHING, Selection
 from judging.runs.worker import run_worker
 
 REPARSEABLE = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED)
@@ -57,7 +56,7 @@ def reparsed_definition(
         return None
     if wanted.rules:
         return _by_rules(now, wanted, asked or now)
-    if list(map(_asks, now.judges)) != list(map(_asks, wanted.judges)):
+    if not _same_requests(now, wanted):
         return None
     pairs = zip(now.judges, wanted.judges, strict=True)
     return msgspec.structs.replace(
@@ -78,7 +77,7 @@ def _by_rules(
     before, after = read_program(asked.rules).program, read_program(wanted.rules).program
     if before is None or after is None or not asks_no_more(after, before):
         return None
-    if after.needs_judge and list(map(_asks, now.judges)) != list(map(_asks, wanted.judges)):
+    if after.needs_judge and not _same_requests(now, wanted):
         return None
     return msgspec.structs.replace(
         now, rules=wanted.rules, postprocess=wanted.postprocess, sandbox=wanted.sandbox
@@ -89,8 +88,11 @@ def scale_of(definition: MetricDefinition) -> tuple[float, float]:
     return definition.min_score, definition.max_score
 
 
-def _asks(judge: JudgeModel) -> tuple[Any, ...]:
-    return judge.template, judge.system_prompt or None, judge.repeats, judge.both_orders
+def _same_requests(one: MetricDefinition, other: MetricDefinition) -> bool:
+    def requests(judge: JudgeModel) -> tuple[Any, ...]:
+        return judge.template, judge.system_prompt or None, judge.repeats, judge.both_orders
+
+    return list(map(requests, one.judges)) == list(map(requests, other.judges))
 
 
 def fitting_versions(run_metric: RunMetric) -> list[tuple[MetricVersion, MetricDefinition]]:
@@ -113,7 +115,7 @@ def run_reparse(
     definition: MetricDefinition,
     user: User | None,
     version: MetricVersion | None = None,
-    selection: Selection | None = None,
+    selection: Selection = EVERYTHING,
 ) -> int:
     """Create new attempts for one metric, which a worker parses from stored replies with `definition`. Returns the
     number created: 0 while the run is in progress, or if no replies exist although they are needed.
@@ -124,12 +126,10 @@ def run_reparse(
     locked = run_lock(run.pk)
     if locked.state not in REPARSEABLE:
         return 0
-    reading = reading_add(run_metric, definition, user=user, version=version, selection=selection)
-    newest = locked.chunks.order_by("-pk").values_list("pk", flat=True).first()
-    part = selection is not None and not selection.whole
-    chosen = selection.of(locked).filter(run_metric=run_metric) if selection and part else None
-    made = planning.plan_reading(locked, reading, all_of_them=bool(definition.rules), chosen=chosen)
-    if not made or newest is None or not planning.set_rest_aside(locked, newest):
+    reading = reading_add(run_metric, definition, user=user, version=version, whole=selection.whole)
+    free = planning.set_rest_aside(locked)
+    made = planning.plan_attempts(locked, selection.of(locked), reading) if free else 0
+    if not made:
         transaction.set_rollback(True)
         return 0
     reparse_go_on(locked, reading, made)
@@ -142,10 +142,9 @@ def reading_add(
     *,
     user: User | None,
     version: MetricVersion | None,
-    selection: Selection | None,
+    whole: bool,
 ) -> Reading:
     """Create a reading. Raises ValidationError if only a part of the judgements would get another scale."""
-    whole = selection is None or selection.whole
     if not whole and scale_of(definition) != scale_of(definition_now(run_metric)):
         raise ValidationError(_("A different scale can only be applied to all judgements of the metric."))
     return run_metric.readings.create(
@@ -161,11 +160,7 @@ def reparse_go_on(run: Run, reading: Reading, made: int, *, stopped: bool = Fals
     """Start a planned re-parsing by a worker, unless the run, locked by the caller, was `stopped`."""
     if reading.whole:
         _read_rest_by(reading, run)
-    if stopped:
-        count_again(run)
-        run.save()
-    else:
-        set_going_again(run)
+    count_again(run, go_on=not stopped)
     record(
         Action.RUN_READ_AGAIN,
         project=run.project,
@@ -185,24 +180,14 @@ def _read_rest_by(reading: Reading, run: Run) -> None:
     rest.exclude(reading__asks=True).update(reading=reading)
 
 
-def set_going_again(run: Run) -> None:
-    """Set a stopped run, locked by the caller, to running after new attempts were created."""
-    count_again(run)
-    run.reopen()
-    run.state, run.only_worker = RunState.RUNNING, ""
-    if run.problem == SETTLED:
-        run.stop_width = None  # as in run_resume
-    run.problem = run.problem_detail = ""
-    run.save()
-
-
-def count_again(run: Run) -> None:
-    """Recompute the run's counters from its current attempts."""
-    states: Sequence[str] = (JudgementState.SCORED, JudgementState.NO_SCORE, JudgementState.UNPARSED)
+def count_again(run: Run, *, go_on: bool) -> None:
+    """Recompute the counters of a run, locked by the caller, after new attempts were created, and set it to running if
+    it is to `go_on`."""
     current = run.judgements.by_metrics().filter(current=True).order_by()
-    counts = current.aggregate(
-        **{state: Count("pk", filter=Q(state=state)) for state in (*states, JudgementState.ERROR)}
-    )
-    run.scored, run.no_score, run.unparsed = (counts[state] for state in states)
-    run.errors = counts[JudgementState.ERROR]
+    counts = dict(current.values_list("state").annotate(count=Count("*")))
+    for state, counter in COUNTERS.items():
+        setattr(run, counter, counts.get(state, 0))
     run.revision += 1
+    if go_on:
+        run.reopen(RunState.RUNNING)
+    run.save()

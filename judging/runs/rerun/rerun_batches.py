@@ -8,7 +8,7 @@ but re-parsing continues, because all scores of a metric must be on one scale.
 from __future__ import annotations
 
 from django.db import transaction
-from django.db.models import Count, QuerySet
+from django.db.models import Count
 from django_tasks import task
 
 from evalsite.accounts.models import User
@@ -18,26 +18,27 @@ from judging.metrics.models import MetricVersion
 from judging.runs import planning
 from judging.runs.budget import budget_of
 from judging.runs.counts import MOST_COUNTED, reads_judgements
-from judging.runs.models import Judgement, JudgementState, Reading, Rejudging, Run, RunMetric, RunState
+from judging.runs.models import (
+    COUNTERS,
+    Judgement,
+    JudgementState,
+    Reading,
+    Rejudging,
+    Run,
+    RunMetric,
+    RunState,
+)
 from judging.runs.overrides import run_lock
-from judging.runs.rerun.rejudge import REJUDGEABLE, reading_by, record_rejudged, take_up_again
+from judging.runs.rerun.rejudge import REJUDGEABLE, reading_by, rejudge_go_on
 from judging.runs.rerun.reparse import REPARSEABLE, reading_add, reparse_go_on
 from judging.runs.rerun.selection import Selection
 from judging.runs.row_filters import these
 from judging.runs.services import allow_budget
 from judging.runs.teamwork.batches import filters_of, found_within, work_off
 from judging.runs.teamwork.models import ReviewAction
-from judging.runs.worker import run_worker
 
 BATCH = 10_000  # positions per transaction: a tenth of a second, which blocks other writers on SQLite
 State = ReviewAction.State
-_COUNTED = {
-    JudgementState.SCORED: "scored",
-    JudgementState.NO_SCORE: "no_score",
-    JudgementState.UNPARSED: "unparsed",
-    JudgementState.ERROR: "errors",
-}
-"""The run's counter field for each state."""
 
 
 def too_many_at_once(run: Run, selection: Selection) -> bool:
@@ -82,9 +83,8 @@ def reparse_begin(
     locked = run_lock(run.pk)
     if locked.state not in REPARSEABLE or not _free(locked):
         return None
-    reading = reading_add(run_metric, definition, user=user, version=version, selection=selection)
-    newest = locked.chunks.order_by("-pk").values_list("pk", flat=True).first()
-    if newest is None or not planning.set_rest_aside(locked, newest):
+    reading = reading_add(run_metric, definition, user=user, version=version, whole=selection.whole)
+    if not planning.set_rest_aside(locked):
         transaction.set_rollback(True)
         return None
     return _begin(locked, ReviewAction.Kind.REPARSE, selection, user, reading)
@@ -162,23 +162,14 @@ def _plan(run: Run, rejudging: Rejudging, upto: int) -> int:
     action = rejudging.action
     found = found_within(action.run, filters_of(action), action.place, upto, "state")
     ids = these([pk for pk, (state,) in found.items() if state != JudgementState.NOT_RUN])
-    made = _plan_these(run, rejudging, Judgement.objects.filter(pk__in=ids))
+    made = planning.plan_attempts(run, Judgement.objects.filter(pk__in=ids), rejudging.reading)
     followed = Judgement.objects.filter(pk__in=ids, current=False).order_by()
     for state, count in followed.values_list("state").annotate(count=Count("*")):
-        counter = _COUNTED[JudgementState(state)]
+        counter = COUNTERS[JudgementState(state)]
         setattr(run, counter, getattr(run, counter) - count)
     run.revision += 1
-    run.save(update_fields=[*_COUNTED.values(), "revision"])
+    run.save(update_fields=[*COUNTERS.values(), "revision"])
     return made
-
-
-def _plan_these(run: Run, rejudging: Rejudging, which: QuerySet[Judgement]) -> int:
-    reading = rejudging.reading
-    if reading and _only_reads(rejudging):
-        by_rules = bool(MetricDefinition.from_json(reading.definition).rules)
-        return planning.plan_reading(run, reading, all_of_them=by_rules, chosen=which)
-    statement, parameters = which.values("pk").query.sql_with_params()
-    return planning.plan_anew(run, statement, list(parameters), reading)
 
 
 def _go_on(run: Run, rejudging: Rejudging) -> None:
@@ -192,9 +183,7 @@ def _go_on(run: Run, rejudging: Rejudging) -> None:
     elif reading and _only_reads(rejudging):
         reparse_go_on(run, reading, made, stopped=stopped)
     else:
-        take_up_again(run)
-        record_rejudged(rejudging.action.run, rejudging.action.by, made, reading)
-        workers.wake(run_worker.judge_runs)
+        rejudge_go_on(run, reading, made, rejudging.action.by)
 
 
 @transaction.atomic

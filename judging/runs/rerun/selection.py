@@ -34,3 +34,6 @@ class Selection:
     def whole(self) -> bool:
         """Whether all judgements of the metrics are selected."""
         return self.only is None and replace(self.filters, metric="", sort=ANYTHING.sort) == ANYTHING
+
+
+EVERYTHING = Selection(ANYTHING)

@@ -35,6 +35,7 @@ from judging.runs.rerun.rejudge import REJUDGEABLE, other_versions, run_rejudge
 from judging.runs.rerun.reparse import definition_now
 from judging.runs.rerun.rerun_batches import rejudge_begin, reparse_begin, too_many_at_once
 from judging.runs.rerun.selection import Selection
+from judging.runs.views import queued_text
 
 
 @login_required
@@ -136,21 +137,18 @@ def _back(request: HttpRequest, run: Run, only: int | None) -> str:
 
 def _afterwards(request: HttpRequest, run: Run, only: int | None) -> str:
     """The URL that shows the result: the item's page, which keeps the place in the list, or the run's page."""
-    if only is not None:
-        return _back(request, run, only)
-    return reverse("runs:detail", args=(run.project.slug, run.pk))
+    return (
+        _back(request, run, only)
+        if only is not None
+        else reverse("runs:detail", args=(run.project.slug, run.pk))
+    )
 
 
 def _report_queued(request: HttpRequest, run: Run, made: int) -> None:
     if not made:
         messages.info(request, _("Nothing to re-judge, or the run is still in progress."))
         return
-    text = ngettext(
-        "%(n)s judgement queued for re-judging. The earlier attempt is kept.",
-        "%(n)s judgements queued for re-judging. Earlier attempts are kept.",
-        made,
-    )
-    messages.success(request, text % {"n": made})
+    messages.success(request, queued_text(made))
     if run.state == RunState.PAUSED:
         messages.info(request, _("The run is paused. Resume it to start re-judging."))
 

@@ -21,7 +21,7 @@ from judging.runs import planning
 from judging.runs.budget import Ledger, budget_of, spent_by
 from judging.runs.models import Priority, Run, RunMetric
 from judging.runs.worker import chunks
-from judging.runs.worker.effects import MetricEffects
+from judging.runs.worker.effects import MetricEffects, RuleEffects
 from judging.runs.worker.generation import (
     AnswerGenerator,
     models_asked,
@@ -31,7 +31,6 @@ from judging.runs.worker.generation import (
 )
 from judging.runs.worker.journal import InFlight, Journal, Work, WorkInFlight, WorkKey
 from judging.runs.worker.reply_cache import ReplyCache
-from judging.runs.worker.rule_effects import RuleEffects
 from judging.runs.worker.write_buffer import WriteBuffer
 
 log = logging.getLogger("judging.run_worker")
@@ -82,8 +81,9 @@ class ActiveRun:
         ledger = Ledger(budget_of(run), run.prices, spent_by(run))
         gate = RunGate(run.pk, run.project_id, WEIGHTS[Priority(run.priority)], ledger)
         caller = Caller(shared.clients, gate, shared.policy)
-        warm = run.reuse_any
-        cache = ReplyCache(run.project_id, shared.watching, warm=warm) if run.reuse_replies else None
+        cache = None
+        if run.reuse_replies:
+            cache = ReplyCache(run.project_id, shared.watching, warm=run.reuse_any)
         form = cast(Format, run.version.format)
         made = cls(run.pk, form, gate, ledger, cache, caller, WorkInFlight(shared.journal), shared)
         metrics = list(RunMetric.objects.filter(run=run).values_list("pk", flat=True))
@@ -132,7 +132,7 @@ class ActiveRun:
             leased = chunks.lease(self.pk, self.shared.owner)
         if leased is None:
             return None
-        items = chunks.load(leased, self.form, lambda key: self.effects_of(key).seen)
+        items = chunks.load(leased, self.form, lambda key: self.effects_of(key).numbers)
         programs = {key: self.effects_of(key).alone for key in {item.metric for item in items}}
         taken = TakenChunk(leased)
         for item in items:
@@ -200,8 +200,6 @@ def internal_error(item: chunks.ToJudge, error: Exception) -> chunks.Judged:
 def neediest_of_each_project(runs: list[ActiveRun]) -> list[ActiveRun]:
     """For each project, the run that has received the fewest chunks relative to its weight."""
     found: dict[int, ActiveRun] = {}
-    for run in runs:
-        other = found.setdefault(run.gate.project, run)
-        if run.fed < other.fed:
-            found[run.gate.project] = run
+    for run in sorted(runs, key=lambda run: run.fed):
+        found.setdefault(run.gate.project, run)
     return list(found.values())

@@ -31,13 +31,7 @@ UPDATE judging_chunk SET owner = %s, lease_until = %s, leases = leases + 1
              ORDER BY first LIMIT 1 {lock}) AND owner = '' AND NOT done
 RETURNING id, first, last
 """
-_ITEMS = """
-SELECT j.id, j.run_metric_id, j.reading_id, j.asked_by_id, j.candidate_id, j.response_id, a.number, j.row_id,
-       r.raw, a.raw
-  FROM judging_judgement j JOIN datasets_row r ON r.id = j.row_id JOIN datasets_response a ON a.id = j.response_id
- WHERE j.run_id = %s AND j.position BETWEEN %s AND %s AND j.state = 'not_run'
- ORDER BY j.position
-"""
+_ITEM = ("pk", "run_metric", "reading", "asked_by", "candidate", "response", "response__number", "row")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +46,7 @@ class Leased:
 
 MetricKey = tuple[int, int | None]  # ids of a run metric and of the reading, if the replies are re-parsed
 # Numbers of a row as Python values, exactly as written (which rule programs compare), or both.
-Seen = Literal["plain", "exact", "both"]
+NumberFormat = Literal["plain", "exact", "both"]
 
 
 class ToJudge(msgspec.Struct, frozen=True):
@@ -102,12 +96,13 @@ def release(chunks: Iterable[int], owner: str) -> None:
 def load(
     leased: Leased,
     form: Format,
-    seen: Callable[[MetricKey], Seen] = lambda _key: "plain",
+    numbers: Callable[[MetricKey], NumberFormat] = lambda _key: "plain",
 ) -> list[ToJudge]:
-    """Load the unjudged items of a chunk. `seen` returns the number format that a metric needs."""
-    with connection.cursor() as cursor:
-        cursor.execute(_ITEMS, [leased.run, leased.first, leased.last])
-        found = cursor.fetchall()
+    """Load the unjudged items of a chunk. `numbers` returns the number format that a metric needs."""
+    unjudged = Judgement.objects.filter(
+        run=leased.run, position__range=(leased.first, leased.last), state=JudgementState.NOT_RUN
+    )
+    found = unjudged.order_by("position").values_list(*_ITEM, "row__raw", "response__raw")
     rows = RowReader(form)
     earlier = previous_replies([asked_by for _, _, _, asked_by, *_ in found if asked_by])
     return [
@@ -116,7 +111,7 @@ def load(
             leased.run,
             leased.chunk,
             (metric, reading),
-            rows.item(row_id, raw, answer, seen((metric, reading))),
+            rows.item(row_id, raw, answer, numbers((metric, reading))),
             earlier.get(asked_by),
             None if answer else Unanswered(response, candidate, number),
         )
@@ -132,14 +127,14 @@ class RowReader:
         self._plain: dict[int, dict[str, Any]] = {}
         self._exact: dict[int, dict[str, Any]] = {}
 
-    def item(self, row: int, raw: str, answer: str, seen: Seen) -> Item:
+    def item(self, row: int, raw: str, answer: str, numbers: NumberFormat) -> Item:
         response = response_data(answer)
-        if seen == "plain":
+        if numbers == "plain":
             return Item(data_for(self._data(row, raw), response), response)
         if row not in self._exact:
             self._exact[row] = reference_data(raw, self._form, exact_json)
         exact = self._exact[row]
-        if seen == "exact" and answer:  # without an answer, a candidate's request needs the plain row
+        if numbers == "exact" and answer:  # without an answer, a candidate's request needs the plain row
             return Item(exact, response, exact)
         return Item(data_for(self._data(row, raw), response), response, exact)
 

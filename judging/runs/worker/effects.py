@@ -1,4 +1,4 @@
-"""Effects of judgements: batched rendering and scripts in the sandbox, and requests to judge models."""
+"""Effects of judgements: batched rendering and scripts in the sandbox, requests to judge models, and rule programs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 
 from judging.core.injection_check import holds_verdict
 from judging.core.judges.client import AskResult
-from judging.core.judges.settings import build_request
+from judging.core.judges.settings import Request, build_request
 from judging.core.metric_definition import MetricDefinition
+from judging.core.pipeline import result_by_rules
 from judging.core.prompts import names_of, postprocess_arguments, render, render_item
 from judging.core.replies import Parser, make_parser
 from judging.core.results import (
@@ -20,11 +21,17 @@ from judging.core.results import (
     Failure,
     Item,
     JudgeCall,
+    JudgementResult,
     PreviousReplies,
     Question,
     Ruled,
     ScriptResult,
 )
+from judging.core.rules.check import read_program
+from judging.core.rules.evaluate import Ask as AskLines
+from judging.core.rules.evaluate import evaluate, judge_by_rules, ruled
+from judging.core.rules.program import BlockCall, Reason, Scored
+from judging.core.rules.python_blocks import run_code
 from judging.core.sandbox.job import SandboxFailure as JailFailure
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import (
@@ -34,12 +41,11 @@ from judging.core.scripts import (
     run_postprocess,
     run_preprocess,
 )
-from judging.core.values import Value
+from judging.core.values import Outcome, Value
 from judging.endpoints.client import ModelConnection, RunInThread
 from judging.endpoints.requests import Caller, Waiting
-from judging.runs.worker.chunks import Seen
+from judging.runs.worker.chunks import NumberFormat
 from judging.runs.worker.reply_cache import ReplyCache
-from judging.runs.worker.rule_effects import RuleEffects
 from judging.runs.worker.threads import Batcher
 
 _OF_OTHERS = ("judge_resps", "judge_reqs")
@@ -87,14 +93,7 @@ class MetricEffects:
         return self.rules if self.rules and self.rules.alone else None
 
     @property
-    def uses_sandbox(self) -> bool:
-        """Whether the metric uses the sandbox: for scripts, a rule program's blocks or a user's regular expressions."""
-        metric = self.metric
-        scripts = metric.preprocess or metric.postprocess or metric.rules
-        return bool(scripts) or any(one.sandbox_script for one in self._parsers)
-
-    @property
-    def seen(self) -> Seen:
+    def numbers(self) -> NumberFormat:
         """The number format that the metric needs. An `alone` program has no scripts or templates: "exact" suffices."""
         if self.rules is None:
             return "plain"
@@ -134,10 +133,7 @@ class MetricEffects:
         made: JudgeCall | None = None
         try:
             asked = await self.caller.call(model, request, waiting)
-            if isinstance(asked, Failure):
-                made = not_asked(question, request, model, asked)
-            else:
-                made = as_judge_call(question, asked, model, digest)
+            made = as_judge_call(question, request, asked, model, digest)
         finally:
             if self.cache and digest:
                 self.cache.keep(digest, made)
@@ -178,19 +174,69 @@ class MetricEffects:
 
     def _preprocess(self, contexts: list[Context]) -> list[ScriptResult]:
         items = [(context.item.data, context.item.response) for context in contexts]
-        alone = self.metric.sandbox == "item"
-        return [
-            script_result("preprocess", one)
-            for one in run_preprocess(self.sandbox, self.metric.preprocess, items, each_alone=alone)
-        ]
+        each_alone = self.metric.sandbox == "item"
+        found = run_preprocess(self.sandbox, self.metric.preprocess, items, each_alone=each_alone)
+        return [script_result("preprocess", one) for one in found]
 
     def _postprocess(self, contexts: list[Context]) -> list[ScriptResult]:
         items = [postprocess_arguments(self.metric, context) for context in contexts]
-        alone = self.metric.sandbox == "item"
-        return [
-            script_result("postprocess", one)
-            for one in run_postprocess(self.sandbox, self.metric.postprocess, items, each_alone=alone)
-        ]
+        each_alone = self.metric.sandbox == "item"
+        found = run_postprocess(self.sandbox, self.metric.postprocess, items, each_alone=each_alone)
+        return [script_result("postprocess", one) for one in found]
+
+
+class RuleEffects:
+    """One metric's rule program, parsed once."""
+
+    def __init__(self, metric: MetricDefinition, sandbox: Sandbox, in_sandbox: RunInThread) -> None:
+        reading = read_program(metric.rules)
+        self.program = reading.program
+        errors = [f"{one.place.line}: {one.code}" for one in reading.errors[:1]]
+        self._broken = Ruled(Outcome.error("rules_invalid", "".join(errors)))  # if there is no program
+        self.sandbox, self.in_sandbox = sandbox, in_sandbox
+        self.each_alone = metric.sandbox == "item"
+        rules = self.program.rules if self.program else ()
+        mechanical = all(rule.function.by == "machine" for rule in rules)
+        self.alone = mechanical and not (metric.preprocess or metric.postprocess)
+        self._blocks: dict[str, Batcher[BlockCall, Scored | Reason]] = {}
+
+    def result(self, item: Item) -> JudgementResult:
+        """Score an item with an `alone` program, which needs no script, block or judge."""
+        return result_by_rules(ruled(evaluate(self.program, item)) if self.program else self._broken)
+
+    async def apply(self, item: Item, ask: AskLines | None, previous: PreviousReplies | None) -> Ruled:
+        """Score an item. With `previous`, earlier judge replies are reused and no request is sent. `ask` is None if
+        the metric has no judge model."""
+        if self.program is None:
+            return self._broken
+        if previous is not None:
+            ask = _replayed(previous.asked)
+        return await judge_by_rules(self.program, item, self._run, ask)
+
+    async def _run(self, call: BlockCall) -> Scored | Reason:
+        label = call.code.label
+        if label not in self._blocks:
+            work = partial(run_code, self.sandbox, call.code, each_alone=self.each_alone)
+            self._blocks[label] = Batcher(self.in_sandbox, work)
+        return await self._blocks[label](call)
+
+
+def _replayed(calls: Sequence[JudgeCall]) -> AskLines:
+    """Return an Ask that replays an earlier attempt's replies. They are matched by prompt, because line numbers
+    differ if the program has changed."""
+    by_prompt: dict[str, list[JudgeCall]] = {}
+    for one in calls:
+        by_prompt.setdefault(_prompt_of(one.request), []).append(one)
+
+    async def ask(questions: Sequence[Question]) -> list[JudgeCall | None]:
+        return [by_prompt[one.prompt].pop(0) if by_prompt.get(one.prompt) else None for one in questions]
+
+    return ask
+
+
+def _prompt_of(request: dict[str, Any]) -> str:
+    messages = request.get("messages") or [{}]
+    return str(messages[-1].get("content", ""))
 
 
 def sandbox_failure(failure: JailFailure, what: str) -> Failure:
@@ -200,31 +246,23 @@ def sandbox_failure(failure: JailFailure, what: str) -> Failure:
 
 
 def script_result(kind: ScriptKind, outcome: ScriptOutcome) -> ScriptResult:
-    met = outcome.failure
-    failure = Failure(f"script_{met.code}", failure_detail(kind, met)) if met else None
-    return ScriptResult(outcome.result, outcome.changed, outcome.printed, failure, met.line if met else None)
+    why, failure = outcome.failure, None
+    if why:
+        failure = Failure(f"script_{why.code}", failure_detail(kind, why))
+    return ScriptResult(outcome.result, outcome.changed, outcome.printed, failure, why.line if why else None)
 
 
-def not_asked(question: Question, request: dict[str, Any], model: ModelConnection, why: Failure) -> JudgeCall:
-    """The record of a question that could not be sent."""
-    return JudgeCall(
-        question.judge,
-        question.repeat,
-        request,
-        None,
-        why,
-        [],
-        endpoint=model.endpoint,
-        swapped=question.swapped,
+def as_judge_call(
+    question: Question, request: Request, asked: AskResult | Failure, model: ModelConnection, digest: str
+) -> JudgeCall:
+    """The record stored with a judgement: the client's result, or why the request could not be sent."""
+    record = partial(
+        JudgeCall, question.judge, question.repeat, endpoint=model.endpoint, swapped=question.swapped
     )
-
-
-def as_judge_call(question: Question, asked: AskResult, model: ModelConnection, digest: str) -> JudgeCall:
-    """Convert the client's result to the record stored with a judgement."""
+    if isinstance(asked, Failure):
+        return record(request, None, asked, [])
     reply, error = asked.reply, asked.error
-    return JudgeCall(
-        question.judge,
-        question.repeat,
+    return record(
         asked.request,
         {name: getattr(reply, name) for name in _REPLY_SEEN} if reply else None,
         Failure(error.code, error.message) if error else None,
@@ -233,7 +271,5 @@ def as_judge_call(question: Question, asked: AskResult, model: ModelConnection, 
         first_token_seconds=asked.first_token_seconds,
         prompt_tokens=asked.usage.prompt_tokens,
         completion_tokens=asked.usage.completion_tokens,
-        endpoint=model.endpoint,
-        swapped=question.swapped,
         digest=digest,
     )

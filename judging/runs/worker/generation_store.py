@@ -7,14 +7,16 @@ another worker's answer was stored first, it wins, and judgements of this worker
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import connection
+from django.db.models import F
 
 from judging.core.results import Failure
 from judging.runs.json_text import as_json, storable
+from judging.runs.models import RunCandidate
 
 _ANSWER = "UPDATE datasets_response SET raw = %s WHERE id = %s AND raw = ''"
 _COLUMNS = (
@@ -25,11 +27,6 @@ _GENERATION = f"""
 INSERT INTO judging_generation ({_COLUMNS})
 VALUES ({"%s, " * 15} (SELECT COALESCE(MAX(g.attempt), 0) + 1 FROM judging_generation g WHERE g.response_id = %s))
 """  # noqa: S608 (constants only)
-_COUNT = """
-UPDATE judging_runcandidate SET answered = answered + %s, failed = failed + %s, calls = calls + %s,
-       prompt_tokens = prompt_tokens + %s, completion_tokens = completion_tokens + %s
- WHERE run_id = %s AND candidate_id = %s
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +78,8 @@ def write(generated: Sequence[Generated], held: Collection[int]) -> set[Generate
                 lost.add(one)
         if stored:
             cursor.executemany(_GENERATION, [_row(one) for one in stored])
-        for place in sorted({(one.run, one.of.candidate) for one in stored}):
-            cursor.execute(_COUNT, _counts(place, stored))
+    for run, candidate in sorted({(one.run, one.of.candidate) for one in stored}):
+        _count(run, candidate, [one for one in stored if (one.run, one.of.candidate) == (run, candidate)])
     return lost
 
 
@@ -112,14 +109,12 @@ def _row(one: Generated) -> tuple[Any, ...]:
     )
 
 
-def _counts(place: tuple[int, int], stored: Iterable[Generated]) -> list[Any]:
-    own = [one for one in stored if (one.run, one.of.candidate) == place]
-    failed = sum(one.failure is not None for one in own)
-    return [
-        len(own) - failed,
-        failed,
-        sum(len(one.calls) for one in own),
-        sum(one.prompt_tokens or 0 for one in own),
-        sum(one.completion_tokens or 0 for one in own),
-        *place,
-    ]
+def _count(run: int, candidate: int, stored: Sequence[Generated]) -> None:
+    failed = sum(one.failure is not None for one in stored)
+    RunCandidate.objects.filter(run=run, candidate=candidate).update(
+        answered=F("answered") + len(stored) - failed,
+        failed=F("failed") + failed,
+        calls=F("calls") + sum(len(one.calls) for one in stored),
+        prompt_tokens=F("prompt_tokens") + sum(one.prompt_tokens or 0 for one in stored),
+        completion_tokens=F("completion_tokens") + sum(one.completion_tokens or 0 for one in stored),
+    )

@@ -12,6 +12,7 @@ import os
 import struct
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -102,24 +103,22 @@ class Journal:
         settle(self.path)
 
 
+@dataclass(slots=True)
 class InFlight:
     """A judgement or answer and the number of its requests in progress. Implements endpoints.requests.Waiting."""
 
-    __slots__ = ("_journal", "key", "requests")
-
-    def __init__(self, key: WorkKey, journal: Journal) -> None:
-        self.key = key
-        self.requests = 0
-        self._journal = journal
+    key: WorkKey
+    journal: Journal
+    requests: int = 0
 
     def request_sent(self) -> None:
         self.requests += 1
-        self._journal.sent(self.key)
+        self.journal.sent(self.key)
 
     def request_ended(self, *, failed: bool) -> None:
         self.requests -= 1
         if failed:
-            self._journal.failed(self.key)
+            self.journal.failed(self.key)
 
 
 class WorkInFlight:
@@ -140,10 +139,7 @@ class WorkInFlight:
         one = InFlight(key, self._journal)
         task = asyncio.create_task(work(one))
         self._tasks[task] = one
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        del self._tasks[task]
+        task.add_done_callback(self._tasks.pop)
 
     def cancel_unsent(self) -> None:
         """Cancel tasks without a request in progress; replies that are already being paid for are awaited."""

@@ -49,7 +49,7 @@ WATCH_SECONDS = 0.2
 TURN_SECONDS = 1.0
 LOOKS_FOR_EARLY_STOP = 5  # every n-th check of the runs also checks for early stopping
 LAST_REPLIES_SECONDS = 6.0  # how long a stopping worker waits for replies in progress
-DATABASE_PATIENCE = 60.0
+DATABASE_RETRY_SECONDS = 60.0
 
 
 class RunWorker:
@@ -93,7 +93,7 @@ class RunWorker:
         background = [asyncio.create_task(one) for one in beside]
         try:
             while not self._over():
-                await self._patient_tick()
+                await self._tick_with_retries()
                 if not self.runs and not self.buffer.held:
                     break
         finally:
@@ -103,9 +103,9 @@ class RunWorker:
             await asyncio.gather(*background, return_exceptions=True)
             await self._close()
 
-    async def _patient_tick(self) -> None:
+    async def _tick_with_retries(self) -> None:
         """Run a tick, retrying while the database is unavailable; replies stay in memory meanwhile."""
-        until, backoff = time.monotonic() + DATABASE_PATIENCE, Backoff()
+        until, backoff = time.monotonic() + DATABASE_RETRY_SECONDS, Backoff()
         while True:
             try:
                 return await self._tick()
@@ -165,7 +165,7 @@ class RunWorker:
     async def _look_at_runs(self) -> None:
         """Plan waiting runs and pick up running ones."""
         running = await self.in_database(runs_to_work_on, self.only)
-        for pk in [pk for pk in running if pk not in self.runs]:
+        for pk in running - self.runs.keys():
             run = await self.in_database(self._take_up, pk)
             if run is not None:
                 # A new run starts level with the others instead of catching up.
@@ -234,13 +234,13 @@ class RunWorker:
             run.let_go()
         waiting = {one for run in self.runs.values() for one in run.in_flight.tasks}
         if waiting:
-            patience = LAST_REPLIES_SECONDS if self.stop.is_set() else DATABASE_PATIENCE
-            _, late = await asyncio.wait(waiting, timeout=patience)
+            seconds = LAST_REPLIES_SECONDS if self.stop.is_set() else DATABASE_RETRY_SECONDS
+            _, late = await asyncio.wait(waiting, timeout=seconds)
             for one in late:
                 one.cancel()
             if late:
                 await asyncio.wait(late)
-        until = time.monotonic() + DATABASE_PATIENCE
+        until = time.monotonic() + DATABASE_RETRY_SECONDS
         while self.buffer.waiting and time.monotonic() < until:
             await self._flush()
 

@@ -16,15 +16,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import DatabaseError, connection, transaction
+from django.db.models import Exists, F, OuterRef
 
 from evalsite.tasks.backoff import Backoff
 from judging.core.pipeline import judge_spread
-from judging.core.results import JudgeCall, Ruled, ScriptResult
+from judging.core.results import JudgeCall, Ruled, ScriptResult, Verdict
 from judging.endpoints.client import RunInThread
 from judging.runs.budget import Ledger, Spent
 from judging.runs.json_text import as_json as _json
 from judging.runs.json_text import storable
-from judging.runs.models import Chunk
+from judging.runs.models import COUNTERS, Chunk, Judgement, JudgementState, Run
 from judging.runs.stopping import runs_stopped_before
 from judging.runs.worker import chunks, generation_store
 from judging.runs.worker.chunks import Judged, Leased
@@ -56,12 +57,6 @@ INSERT INTO judging_cachedreply (project_id, digest, reply_id)
 SELECT r.project_id, %s, p.id FROM judging_run r, judging_judgereply p
  WHERE r.id = %s AND p.judgement_id = %s AND p.judge = %s AND p.repeat = %s AND p.swapped = %s
 ON CONFLICT DO NOTHING
-"""
-_DONE = """
-UPDATE judging_chunk SET done = %s, owner = ''
- WHERE id = %s AND owner = %s AND NOT EXISTS (
-       SELECT 1 FROM judging_judgement j WHERE j.run_id = judging_chunk.run_id
-          AND j.position BETWEEN judging_chunk.first AND judging_chunk.last AND j.state = 'not_run')
 """
 
 
@@ -231,15 +226,22 @@ def write(
         lost = lost | generation_store.write(batch.answers, mine)
         kept = [one for one in batch.judged if one.of.chunk in mine and one.of.generated not in lost]
         _write_judgements(kept)
-        with connection.cursor() as cursor:
-            for chunk in batch.finished:
-                cursor.execute(_DONE, [True, chunk, owner])
+        _mark_done(batch.finished, owner)
         for run_id, bill in spent:
             _count_spent(run_id, bill)
         finished_runs = {run_id for run_id in set(mine.values()) if chunks.finish_if_done(run_id)}
         runs_stopped_before({one.of.run for one in kept} - finished_runs)
     chunks.release(batch.given_back | (batch.judged_by(lost) & batch.finished), owner)
     return set(lost)
+
+
+def _mark_done(finished: Set[int], owner: str) -> None:
+    """Mark those chunks done that are still held and have no unjudged judgements."""
+    of_chunk = Judgement.objects.filter(
+        run=OuterRef("run"), position__range=(OuterRef("first"), OuterRef("last"))
+    )
+    unjudged = Exists(of_chunk.filter(state=JudgementState.NOT_RUN))
+    Chunk.objects.filter(~unjudged, pk__in=finished, owner=owner).update(done=True, owner="")
 
 
 def _write_judgements(kept: Sequence[Judged]) -> None:
@@ -281,27 +283,20 @@ def newly_asked(judged: Judged) -> tuple[JudgeCall, ...]:
 def _count(run_id: int, judged: list[Judged]) -> None:
     """Add to the run's counters in SQL, because other workers update them concurrently."""
     states = Counter(one.result.outcome.state for one in judged)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE judging_run SET scored = scored + %s, no_score = no_score + %s, unparsed = unparsed + %s, "
-            "errors = errors + %s, reused = reused + %s, revision = revision + 1 WHERE id = %s",
-            [
-                *(states[name] for name in ("scored", "no_score", "unparsed", "error")),
-                sum(asked.copied for one in judged for asked in newly_asked(one)),
-                run_id,
-            ],
-        )
+    counts = {counter: F(counter) + states[state] for state, counter in COUNTERS.items()}
+    reused = sum(asked.copied for one in judged for asked in newly_asked(one))
+    Run.objects.filter(pk=run_id).update(**counts, reused=F("reused") + reused, revision=F("revision") + 1)
 
 
 def _count_spent(run_id: int, spent: Spent) -> None:
     """Add all requests to the run's totals, whether or not their judgements were stored."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE judging_run SET calls = calls + %s, calls_failed = calls_failed + %s, "
-            "prompt_tokens = prompt_tokens + %s, completion_tokens = completion_tokens + %s, "
-            "spent = spent + %s WHERE id = %s",
-            [spent.calls, spent.failed, spent.read, spent.written, round(spent.money), run_id],
-        )
+    Run.objects.filter(pk=run_id).update(
+        calls=F("calls") + spent.calls,
+        calls_failed=F("calls_failed") + spent.failed,
+        prompt_tokens=F("prompt_tokens") + spent.read,
+        completion_tokens=F("completion_tokens") + spent.written,
+        spent=F("spent") + round(spent.money),
+    )
 
 
 def _judgement_row(one: Judged) -> tuple[Any, ...]:
@@ -312,9 +307,9 @@ def _judgement_row(one: Judged) -> tuple[Any, ...]:
         outcome.score,
         outcome.reason,
         storable(outcome.detail),
-        _script_json(result.preprocess),
-        _json(result.verdicts) if result.verdicts else "",
-        _script_json(result.postprocess),
+        _json_or_blank(result.preprocess),
+        _json_or_blank(result.verdicts),
+        _json_or_blank(result.postprocess),
         _rules_json(result.rules),
         ",".join(result.flags),
         judge_spread(result.verdicts),
@@ -347,8 +342,8 @@ def _reply_row(judgement: int, asked: JudgeCall) -> tuple[Any, ...]:
     )
 
 
-def _script_json(result: ScriptResult | None) -> str:
-    return _json(result) if result else ""
+def _json_or_blank(value: ScriptResult | Sequence[Verdict] | None) -> str:
+    return _json(value) if value else ""
 
 
 def _rules_json(ruled: Ruled | None) -> str:

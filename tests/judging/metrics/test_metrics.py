@@ -417,7 +417,7 @@ def twice_in_both_orders(repeats: int = 2) -> JudgementResult:
 
 def test_every_repeat_and_order_is_tried(client_of: ClientOf, alice: User, judged: Metric) -> None:
     run = Run.objects.get()
-    planning.plan_again(run, ("unparsed",))
+    planning.plan_attempts(run, run.judgements.filter(state="unparsed"))
     judge(run, lambda _: twice_in_both_orders())
     typed = form_of(judged, read="0", **{"judge-0-parse": "comparison"})
     page = client_of(alice).post(page_of(judged, "past-replies/"), typed).text
@@ -445,7 +445,7 @@ def test_of_a_long_reply_the_end_is_shown_where_the_verdict_is(
     client_of: ClientOf, alice: User, judged: Metric
 ) -> None:
     run = Run.objects.get()
-    planning.plan_again(run, ("unparsed",))
+    planning.plan_attempts(run, run.judgements.filter(state="unparsed"))
     judge(run, lambda _: said(8, content="beginning " + "so on " * 200 + "\n\nScore: [[8]]"))
     page = client_of(alice).post(page_of(judged, "past-replies/"), form_of(judged, read="0")).text
     assert "so on Score: [[8]]</div>" in page

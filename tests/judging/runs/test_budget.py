@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from judging.core.judges import scripted
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
 from judging.runs import services
-from judging.runs.budget import Budget, Ledger, Spent
+from judging.runs.budget import Budget, Ledger
 from judging.runs.models import Run, RunState
 from judging.runs.services import RunOptions
 from tests.judging.working import PATIENT, an_endpoint, run_on, work, worked_by
@@ -104,7 +104,7 @@ def test_money_without_prices_is_refused() -> None:
 def test_what_could_not_be_stored_is_stored_later() -> None:
     ledger = Ledger()
     ledger.in_flight = 1
-    ledger.end(Spent(calls=1))
+    ledger.end_call(None, failed=True, endpoint=None)
     assert ledger.take().calls == 1
     ledger.settle(stored=False)
     assert (ledger.unstored.calls, ledger.stored.calls) == (1, 0)

@@ -42,6 +42,15 @@ def test_what_was_left_is_judged_when_someone_wants_it() -> None:
     assert (run.state, run.scored, run.problem) == (RunState.FINISHED, 1000, "")
 
 
+def test_a_retry_in_a_run_that_ended_early_is_not_ended_early_again() -> None:
+    run = a_judged_run(a_project(), rows=2, models=("alpha",))
+    Run.objects.filter(pk=run.pk).update(state=RunState.CANCELLED, problem="settled", stop_width=0.5)
+    run.judgements.filter(position=0).update(state="error", reason="connect", value=None, score=None)
+    assert services.run_retry(run) == 1
+    run.refresh_from_db()
+    assert (run.state, run.problem, run.stop_width) == (RunState.RUNNING, "", None)
+
+
 def test_a_mean_that_is_not_known_exactly_enough_is_judged_to_the_end() -> None:
     with ScriptedJudge("[[7]]") as judge:
         assert work(early(judge, 0.001, rows=120)).state == RunState.FINISHED

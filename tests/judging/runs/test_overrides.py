@@ -300,7 +300,7 @@ def test_an_override_waits_for_attempts_that_are_being_made_and_counts_for_them(
     with transaction.atomic():
         run_lock(run.pk)
         thread.start()
-        planning.plan_again(run, ("scored",))
+        planning.plan_attempts(run, run.judgements.filter(state="scored"))
         assert not done.is_set()
     thread.join()
     assert in_force(one) == (2, None, "scored", "3", 3.0)
