@@ -27,7 +27,7 @@ from judging.core.people.assignment import (
     most_held,
     starting_rank,
 )
-from judging.core.people.pairs import side_for
+from judging.core.people.sampling import side_for
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item, Order
 from judging.people.selectors import pace
 

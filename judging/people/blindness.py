@@ -21,9 +21,9 @@ from django.utils.translation import gettext_lazy
 
 from datasets import uploads
 from datasets.models import Candidate, Row, Version
-from evalsite.accounts.models import Project, User
-from evalsite.audit import Action, record
-from judging.people.assignments import locked
+from evalsite.accounts.models import User
+from evalsite.audit import Action
+from judging.people.assignments import audit, locked
 from judging.people.item_view import Message, conversation_of
 from judging.people.models import Evaluation, Scheme
 from judging.people.selectors import criteria_of
@@ -170,10 +170,7 @@ def sides_rename(*, evaluation: Evaluation, here: str, there: str, by: User) -> 
     for side, name in zip(sides, names, strict=True):
         Candidate.objects.filter(pk=side.candidate.pk).update(name=name)
     Run.objects.filter(pk=evaluation.run_id).update(revision=F("revision") + 1)
-    project = Project.objects.get(pk=evaluation.run.project_id)
-    record(
-        Action.EVALUATION_SIDES_NAMED, project=project, thing=evaluation.run, by=by, sides=" · ".join(names)
-    )
+    audit(Action.EVALUATION_SIDES_NAMED, evaluation, by, sides=" · ".join(names))
 
 
 MOST_VALUES = 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,7 @@ from datasets.core.formats import FORMATS
 from datasets.core.variables import messages_of
 from datasets.models import Candidate, Response, Row, Version
 from datasets.versions.references import references_made
-from judging.core.people.pairs import Pair, against, balanced, every_pair
-from judging.core.people.sampling import Drawn, draw
+from judging.core.people.sampling import Drawn, Pair, against, balanced, draw, every_pair
 from judging.core.values import NOT_RUN
 from judging.people.models import Scheme
 from judging.runs.filters import ANYTHING, Filters, matching
@@ -42,7 +41,8 @@ class ItemChoice:
 
     `about`: draw answers that this run judged, `sample_size` of them, with equal shares for all candidates;
     `stratify_by` then names one of its metrics, and each range of its scores gets an equal share too. With `filters`,
-    only answers with a matching judgement are drawn.
+    only answers with a matching judgement are drawn. `side_names`: of this version's answers and the other's, if two
+    files are compared.
     """
 
     version: Version
@@ -50,17 +50,13 @@ class ItemChoice:
     scheme: str = Scheme.NONE
     baseline: Candidate | None = None
     other_version: Version | None = None
-    side_names: tuple[str, str] = (
-        "",
-        "",
-    )  # of this version's answers and the other's, if two files are compared
+    side_names: tuple[str, str] = ("", "")
     pairs_per_item: int = 1
     sample_size: int | None = None
     stratify_by: str = ""
     about: Run | None = None
     filters: Filters = ANYTHING
     seed: int = 0
-    without: frozenset[int] = field(default_factory=frozenset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +72,7 @@ Answers = dict[int, dict[int, list[int]]]  # row → candidate → its answers i
 
 
 def gather(choice: ItemChoice) -> Gathered:
-    """Draw the things to rate, without the rows in `choice.without` (gold)."""
+    """Draw the things to rate."""
     if choice.about is not None:
         return _gather_answers(choice, choice.about)
     rows, strata = _strata_of_rows(choice)
@@ -91,9 +87,9 @@ def _strata_of_rows(choice: ItemChoice) -> tuple[list[int], list[str]]:
     """The rows that can be drawn, and the stratum of each. Row texts are read only for stratification."""
     known = Row.objects.filter(version=choice.version, valid=True).order_by("line")
     if not choice.stratify_by:
-        rows = [pk for pk in known.values_list("pk", flat=True) if pk not in choice.without]
+        rows = list(known.values_list("pk", flat=True))
         return rows, [""] * len(rows)
-    found = (row for row in known.only("pk", "raw").iterator(_BATCH) if row.pk not in choice.without)
+    found = known.only("pk", "raw").iterator(_BATCH)
     strata = {row.pk: stratum_of(row, choice.stratify_by) for row in found}
     return list(strata), list(strata.values())
 

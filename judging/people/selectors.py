@@ -6,6 +6,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cache
 
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
 
@@ -15,7 +16,7 @@ from judging.core.people.assignment import gold_to_come
 from judging.core.people.criteria import Criterion
 from judging.core.values import Value
 from judging.people.item_view import ItemView, shown_in
-from judging.people.labels import value_label, values_of
+from judging.people.labels import labelled_values, values_of
 from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, EvaluationRater, Item
 from judging.runs.models import Judgement, Run
 
@@ -78,36 +79,27 @@ def possible_raters(project: Project) -> QuerySet[User]:
     return active.filter(Q(pk__in=members.values("user")) | Q(is_superuser=True)).order_by("username")
 
 
-WHICH = ("all", "open", "held", "done", "skipped", "gold", "repeats")
+WHICH = {
+    "all": Q(needed__gt=0),
+    "open": Q(needed__gt=0, free__gt=0),
+    "held": Q(assignments__state=AssignmentState.LEASED),
+    "done": Q(needed__gt=0, given__gte=F("needed")),
+    "skipped": Q(assignments__state=AssignmentState.SKIPPED),
+    "gold": ~Q(gold=""),
+    "repeats": Q(repeat_of__isnull=False),
+}
+"""The kinds of items that the list can show."""
 
 
 def items_page(evaluation: Evaluation, which: str, after: int = 0) -> tuple[list[Item], int | None]:
-    """Items of a kind by number, with their raters, and the `after` of the next page (None: no more)."""
-    found = _which(Item.objects.filter(evaluation=evaluation, number__gt=after), which).distinct()
+    """Items of a kind (of WHICH) by number, with their raters, and the `after` of the next page (None: no more)."""
+    found = Item.objects.filter(WHICH[which], evaluation=evaluation, number__gt=after).distinct()
     parts = ("row", "response__candidate", "other_response__candidate")
     page = list(found.select_related(*parts).order_by("number")[: PER_PAGE + 1])
     return page[:PER_PAGE], page[PER_PAGE - 1].number if len(page) > PER_PAGE else None
 
 
-def _which(found: QuerySet[Item], which: str) -> QuerySet[Item]:
-    usual = found.filter(needed__gt=0)
-    if which == "gold":
-        return found.exclude(gold="")
-    if which == "repeats":
-        return found.filter(repeat_of__isnull=False)
-    if which == "open":
-        return usual.filter(free__gt=0)
-    if which == "held":
-        return found.filter(assignments__state=AssignmentState.LEASED)
-    if which == "done":
-        return usual.filter(given__gte=F("needed"))
-    if which == "skipped":
-        return found.filter(assignments__state=AssignmentState.SKIPPED)
-    return usual
-
-
-_PACE_OVER = 20
-"""Number of recent verdicts that determine the pace."""
+_PACE_OVER = 20  # recent verdicts that determine the pace
 
 
 def evaluations_of(run: Run) -> list[Evaluation]:
@@ -265,7 +257,6 @@ class PersonVerdict:
     """One person's verdict, or an adjudication (without a pseudonym). `values`: [(criterion, value in force, the
     person's own value if a reviewer overrode it, else '')]."""
 
-    evaluation: Evaluation
     item: Item
     pseudonym: str
     values: list[tuple[str, str, str]]
@@ -288,8 +279,8 @@ def seen_by_people(judgement: Judgement) -> Seen | None:
     item = known.filter(evaluation__run=judgement.run_id, **about).first()
     if item is None:
         return None
-    names = [one.candidate.name for one in (item.response, item.other_response) if one]
-    return Seen(shown_in(item.evaluation, item, 1, with_reference=not item.rates_reference), names)
+    shown = shown_in(item.evaluation, item, 1, with_reference=not item.rates_reference)
+    return Seen(shown, item.candidate_names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,23 +310,17 @@ def said_of(items: Sequence[int]) -> list[PersonVerdict]:
     rated = list(given.select_related("rater", "rating", *parts).order_by("pk")[:MOST])
     overridden = _overridden([one.rating_id for one in rated if one.rating_id])
     decided = list(Adjudication.objects.filter(item__in=items).select_related(*parts).order_by("pk")[:MOST])
-    shown = [*(one.item for one in rated), *(one.item for one in decided)]
-    criteria = {
-        pk: criteria_of(one) for pk, one in {item.evaluation_id: item.evaluation for item in shown}.items()
-    }
-
-    def said(
-        item: Item, pseudonym: str, values: str, comment: str, changed: Mapping[int, Value]
-    ) -> PersonVerdict:
-        labelled = labelled_values(item, criteria[item.evaluation_id], values, changed)
-        return PersonVerdict(item.evaluation, item, pseudonym, labelled, comment)
-
-    found = [
-        said(one.item, one.rater.pseudonym, rating.values, rating.comment, overridden.get(rating.pk, {}))
+    said = [
+        (one.item, one.rater.pseudonym, rating.values, rating.comment, overridden.get(rating.pk, {}))
         for one in rated
         if (rating := one.rating)
     ]
-    return found + [said(one.item, "", one.values, one.reason, {}) for one in decided]
+    said += [(one.item, "", one.values, one.reason, {}) for one in decided]
+    criteria = cache(criteria_of)
+    return [
+        PersonVerdict(item, pseudonym, _in_force(item, criteria(item.evaluation), values, changed), comment)
+        for item, pseudonym, values, comment, changed in said
+    ]
 
 
 def _overridden(ratings: Sequence[int]) -> dict[int, dict[int, Value]]:
@@ -347,21 +332,11 @@ def _overridden(ratings: Sequence[int]) -> dict[int, dict[int, Value]]:
     return found
 
 
-def labelled_values(
-    item: Item, criteria: Mapping[int, Criterion], values: str, overridden: Mapping[int, Value]
+def _in_force(
+    item: Item, criteria: Mapping[int, Criterion], text: str, overridden: Mapping[int, Value]
 ) -> list[tuple[str, str, str]]:
     """A rating's stored values as in PersonVerdict."""
-    names = [one.candidate.name for one in (item.response, item.other_response) if one]
-
-    def label(number: int, value: Value) -> str:
-        return value_label(criteria[number], value, names)
-
-    return [
-        (
-            criteria[number].name,
-            label(number, overridden.get(number, value)),
-            label(number, value) if number in overridden else "",
-        )
-        for number, value in sorted(values_of(values).items())
-        if number in criteria
-    ]
+    values, names = values_of(text), item.candidate_names
+    own = dict(labelled_values(criteria, {n: values[n] for n in overridden if n in values}, names))
+    in_force = {number: overridden.get(number, value) for number, value in values.items()}
+    return [(name, label, own.get(name, "")) for name, label in labelled_values(criteria, in_force, names)]

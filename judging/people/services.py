@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from django.core.exceptions import ValidationError
@@ -15,9 +14,7 @@ from django.utils.translation import gettext as _
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from judging.core.people.criteria import Criterion
-from judging.core.people.pairs import first_sides
-from judging.core.people.sampling import shuffled
-from judging.core.values import Value
+from judging.core.people.sampling import first_sides, shuffled
 from judging.people.assignments import audit, locked, raters_add, release
 from judging.people.blindness import HIDEABLE, checked_names, proposed_names
 from judging.people.models import Assignment, AssignmentState, Evaluation, Item, OpensAs, Order, Scheme
@@ -26,18 +23,6 @@ from judging.runs.models import PEOPLE, Run, RunCandidate, RunMetric, RunState
 from judging.runs.services import free_name
 
 MOST_ITEMS = 200_000
-
-
-@dataclass(frozen=True, slots=True)
-class Gold:
-    """An item with known answers: {criterion number: value}; `A` is the response."""
-
-    thing: Thing
-    values: Mapping[int, Value]
-
-    @property
-    def values_json(self) -> str:
-        return json.dumps(dict(self.values), ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +49,6 @@ def evaluation_create(
     raters: Sequence[User],
     user: User | None,
     terms: Terms | None = None,
-    gold: Sequence[Gold] = (),
 ) -> Evaluation:
     """Create an open evaluation and draw its items. Raises ValidationError with a message for users."""
     terms, choice = terms or Terms(), _with_names(choice)
@@ -80,8 +64,7 @@ def evaluation_create(
         RunMetric.objects.create(run=run, number=number, name=criterion.name, definition=criterion.to_json())
     record(Action.EVALUATION_CREATED, project=project, thing=run, by=user, items=len(gathered.things))
     items = _items_add(evaluation, gathered.things)
-    _gold_add(evaluation, gold, len(items))
-    _repeats_add(evaluation, items, len(items) + len(gold))
+    _repeats_add(evaluation, items)
     raters_add(evaluation=evaluation, users=raters, by=user)
     return evaluation
 
@@ -195,33 +178,7 @@ def _items_add(evaluation: Evaluation, things: Sequence[Thing]) -> list[Item]:
     return Item.objects.bulk_create(items, batch_size=500)
 
 
-def _gold_add(evaluation: Evaluation, gold: Sequence[Gold], after: int) -> None:
-    ranks = shuffled(len(gold), evaluation.seed + 1)
-    sides = first_sides([()] * len(gold), evaluation.seed + 1)
-    items = [
-        gold_item(evaluation, one, number=number, rank=rank, side=side)
-        for number, (one, rank, side) in enumerate(zip(gold, ranks, sides, strict=True), after + 1)
-    ]
-    Item.objects.bulk_create(items, batch_size=500)
-
-
-def gold_item(evaluation: Evaluation, gold: Gold, *, number: int, rank: int, side: int) -> Item:
-    """A new gold item, not saved. `side`: the response shown first (1 or 2), if it is a pair."""
-    return Item(
-        evaluation=evaluation,
-        number=number,
-        rank=rank,
-        row_id=gold.thing.row,
-        response_id=gold.thing.response,
-        other_response_id=gold.thing.other,
-        first_side=side if gold.thing.other else None,
-        gold=gold.values_json,
-        needed=0,
-        free=0,
-    )
-
-
-def _repeats_add(evaluation: Evaluation, items: Sequence[Item], after: int) -> None:
+def _repeats_add(evaluation: Evaluation, items: Sequence[Item]) -> None:
     """Add hidden repeats of some items, drawn with the seed; the item's raters may get them."""
     order = random.Random(f"repeats:{evaluation.seed}")
     count = round(len(items) * evaluation.repeat_share)
@@ -240,7 +197,7 @@ def _repeats_add(evaluation: Evaluation, items: Sequence[Item], after: int) -> N
             needed=0,
             free=0,
         )
-        for number, item in enumerate(order.sample(list(items), min(count, len(items))), after + 1)
+        for number, item in enumerate(order.sample(list(items), min(count, len(items))), len(items) + 1)
     ]
     Item.objects.bulk_create(twins, batch_size=500)
 

@@ -19,14 +19,13 @@ from evalsite.accounts.models import Project
 from evalsite.tasks import workers
 from evalsite.web.numbers import whole
 from evalsite.web.request_limits import allow, file_too_large, upload_page
-from judging.core.people.criteria import Criterion
 from judging.core.people.rating_lines import BadLine
 from judging.people import assignments, progress, services
 from judging.people.access import get_evaluation, get_item, rates_here
 from judging.people.blindness import HIDEABLE, sides_of, sides_rename
 from judging.people.forms import SidesForm
 from judging.people.item_view import shown_in
-from judging.people.labels import SCALES, bad_line_sentence, import_problem, value_label, values_of
+from judging.people.labels import SCALES, bad_line_sentence, import_problem, labelled_values, values_of
 from judging.people.models import (
     Assignment,
     AssignmentState,
@@ -203,7 +202,7 @@ def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
 
 def _item_shown(evaluation: Evaluation, found: Item) -> dict[str, Any]:
     criteria = criteria_of(evaluation)
-    names = [one.candidate.name for one in (found.response, found.other_response) if one]
+    names = found.candidate_names
     ratings = Rating.objects.filter(assignment__item=found).select_related("rater__user", "assignment")
     skipped = dict(SkipReason.choices)
     active = EvaluationRater.objects.filter(evaluation=evaluation, left_at=None)
@@ -215,26 +214,17 @@ def _item_shown(evaluation: Evaluation, found: Item) -> dict[str, Any]:
         "shown": shown_in(evaluation, found, 1, with_reference=not found.rates_reference),
         "assignments": found.assignments.select_related("rater__user").order_by("pk"),
         "ratings": [
-            (one, labelled_values(criteria, one.values, names), skipped.get(one.reason))
+            (one, labelled_values(criteria, values_of(one.values), names), skipped.get(one.reason))
             for one in ratings.order_by("pk")
         ],
         "decisions": [
-            (one, labelled_values(criteria, one.values, names))
+            (one, labelled_values(criteria, values_of(one.values), names))
             for one in found.adjudications.select_related("by").order_by("-pk")
         ],
-        "gold": labelled_values(criteria, found.gold, names),
+        "gold": labelled_values(criteria, values_of(found.gold), names),
         "known": KnownForm(None, criteria=criteria) if found.counts and not found.dealt else None,
         "others": active.exclude(assignments__item=found).select_related("user"),
     }
-
-
-def labelled_values(criteria: dict[int, Criterion], text: str, names: list[str]) -> list[tuple[str, str]]:
-    """A rating's values by criterion; the answers are called by their candidates' names."""
-    return [
-        (criteria[number].name, value_label(criteria[number], value, names))
-        for number, value in sorted(values_of(text).items())
-        if number in criteria
-    ]
 
 
 @login_required

@@ -166,7 +166,7 @@ def test_the_total_of_a_rater_never_grows_so_that_nobody_tells_gold_and_repeats(
     evaluation = make_evaluation(project, [rita], rows=16, **shares)
     if evaluation.gold_share:
         known = [gold_of_item(evaluation, one, {"preference": "A>B"}) for one in evaluation.items.all()[:3]]
-        gold_add(evaluation=evaluation, gold=known, by=rita)
+        gold_add(evaluation=evaluation, gold=known)
     totals = [selectors.progress(evaluation=evaluation, user=rita).total]
     while found := assignments.claim(evaluation=evaluation, user=rita, count=1):
         give(found[0], "A=B")
