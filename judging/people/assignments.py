@@ -17,16 +17,7 @@ from django.utils.translation import gettext as _
 
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record, record_all
-from judging.core.people.assignment import (
-    Open,
-    Shares,
-    Twin,
-    fair_share,
-    in_order,
-    mixed,
-    most_held,
-    starting_rank,
-)
+from judging.core.people.assignment import Shares, Twin, fair_share, mixed, most_held, starting_rank
 from judging.core.people.sampling import side_for
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item, Order
 from judging.people.selectors import pace
@@ -197,18 +188,16 @@ def _next_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> l
 
 
 def _usual(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[int]:
-    """Items with a free seat that this rater has not had, in assignment order."""
+    """Items with a free seat that this rater has not had, from the rater's starting rank on, wrapping around; by need
+    only those with the most free seats."""
     unseen = Item.objects.filter(evaluation=evaluation, free__gt=0).exclude(assignments__rater=rater)
-    start = starting_rank(evaluation.seed, rater.pk, evaluation.items_count)
     if evaluation.order == Order.NEED:
         most = unseen.order_by("-free").values_list("free", flat=True).first()
         unseen = unseen.filter(free=most) if most else unseen
-    later = unseen.filter(rank__gte=start).order_by("rank")[:count]
-    found = list(later) or []
-    if len(found) < count:
-        found += list(unseen.filter(rank__lt=start).order_by("rank")[: count - len(found)])
-    opened = [Open(item.pk, item.rank, item.free) for item in found]
-    return [one.pk for one in in_order(opened, evaluation.order, start)]
+    start = starting_rank(evaluation.seed, rater.pk, evaluation.items_count)
+    by_rank = unseen.order_by("rank").values_list("pk", flat=True)
+    later = list(by_rank.filter(rank__gte=start)[:count])
+    return later + list(by_rank.filter(rank__lt=start)[: count - len(later)])
 
 
 def _gold(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[int]:
