@@ -7,7 +7,7 @@ names are never shown to them.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ from datasets.models import Candidate, Row, Version
 from evalsite.accounts.models import User
 from evalsite.audit import Action
 from judging.people.assignments import audit, locked
-from judging.people.item_view import Message, conversation_of
+from judging.people.item_view import conversation_of
 from judging.people.models import Evaluation, Scheme
 from judging.people.selectors import criteria_of
 from judging.runs.models import Run
@@ -65,17 +65,14 @@ def blindness(versions: Iterable[Version], names: Sequence[str], hidden: Sequenc
 
 
 def _turns_by_role(version: Version) -> Iterator[dict[str, str]]:
+    """{role: text} of each of the first rows."""
     rows = Row.objects.filter(version=version, valid=True).order_by("line")
     for row in rows[:LOOKED_AT].iterator(500):
-        yield _by_role(conversation_of(row, version.format)[0])
-
-
-def _by_role(messages: Sequence[Message]) -> dict[str, str]:
-    texts: dict[str, list[str]] = {}
-    for one in messages:
-        if one["role"] in HIDEABLE:
-            texts.setdefault(one["role"], []).append(str(one["content"] or ""))
-    return {role: "\n".join(said) for role, said in texts.items()}
+        texts: dict[str, list[str]] = defaultdict(list)
+        for one in conversation_of(row, version.format)[0]:
+            if one["role"] in HIDEABLE:
+                texts[one["role"]].append(str(one["content"] or ""))
+        yield {role: "\n".join(parts) for role, parts in texts.items()}
 
 
 def _sentence(found: RevealingField) -> str:

@@ -18,6 +18,7 @@ from judging.core.values import NOT_RUN
 from judging.people.models import Scheme
 from judging.runs.filters import ANYTHING, Filters, matching
 from judging.runs.models import Judgement, Run
+from judging.runs.row_filters import these
 
 _BATCH = 500
 _AT_ONCE = 20_000  # judgements fetched at a time
@@ -77,7 +78,8 @@ def gather(choice: ItemChoice) -> Gathered:
         return _gather_answers(choice, choice.about)
     rows, strata = _strata_of_rows(choice)
     drawn = draw(strata, choice.sample_size, choice.seed, stratified=bool(choice.stratify_by))
-    chosen = _in_order([rows[one.place] for one in drawn])
+    found = Row.objects.only("pk", "line", "raw").in_bulk([rows[one.place] for one in drawn])
+    chosen = [found[rows[one.place]] for one in drawn]
     answers, taking_part = _answers(choice, chosen)
     things = _things(choice, chosen, drawn, answers)
     return Gathered(things, taking_part, len(chosen))
@@ -92,13 +94,6 @@ def _strata_of_rows(choice: ItemChoice) -> tuple[list[int], list[str]]:
     found = known.only("pk", "raw").iterator(_BATCH)
     strata = {row.pk: stratum_of(row, choice.stratify_by) for row in found}
     return list(strata), list(strata.values())
-
-
-def _in_order(keys: Sequence[int]) -> list[Row]:
-    found: dict[int, Row] = {}
-    for at in range(0, len(keys), _BATCH):
-        found |= Row.objects.only("pk", "line", "raw").in_bulk(keys[at : at + _BATCH])
-    return [found[pk] for pk in keys]
 
 
 def _gather_answers(choice: ItemChoice, about: Run) -> Gathered:
@@ -160,11 +155,9 @@ def stratum_of(row: Row, field: str) -> str:
 def _answers(choice: ItemChoice, rows: Sequence[Row]) -> tuple[Answers, list[int]]:
     answers: Answers = {row.pk: {} for row in rows}
     taking_part = [candidate.pk for candidate in choice.candidates]
-    for at in range(0, len(rows), _BATCH):
-        part = [row.pk for row in rows[at : at + _BATCH]]
-        found = Response.objects.filter(row__in=part, candidate__in=taking_part).order_by("number")
-        for pk, row, candidate in found.values_list("pk", "row_id", "candidate_id"):
-            answers[row].setdefault(candidate, []).append(pk)
+    given = Response.objects.filter(row__in=these(list(answers)), candidate__in=taking_part)
+    for pk, row, candidate in given.order_by("number").values_list("pk", "row_id", "candidate_id"):
+        answers[row].setdefault(candidate, []).append(pk)
     if choice.scheme in (Scheme.REFERENCE, Scheme.VERSIONS) or not choice.candidates:
         taking_part.append(_add_references(answers, choice.version, rows, choice.side_names[0]))
     if choice.scheme == Scheme.VERSIONS and choice.other_version is not None:

@@ -230,16 +230,20 @@ def evaluation_reopen(*, evaluation: Evaluation, by: User) -> bool:
 
 
 @transaction.atomic
-def evaluation_archive(*, evaluation: Evaluation, by: User) -> None:
-    """Archive and close the evaluation; nothing is deleted."""
+def evaluation_archive(*, evaluation: Evaluation, by: User) -> bool:
+    """Archive and close the evaluation; nothing is deleted. False if it was archived."""
     evaluation_close(evaluation=evaluation, by=by)
-    if Run.objects.filter(pk=evaluation.run_id, archived_at=None).update(archived_at=timezone.now()):
-        audit(Action.RUN_ARCHIVED, evaluation, by)
+    if not Run.objects.filter(pk=evaluation.run_id, archived_at=None).update(archived_at=timezone.now()):
+        return False
+    audit(Action.RUN_ARCHIVED, evaluation, by)
+    return True
 
 
 @transaction.atomic
-def evaluation_restore(*, evaluation: Evaluation, by: User) -> None:
-    """Restore it from the archive, still closed."""
+def evaluation_restore(*, evaluation: Evaluation, by: User) -> bool:
+    """Restore it from the archive, still closed. False if it was not archived."""
     archived = Run.objects.filter(pk=evaluation.run_id, archived_at__isnull=False)
-    if archived.update(archived_at=None):
-        audit(Action.RUN_RESTORED, evaluation, by)
+    if not archived.update(archived_at=None):
+        return False
+    audit(Action.RUN_RESTORED, evaluation, by)
+    return True

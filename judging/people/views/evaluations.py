@@ -10,8 +10,10 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.http import require_POST
+from django_htmx.http import HttpResponseClientRefresh
 
 from evalsite import access
 from evalsite.access import May
@@ -88,43 +90,31 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return render(request, "people/detail.html", context)
 
 
-@login_required
-@require_POST
-def close(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Close the evaluation."""
-    evaluation = get_evaluation(request, slug, pk, May.RUN)
-    if services.evaluation_close(evaluation=evaluation, by=access.signed_in(request)):
-        messages.success(request, _("Closed. All ratings are kept, and you can reopen it."))
-    return redirect("people:detail", slug, pk)
+_ACTIONS = {
+    "close": (
+        services.evaluation_close,
+        gettext_lazy("Closed. All ratings are kept, and you can reopen it."),
+    ),
+    "reopen": (services.evaluation_reopen, gettext_lazy("Reopened. Raters can continue.")),
+    "archive": (
+        services.evaluation_archive,
+        gettext_lazy("Archived and closed. You can restore it from the archive."),
+    ),
+    "restore": (
+        services.evaluation_restore,
+        gettext_lazy("Restored. The evaluation is still closed."),
+    ),
+}
 
 
 @login_required
 @require_POST
-def reopen(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Reopen it: raters can continue."""
+def act(request: HttpRequest, slug: str, pk: int, action: str) -> HttpResponse:
+    """Close, reopen, archive or restore the evaluation."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
-    if services.evaluation_reopen(evaluation=evaluation, by=access.signed_in(request)):
-        messages.success(request, _("Reopened. Raters can continue."))
-    return redirect("people:detail", slug, pk)
-
-
-@login_required
-@require_POST
-def archive(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Archive the evaluation."""
-    evaluation = get_evaluation(request, slug, pk, May.RUN)
-    services.evaluation_archive(evaluation=evaluation, by=access.signed_in(request))
-    messages.success(request, _("Archived and closed. You can restore it from the archive."))
-    return redirect("people:detail", slug, pk)
-
-
-@login_required
-@require_POST
-def restore(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Restore the evaluation."""
-    evaluation = get_evaluation(request, slug, pk, May.RUN)
-    services.evaluation_restore(evaluation=evaluation, by=access.signed_in(request))
-    messages.success(request, _("Restored. The evaluation is still closed."))
+    service, done = _ACTIONS[action]
+    if service(evaluation=evaluation, by=access.signed_in(request)):
+        messages.success(request, done)
     return redirect("people:detail", slug, pk)
 
 
@@ -315,9 +305,7 @@ def imported(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRespo
         return render(request, "people/imported.html", context)
     if taken.ended_at is None:
         return render(request, "people/_importing.html", context)
-    answer = HttpResponse()
-    answer["HX-Refresh"] = "true"
-    return answer
+    return HttpResponseClientRefresh()
 
 
 @login_required
