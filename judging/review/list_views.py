@@ -22,9 +22,8 @@ from judging.people.access import ratings_hidden
 from judging.people.disagreement import differences
 from judging.review import selectors
 from judging.review.columns import columns_of
-from judging.review.grid import grid_page
+from judging.review.grid import grid_page, pill_of
 from judging.review.orders import place_from
-from judging.review.pills import pill_of
 from judging.review.saved_views import views_for
 from judging.runs.access import get_judgement, get_run
 from judging.runs.addresses import keep_view
