@@ -68,10 +68,12 @@ def claim(
 
 def held_by(*, evaluation: Evaluation, user: User) -> dict[int, datetime]:
     """A rater's current leases: {assignment id: end of the lease}."""
-    held = Assignment.objects.filter(
-        rater__evaluation=evaluation, rater__user=user, state=AssignmentState.LEASED
-    )
-    return dict(held.values_list("pk", "lease_until"))
+    return dict(_held_by(evaluation, user).values_list("pk", "lease_until"))
+
+
+def _held_by(evaluation: Evaluation, user: User) -> QuerySet[Assignment]:
+    leased = Assignment.objects.filter(state=AssignmentState.LEASED)
+    return leased.filter(rater__evaluation=evaluation, rater__user=user)
 
 
 @transaction.atomic
@@ -81,10 +83,8 @@ def give_back(*, evaluation: Evaluation, user: User, items: Collection[int], unt
     `until`: the latest lease end that the page knew. Later leases were renewed by another page and are not released.
     """
     locked(evaluation)
-    held = Assignment.objects.filter(
-        rater__evaluation=evaluation, rater__user=user, state=AssignmentState.LEASED, pk__in=items
-    )
-    return release(list(held.filter(lease_until__lte=until, draft="")))
+    held = _held_by(evaluation, user).filter(pk__in=items, lease_until__lte=until, draft="")
+    return release(list(held))
 
 
 def _most_held(evaluation: Evaluation, rater: EvaluationRater) -> int:
@@ -287,15 +287,8 @@ def item_reassign(*, assignment: Assignment, to: EvaluationRater | None, by: Use
     Assignment.objects.filter(pk=now.pk).update(state=AssignmentState.TAKEN_AWAY)
     free_seat(now)
     made = assign(evaluation, to, Item.objects.get(pk=now.item_id)) if to else None
-    to_whom = to.user.username if to else ""
-    audit(
-        Action.ITEM_REASSIGNED,
-        evaluation,
-        by,
-        item=now.item.number,
-        of=now.rater.user.username,
-        to=to_whom,
-    )
+    names = {"of": now.rater.user.username, "to": to.user.username if to else ""}
+    audit(Action.ITEM_REASSIGNED, evaluation, by, item=now.item.number, **names)
     return made
 
 

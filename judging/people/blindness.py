@@ -142,12 +142,6 @@ def sides_of(evaluation: Evaluation) -> list[FileSide]:
     return [FileSide(candidate, version) for candidate, version in zip(found, versions, strict=True)]
 
 
-def _read_by_raters(evaluation: Evaluation) -> list[str]:
-    criteria = criteria_of(evaluation).values()
-    texts = [text for one in criteria for text in (one.name, one.guideline)]
-    return [evaluation.run.name, evaluation.guideline, *texts]
-
-
 @transaction.atomic
 def sides_rename(*, evaluation: Evaluation, here: str, there: str, by: User) -> None:
     """Rename the two sides everywhere. Raises ValidationError."""
@@ -156,8 +150,10 @@ def sides_rename(*, evaluation: Evaluation, here: str, there: str, by: User) -> 
     sides = sides_of(evaluation)
     if not sides:
         raise ValidationError(_("Only comparisons of two files have side names."))
+    texts = [evaluation.run.name, evaluation.guideline]
+    texts += [text for one in criteria_of(evaluation).values() for text in (one.name, one.guideline)]
     for name in names:
-        if any(is_named(name, text) for text in _read_by_raters(evaluation)):
+        if any(is_named(name, text) for text in texts):
             raise ValidationError(
                 _(
                     "Raters can read %(name)s in the evaluation's name, guideline or criteria. Choose another name."

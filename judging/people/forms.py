@@ -243,10 +243,7 @@ class EvaluationForm(forms.Form):
             self.add_error("other_version", gettext("Choose the version to compare with."))
         elif kind == Scheme.VERSIONS:
             self._clean_side_names(sent)
-        for field in ("name", "guideline"):
-            named = names_in(str(sent.get(field) or ""), self.names())
-            if named:
-                self.add_error(field, names_a_model(named))
+        refuse_model_names(self, self.names())
         return sent
 
     def _clean_side_names(self, sent: dict[str, Any]) -> None:
@@ -320,16 +317,15 @@ def _with_proposed_names(data: QueryDict, version: Version) -> QueryDict:
     return named
 
 
-def names_in(text: str, names: list[str]) -> str:
-    """The first model name that a text contains; '' if none."""
-    return next((name for name in names if is_named(name, text)), "")
-
-
-def names_a_model(name: str) -> str:
-    """The warning about it."""
-    return gettext("Raters can read this text, and it contains the model name %(name)s. Remove the name.") % {
-        "name": name
-    }
+def refuse_model_names(form: forms.Form, names: list[str]) -> None:
+    """Add an error to texts that raters read if they contain a model's name."""
+    for field in ("name", "guideline"):
+        text = str(form.cleaned_data.get(field) or "")
+        if named := next((name for name in names if is_named(name, text)), ""):
+            problem = gettext(
+                "Raters can read this text, and it contains the model name %(name)s. Remove the name."
+            )
+            form.add_error(field, problem % {"name": named})
 
 
 class SidesForm(forms.Form):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.db.models import Avg, Count, Max, Q, QuerySet, Sum
 from django.utils import timezone
@@ -29,22 +29,6 @@ class Hits:
     @property
     def share(self) -> float | None:
         return self.hit / self.of if self.of else None
-
-
-@dataclass(frozen=True, slots=True)
-class RaterLine:
-    """One rater's progress. `seconds_each`: active time per item; gold: correct answers; repeats: same verdict
-    again."""
-
-    rater: EvaluationRater
-    given: int
-    skipped: int
-    held: int
-    extra: int
-    seconds_each: float | None
-    last_at: datetime | None
-    gold: Hits
-    repeats: Hits
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,36 +85,30 @@ def _stuck(evaluation: Evaluation) -> int:
     return opened.filter(had__gte=count).count() if count else 0
 
 
-def rater_lines(evaluation: Evaluation) -> list[RaterLine]:
-    """Each rater's progress; raters who have left come last."""
-    counted = EvaluationRater.objects.filter(evaluation=evaluation).select_related("user")
-    counted = counted.annotate(
-        given_count=_of_state(AssignmentState.GIVEN),
-        skipped_count=_of_state(AssignmentState.SKIPPED),
-        held_count=_of_state(AssignmentState.LEASED),
-        extra_count=Count("assignments", filter=Q(assignments__state="given", assignments__extra=True)),
-        seconds_mean=Avg("assignments__seconds", filter=Q(assignments__seconds__gt=0)),
-        last_given=Max("assignments__given_at"),
+def rater_lines(evaluation: Evaluation) -> list[tuple[EvaluationRater, Hits, Hits]]:
+    """Each rater with their gold answers given correctly and repeats with the same verdict; former raters come last.
+
+    The raters have the numbers of their items as `given`, `skipped`, `held` and `extra`, and `seconds_each`: the active
+    time per item.
+    """
+    raters = EvaluationRater.objects.filter(evaluation=evaluation).select_related("user")
+    raters = raters.annotate(
+        given=_of_state(AssignmentState.GIVEN),
+        skipped=_of_state(AssignmentState.SKIPPED),
+        held=_of_state(AssignmentState.LEASED),
+        extra=_of_state(AssignmentState.GIVEN, assignments__extra=True),
+        seconds_each=Avg("assignments__seconds", filter=Q(assignments__seconds__gt=0)),
+        last_at=Max("assignments__given_at"),
     )
     gold, repeats = gold_hits(evaluation), repeat_hits(evaluation)
     return [
-        RaterLine(
-            rater,
-            rater.given_count,
-            rater.skipped_count,
-            rater.held_count,
-            rater.extra_count,
-            rater.seconds_mean,
-            rater.last_given,
-            gold.get(rater.pk, Hits()),
-            repeats.get(rater.pk, Hits()),
-        )
-        for rater in sorted(counted, key=lambda one: (one.left_at is not None, one.pk))
+        (rater, gold.get(rater.pk, Hits()), repeats.get(rater.pk, Hits()))
+        for rater in sorted(raters, key=lambda one: (one.left_at is not None, one.pk))
     ]
 
 
-def _of_state(state: str) -> Count:
-    return Count("assignments", filter=Q(assignments__state=state))
+def _of_state(state: str, **more: bool) -> Count:
+    return Count("assignments", filter=Q(assignments__state=state, **more))
 
 
 def gold_hits(evaluation: Evaluation) -> dict[int, Hits]:

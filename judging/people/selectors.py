@@ -59,13 +59,13 @@ def rating_tasks(user: User, projects: QuerySet[Project]) -> list[RatingTask]:
         evaluation__run__project__in=projects.values("pk"),
     ).select_related("evaluation__run__project")
     parts = list(rating.order_by("evaluation"))
-    whole, own = _whole([part.evaluation_id for part in parts]), _own([part.pk for part in parts])
+    opened, own = _open_items([part.evaluation_id for part in parts]), _own([part.pk for part in parts])
     found = [
         RatingTask(
             part.evaluation,
             part.evaluation.run.project,
             own[part.pk].states[AssignmentState.GIVEN],
-            _left(part, whole[part.evaluation_id], own[part.pk]),
+            _left(part, opened[part.evaluation_id], own[part.pk]),
         )
         for part in parts
     ]
@@ -140,17 +140,11 @@ def mine(
 
 @dataclass(frozen=True, slots=True)
 class RaterProgress:
-    """A rater's progress: items done, skipped and left; `seconds_each`: recent active time per item.
-
-    `all_given` of `all_needed`: verdicts of all raters.
-    """
+    """A rater's progress: items done and left; `seconds_each`: recent active time per item."""
 
     done: int
-    skipped: int
     left: int
     seconds_each: float | None
-    all_given: int
-    all_needed: int
 
     @property
     def total(self) -> int:
@@ -165,21 +159,10 @@ def progress(*, evaluation: Evaluation, user: User) -> RaterProgress:
     """A rater's progress. The remaining number is a maximum, because other raters may take items."""
     found = EvaluationRater.objects.filter(evaluation=evaluation, user=user)
     rater = found.select_related("evaluation").first()
-    whole = _whole([evaluation.pk])[evaluation.pk]
     if rater is None:
-        return RaterProgress(0, 0, 0, None, whole.given, whole.needed)
-    own = _own([rater.pk])[rater.pk]
-    done, skipped = own.states[AssignmentState.GIVEN], own.states[AssignmentState.SKIPPED]
-    return RaterProgress(done, skipped, _left(rater, whole, own), pace(rater), whole.given, whole.needed)
-
-
-@dataclass(frozen=True, slots=True)
-class _Whole:
-    """Totals of an evaluation's ordinary items: verdicts given and needed, and items with a free seat."""
-
-    given: int = 0
-    needed: int = 0
-    open: int = 0
+        return RaterProgress(0, 0, None)
+    own, opened = _own([rater.pk])[rater.pk], _open_items([evaluation.pk])[evaluation.pk]
+    return RaterProgress(own.states[AssignmentState.GIVEN], _left(rater, opened, own), pace(rater))
 
 
 @dataclass(slots=True)
@@ -190,10 +173,10 @@ class _Own:
     seen_open: int = 0
 
 
-def _whole(evaluations: Collection[int]) -> dict[int, _Whole]:
-    usual = Item.objects.filter(evaluation__in=evaluations, needed__gt=0).order_by().values_list("evaluation")
-    counted = usual.annotate(Sum("given"), Sum("needed"), still_open=Count("pk", filter=Q(free__gt=0)))
-    return defaultdict(_Whole, {pk: _Whole(*sums) for pk, *sums in counted})
+def _open_items(evaluations: Collection[int]) -> Counter[int]:
+    """{evaluation: items with a free seat}."""
+    opened = Item.objects.filter(evaluation__in=evaluations, free__gt=0).order_by()
+    return Counter(dict(opened.values_list("evaluation").annotate(items=Count("pk"))))
 
 
 def _own(raters: Collection[int]) -> dict[int, _Own]:
@@ -207,8 +190,8 @@ def _own(raters: Collection[int]) -> dict[int, _Own]:
     return found
 
 
-def _left(rater: EvaluationRater, whole: _Whole, own: _Own) -> int:
-    opened = whole.open - own.seen_open
+def _left(rater: EvaluationRater, open_items: int, own: _Own) -> int:
+    opened = open_items - own.seen_open
     held = own.states[AssignmentState.LEASED]
     return held + opened + _repeats_to_come(rater) + _gold_to_come(rater, opened)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -27,7 +27,7 @@ MOST_ITEMS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Settings of an evaluation: raters per item, order, gold items and repeats."""
+    """Settings of an evaluation, as its model names them: raters per item, order, gold items and repeats."""
 
     overlap: int = 1
     order: str = Order.RANDOM
@@ -35,7 +35,7 @@ class Terms:
     gold_share: float = 0.0
     repeat_share: float = 0.0
     shows_reference: bool = False
-    hidden_roles: Sequence[str] = ()
+    hidden_roles: list[str] = field(default_factory=list)
     guideline: str = ""
 
 
@@ -142,17 +142,10 @@ def _evaluation(run: Run, choice: ItemChoice, items: int, terms: Terms) -> Evalu
         pairs_per_item=choice.pairs_per_item if choice.scheme == Scheme.BALANCED else None,
         baseline=choice.baseline,
         other_version=choice.other_version,
-        guideline=terms.guideline,
-        shows_reference=terms.shows_reference,
-        hidden_roles=list(terms.hidden_roles),
-        overlap=terms.overlap,
-        order=terms.order,
         seed=choice.seed,
         stratify_by=choice.stratify_by,
-        gold_share=terms.gold_share,
-        repeat_share=terms.repeat_share,
-        lease_minutes=terms.lease_minutes,
         items_count=items,
+        **asdict(terms),
     )
 
 
@@ -180,10 +173,10 @@ def _items_add(evaluation: Evaluation, things: Sequence[Thing]) -> list[Item]:
 
 def _repeats_add(evaluation: Evaluation, items: Sequence[Item]) -> None:
     """Add hidden repeats of some items, drawn with the seed; the item's raters may get them."""
+    if not evaluation.repeat_share:
+        return
     order = random.Random(f"repeats:{evaluation.seed}")
-    count = round(len(items) * evaluation.repeat_share)
-    if evaluation.repeat_share and not count:
-        count = 1
+    count = min(len(items), max(1, round(len(items) * evaluation.repeat_share)))
     twins = [
         Item(
             evaluation=evaluation,
@@ -197,7 +190,7 @@ def _repeats_add(evaluation: Evaluation, items: Sequence[Item]) -> None:
             needed=0,
             free=0,
         )
-        for number, item in enumerate(order.sample(list(items), min(count, len(items))), len(items) + 1)
+        for number, item in enumerate(order.sample(list(items), count), len(items) + 1)
     ]
     Item.objects.bulk_create(twins, batch_size=500)
 

@@ -21,9 +21,8 @@ from judging.people.blindness import HIDEABLE, Blindness, blindness
 from judging.people.forms import (
     CriteriaForms,
     EvaluationForm,
-    names_a_model,
-    names_in,
     proposed_criteria,
+    refuse_model_names,
 )
 from judging.people.models import Evaluation, Scheme
 from judging.people.presets import candidates_of, criteria_of_run, look, presets_of, presets_of_run
@@ -158,9 +157,7 @@ def _valid(form: EvaluationForm, criteria: Any) -> bool:
         return False
     names = form.names()
     for one in criteria:
-        for field in ("name", "guideline"):
-            if named := names_in(one.cleaned_data[field], names):
-                one.add_error(field, names_a_model(named))
+        refuse_model_names(one, names)
     return bool(criteria.is_valid())
 
 
