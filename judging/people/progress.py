@@ -33,8 +33,7 @@ class Hits:
 
 @dataclass(frozen=True, slots=True)
 class Overall:
-    """All seats: ratings `given` of `needed`; `seconds_left` from the rate of the last hour, None if nobody rated in
-    it.
+    """All seats: ratings `given` of `needed`, `an_hour` in the last hour.
 
     `stuck`: items with a free seat that every rater has had already; 0 without raters.
     """
@@ -43,36 +42,30 @@ class Overall:
     given: int
     needed: int
     held: int
-    free: int
     stuck: int
     an_hour: int
-    seconds_left: float | None
 
     @property
     def left(self) -> int:
         return max(0, self.needed - self.given)
 
+    @property
+    def seconds_left(self) -> float | None:
+        """From the rate of the last hour; None if nobody rated in it."""
+        return self.left * _RECENT.total_seconds() / self.an_hour if self.an_hour and self.left else None
+
 
 def overall(evaluation: Evaluation) -> Overall:
     """Progress of the whole evaluation, without gold and repeats."""
     usual = Item.objects.filter(evaluation=evaluation, needed__gt=0)
-    sums = usual.aggregate(given=Sum("given"), needed=Sum("needed"), free=Sum("free"), items=Count("pk"))
-    given, needed, free = (sums[name] or 0 for name in ("given", "needed", "free"))
+    sums = usual.aggregate(given=Sum("given", default=0), needed=Sum("needed", default=0), items=Count("pk"))
     since = timezone.now() - _RECENT
     held = Assignment.objects.filter(evaluation=evaluation, state=AssignmentState.LEASED, item__needed__gt=0)
     recent = Assignment.objects.filter(
         rater__evaluation=evaluation, state=AssignmentState.GIVEN, item__needed__gt=0, given_at__gte=since
-    ).count()
-    left = max(0, needed - given)
+    )
     return Overall(
-        items=sums["items"],
-        given=given,
-        needed=needed,
-        held=held.filter(extra=False).count(),
-        free=free,
-        stuck=_stuck(evaluation),
-        an_hour=recent,
-        seconds_left=left * _RECENT.total_seconds() / recent if recent and left else None,
+        **sums, held=held.filter(extra=False).count(), stuck=_stuck(evaluation), an_hour=recent.count()
     )
 
 
