@@ -43,12 +43,15 @@ def get_item(evaluation: Evaluation, number: int) -> Item:
     return found
 
 
-def get_own_assignment(request: HttpRequest, slug: str, pk: int) -> Assignment:
-    """Return one of the user's own assignments, current or past. Raises Http404 for anything else, PermissionDenied
-    for a member who does not rate."""
+def get_own_assignment(request: HttpRequest, slug: str, run_pk: int, pk: int) -> Assignment:
+    """Return one of the user's own assignments, current or past; also after the rater has left, so that pending
+    submissions are not lost. Raises Http404 for anything else, PermissionDenied for a member who does not rate."""
     project = access.get_project(request, slug, May.RATE)
     own = Assignment.objects.filter(
-        pk=pk, evaluation__run__project=project, rater__user=access.signed_in(request)
+        pk=pk,
+        evaluation__run=run_pk,
+        evaluation__run__project=project,
+        rater__user=access.signed_in(request),
     )
     parts = ("evaluation__run", "rater", "item__row", "item__response", "item__other_response", "rating")
     assignment = own.select_related(*parts).first()

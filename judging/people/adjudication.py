@@ -13,9 +13,10 @@ from django.db import transaction
 from django.utils.text import Truncator
 
 from evalsite.accounts.models import User
-from evalsite.audit import Action, record
+from evalsite.audit import Action
 from judging.core.people.criteria import BOTH_BAD, STEPS, Criterion, accepted
 from judging.core.values import Value
+from judging.people.assignments import audit
 from judging.people.judgements import figures_change
 from judging.people.labels import values_of
 from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, Item
@@ -23,7 +24,6 @@ from judging.people.progress import rated
 from judging.people.selectors import criteria_of
 from judging.runs.export.records import data_of
 from judging.runs.json_text import storable
-from judging.runs.models import Run
 
 _BEGINNING = 120  # characters of a question in a list
 
@@ -63,23 +63,13 @@ def with_questions(evaluation: Evaluation, found: Sequence[Differing]) -> list[D
     return [replace(one, question=Truncator(asked[one.number]).chars(_BEGINNING)) for one in found]
 
 
-@dataclass(frozen=True, slots=True)
-class RaterVerdict:
-    """One rater's verdict, anonymous."""
-
-    values: dict[int, Value]
-    comment: str
-
-
-def verdicts(item: Item) -> list[RaterVerdict]:
-    """All current verdicts on an item, in an order that does not reveal the raters."""
+def verdicts(item: Item) -> list[tuple[dict[int, Value], str]]:
+    """All current verdicts on an item, (values, comment), in an order that does not reveal the raters."""
     found = Assignment.objects.filter(item=item, state=AssignmentState.GIVEN, rating__isnull=False)
-    said = [
-        RaterVerdict(values_of(values), comment)
-        for values, comment in found.order_by("pk").values_list("rating__values", "rating__comment")
-    ]
-    random.Random(f"adjudicate:{item.pk}").shuffle(said)
-    return said
+    texts = found.order_by("pk").values_list("rating__values", "rating__comment")
+    verdicts = [(values_of(values), comment) for values, comment in texts]
+    random.Random(f"adjudicate:{item.pk}").shuffle(verdicts)
+    return verdicts
 
 
 @transaction.atomic
@@ -94,8 +84,7 @@ def adjudicate(*, item: Item, values: Mapping[int, Any], reason: str, by: User) 
         by=by,
     )
     figures_change(evaluation)
-    run = Run.objects.select_related("project").get(pk=evaluation.run_id)
-    record(Action.ADJUDICATED, project=run.project, thing=run, by=by, item=item.number)
+    audit(Action.ADJUDICATED, evaluation, by, item=item.number)
     return made
 
 

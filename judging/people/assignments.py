@@ -17,17 +17,8 @@ from django.utils.translation import gettext as _
 
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record, record_all
-from judging.core.people.assignment import (
-    Open,
-    Shares,
-    Twin,
-    fair_share,
-    in_order,
-    mixed,
-    most_held,
-    starting_rank,
-)
-from judging.core.people.pairs import side_for
+from judging.core.people.assignment import Shares, Twin, fair_share, mixed, most_held, starting_rank
+from judging.core.people.sampling import side_for
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item, Order
 from judging.people.selectors import pace
 
@@ -77,10 +68,12 @@ def claim(
 
 def held_by(*, evaluation: Evaluation, user: User) -> dict[int, datetime]:
     """A rater's current leases: {assignment id: end of the lease}."""
-    held = Assignment.objects.filter(
-        rater__evaluation=evaluation, rater__user=user, state=AssignmentState.LEASED
-    )
-    return dict(held.values_list("pk", "lease_until"))
+    return dict(_held_by(evaluation, user).values_list("pk", "lease_until"))
+
+
+def _held_by(evaluation: Evaluation, user: User) -> QuerySet[Assignment]:
+    leased = Assignment.objects.filter(state=AssignmentState.LEASED)
+    return leased.filter(rater__evaluation=evaluation, rater__user=user)
 
 
 @transaction.atomic
@@ -90,10 +83,8 @@ def give_back(*, evaluation: Evaluation, user: User, items: Collection[int], unt
     `until`: the latest lease end that the page knew. Later leases were renewed by another page and are not released.
     """
     locked(evaluation)
-    held = Assignment.objects.filter(
-        rater__evaluation=evaluation, rater__user=user, state=AssignmentState.LEASED, pk__in=items
-    )
-    return release(list(held.filter(lease_until__lte=until, draft="")))
+    held = _held_by(evaluation, user).filter(pk__in=items, lease_until__lte=until, draft="")
+    return release(list(held))
 
 
 def _most_held(evaluation: Evaluation, rater: EvaluationRater) -> int:
@@ -197,18 +188,16 @@ def _next_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> l
 
 
 def _usual(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[int]:
-    """Items with a free seat that this rater has not had, in assignment order."""
+    """Items with a free seat that this rater has not had, from the rater's starting rank on, wrapping around; by need
+    only those with the most free seats."""
     unseen = Item.objects.filter(evaluation=evaluation, free__gt=0).exclude(assignments__rater=rater)
-    start = starting_rank(evaluation.seed, rater.pk, evaluation.items_count)
     if evaluation.order == Order.NEED:
         most = unseen.order_by("-free").values_list("free", flat=True).first()
         unseen = unseen.filter(free=most) if most else unseen
-    later = unseen.filter(rank__gte=start).order_by("rank")[:count]
-    found = list(later) or []
-    if len(found) < count:
-        found += list(unseen.filter(rank__lt=start).order_by("rank")[: count - len(found)])
-    opened = [Open(item.pk, item.rank, item.free) for item in found]
-    return [one.pk for one in in_order(opened, evaluation.order, start)]
+    start = starting_rank(evaluation.seed, rater.pk, evaluation.items_count)
+    by_rank = unseen.order_by("rank").values_list("pk", flat=True)
+    later = list(by_rank.filter(rank__gte=start)[:count])
+    return later + list(by_rank.filter(rank__lt=start)[: count - len(later)])
 
 
 def _gold(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[int]:
@@ -298,15 +287,8 @@ def item_reassign(*, assignment: Assignment, to: EvaluationRater | None, by: Use
     Assignment.objects.filter(pk=now.pk).update(state=AssignmentState.TAKEN_AWAY)
     free_seat(now)
     made = assign(evaluation, to, Item.objects.get(pk=now.item_id)) if to else None
-    to_whom = to.user.username if to else ""
-    audit(
-        Action.ITEM_REASSIGNED,
-        evaluation,
-        by,
-        item=now.item.number,
-        of=now.rater.user.username,
-        to=to_whom,
-    )
+    names = {"of": now.rater.user.username, "to": to.user.username if to else ""}
+    audit(Action.ITEM_REASSIGNED, evaluation, by, item=now.item.number, **names)
     return made
 
 

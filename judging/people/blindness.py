@@ -7,7 +7,7 @@ names are never shown to them.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,10 +21,10 @@ from django.utils.translation import gettext_lazy
 
 from datasets import uploads
 from datasets.models import Candidate, Row, Version
-from evalsite.accounts.models import Project, User
-from evalsite.audit import Action, record
-from judging.people.assignments import locked
-from judging.people.item_view import Message, conversation_of
+from evalsite.accounts.models import User
+from evalsite.audit import Action
+from judging.people.assignments import audit, locked
+from judging.people.item_view import conversation_of
 from judging.people.models import Evaluation, Scheme
 from judging.people.selectors import criteria_of
 from judging.runs.models import Run
@@ -65,17 +65,14 @@ def blindness(versions: Iterable[Version], names: Sequence[str], hidden: Sequenc
 
 
 def _turns_by_role(version: Version) -> Iterator[dict[str, str]]:
+    """{role: text} of each of the first rows."""
     rows = Row.objects.filter(version=version, valid=True).order_by("line")
     for row in rows[:LOOKED_AT].iterator(500):
-        yield _by_role(conversation_of(row, version.format)[0])
-
-
-def _by_role(messages: Sequence[Message]) -> dict[str, str]:
-    texts: dict[str, list[str]] = {}
-    for one in messages:
-        if one["role"] in HIDEABLE:
-            texts.setdefault(one["role"], []).append(str(one["content"] or ""))
-    return {role: "\n".join(said) for role, said in texts.items()}
+        texts: dict[str, list[str]] = defaultdict(list)
+        for one in conversation_of(row, version.format)[0]:
+            if one["role"] in HIDEABLE:
+                texts[one["role"]].append(str(one["content"] or ""))
+        yield {role: "\n".join(parts) for role, parts in texts.items()}
 
 
 def _sentence(found: RevealingField) -> str:
@@ -145,12 +142,6 @@ def sides_of(evaluation: Evaluation) -> list[FileSide]:
     return [FileSide(candidate, version) for candidate, version in zip(found, versions, strict=True)]
 
 
-def _read_by_raters(evaluation: Evaluation) -> list[str]:
-    criteria = criteria_of(evaluation).values()
-    texts = [text for one in criteria for text in (one.name, one.guideline)]
-    return [evaluation.run.name, evaluation.guideline, *texts]
-
-
 @transaction.atomic
 def sides_rename(*, evaluation: Evaluation, here: str, there: str, by: User) -> None:
     """Rename the two sides everywhere. Raises ValidationError."""
@@ -159,8 +150,10 @@ def sides_rename(*, evaluation: Evaluation, here: str, there: str, by: User) -> 
     sides = sides_of(evaluation)
     if not sides:
         raise ValidationError(_("Only comparisons of two files have side names."))
+    texts = [evaluation.run.name, evaluation.guideline]
+    texts += [text for one in criteria_of(evaluation).values() for text in (one.name, one.guideline)]
     for name in names:
-        if any(is_named(name, text) for text in _read_by_raters(evaluation)):
+        if any(is_named(name, text) for text in texts):
             raise ValidationError(
                 _(
                     "Raters can read %(name)s in the evaluation's name, guideline or criteria. Choose another name."
@@ -170,10 +163,7 @@ def sides_rename(*, evaluation: Evaluation, here: str, there: str, by: User) -> 
     for side, name in zip(sides, names, strict=True):
         Candidate.objects.filter(pk=side.candidate.pk).update(name=name)
     Run.objects.filter(pk=evaluation.run_id).update(revision=F("revision") + 1)
-    project = Project.objects.get(pk=evaluation.run.project_id)
-    record(
-        Action.EVALUATION_SIDES_NAMED, project=project, thing=evaluation.run, by=by, sides=" · ".join(names)
-    )
+    audit(Action.EVALUATION_SIDES_NAMED, evaluation, by, sides=" · ".join(names))
 
 
 MOST_VALUES = 20

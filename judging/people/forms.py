@@ -6,7 +6,6 @@ import random
 from typing import Any
 
 from django import forms
-from django.db.models import QuerySet
 from django.http import QueryDict
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -28,10 +27,12 @@ from judging.people.presets import (
     twin_of,
 )
 from judging.people.sampling import ItemChoice
+from judging.people.selectors import possible_raters
 from judging.people.services import MOST_ITEMS, Terms
 from judging.runs.filters import ANYTHING, Filters, matching
 from judging.runs.forms import SEEDS, CandidateChoice, VersionChoice
 from judging.runs.models import Run
+from judging.runs.services import free_name
 
 MOST_CRITERIA = 10
 _ANSWERS_PROPOSED = 30  # of each candidate
@@ -41,29 +42,21 @@ _SEVERAL_ANSWERS = _(
 )
 
 
-class _Bounded:
-    """Reject numbers beyond 64 bits as invalid choices; SQLite raises an error for them."""
-
-    def clean(self, value: Any) -> Any:
-        try:
-            return super().clean(value)  # type: ignore[misc]
-        except OverflowError:
-            raise forms.ValidationError(gettext("Select a valid choice."), code="invalid_choice") from None
-
-
-class OneCandidate(_Bounded, forms.ModelChoiceField):  # type: ignore[type-arg]
+class OneCandidate(forms.ModelChoiceField):  # type: ignore[type-arg]
     """A choice of candidates, by name."""
 
     def label_from_instance(self, obj: Any) -> str:
         return str(obj.name)
 
 
-class OneVersion(_Bounded, VersionChoice):
-    """A choice of versions, by name."""
-
-
-class RaterChoice(_Bounded, forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
+class RaterChoice(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
     """A choice of people, by full name and user name."""
+
+    def clean(self, value: Any) -> Any:
+        try:
+            return super().clean(value)
+        except OverflowError:  # raised by SQLite for ids beyond 64 bits
+            raise forms.ValidationError(gettext("Select a valid choice."), code="invalid_choice") from None
 
     def label_from_instance(self, obj: Any) -> str:
         full = obj.get_full_name()
@@ -82,7 +75,7 @@ class EvaluationForm(forms.Form):
         help_text=_("Raters never see these names; the sides are shuffled."),
     )
     baseline = OneCandidate(Candidate.objects.none(), label=_("Baseline"), required=False, empty_label="–")
-    other_version = OneVersion(
+    other_version = VersionChoice(
         Version.objects.none(), label=_("The other file"), required=False, empty_label="–"
     )
     name_here = forms.CharField(
@@ -172,9 +165,6 @@ class EvaluationForm(forms.Form):
         *,
         version: Version,
         offered: list[Preset],
-        raters: QuerySet[User],
-        name: str,
-        fields: list[str],
         about: Run | None = None,
         filters: Filters = ANYTHING,
     ) -> None:
@@ -183,13 +173,14 @@ class EvaluationForm(forms.Form):
             of_run = about.run_candidates.values("candidate")
             candidates = candidates.model.objects.filter(pk__in=of_run).order_by("name")
         self.version, self.about, self.filters = version, about, filters
+        raters = possible_raters(version.dataset.project)
         compares_files = any(one.code == Scheme.VERSIONS for one in offered)
         initial = {
             **(_proposed_twin(version) if compares_files and data is None else {}),
             "kind": offered[0].code,
             "candidates": list(candidates),
             "raters": [one.pk for one in raters if not one.is_superuser] or [one.pk for one in raters],
-            "name": name,
+            "name": free_name(version.dataset.project, gettext("Rating")),
             "seed": random.randrange(SEEDS),
         }
         super().__init__(_with_proposed_names(data, version) if data else data, initial=initial)
@@ -198,7 +189,8 @@ class EvaluationForm(forms.Form):
         for key, found in {**queries, "other_version": others(version)}.items():
             some[key].queryset = found  # type: ignore[attr-defined]
         some["kind"].choices = [(one.code, one.name) for one in offered]  # type: ignore[attr-defined]
-        some["stratify_by"].choices = [("", _("not stratified")), *((one, one) for one in fields)]  # type: ignore[attr-defined]
+        fields = [(name, name) for name in sorted(version.fields_found)]
+        some["stratify_by"].choices = [("", _("not stratified")), *fields]  # type: ignore[attr-defined]
         if about is not None:
             self._ask_for_answers(about)
         self.offered = {one.code: one for one in offered}
@@ -239,7 +231,7 @@ class EvaluationForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         sent = super().clean() or {}
         kind, chosen = sent.get("kind"), list(sent.get("candidates") or [])
-        if kind == AS_IT_STANDS or kind == Scheme.VERSIONS:
+        if kind in (AS_IT_STANDS, Scheme.VERSIONS):
             sent["candidates"] = chosen = []
         if kind in (SINGLE, Scheme.REFERENCE) and not chosen:
             self.add_error("candidates", gettext("Choose at least one candidate."))
@@ -249,12 +241,9 @@ class EvaluationForm(forms.Form):
             self.add_error("baseline", gettext("Choose one of the candidates as the baseline."))
         if kind == Scheme.VERSIONS and not sent.get("other_version"):
             self.add_error("other_version", gettext("Choose the version to compare with."))
-        if kind == Scheme.VERSIONS and sent.get("other_version"):
+        elif kind == Scheme.VERSIONS:
             self._clean_side_names(sent)
-        for field in ("name", "guideline"):
-            named = names_in(str(sent.get(field) or ""), self.names())
-            if named:
-                self.add_error(field, names_a_model(named))
+        refuse_model_names(self, self.names())
         return sent
 
     def _clean_side_names(self, sent: dict[str, Any]) -> None:
@@ -328,16 +317,15 @@ def _with_proposed_names(data: QueryDict, version: Version) -> QueryDict:
     return named
 
 
-def names_in(text: str, names: list[str]) -> str:
-    """The first model name that a text contains; '' if none."""
-    return next((name for name in names if is_named(name, text)), "")
-
-
-def names_a_model(name: str) -> str:
-    """The warning about it."""
-    return gettext("Raters can read this text, and it contains the model name %(name)s. Remove the name.") % {
-        "name": name
-    }
+def refuse_model_names(form: forms.Form, names: list[str]) -> None:
+    """Add an error to texts that raters read if they contain a model's name."""
+    for field in ("name", "guideline"):
+        text = str(form.cleaned_data.get(field) or "")
+        if named := next((name for name in names if is_named(name, text)), ""):
+            problem = gettext(
+                "Raters can read this text, and it contains the model name %(name)s. Remove the name."
+            )
+            form.add_error(field, problem % {"name": named})
 
 
 class SidesForm(forms.Form):

@@ -13,15 +13,12 @@ from django.db.models import F, Max
 from django.utils.translation import gettext as _
 
 from datasets.models import Candidate, Response, Row
-from evalsite.accounts.models import User
 from judging.core.people.criteria import Criterion, ValuesRefused, accepted
 from judging.core.values import Value
 from judging.people.assignments import locked
 from judging.people.labels import problems_of
 from judging.people.models import Evaluation, Item
-from judging.people.sampling import Thing
 from judging.people.selectors import criteria_of
-from judging.people.services import Gold, gold_item
 from judging.runs.models import Run, RunCandidate
 
 LONGEST_FILE = 20_000_000
@@ -36,33 +33,44 @@ class WrongLine:
 
 
 @transaction.atomic
-def gold_add(*, evaluation: Evaluation, gold: Sequence[Gold], by: User) -> int:
-    """Add gold items; an ordinary item becomes gold if no rater has had it yet.
+def gold_add(*, evaluation: Evaluation, gold: Sequence[Item]) -> int:
+    """Add gold items (as `gold_of_item` returns them); an ordinary item becomes gold if no rater has had it yet.
 
     Returns how many. Raises ValidationError for an item that a rater has had.
     """
     evaluation = locked(evaluation)
-    number = Item.objects.filter(evaluation=evaluation).aggregate(last=Max("number"))["last"] or 0
-    for one in gold:
-        number += 1
-        if not _gilded(evaluation, one):
-            gold_item(evaluation, one, number=number, rank=number, side=1 + number % 2).save()
+    last = Item.objects.filter(evaluation=evaluation).aggregate(last=Max("number"))["last"] or 0
+    for number, one in enumerate(gold, last + 1):
+        if not _becomes_gold(evaluation, one):
+            Item.objects.create(
+                evaluation=evaluation,
+                number=number,
+                rank=number,
+                row_id=one.row_id,
+                response_id=one.response_id,
+                other_response_id=one.other_response_id,
+                first_side=1 + number % 2 if one.other_response_id else None,
+                gold=one.gold,
+                needed=0,
+                free=0,
+            )
     return len(gold)
 
 
-def _gilded(evaluation: Evaluation, gold: Gold) -> bool:
-    thing = gold.thing
-    there = Item.objects.filter(evaluation=evaluation, row=thing.row, repeat_of=None)
-    item = there.filter(response=thing.response, other_response=thing.other).first()
+def _becomes_gold(evaluation: Evaluation, gold: Item) -> bool:
+    """Turn the stored item with the same answers into gold; False if there is none."""
+    one, other = gold.response_id, gold.other_response_id
+    there = Item.objects.filter(evaluation=evaluation, row=gold.row_id, repeat_of=None)
+    item = there.filter(response=one, other_response=other).first()
     if item is None:
-        if thing.other and there.filter(response=thing.other, other_response=thing.response).exists():
+        if other and there.filter(response=other, other_response=one).exists():
             raise ValidationError(_("This pair exists in the opposite order: swap the two answers."))
         return False
     if item.needed and item.dealt:
         raise ValidationError(_("A rater has already seen this item, so it cannot become gold."))
     if item.needed:
         _leaves_the_sample(evaluation, item)
-    item.gold, item.needed, item.free, item.drawn_with = gold.values_json, 0, 0, None
+    item.gold, item.needed, item.free, item.drawn_with = gold.gold, 0, 0, None
     item.save(update_fields=["gold", "needed", "free", "drawn_with"])
     return True
 
@@ -74,24 +82,18 @@ def _leaves_the_sample(evaluation: Evaluation, item: Item) -> None:
     Run.objects.filter(pk=evaluation.run_id).update(total=F("total") - asked)
 
 
-def gold_of(
-    evaluation: Evaluation, line: Any, a: Any, b: Any, values: Mapping[str, Any], answer: Any = 1
-) -> Gold:
-    """Make gold from names: the row's line, the candidate (or two), and {criterion name: value}; in values, `A` is `a`.
+def gold_of_item(evaluation: Evaluation, item: Item, values: Mapping[str, Any]) -> Item:
+    """The item with its known values, {criterion name: value}; `A` is its response. Nothing is saved.
 
     Raises ValidationError with a message for users.
     """
-    return gold_of_item(evaluation, item_at(evaluation, line, a, b, answer), values)
-
-
-def gold_of_item(evaluation: Evaluation, item: Item, values: Mapping[str, Any]) -> Gold:
-    """Make gold from an item and {criterion name: value}. Raises ValidationError with a message for users."""
-    thing = Thing(item.row_id, item.response_id, item.other_response_id)
-    return Gold(thing, _known(criteria_of(evaluation), values))
+    item.gold = json.dumps(_known(criteria_of(evaluation), values), ensure_ascii=False)
+    return item
 
 
 def item_at(evaluation: Evaluation, line: Any, a: Any, b: Any, answer: Any = 1) -> Item:
-    """An unsaved item with a row and its answers. Raises ValidationError with a message for users."""
+    """An unsaved item from names: the row's line and the candidate, or two. Raises ValidationError with a message for
+    users."""
     row = _row(evaluation, line)
     first = _response(evaluation, row, a, answer)
     other = _response(evaluation, row, b, 1) if evaluation.scheme else None
@@ -139,17 +141,17 @@ def _known(criteria: Mapping[int, Criterion], values: Mapping[str, Any]) -> dict
     try:
         known = accepted(chosen, given)
     except ValuesRefused as refused:
-        number, why = next(iter(problems_of(refused.codes).items()))
+        number, why = next(iter(problems_of(refused).items()))
         raise ValidationError(f"{criteria[number].name}: {why}") from None
     if not known:
         raise ValidationError(_("Enter the correct answer for at least one criterion."))
     return known
 
 
-def gold_read(evaluation: Evaluation, text: str) -> tuple[list[Gold], list[WrongLine]]:
+def gold_read(evaluation: Evaluation, text: str) -> tuple[list[Item], list[WrongLine]]:
     """Read gold from JSON Lines: {"row": 3, "a": "model", "b": "other", "values": {"Preference": "A>B"}}. Returns
     the gold items and the rejected lines."""
-    found: list[Gold] = []
+    found: list[Item] = []
     wrong: list[WrongLine] = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -161,18 +163,13 @@ def gold_read(evaluation: Evaluation, text: str) -> tuple[list[Gold], list[Wrong
     return found, wrong
 
 
-def _gold_in(evaluation: Evaluation, line: str) -> Gold:
+def _gold_in(evaluation: Evaluation, line: str) -> Item:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
         raise ValidationError(_("This line is not JSON.")) from None
     if not isinstance(record, dict) or not isinstance(record.get("values"), dict):
         raise ValidationError(_("Each line must be an object with row, a, b and values."))
-    return gold_of(
-        evaluation,
-        record.get("row"),
-        record.get("a"),
-        record.get("b"),
-        record["values"],
-        record.get("answer", 1),
-    )
+    row, a, b = record.get("row"), record.get("a"), record.get("b")
+    item = item_at(evaluation, row, a, b, record.get("answer", 1))
+    return gold_of_item(evaluation, item, record["values"])

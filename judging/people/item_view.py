@@ -17,11 +17,11 @@ from datasets.core.formats import FORMATS
 from datasets.core.variables import conversation_for, messages_of, response_data
 from datasets.models import Response, Row
 from datasets.versions.references import reference_of
-from evalsite.text_diff import Passage, pieces
+from evalsite.text_diff import Passage, sides
 from judging.core.people.criteria import Criterion, canonical
 from judging.core.values import Value
 from judging.markdown import MarkupBudget, html_of
-from judging.people.labels import value_name
+from judging.people.labels import value_label, values_of
 from judging.people.models import Assignment, AssignmentState, Evaluation, Item
 from judging.runs.export.records import data_of
 
@@ -71,6 +71,11 @@ class ItemView:
         return turns_of(self.messages, self.budget)
 
     @property
+    def sides(self) -> list[tuple[str, AnswerView]]:
+        """The answers with their letters, '' for a single one."""
+        return [("A", self.left), ("B", self.right)] if self.right else [("", self.left)]
+
+    @property
     def reference_html(self) -> SafeString:
         return html_of(self.reference or "", self.budget)
 
@@ -108,14 +113,13 @@ def shown(
     Each answer belongs to its own conversation. Their common beginning is shown once, the rest with each answer. Turns
     of roles in `hides` are removed.
     """
-    there = [one for one in (item.response, item.other_response) if one is not None]
-    whole = (conversation_for(messages, response_data(one.raw)) for one in there)
+    whole = (conversation_for(messages, response_data(one.raw)) for one in item.answers)
     conversations = [[one for one in each if one["role"] not in hides] for each in whole]
     common = _in_common(conversations)
     budget = MarkupBudget()
     sides = [
         replace(answer_of(response), before=conversation[common:], budget=budget)
-        for response, conversation in zip(there, conversations, strict=False)
+        for response, conversation in zip(item.answers, conversations, strict=True)
     ]
     if shown_first == 2:
         sides.reverse()
@@ -162,25 +166,11 @@ LONGEST_COMPARED = 40_000  # characters; longer answers are compared up to here
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerSide:
-    """One answer; `letter` is '' if there is only one."""
-
-    letter: str
-    html: SafeString
-    reasoning: str
-    calls: str
-    empty: bool
-    turns: list[tuple[str, SafeString]]
-
-
-@dataclass(frozen=True, slots=True)
 class DeskItem:
     """An item on the desk. `values` and `comment`: of the draft, or of the verdict being changed."""
 
     assignment: Assignment
-    turns: list[tuple[str, SafeString]]
-    reference: SafeString | None
-    sides: list[AnswerSide]
+    view: ItemView
     values: dict[int, Value]
     places_json: str
     comment: str
@@ -194,25 +184,14 @@ class DeskItem:
 
 def desk_item(assignment: Assignment, criteria: dict[int, Criterion]) -> DeskItem:
     """Everything that the desk shows for one item."""
-    seen = shown_to(assignment)
     values, comment = _kept(assignment, criteria)
-    both = [("A", seen.left), ("B", seen.right)] if seen.right else [("", seen.left)]
     return DeskItem(
         assignment=assignment,
-        turns=seen.turns,
-        reference=seen.reference_html if seen.reference else None,
-        sides=[_side(letter, answer) for letter, answer in both if answer],
+        view=shown_to(assignment),
         values=values,
         places_json=json.dumps(places_of(values, criteria), ensure_ascii=False),
         comment=comment,
         attempt=assignment.rating.attempt if assignment.rating else 0,
-    )
-
-
-def _side(letter: str, answer: AnswerView) -> AnswerSide:
-    content = answer.content
-    return AnswerSide(
-        letter, answer.html, answer.reasoning or "", answer.tool_calls, not content.strip(), answer.turns
     )
 
 
@@ -222,22 +201,17 @@ def differences(assignment: Assignment) -> tuple[list[Passage], list[Passage]]:
     seen = shown_to(assignment)
     if seen.right is None:
         return [], []
-    found = pieces(seen.left.content[:LONGEST_COMPARED], seen.right.content[:LONGEST_COMPARED])
-    return [one for one in found if one.kind != "added"], [one for one in found if one.kind != "removed"]
+    return sides(seen.left.content[:LONGEST_COMPARED], seen.right.content[:LONGEST_COMPARED])
 
 
 def _kept(assignment: Assignment, criteria: dict[int, Criterion]) -> tuple[dict[int, Value], str]:
     """Values as the rater sees them, and the comment: of the verdict, else of the draft."""
     if assignment.state == AssignmentState.GIVEN and assignment.rating:
-        return canonical(
-            criteria, _numbered(assignment.rating.values), assignment.shown_first
-        ), assignment.rating.comment
-    draft = json.loads(assignment.draft) if assignment.draft else {}
-    return _numbered(json.dumps(draft.get("values", {}))), draft.get("comment", "")
-
-
-def _numbered(text: str) -> dict[int, Value]:
-    return {int(number): value for number, value in json.loads(text or "{}").items()}
+        values = values_of(assignment.rating.values)
+        return canonical(criteria, values, assignment.shown_first), assignment.rating.comment
+    draft = json.loads(assignment.draft or "{}")
+    values = {int(number): value for number, value in draft.get("values", {}).items()}
+    return values, draft.get("comment", "")
 
 
 def places_of(values: dict[int, Value], criteria: dict[int, Criterion]) -> dict[int, int | str]:
@@ -266,6 +240,6 @@ def earlier(assignment: Assignment, criteria: dict[int, Criterion]) -> Earlier:
     question = data_of(assignment.item.row.raw, assignment.evaluation.run.version.format)["question"] or ""
     given = _kept(assignment, criteria)[0] if assignment.state == AssignmentState.GIVEN else {}
     said = " · ".join(
-        value_name(criteria[number], value)[:40] for number, value in given.items() if number in criteria
+        value_label(criteria[number], value)[:40] for number, value in given.items() if number in criteria
     )
     return Earlier(assignment, question[:300], said)

@@ -12,21 +12,20 @@ from datasets.core.variables import response_data
 from judging.core.candidates import flags_of
 from judging.core.people.criteria import Criterion, outcome_of
 from judging.core.values import NO_SCORE, SCORED, Value
-from judging.people.models import Assignment, AssignmentState, Evaluation, Item, Rating
+from judging.people.models import AssignmentState, Evaluation, Item, Rating
 from judging.people.selectors import criteria_of
 from judging.runs.json_text import storable
 from judging.runs.models import Judgement, Run
 from judging.runs.overrides import carry_over, metrics_lock
 
 
-def judgements_add(
-    evaluation: Evaluation, assignment: Assignment, rating: Rating, values: Mapping[int, Value]
-) -> None:
+def judgements_add(rating: Rating, values: Mapping[int, Value]) -> None:
     """Add a judgement for each criterion. Gold and hidden repeats get none: they measure the rater, not the answer."""
-    if not assignment.item.counts:
+    if not rating.assignment.item.counts:
         return
+    evaluation = rating.assignment.evaluation
     metrics = dict(evaluation.run.metrics.values_list("number", "pk"))
-    made = judgements_made(evaluation, criteria_of(evaluation), metrics, assignment, rating, values)
+    made = judgements_made(rating, values, criteria_of(evaluation), metrics)
     if rating.attempt > 1:
         metrics_lock(evaluation.run_id)
     Judgement.objects.bulk_create(made)
@@ -38,18 +37,13 @@ def judgements_add(
 
 
 def judgements_made(
-    evaluation: Evaluation,
-    criteria: Mapping[int, Criterion],
-    metrics: Mapping[int, int],
-    assignment: Assignment,
-    rating: Rating,
-    values: Mapping[int, Value],
+    rating: Rating, values: Mapping[int, Value], criteria: Mapping[int, Criterion], metrics: Mapping[int, int]
 ) -> list[Judgement]:
-    """Unsaved judgements of a rating, numbered from `evaluation.next_position`; `metrics`: {criterion number: id of
-    its RunMetric}."""
-    item = assignment.item
-    answers = [one for one in (item.response, item.other_response) if one is not None]
-    flags = dict.fromkeys(flag for one in answers for flag in flags_of(response_data(one.raw)))
+    """Unsaved judgements of a rating, numbered from its evaluation's `next_position`; `metrics`: {criterion number: id
+    of its RunMetric}."""
+    assignment, item = rating.assignment, rating.assignment.item
+    evaluation = assignment.evaluation
+    flags = dict.fromkeys(flag for one in item.answers for flag in flags_of(response_data(one.raw)))
     made = []
     for place, number in enumerate(sorted(criteria)):
         outcome = outcome_of(criteria[number], values.get(number))
@@ -80,17 +74,8 @@ def judgements_made(
     return made
 
 
-def judgements_withdraw(evaluation: Evaluation, rating: Rating) -> None:
-    """Make a verdict's judgements non-current; they stay as history."""
-    _mark(evaluation, rating, current=False)
-
-
-def judgements_restore(evaluation: Evaluation, rating: Rating) -> None:
-    """Make an earlier verdict's judgements current again."""
-    _mark(evaluation, rating, current=True)
-
-
-def _mark(evaluation: Evaluation, rating: Rating, *, current: bool) -> None:
+def judgements_mark(evaluation: Evaluation, rating: Rating, *, current: bool) -> None:
+    """Withdraw a verdict's judgements, which stay as history, or make them current again."""
     found = rating.judgements.all()
     if not found.exists():
         return
@@ -120,7 +105,7 @@ def figures_change(evaluation: Evaluation) -> None:
 def rating_forget(evaluation: Evaluation, rating: Rating) -> None:
     """Delete an imported rating with its judgements, and subtract it from the counters."""
     assignment, item = rating.assignment, rating.assignment.item
-    judgements_withdraw(evaluation, rating)
+    judgements_mark(evaluation, rating, current=False)
     rating.judgements.all().delete()
     freed = 0 if assignment.extra or not item.needed else 1
     changes = {"given": F("given") - 1, "free": F("free") + freed}

@@ -10,9 +10,9 @@ from uuid import UUID
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext
+from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 
-from judging.core.people.criteria import BOTH_BAD, Criterion
+from judging.core.people.criteria import BOTH_BAD, Criterion, ValuesRefused
 from judging.core.people.rating_lines import BadLine
 from judging.core.values import Value
 from judging.people.models import Rating
@@ -28,18 +28,47 @@ SCALES: dict[str, str | Promise] = {
 }
 
 
-def problems_of(codes: Mapping[int, str]) -> dict[int, str]:
+def problems_of(refused: ValuesRefused) -> dict[int, str]:
     """{criterion number: error message}."""
-    return {number: value_problem(code) for number, code in codes.items()}
+    sentences = {
+        "missing": _("Please choose."),
+        "not_on_scale": _("This value is not on the scale. Choose again."),
+        "too_long": _("This is too long; at most 20,000 characters."),
+    }
+    return {number: sentences.get(code, _("Unknown criterion.")) for number, code in refused.codes.items()}
 
 
 def value_label(criterion: Criterion, value: Value, names: Sequence[str] = ()) -> str:
     """A value as text; `names`: of the two answers of a comparison, else A and B."""
-    if criterion.compares and len(names) > 1 and str(value) in _NAMED:
-        return str(_NAMED[str(value)]) % {"a": names[0], "b": names[1]}
-    return value_name(criterion, value)
+    if isinstance(value, bool):
+        return pgettext("verdict", "Yes") if value else pgettext("verdict", "No")
+    text = str(value)
+    if not criterion.compares:
+        return text
+    if len(names) > 1 and text in _NAMED:
+        return str(_NAMED[text]) % {"a": names[0], "b": names[1]}
+    return str(_COMPARED.get(text, text))
 
 
+def labelled_values(
+    criteria: Mapping[int, Criterion], values: Mapping[int, Value], names: Sequence[str] = ()
+) -> list[tuple[str, str]]:
+    """Values by criterion number as (criterion's name, value as text), in the order of the criteria."""
+    return [
+        (criteria[number].name, value_label(criteria[number], value, names))
+        for number, value in sorted(values.items())
+        if number in criteria
+    ]
+
+
+_COMPARED: dict[str, str | Promise] = {
+    "A>>B": pgettext_lazy("verdict", "A much better"),
+    "A>B": pgettext_lazy("verdict", "A better"),
+    "A=B": pgettext_lazy("verdict", "Equal"),
+    "B>A": pgettext_lazy("verdict", "B better"),
+    "B>>A": pgettext_lazy("verdict", "B much better"),
+    BOTH_BAD: pgettext_lazy("verdict", "Both bad"),
+}
 _NAMED: dict[str, str | Promise] = {
     "A>>B": gettext_lazy("%(a)s much better"),
     "A>B": gettext_lazy("%(a)s better"),
@@ -112,7 +141,7 @@ def choices_of(criterion: Criterion) -> list[CriterionChoice]:
     """A criterion's choices in order. The shortcut of a number is the number itself (0 for ten), of others their
     position."""
     return [
-        CriterionChoice(place, value, value_name(criterion, value), _key(place, value, criterion))
+        CriterionChoice(place, value, value_label(criterion, value), _key(place, value, criterion))
         for place, value in enumerate(criterion.choices)
     ]
 
@@ -123,24 +152,6 @@ def _key(place: int, value: Value, criterion: Criterion) -> str:
     if criterion.scale == "ten":
         return str(int(value) % 10)
     return str(place + 1) if place < 9 else ""
-
-
-def value_name(criterion: Criterion, value: Value) -> str:
-    """A value as text."""
-    if isinstance(value, bool):
-        return pgettext("verdict", "Yes") if value else pgettext("verdict", "No")
-    return _compared().get(str(value), str(value)) if criterion.compares else str(value)
-
-
-def _compared() -> dict[str, str]:
-    return {
-        "A>>B": pgettext("verdict", "A much better"),
-        "A>B": pgettext("verdict", "A better"),
-        "A=B": pgettext("verdict", "Equal"),
-        "B>A": pgettext("verdict", "B better"),
-        "B>>A": pgettext("verdict", "B much better"),
-        BOTH_BAD: pgettext("verdict", "Both bad"),
-    }
 
 
 def refusal_sentence(code: str) -> str:
@@ -155,16 +166,6 @@ def refusal_sentence(code: str) -> str:
         "outdated": _("You changed this rating in another tab. Reload the page to see it."),
     }
     return sentences.get(code) or _("Something went wrong. Reload the page and try again.")
-
-
-def value_problem(code: str) -> str:
-    """Why a value was rejected."""
-    sentences = {
-        "missing": _("Please choose."),
-        "not_on_scale": _("This value is not on the scale. Choose again."),
-        "too_long": _("This is too long; at most 20,000 characters."),
-    }
-    return sentences.get(code) or _("Unknown criterion.")
 
 
 def saved_sentence(rating: Rating, key: UUID) -> str:

@@ -111,10 +111,20 @@ class Item(models.Model):
         ]
 
     @property
+    def answers(self) -> list[Response]:
+        """The rated answer, or the two."""
+        return [one for one in (self.response, self.other_response) if one]
+
+    @property
+    def candidate_names(self) -> list[str]:
+        """The names of the candidates of its answers."""
+        return [one.candidate.name for one in self.answers]
+
+    @property
     def rates_reference(self) -> bool:
         """Whether a rated answer is the row's reference, which is stored in a row of its own
         (versions/references.py)."""
-        return any(one.row_id != self.row_id for one in (self.response, self.other_response) if one)
+        return any(one.row_id != self.row_id for one in self.answers)
 
     @property
     def counts(self) -> bool:

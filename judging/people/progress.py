@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.db.models import Avg, Count, Max, Q, QuerySet, Sum
 from django.utils import timezone
@@ -32,25 +32,8 @@ class Hits:
 
 
 @dataclass(frozen=True, slots=True)
-class RaterLine:
-    """One rater's progress. `seconds_each`: active time per item; gold: correct answers; repeats: same verdict
-    again."""
-
-    rater: EvaluationRater
-    given: int
-    skipped: int
-    held: int
-    extra: int
-    seconds_each: float | None
-    last_at: datetime | None
-    gold: Hits
-    repeats: Hits
-
-
-@dataclass(frozen=True, slots=True)
 class Overall:
-    """All seats: ratings `given` of `needed`; `seconds_left` from the rate of the last hour, None if nobody rated in
-    it.
+    """All seats: ratings `given` of `needed`, `an_hour` in the last hour.
 
     `stuck`: items with a free seat that every rater has had already; 0 without raters.
     """
@@ -59,36 +42,30 @@ class Overall:
     given: int
     needed: int
     held: int
-    free: int
     stuck: int
     an_hour: int
-    seconds_left: float | None
 
     @property
     def left(self) -> int:
         return max(0, self.needed - self.given)
 
+    @property
+    def seconds_left(self) -> float | None:
+        """From the rate of the last hour; None if nobody rated in it."""
+        return self.left * _RECENT.total_seconds() / self.an_hour if self.an_hour and self.left else None
+
 
 def overall(evaluation: Evaluation) -> Overall:
     """Progress of the whole evaluation, without gold and repeats."""
     usual = Item.objects.filter(evaluation=evaluation, needed__gt=0)
-    sums = usual.aggregate(given=Sum("given"), needed=Sum("needed"), free=Sum("free"), items=Count("pk"))
-    given, needed, free = (sums[name] or 0 for name in ("given", "needed", "free"))
+    sums = usual.aggregate(given=Sum("given", default=0), needed=Sum("needed", default=0), items=Count("pk"))
     since = timezone.now() - _RECENT
     held = Assignment.objects.filter(evaluation=evaluation, state=AssignmentState.LEASED, item__needed__gt=0)
     recent = Assignment.objects.filter(
         rater__evaluation=evaluation, state=AssignmentState.GIVEN, item__needed__gt=0, given_at__gte=since
-    ).count()
-    left = max(0, needed - given)
+    )
     return Overall(
-        items=sums["items"],
-        given=given,
-        needed=needed,
-        held=held.filter(extra=False).count(),
-        free=free,
-        stuck=_stuck(evaluation),
-        an_hour=recent,
-        seconds_left=left * _RECENT.total_seconds() / recent if recent and left else None,
+        **sums, held=held.filter(extra=False).count(), stuck=_stuck(evaluation), an_hour=recent.count()
     )
 
 
@@ -101,36 +78,30 @@ def _stuck(evaluation: Evaluation) -> int:
     return opened.filter(had__gte=count).count() if count else 0
 
 
-def rater_lines(evaluation: Evaluation) -> list[RaterLine]:
-    """Each rater's progress; raters who have left come last."""
-    counted = EvaluationRater.objects.filter(evaluation=evaluation).select_related("user")
-    counted = counted.annotate(
-        given_count=_of_state(AssignmentState.GIVEN),
-        skipped_count=_of_state(AssignmentState.SKIPPED),
-        held_count=_of_state(AssignmentState.LEASED),
-        extra_count=Count("assignments", filter=Q(assignments__state="given", assignments__extra=True)),
-        seconds_mean=Avg("assignments__seconds", filter=Q(assignments__seconds__gt=0)),
-        last_given=Max("assignments__given_at"),
+def rater_lines(evaluation: Evaluation) -> list[tuple[EvaluationRater, Hits, Hits]]:
+    """Each rater with their gold answers given correctly and repeats with the same verdict; former raters come last.
+
+    The raters have the numbers of their items as `given`, `skipped`, `held` and `extra`, and `seconds_each`: the active
+    time per item.
+    """
+    raters = EvaluationRater.objects.filter(evaluation=evaluation).select_related("user")
+    raters = raters.annotate(
+        given=_of_state(AssignmentState.GIVEN),
+        skipped=_of_state(AssignmentState.SKIPPED),
+        held=_of_state(AssignmentState.LEASED),
+        extra=_of_state(AssignmentState.GIVEN, assignments__extra=True),
+        seconds_each=Avg("assignments__seconds", filter=Q(assignments__seconds__gt=0)),
+        last_at=Max("assignments__given_at"),
     )
     gold, repeats = gold_hits(evaluation), repeat_hits(evaluation)
     return [
-        RaterLine(
-            rater,
-            rater.given_count,
-            rater.skipped_count,
-            rater.held_count,
-            rater.extra_count,
-            rater.seconds_mean,
-            rater.last_given,
-            gold.get(rater.pk, Hits()),
-            repeats.get(rater.pk, Hits()),
-        )
-        for rater in sorted(counted, key=lambda one: (one.left_at is not None, one.pk))
+        (rater, gold.get(rater.pk, Hits()), repeats.get(rater.pk, Hits()))
+        for rater in sorted(raters, key=lambda one: (one.left_at is not None, one.pk))
     ]
 
 
-def _of_state(state: str) -> Count:
-    return Count("assignments", filter=Q(assignments__state=state))
+def _of_state(state: str, **more: bool) -> Count:
+    return Count("assignments", filter=Q(assignments__state=state, **more))
 
 
 def gold_hits(evaluation: Evaluation) -> dict[int, Hits]:

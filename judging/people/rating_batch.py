@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID, uuid5
 
@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from datasets.models import Response, Row
 from judging.core.people.criteria import ValuesRefused, accepted, canonical
-from judging.core.people.rating_lines import BadLine, RatingLine
+from judging.core.people.rating_lines import BadLine, LineRefused, RatingLine
 from judging.core.values import Value
 from judging.people.judgements import count, judgements_made
 from judging.people.models import (
@@ -38,14 +38,6 @@ from judging.runs.overrides import carry_over, metrics_lock
 _NAMES = UUID("6f0b6a56-2d3c-4d6a-9b65-5a1f4c0f6f11")  # namespace of the keys made for lines without one
 
 
-class LineRefused(Exception):
-    """A rejected line, with its code."""
-
-    def __init__(self, code: str, **params: str) -> None:
-        super().__init__(code)
-        self.code, self.params = code, params
-
-
 @dataclass(frozen=True, slots=True)
 class _Found:
     """The item of a line; `turned`: the line names the two answers in the other order."""
@@ -55,23 +47,29 @@ class _Found:
 
 
 @dataclass(slots=True)
-class _Made:
-    """The objects that a batch writes."""
+class ImportedRatings:
+    """Counts of new, existing and non-current verdicts, and the rejected lines."""
 
-    assignments: list[Assignment] = field(default_factory=list)
-    held: list[Assignment] = field(default_factory=list)
-    ratings: list[Rating] = field(default_factory=list)
-    judgements: list[Judgement] = field(default_factory=list)
-    states: dict[bool, Counter[str]] = field(default_factory=lambda: {False: Counter(), True: Counter()})
+    new: int
+    there: int
+    not_current: int
+    wrong: list[BadLine]
 
 
 class RatingBatch:
     """Lines to import into an evaluation; the caller has locked it."""
 
     def __init__(
-        self, evaluation: Evaluation, lines: Sequence[RatingLine], came_with: RatingsImport | None
+        self,
+        evaluation: Evaluation,
+        lines: Sequence[RatingLine | BadLine],
+        came_with: RatingsImport | None = None,
     ) -> None:
-        self.evaluation, self.lines, self.came_with = evaluation, lines, came_with
+        self.evaluation, self.came_with = evaluation, came_with
+        good = [line for line in lines if isinstance(line, RatingLine)]
+        self.lines = [line for line in good if line.current]
+        self.not_current = len(good) - len(self.lines)
+        self.wrong = [line for line in lines if isinstance(line, BadLine)]
         self.criteria = criteria_of(evaluation)
         self.numbers = {one.name: number for number, one in self.criteria.items()}
         self.metrics = dict(evaluation.run.metrics.values_list("number", "pk"))
@@ -84,18 +82,23 @@ class RatingBatch:
         self.places = {rater.pk: rater.place for rater in self.raters.values()}
         self.assignments = self._assignments()
         self.keys = self._keys()
-        self.made = _Made()
+        self.new_assignments: list[Assignment] = []
+        self.changed_assignments: list[Assignment] = []
+        self.ratings: list[Rating] = []
+        self.judgements: list[Judgement] = []
+        self.states: dict[bool, Counter[str]] = {False: Counter(), True: Counter()}  # by Rating.extra
 
-    def take(self) -> tuple[int, int, list[BadLine]]:
-        """Import the lines. Returns how many are new, how many existed, and the rejected ones."""
-        there, wrong = 0, []
+    def take(self) -> ImportedRatings:
+        """Import the lines."""
+        there = 0
         for line in self.lines:
             try:
                 there += not self._take(line)
             except LineRefused as refused:
-                wrong.append(BadLine(line.line, refused.code, refused.params))
+                self.wrong.append(BadLine(line.line, refused.code, refused.params))
         self._write()
-        return len(self.made.ratings), there, wrong
+        wrong = sorted(self.wrong, key=lambda one: one.line)
+        return ImportedRatings(len(self.ratings), there, self.not_current, wrong)
 
     # —— existing objects
 
@@ -127,7 +130,7 @@ class RatingBatch:
         raters = {rater.pk: rater for rater in self.raters.values()}
         found = Assignment.objects.filter(evaluation=self.evaluation, item__in=items)
         for one in found:
-            one.item, one.rater = items[one.item_id], raters[one.rater_id]
+            one.evaluation, one.item, one.rater = self.evaluation, items[one.item_id], raters[one.rater_id]
         return {(one.item_id, one.rater_id): one for one in found}
 
     def _keys(self) -> dict[UUID, int]:
@@ -190,7 +193,7 @@ class RatingBatch:
         there = self.by_row.get(line.row or 0, [])
         by_number = [item for item in there if item.number == line.item]
         for item in by_number + [item for item in there if item.repeat_of_id is None]:
-            sides = [(one.candidate.name, one.number) for one in (item.response, item.other_response) if one]
+            sides = [(one.candidate.name, one.number) for one in item.answers]
             if sides == wanted:
                 return _Found(item)
             if len(sides) == 2 and sides[::-1] == wanted:
@@ -232,16 +235,19 @@ class RatingBatch:
         item.given += 1
         assignment.state, assignment.given_at = AssignmentState.GIVEN, at
         assignment.shown_first, assignment.seconds = side, line.seconds
-        self.made.ratings.append(rating)
+        self.ratings.append(rating)
         if item.counts:
-            self._judge(assignment, rating, values)
+            made = judgements_made(rating, values, self.criteria, self.metrics)
+            self.evaluation.next_position += len(made)
+            self.judgements += made
+            self.states[rating.extra].update(one.state for one in made)
 
     def _assignment(self, item: Item, rater: EvaluationRater, side: int | None, at: datetime) -> Assignment:
         held = self.assignments.get((item.pk, rater.pk))
         if held is not None and held.state == AssignmentState.GIVEN:
             raise LineRefused("rated_already")
         if held is not None:
-            self.made.held.append(held)
+            self.changed_assignments.append(held)
         else:
             rater.place += 1
             held = Assignment(
@@ -254,40 +260,33 @@ class RatingBatch:
                 shown_first=side,
             )
             item.dealt += 1
-            self.made.assignments.append(held)
+            self.new_assignments.append(held)
             self.assignments[item.pk, rater.pk] = held
         if held.state != AssignmentState.LEASED:
             held.extra = bool(item.needed) and not item.free
             item.free -= bool(item.needed and item.free)
         return held
 
-    def _judge(self, assignment: Assignment, rating: Rating, values: dict[int, Value]) -> None:
-        made = judgements_made(self.evaluation, self.criteria, self.metrics, assignment, rating, values)
-        self.evaluation.next_position += len(made)
-        self.made.judgements += made
-        self.made.states[rating.extra].update(one.state for one in made)
-
     # —— writing
 
     def _write(self) -> None:
-        made = self.made
-        if not made.ratings:
+        if not self.ratings:
             return
-        Assignment.objects.bulk_create(made.assignments)
-        for held in made.held:
+        Assignment.objects.bulk_create(self.new_assignments)
+        for held in self.changed_assignments:
             held.save()
-        Rating.objects.bulk_create(made.ratings)
+        Rating.objects.bulk_create(self.ratings)
         ratings = Rating.objects.filter(
             assignment=OuterRef("pk"), attempt=OuterRef("attempt"), kind=RatingKind.VERDICT
         )
-        touched = [one.assignment_id for one in made.ratings]
+        touched = [one.assignment_id for one in self.ratings]
         Assignment.objects.filter(pk__in=touched).update(rating=Subquery(ratings.values("pk")[:1]))
         metrics_lock(self.evaluation.run_id)
-        Judgement.objects.bulk_create(made.judgements)
-        again = [one.pk for one in made.judgements if one.attempt > 1]
+        Judgement.objects.bulk_create(self.judgements)
+        again = [one.pk for one in self.judgements if one.attempt > 1]
         carry_over(self.evaluation.run_id, Judgement.objects.filter(pk__in=again))
         self.evaluation.save(update_fields=["next_position"])
-        for extra, states in made.states.items():
+        for extra, states in self.states.items():
             if states:
                 count(self.evaluation, states, 1, extra=extra)
         self._write_counters()

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from itertools import islice
 
 from django.db import transaction
@@ -18,12 +16,12 @@ from django_tasks import task
 
 from datasets import uploads
 from datasets.services import store
-from evalsite.accounts.models import Project, User
-from evalsite.audit import Action, record
+from evalsite.accounts.models import User
+from evalsite.audit import Action
 from evalsite.storage import files
 from evalsite.tasks import workers
-from judging.core.people.rating_lines import BadLine, RatingLine, read_lines
-from judging.people.assignments import locked
+from judging.core.people.rating_lines import BadLine, read_lines
+from judging.people.assignments import audit, locked
 from judging.people.judgements import rating_forget
 from judging.people.models import Evaluation, ImportState, Rating, RatingsImport
 from judging.people.rating_batch import RatingBatch
@@ -39,16 +37,6 @@ _BATCH = 100  # lines: other processes can't write to SQLite during a batch
 _OPEN = (ImportState.WAITING, ImportState.READING, ImportState.UNDOING)
 _Own = workers.OwnedRow[RatingsImport]
 STOPPED = "stopped"
-
-
-@dataclass(slots=True)
-class ImportedRatings:
-    """Counts of new, existing and non-current verdicts, and the rejected lines."""
-
-    new: int = 0
-    there: int = 0
-    not_current: int = 0
-    wrong: list[BadLine] = field(default_factory=list)
 
 
 def import_begin(
@@ -108,70 +96,32 @@ def work(import_id: int, owner: str, stop: threading.Event | None = None) -> Non
 def _read(mine: _Own) -> None:
     taken = mine.row
     text = files.local(taken.stored_as).read_bytes().decode("utf-8-sig", "replace")
-    mine.note(lines=text.count("\n") + (not text.endswith("\n")))
-    mine.note(state=ImportState.READING)
-
-    def note(line: int, batch: ImportedRatings) -> None:
-        codes = [_plain(one) for one in batch.wrong[: LISTED - len(taken.told)]]
-        mine.note(
-            line=line,
-            new=taken.new + batch.new,
-            there=taken.there + batch.there,
-            not_current=taken.not_current + batch.not_current,
-            wrong=taken.wrong + len(batch.wrong),
-            told=[*taken.told, *codes],
-        )
-
-    take(taken.evaluation, text, came_with=taken, after=taken.line, note=note, rest=mine.rest)
+    mine.note(state=ImportState.READING, lines=text.count("\n") + (not text.endswith("\n")))
+    lines, done = read_lines(text, list(criteria_of(taken.evaluation).values())), taken.line
+    left = (line for line in lines if line.line > done)
+    while batch := list(islice(left, _BATCH)):
+        with transaction.atomic():
+            found = RatingBatch(locked(taken.evaluation), batch, taken).take()
+            codes = [_plain(one) for one in found.wrong[: LISTED - len(taken.told)]]
+            mine.note(
+                line=batch[-1].line,
+                new=taken.new + found.new,
+                there=taken.there + found.there,
+                not_current=taken.not_current + found.not_current,
+                wrong=taken.wrong + len(found.wrong),
+                told=[*taken.told, *codes],
+            )
+        mine.rest()
     with transaction.atomic():
         mine.note(state=ImportState.DONE, line=taken.lines, ended_at=timezone.now())
         if taken.new:
-            run = taken.evaluation.run
-            project = Project.objects.get(pk=run.project_id)
-            record(
-                Action.RATINGS_IMPORTED, project=project, thing=run, by=taken.created_by, ratings=taken.new
-            )
+            audit(Action.RATINGS_IMPORTED, taken.evaluation, taken.created_by, ratings=taken.new)
     files.delete(taken.stored_as)
 
 
 def _plain(bad: BadLine) -> list[object]:
     """A rejected line as stored: its quotes may be long, or contain characters that no database accepts."""
     return [bad.line, bad.code, {name: storable(text[:200]) for name, text in bad.params.items()}]
-
-
-def take(
-    evaluation: Evaluation,
-    text: str,
-    *,
-    came_with: RatingsImport | None = None,
-    after: int = 0,
-    note: Callable[[int, ImportedRatings], None],
-    rest: Callable[[], None],
-) -> None:
-    """Import the verdicts of a text from line `after` + 1 on. `note` is called for each batch, within its
-    transaction; `rest` between batches."""
-    lines = read_lines(text, list(criteria_of(evaluation).values()))
-    for batch in _batches(line for line in lines if line.line > after):
-        with transaction.atomic():
-            taken = _take_batch(locked(evaluation), batch, came_with)
-            note(batch[-1].line, taken)
-        rest()
-
-
-def _batches(lines: Iterator[RatingLine | BadLine]) -> Iterator[list[RatingLine | BadLine]]:
-    while batch := list(islice(lines, _BATCH)):
-        yield batch
-
-
-def _take_batch(
-    evaluation: Evaluation, lines: list[RatingLine | BadLine], came_with: RatingsImport | None
-) -> ImportedRatings:
-    bad = [line for line in lines if isinstance(line, BadLine)]
-    good = [line for line in lines if isinstance(line, RatingLine)]
-    current = [line for line in good if line.current]
-    new, there, wrong = RatingBatch(evaluation, current, came_with).take()
-    wrong = sorted([*bad, *wrong], key=lambda one: one.line)
-    return ImportedRatings(new, there, len(good) - len(current), wrong)
 
 
 def _failed(mine: _Own, error: Exception) -> None:

@@ -5,18 +5,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
 from evalsite.accounts.models import User
 from judging.core.people.criteria import accepted, active_seconds, canonical
 from judging.core.values import Value
 from judging.people.assignments import free_seat, lease_end, locked, take_seat
-from judging.people.judgements import judgements_add, judgements_restore, judgements_withdraw
+from judging.people.judgements import judgements_add, judgements_mark
+from judging.people.labels import values_of
 from judging.people.models import (
     Assignment,
     AssignmentState,
@@ -67,27 +68,26 @@ class Outdated(DeskRefused):
 LONGEST_COMMENT = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """An assignment and its evaluation, reloaded and locked."""
-
-    evaluation: Evaluation
-    assignment: Assignment
-
-
-def _hold(assignment: Assignment) -> _Held:
+def _hold(assignment: Assignment) -> Assignment:
+    """The assignment and its evaluation, reloaded and locked."""
     evaluation = locked(assignment.evaluation_id)
-    return _Held(evaluation, Assignment.objects.select_related("item", "rater").get(pk=assignment.pk))
+    held = Assignment.objects.select_related("item", "rater").get(pk=assignment.pk)
+    held.evaluation = evaluation
+    return held
 
 
-def _seen_before(key: UUID, assignment: Assignment, *kinds: str) -> Rating | None:
+def _seen_before(key: UUID, assignment: Assignment, kind: str) -> Rating | None:
     found = Rating.objects.filter(key=key).first()
     if found is None:
         return None
-    if found.assignment_id != assignment.pk or found.kind not in kinds:
+    if found.assignment_id != assignment.pk or found.kind != kind:
         raise KeyUsed
-    found.repeated = True
-    return found
+    return _repeated(found)
+
+
+def _repeated(rating: Rating) -> Rating:
+    rating.repeated = True
+    return rating
 
 
 def submit(
@@ -107,57 +107,44 @@ def submit(
     """
     try:
         with transaction.atomic():
-            return _submitted(assignment, values, comment, seconds, key, shown)
+            held = _hold(assignment)
+            before = _seen_before(key, held, RatingKind.VERDICT) or _counting(held)
+            if before is not None:
+                return before
+            _check_open(held)
+            given = _canonical(held, values, shown)
+            if held.state != AssignmentState.LEASED:
+                take_seat(held)
+            return _keep(held, RatingKind.VERDICT, given, comment, seconds, key)
     except (EvaluationClosed, RaterLeft):
         draft_save(assignment=assignment, values=values, comment=comment)
         raise
-
-
-def _submitted(
-    assignment: Assignment,
-    values: Mapping[int, Any],
-    comment: str,
-    seconds: Any,
-    key: UUID,
-    shown: int | None,
-) -> Rating:
-    held = _hold(assignment)
-    before = _seen_before(key, held.assignment, RatingKind.VERDICT) or _counting(held.assignment)
-    if before is not None:
-        return before
-    _check_open(held)
-    given = _canonical(held, values, shown)
-    if held.assignment.state != AssignmentState.LEASED:
-        take_seat(held.assignment)
-    return _keep(held, RatingKind.VERDICT, given, comment, seconds, key)
 
 
 def _counting(assignment: Assignment) -> Rating | None:
     """The current verdict of this assignment, if any."""
     if assignment.state != AssignmentState.GIVEN or assignment.rating is None:
         return None
-    assignment.rating.repeated = True
-    return assignment.rating
+    return _repeated(assignment.rating)
 
 
-def _check_open(held: _Held) -> None:
+def _check_open(held: Assignment) -> None:
     if not held.evaluation.open:
         raise EvaluationClosed
-    if held.assignment.rater.left_at is not None:
+    if held.rater.left_at is not None:
         raise RaterLeft
 
 
-def _canonical(held: _Held, values: Mapping[int, Any], shown: int | None) -> dict[int, Value]:
-    if shown != held.assignment.shown_first:
+def _canonical(held: Assignment, values: Mapping[int, Any], shown: int | None) -> dict[int, Value]:
+    if shown != held.shown_first:
         raise SidesDiffer
     criteria = criteria_of(held.evaluation)
     return canonical(criteria, accepted(criteria, values), shown)
 
 
 def _keep(
-    held: _Held, kind: RatingKind, values: dict[int, Value], comment: str, seconds: Any, key: UUID
+    assignment: Assignment, kind: RatingKind, values: dict[int, Value], comment: str, seconds: Any, key: UUID
 ) -> Rating:
-    assignment = held.assignment
     assignment.attempt += 1
     rating = Rating.objects.create(
         assignment=assignment,
@@ -170,19 +157,13 @@ def _keep(
         seconds=active_seconds(seconds),
         extra=assignment.extra,
     )
-    judgements_add(held.evaluation, assignment, rating, values)
+    judgements_add(rating, values)
     if assignment.state != AssignmentState.GIVEN:
-        _count_given(assignment, 1)
+        Item.objects.filter(pk=assignment.item_id).update(given=F("given") + 1)
     assignment.state, assignment.rating, assignment.draft = AssignmentState.GIVEN, rating, ""
     assignment.given_at, assignment.seconds = timezone.now(), assignment.seconds + rating.seconds
     assignment.save()
     return rating
-
-
-def _count_given(assignment: Assignment, by: int) -> None:
-    item = Item.objects.get(pk=assignment.item_id)
-    item.given += by
-    item.save(update_fields=["given"])
 
 
 @transaction.atomic
@@ -201,16 +182,16 @@ def change(
     `attempt`: the verdict that the rater saw; raises Outdated if another tab has changed it since.
     """
     held = _hold(assignment)
-    before = _seen_before(key, held.assignment, RatingKind.CHANGE)
+    before = _seen_before(key, held, RatingKind.CHANGE)
     if before is not None:
         return before
     _check_open(held)
-    if held.assignment.state != AssignmentState.GIVEN or held.assignment.rating is None:
+    if held.state != AssignmentState.GIVEN or held.rating is None:
         raise NotYetRated
-    if attempt is not None and attempt != held.assignment.rating.attempt:
+    if attempt is not None and attempt != held.rating.attempt:
         raise Outdated
     given = _canonical(held, values, shown)
-    judgements_withdraw(held.evaluation, held.assignment.rating)
+    judgements_mark(held.evaluation, held.rating, current=False)
     return _keep(held, RatingKind.CHANGE, given, comment, seconds, key)
 
 
@@ -218,15 +199,15 @@ def change(
 def skip(*, assignment: Assignment, reason: str, comment: str = "", key: UUID, seconds: Any = 0) -> Rating:
     """Skip an item with a reason (a SkipReason): it goes to other raters, and this one does not get it again."""
     held = _hold(assignment)
-    before = _seen_before(key, held.assignment, RatingKind.SKIP) or _counting(held.assignment)
+    before = _seen_before(key, held, RatingKind.SKIP) or _counting(held)
     if before is not None:
         return before
     _check_open(held)
-    if held.assignment.state == AssignmentState.SKIPPED:
-        return _repeated(held.assignment.ratings.filter(kind=RatingKind.SKIP).latest("pk"))
+    if held.state == AssignmentState.SKIPPED:
+        return _repeated(held.ratings.filter(kind=RatingKind.SKIP).latest("pk"))
     made = Rating.objects.create(
-        assignment=held.assignment,
-        rater=held.assignment.rater,
+        assignment=held,
+        rater=held.rater,
         kind=RatingKind.SKIP,
         attempt=0,
         key=key,
@@ -234,15 +215,10 @@ def skip(*, assignment: Assignment, reason: str, comment: str = "", key: UUID, s
         comment=storable(comment[:LONGEST_COMMENT]) or "",
         seconds=active_seconds(seconds),
     )
-    if held.assignment.state == AssignmentState.LEASED:
-        free_seat(held.assignment)
-    _update(held.assignment, state=AssignmentState.SKIPPED, extra=False)
+    if held.state == AssignmentState.LEASED:
+        free_seat(held)
+    _update(held, state=AssignmentState.SKIPPED, extra=False)
     return made
-
-
-def _repeated(rating: Rating) -> Rating:
-    rating.repeated = True
-    return rating
 
 
 @transaction.atomic
@@ -266,25 +242,24 @@ def undo(*, evaluation: Evaluation, user: User, key: UUID) -> Rating:
     _check_open(held)
     _take_back(held, last)
     return Rating.objects.create(
-        assignment=held.assignment, rater=last.rater, kind=RatingKind.UNDO, attempt=0, key=key, of=last
+        assignment=held, rater=last.rater, kind=RatingKind.UNDO, attempt=0, key=key, of=last
     )
 
 
-def _take_back(held: _Held, last: Rating) -> None:
-    assignment = held.assignment
+def _take_back(held: Assignment, last: Rating) -> None:
     if last.kind == RatingKind.CHANGE:
         before = _verdict_before(last)
-        judgements_withdraw(held.evaluation, last)
-        judgements_restore(held.evaluation, before)
-        _update(assignment, rating=before)
+        judgements_mark(held.evaluation, last, current=False)
+        judgements_mark(held.evaluation, before, current=True)
+        _update(held, rating=before)
         return
     if last.kind == RatingKind.VERDICT:
-        judgements_withdraw(held.evaluation, last)
-        _count_given(assignment, -1)
-        _update(assignment, rating=None, given_at=None, draft=_as_draft(held, last))
+        judgements_mark(held.evaluation, last, current=False)
+        Item.objects.filter(pk=held.item_id).update(given=F("given") - 1)
+        _update(held, rating=None, given_at=None, draft=_as_draft(held, last))
     else:
-        take_seat(assignment)
-    _update(assignment, state=AssignmentState.LEASED, lease_until=lease_end(held.evaluation))
+        take_seat(held)
+    _update(held, state=AssignmentState.LEASED, lease_until=lease_end(held.evaluation))
 
 
 def _verdict_before(last: Rating) -> Rating:
@@ -294,10 +269,9 @@ def _verdict_before(last: Rating) -> Rating:
     return earlier.filter(undone_by=None).latest("attempt")
 
 
-def _as_draft(held: _Held, rating: Rating) -> str:
+def _as_draft(held: Assignment, rating: Rating) -> str:
     """A verdict as a draft, with the sides as its rater saw them."""
-    values = {int(number): value for number, value in json.loads(rating.values).items()}
-    shown = canonical(criteria_of(held.evaluation), values, held.assignment.shown_first)
+    shown = canonical(criteria_of(held.evaluation), values_of(rating.values), held.shown_first)
     return json.dumps({"values": shown, "comment": rating.comment}, ensure_ascii=False)
 
 
@@ -305,15 +279,15 @@ def _as_draft(held: _Held, rating: Rating) -> str:
 def draft_save(*, assignment: Assignment, values: Mapping[int, Any], comment: str = "") -> None:
     """Save a draft, with values as seen, and renew the lease if it is still held. Rated items have no draft."""
     held = _hold(assignment)
-    if held.assignment.state == AssignmentState.GIVEN:
+    if held.state == AssignmentState.GIVEN:
         return
     kept = {
         str(number): value for number, value in values.items() if isinstance(value, bool | int | float | str)
     }
     draft = json.dumps({"values": kept, "comment": comment[:LONGEST_COMMENT]}, ensure_ascii=False)
-    _update(held.assignment, draft=storable(draft) or "")
-    if held.assignment.state == AssignmentState.LEASED and held.evaluation.open:
-        _update(held.assignment, lease_until=lease_end(held.evaluation))
+    _update(held, draft=storable(draft) or "")
+    if held.state == AssignmentState.LEASED and held.evaluation.open:
+        _update(held, lease_until=lease_end(held.evaluation))
 
 
 def _update(assignment: Assignment, **fields: Any) -> None:

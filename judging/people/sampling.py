@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,12 @@ from datasets.core.formats import FORMATS
 from datasets.core.variables import messages_of
 from datasets.models import Candidate, Response, Row, Version
 from datasets.versions.references import references_made
-from judging.core.people.pairs import Pair, against, balanced, every_pair
-from judging.core.people.sampling import Drawn, draw
+from judging.core.people.sampling import Drawn, Pair, against, balanced, draw, every_pair
 from judging.core.values import NOT_RUN
 from judging.people.models import Scheme
 from judging.runs.filters import ANYTHING, Filters, matching
 from judging.runs.models import Judgement, Run
+from judging.runs.row_filters import these
 
 _BATCH = 500
 _AT_ONCE = 20_000  # judgements fetched at a time
@@ -42,7 +42,8 @@ class ItemChoice:
 
     `about`: draw answers that this run judged, `sample_size` of them, with equal shares for all candidates;
     `stratify_by` then names one of its metrics, and each range of its scores gets an equal share too. With `filters`,
-    only answers with a matching judgement are drawn.
+    only answers with a matching judgement are drawn. `side_names`: of this version's answers and the other's, if two
+    files are compared.
     """
 
     version: Version
@@ -50,17 +51,13 @@ class ItemChoice:
     scheme: str = Scheme.NONE
     baseline: Candidate | None = None
     other_version: Version | None = None
-    side_names: tuple[str, str] = (
-        "",
-        "",
-    )  # of this version's answers and the other's, if two files are compared
+    side_names: tuple[str, str] = ("", "")
     pairs_per_item: int = 1
     sample_size: int | None = None
     stratify_by: str = ""
     about: Run | None = None
     filters: Filters = ANYTHING
     seed: int = 0
-    without: frozenset[int] = field(default_factory=frozenset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +73,13 @@ Answers = dict[int, dict[int, list[int]]]  # row → candidate → its answers i
 
 
 def gather(choice: ItemChoice) -> Gathered:
-    """Draw the things to rate, without the rows in `choice.without` (gold)."""
+    """Draw the things to rate."""
     if choice.about is not None:
         return _gather_answers(choice, choice.about)
     rows, strata = _strata_of_rows(choice)
     drawn = draw(strata, choice.sample_size, choice.seed, stratified=bool(choice.stratify_by))
-    chosen = _in_order([rows[one.place] for one in drawn])
+    found = Row.objects.only("pk", "line", "raw").in_bulk([rows[one.place] for one in drawn])
+    chosen = [found[rows[one.place]] for one in drawn]
     answers, taking_part = _answers(choice, chosen)
     things = _things(choice, chosen, drawn, answers)
     return Gathered(things, taking_part, len(chosen))
@@ -91,18 +89,11 @@ def _strata_of_rows(choice: ItemChoice) -> tuple[list[int], list[str]]:
     """The rows that can be drawn, and the stratum of each. Row texts are read only for stratification."""
     known = Row.objects.filter(version=choice.version, valid=True).order_by("line")
     if not choice.stratify_by:
-        rows = [pk for pk in known.values_list("pk", flat=True) if pk not in choice.without]
+        rows = list(known.values_list("pk", flat=True))
         return rows, [""] * len(rows)
-    found = (row for row in known.only("pk", "raw").iterator(_BATCH) if row.pk not in choice.without)
+    found = known.only("pk", "raw").iterator(_BATCH)
     strata = {row.pk: stratum_of(row, choice.stratify_by) for row in found}
     return list(strata), list(strata.values())
-
-
-def _in_order(keys: Sequence[int]) -> list[Row]:
-    found: dict[int, Row] = {}
-    for at in range(0, len(keys), _BATCH):
-        found |= Row.objects.only("pk", "line", "raw").in_bulk(keys[at : at + _BATCH])
-    return [found[pk] for pk in keys]
 
 
 def _gather_answers(choice: ItemChoice, about: Run) -> Gathered:
@@ -164,11 +155,9 @@ def stratum_of(row: Row, field: str) -> str:
 def _answers(choice: ItemChoice, rows: Sequence[Row]) -> tuple[Answers, list[int]]:
     answers: Answers = {row.pk: {} for row in rows}
     taking_part = [candidate.pk for candidate in choice.candidates]
-    for at in range(0, len(rows), _BATCH):
-        part = [row.pk for row in rows[at : at + _BATCH]]
-        found = Response.objects.filter(row__in=part, candidate__in=taking_part).order_by("number")
-        for pk, row, candidate in found.values_list("pk", "row_id", "candidate_id"):
-            answers[row].setdefault(candidate, []).append(pk)
+    given = Response.objects.filter(row__in=these(list(answers)), candidate__in=taking_part)
+    for pk, row, candidate in given.order_by("number").values_list("pk", "row_id", "candidate_id"):
+        answers[row].setdefault(candidate, []).append(pk)
     if choice.scheme in (Scheme.REFERENCE, Scheme.VERSIONS) or not choice.candidates:
         taking_part.append(_add_references(answers, choice.version, rows, choice.side_names[0]))
     if choice.scheme == Scheme.VERSIONS and choice.other_version is not None:

@@ -6,6 +6,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cache
 
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
 
@@ -15,7 +16,7 @@ from judging.core.people.assignment import gold_to_come
 from judging.core.people.criteria import Criterion
 from judging.core.values import Value
 from judging.people.item_view import ItemView, shown_in
-from judging.people.labels import value_label, values_of
+from judging.people.labels import labelled_values, values_of
 from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, EvaluationRater, Item
 from judging.runs.models import Judgement, Run
 
@@ -58,13 +59,13 @@ def rating_tasks(user: User, projects: QuerySet[Project]) -> list[RatingTask]:
         evaluation__run__project__in=projects.values("pk"),
     ).select_related("evaluation__run__project")
     parts = list(rating.order_by("evaluation"))
-    whole, own = _whole([part.evaluation_id for part in parts]), _own([part.pk for part in parts])
+    opened, own = _open_items([part.evaluation_id for part in parts]), _own([part.pk for part in parts])
     found = [
         RatingTask(
             part.evaluation,
             part.evaluation.run.project,
             own[part.pk].states[AssignmentState.GIVEN],
-            _left(part, whole[part.evaluation_id], own[part.pk]),
+            _left(part, opened[part.evaluation_id], own[part.pk]),
         )
         for part in parts
     ]
@@ -78,36 +79,27 @@ def possible_raters(project: Project) -> QuerySet[User]:
     return active.filter(Q(pk__in=members.values("user")) | Q(is_superuser=True)).order_by("username")
 
 
-WHICH = ("all", "open", "held", "done", "skipped", "gold", "repeats")
+WHICH = {
+    "all": Q(needed__gt=0),
+    "open": Q(needed__gt=0, free__gt=0),
+    "held": Q(assignments__state=AssignmentState.LEASED),
+    "done": Q(needed__gt=0, given__gte=F("needed")),
+    "skipped": Q(assignments__state=AssignmentState.SKIPPED),
+    "gold": ~Q(gold=""),
+    "repeats": Q(repeat_of__isnull=False),
+}
+"""The kinds of items that the list can show."""
 
 
 def items_page(evaluation: Evaluation, which: str, after: int = 0) -> tuple[list[Item], int | None]:
-    """Items of a kind by number, with their raters, and the `after` of the next page (None: no more)."""
-    found = _which(Item.objects.filter(evaluation=evaluation, number__gt=after), which).distinct()
+    """Items of a kind (of WHICH) by number, with their raters, and the `after` of the next page (None: no more)."""
+    found = Item.objects.filter(WHICH[which], evaluation=evaluation, number__gt=after).distinct()
     parts = ("row", "response__candidate", "other_response__candidate")
     page = list(found.select_related(*parts).order_by("number")[: PER_PAGE + 1])
     return page[:PER_PAGE], page[PER_PAGE - 1].number if len(page) > PER_PAGE else None
 
 
-def _which(found: QuerySet[Item], which: str) -> QuerySet[Item]:
-    usual = found.filter(needed__gt=0)
-    if which == "gold":
-        return found.exclude(gold="")
-    if which == "repeats":
-        return found.filter(repeat_of__isnull=False)
-    if which == "open":
-        return usual.filter(free__gt=0)
-    if which == "held":
-        return found.filter(assignments__state=AssignmentState.LEASED)
-    if which == "done":
-        return usual.filter(given__gte=F("needed"))
-    if which == "skipped":
-        return found.filter(assignments__state=AssignmentState.SKIPPED)
-    return usual
-
-
-_PACE_OVER = 20
-"""Number of recent verdicts that determine the pace."""
+_PACE_OVER = 20  # recent verdicts that determine the pace
 
 
 def evaluations_of(run: Run) -> list[Evaluation]:
@@ -148,17 +140,11 @@ def mine(
 
 @dataclass(frozen=True, slots=True)
 class RaterProgress:
-    """A rater's progress: items done, skipped and left; `seconds_each`: recent active time per item.
-
-    `all_given` of `all_needed`: verdicts of all raters.
-    """
+    """A rater's progress: items done and left; `seconds_each`: recent active time per item."""
 
     done: int
-    skipped: int
     left: int
     seconds_each: float | None
-    all_given: int
-    all_needed: int
 
     @property
     def total(self) -> int:
@@ -173,21 +159,10 @@ def progress(*, evaluation: Evaluation, user: User) -> RaterProgress:
     """A rater's progress. The remaining number is a maximum, because other raters may take items."""
     found = EvaluationRater.objects.filter(evaluation=evaluation, user=user)
     rater = found.select_related("evaluation").first()
-    whole = _whole([evaluation.pk])[evaluation.pk]
     if rater is None:
-        return RaterProgress(0, 0, 0, None, whole.given, whole.needed)
-    own = _own([rater.pk])[rater.pk]
-    done, skipped = own.states[AssignmentState.GIVEN], own.states[AssignmentState.SKIPPED]
-    return RaterProgress(done, skipped, _left(rater, whole, own), pace(rater), whole.given, whole.needed)
-
-
-@dataclass(frozen=True, slots=True)
-class _Whole:
-    """Totals of an evaluation's ordinary items: verdicts given and needed, and items with a free seat."""
-
-    given: int = 0
-    needed: int = 0
-    open: int = 0
+        return RaterProgress(0, 0, None)
+    own, opened = _own([rater.pk])[rater.pk], _open_items([evaluation.pk])[evaluation.pk]
+    return RaterProgress(own.states[AssignmentState.GIVEN], _left(rater, opened, own), pace(rater))
 
 
 @dataclass(slots=True)
@@ -198,10 +173,10 @@ class _Own:
     seen_open: int = 0
 
 
-def _whole(evaluations: Collection[int]) -> dict[int, _Whole]:
-    usual = Item.objects.filter(evaluation__in=evaluations, needed__gt=0).order_by().values_list("evaluation")
-    counted = usual.annotate(Sum("given"), Sum("needed"), still_open=Count("pk", filter=Q(free__gt=0)))
-    return defaultdict(_Whole, {pk: _Whole(*sums) for pk, *sums in counted})
+def _open_items(evaluations: Collection[int]) -> Counter[int]:
+    """{evaluation: items with a free seat}."""
+    opened = Item.objects.filter(evaluation__in=evaluations, free__gt=0).order_by()
+    return Counter(dict(opened.values_list("evaluation").annotate(items=Count("pk"))))
 
 
 def _own(raters: Collection[int]) -> dict[int, _Own]:
@@ -215,8 +190,8 @@ def _own(raters: Collection[int]) -> dict[int, _Own]:
     return found
 
 
-def _left(rater: EvaluationRater, whole: _Whole, own: _Own) -> int:
-    opened = whole.open - own.seen_open
+def _left(rater: EvaluationRater, open_items: int, own: _Own) -> int:
+    opened = open_items - own.seen_open
     held = own.states[AssignmentState.LEASED]
     return held + opened + _repeats_to_come(rater) + _gold_to_come(rater, opened)
 
@@ -265,7 +240,6 @@ class PersonVerdict:
     """One person's verdict, or an adjudication (without a pseudonym). `values`: [(criterion, value in force, the
     person's own value if a reviewer overrode it, else '')]."""
 
-    evaluation: Evaluation
     item: Item
     pseudonym: str
     values: list[tuple[str, str, str]]
@@ -288,8 +262,8 @@ def seen_by_people(judgement: Judgement) -> Seen | None:
     item = known.filter(evaluation__run=judgement.run_id, **about).first()
     if item is None:
         return None
-    names = [one.candidate.name for one in (item.response, item.other_response) if one]
-    return Seen(shown_in(item.evaluation, item, 1, with_reference=not item.rates_reference), names)
+    shown = shown_in(item.evaluation, item, 1, with_reference=not item.rates_reference)
+    return Seen(shown, item.candidate_names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,23 +293,17 @@ def said_of(items: Sequence[int]) -> list[PersonVerdict]:
     rated = list(given.select_related("rater", "rating", *parts).order_by("pk")[:MOST])
     overridden = _overridden([one.rating_id for one in rated if one.rating_id])
     decided = list(Adjudication.objects.filter(item__in=items).select_related(*parts).order_by("pk")[:MOST])
-    shown = [*(one.item for one in rated), *(one.item for one in decided)]
-    criteria = {
-        pk: criteria_of(one) for pk, one in {item.evaluation_id: item.evaluation for item in shown}.items()
-    }
-
-    def said(
-        item: Item, pseudonym: str, values: str, comment: str, changed: Mapping[int, Value]
-    ) -> PersonVerdict:
-        labelled = labelled_values(item, criteria[item.evaluation_id], values, changed)
-        return PersonVerdict(item.evaluation, item, pseudonym, labelled, comment)
-
-    found = [
-        said(one.item, one.rater.pseudonym, rating.values, rating.comment, overridden.get(rating.pk, {}))
+    said = [
+        (one.item, one.rater.pseudonym, rating.values, rating.comment, overridden.get(rating.pk, {}))
         for one in rated
         if (rating := one.rating)
     ]
-    return found + [said(one.item, "", one.values, one.reason, {}) for one in decided]
+    said += [(one.item, "", one.values, one.reason, {}) for one in decided]
+    criteria = cache(criteria_of)
+    return [
+        PersonVerdict(item, pseudonym, _in_force(item, criteria(item.evaluation), values, changed), comment)
+        for item, pseudonym, values, comment, changed in said
+    ]
 
 
 def _overridden(ratings: Sequence[int]) -> dict[int, dict[int, Value]]:
@@ -347,21 +315,11 @@ def _overridden(ratings: Sequence[int]) -> dict[int, dict[int, Value]]:
     return found
 
 
-def labelled_values(
-    item: Item, criteria: Mapping[int, Criterion], values: str, overridden: Mapping[int, Value]
+def _in_force(
+    item: Item, criteria: Mapping[int, Criterion], text: str, overridden: Mapping[int, Value]
 ) -> list[tuple[str, str, str]]:
     """A rating's stored values as in PersonVerdict."""
-    names = [one.candidate.name for one in (item.response, item.other_response) if one]
-
-    def label(number: int, value: Value) -> str:
-        return value_label(criteria[number], value, names)
-
-    return [
-        (
-            criteria[number].name,
-            label(number, overridden.get(number, value)),
-            label(number, value) if number in overridden else "",
-        )
-        for number, value in sorted(values_of(values).items())
-        if number in criteria
-    ]
+    values, names = values_of(text), item.candidate_names
+    own = dict(labelled_values(criteria, {n: values[n] for n in overridden if n in values}, names))
+    in_force = {number: overridden.get(number, value) for number, value in values.items()}
+    return [(name, label, own.get(name, "")) for name, label in labelled_values(criteria, in_force, names)]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -15,9 +14,7 @@ from django.utils.translation import gettext as _
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from judging.core.people.criteria import Criterion
-from judging.core.people.pairs import first_sides
-from judging.core.people.sampling import shuffled
-from judging.core.values import Value
+from judging.core.people.sampling import first_sides, shuffled
 from judging.people.assignments import audit, locked, raters_add, release
 from judging.people.blindness import HIDEABLE, checked_names, proposed_names
 from judging.people.models import Assignment, AssignmentState, Evaluation, Item, OpensAs, Order, Scheme
@@ -29,20 +26,8 @@ MOST_ITEMS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Gold:
-    """An item with known answers: {criterion number: value}; `A` is the response."""
-
-    thing: Thing
-    values: Mapping[int, Value]
-
-    @property
-    def values_json(self) -> str:
-        return json.dumps(dict(self.values), ensure_ascii=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Terms:
-    """Settings of an evaluation: raters per item, order, gold items and repeats."""
+    """Settings of an evaluation, as its model names them: raters per item, order, gold items and repeats."""
 
     overlap: int = 1
     order: str = Order.RANDOM
@@ -50,7 +35,7 @@ class Terms:
     gold_share: float = 0.0
     repeat_share: float = 0.0
     shows_reference: bool = False
-    hidden_roles: Sequence[str] = ()
+    hidden_roles: list[str] = field(default_factory=list)
     guideline: str = ""
 
 
@@ -64,7 +49,6 @@ def evaluation_create(
     raters: Sequence[User],
     user: User | None,
     terms: Terms | None = None,
-    gold: Sequence[Gold] = (),
 ) -> Evaluation:
     """Create an open evaluation and draw its items. Raises ValidationError with a message for users."""
     terms, choice = terms or Terms(), _with_names(choice)
@@ -80,8 +64,7 @@ def evaluation_create(
         RunMetric.objects.create(run=run, number=number, name=criterion.name, definition=criterion.to_json())
     record(Action.EVALUATION_CREATED, project=project, thing=run, by=user, items=len(gathered.things))
     items = _items_add(evaluation, gathered.things)
-    _gold_add(evaluation, gold, len(items))
-    _repeats_add(evaluation, items, len(items) + len(gold))
+    _repeats_add(evaluation, items)
     raters_add(evaluation=evaluation, users=raters, by=user)
     return evaluation
 
@@ -159,17 +142,10 @@ def _evaluation(run: Run, choice: ItemChoice, items: int, terms: Terms) -> Evalu
         pairs_per_item=choice.pairs_per_item if choice.scheme == Scheme.BALANCED else None,
         baseline=choice.baseline,
         other_version=choice.other_version,
-        guideline=terms.guideline,
-        shows_reference=terms.shows_reference,
-        hidden_roles=list(terms.hidden_roles),
-        overlap=terms.overlap,
-        order=terms.order,
         seed=choice.seed,
         stratify_by=choice.stratify_by,
-        gold_share=terms.gold_share,
-        repeat_share=terms.repeat_share,
-        lease_minutes=terms.lease_minutes,
         items_count=items,
+        **asdict(terms),
     )
 
 
@@ -195,38 +171,12 @@ def _items_add(evaluation: Evaluation, things: Sequence[Thing]) -> list[Item]:
     return Item.objects.bulk_create(items, batch_size=500)
 
 
-def _gold_add(evaluation: Evaluation, gold: Sequence[Gold], after: int) -> None:
-    ranks = shuffled(len(gold), evaluation.seed + 1)
-    sides = first_sides([()] * len(gold), evaluation.seed + 1)
-    items = [
-        gold_item(evaluation, one, number=number, rank=rank, side=side)
-        for number, (one, rank, side) in enumerate(zip(gold, ranks, sides, strict=True), after + 1)
-    ]
-    Item.objects.bulk_create(items, batch_size=500)
-
-
-def gold_item(evaluation: Evaluation, gold: Gold, *, number: int, rank: int, side: int) -> Item:
-    """A new gold item, not saved. `side`: the response shown first (1 or 2), if it is a pair."""
-    return Item(
-        evaluation=evaluation,
-        number=number,
-        rank=rank,
-        row_id=gold.thing.row,
-        response_id=gold.thing.response,
-        other_response_id=gold.thing.other,
-        first_side=side if gold.thing.other else None,
-        gold=gold.values_json,
-        needed=0,
-        free=0,
-    )
-
-
-def _repeats_add(evaluation: Evaluation, items: Sequence[Item], after: int) -> None:
+def _repeats_add(evaluation: Evaluation, items: Sequence[Item]) -> None:
     """Add hidden repeats of some items, drawn with the seed; the item's raters may get them."""
+    if not evaluation.repeat_share:
+        return
     order = random.Random(f"repeats:{evaluation.seed}")
-    count = round(len(items) * evaluation.repeat_share)
-    if evaluation.repeat_share and not count:
-        count = 1
+    count = min(len(items), max(1, round(len(items) * evaluation.repeat_share)))
     twins = [
         Item(
             evaluation=evaluation,
@@ -240,7 +190,7 @@ def _repeats_add(evaluation: Evaluation, items: Sequence[Item], after: int) -> N
             needed=0,
             free=0,
         )
-        for number, item in enumerate(order.sample(list(items), min(count, len(items))), after + 1)
+        for number, item in enumerate(order.sample(list(items), count), len(items) + 1)
     ]
     Item.objects.bulk_create(twins, batch_size=500)
 
@@ -273,16 +223,20 @@ def evaluation_reopen(*, evaluation: Evaluation, by: User) -> bool:
 
 
 @transaction.atomic
-def evaluation_archive(*, evaluation: Evaluation, by: User) -> None:
-    """Archive and close the evaluation; nothing is deleted."""
+def evaluation_archive(*, evaluation: Evaluation, by: User) -> bool:
+    """Archive and close the evaluation; nothing is deleted. False if it was archived."""
     evaluation_close(evaluation=evaluation, by=by)
-    if Run.objects.filter(pk=evaluation.run_id, archived_at=None).update(archived_at=timezone.now()):
-        audit(Action.RUN_ARCHIVED, evaluation, by)
+    if not Run.objects.filter(pk=evaluation.run_id, archived_at=None).update(archived_at=timezone.now()):
+        return False
+    audit(Action.RUN_ARCHIVED, evaluation, by)
+    return True
 
 
 @transaction.atomic
-def evaluation_restore(*, evaluation: Evaluation, by: User) -> None:
-    """Restore it from the archive, still closed."""
+def evaluation_restore(*, evaluation: Evaluation, by: User) -> bool:
+    """Restore it from the archive, still closed. False if it was not archived."""
     archived = Run.objects.filter(pk=evaluation.run_id, archived_at__isnull=False)
-    if archived.update(archived_at=None):
-        audit(Action.RUN_RESTORED, evaluation, by)
+    if not archived.update(archived_at=None):
+        return False
+    audit(Action.RUN_RESTORED, evaluation, by)
+    return True

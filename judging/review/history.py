@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from judging.core.people.criteria import Criterion
 from judging.core.values import stored_value_text
 from judging.messages import reason_sentence
+from judging.people.labels import labelled_values, values_of
 from judging.people.models import Adjudication, Item, Rating, RatingKind, SkipReason
-from judging.people.selectors import MOST, criteria_of, labelled_values
+from judging.people.selectors import MOST, criteria_of
 from judging.runs.addresses import judgement_url
 from judging.runs.models import Judgement
 from judging.runs.overrides import attempts_of, history_of
@@ -96,7 +97,12 @@ def people(judgement: Judgement, items: Sequence[int]) -> Iterable[Entry]:
     adjudications."""
     if not items:
         return
-    label, skipped = _Labels(), dict(SkipReason.choices)
+    criteria, skipped = cache(criteria_of), dict(SkipReason.choices)
+
+    def label(item: Item, values: str) -> str:
+        named = labelled_values(criteria(item.evaluation), values_of(values), item.candidate_names)
+        return "; ".join(f"{name}: {value}" for name, value in named)
+
     parts = ("rater", "assignment__item__evaluation__run", *_names("assignment__item__"))
     ratings = Rating.objects.filter(assignment__item__in=items).select_related(*parts).order_by("pk")
     for one in ratings[:MOST]:
@@ -121,19 +127,6 @@ _RATED: dict[RatingKind, Callable[[], str]] = {
 
 def _names(item: str) -> tuple[str, str]:
     return f"{item}response__candidate", f"{item}other_response__candidate"
-
-
-class _Labels:
-    """A rating's values as text; reads each evaluation's criteria once."""
-
-    def __init__(self) -> None:
-        self.criteria: dict[int, dict[int, Criterion]] = {}
-
-    def __call__(self, item: Item, values: str) -> str:
-        if item.evaluation_id not in self.criteria:
-            self.criteria[item.evaluation_id] = criteria_of(item.evaluation)
-        labelled = labelled_values(item, self.criteria[item.evaluation_id], values, {})
-        return "; ".join(f"{name}: {value}" for name, value, _own in labelled)
 
 
 def _url(judgement: Judgement, item: Item) -> str:

@@ -15,6 +15,8 @@ from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
 from evalsite.access import May, signed_in
+from evalsite.text_diff import sides
+from evalsite.web.numbers import whole
 from judging.core.metric_definition import MetricDefinition
 from judging.core.people.criteria import Criterion
 from judging.core.results_file.verdicts import COMPARISONS
@@ -24,7 +26,6 @@ from judging.people.access import blind_evaluations, ratings_hidden
 from judging.people.selectors import items_about, said_of, seen_by_people
 from judging.review import selectors
 from judging.review.content import Part
-from judging.review.differences import answer_differences, reply_differences
 from judging.review.forms import LARGEST, OverrideForm, WithdrawForm
 from judging.review.history import timeline
 from judging.review.judgement_view import JudgementView, judgement_view
@@ -33,11 +34,12 @@ from judging.runs.access import get_judgement
 from judging.runs.addresses import filters_in, items_url, judgement_url, query_in
 from judging.runs.filter_form import FLAGS
 from judging.runs.filters import Filters
-from judging.runs.models import INFER, PEOPLE, Generation, Judgement, JudgementState, Override
+from judging.runs.models import INFER, PEOPLE, Generation, Judgement, JudgementState, JudgeReply, Override
 from judging.runs.overrides import OverrideConflict, override_add, override_withdraw
 
 TABS = ("rendered", "raw", "request", "reply", "script", "history")
 EXCERPT = 400  # characters of a judge's reply; longer ones are folded
+MOST_REPLIES = 60  # to choose from for a comparison
 
 
 @login_required
@@ -188,13 +190,43 @@ def _of_tab(
     if tab == "reply":
         kept = [pair for pair in request.GET.items() if pair[0] not in ("tab", "a", "b")]
         others = [one for one, _shown in context["others"]]
-        return {"kept": kept, **reply_differences(found, others, request.GET)}
+        return {"kept": kept, **_compared_replies(request, found, others)}
     if tab != "rendered":
         return {}
     shown = _rendered(context["view"], budget)
     if "differences" in request.GET:
-        shown["differences"] = answer_differences(context["view"])
+        shown["differences"] = sides(context["view"].reference, context["view"].answer)
     return shown | ({"seen": seen_by_people(found)} if found.run.kind == PEOPLE else _other_answer(found))
+
+
+def _compared_replies(request: HttpRequest, found: Judgement, others: Sequence[Judgement]) -> dict[str, Any]:
+    """The replies that can be compared, [(key, name)], this judgement's first, and the differences between those
+    selected by `a` and `b`."""
+    offered = _reply_names(found, others)
+    keys = [pk for name in ("a", "b") if (pk := whole(request.GET.get(name, ""))) in offered]
+    context: dict[str, Any] = {"replies": list(offered.items()) if len(offered) > 1 else [], "compared": keys}
+    if len(set(keys)) == 2:
+        texts = JudgeReply.objects.in_bulk(keys)
+        both = ("\n\n".join(filter(None, (texts[pk].reasoning, texts[pk].content))) for pk in keys)
+        context["differences"] = list(zip((offered[pk] for pk in keys), sides(*both), strict=True))
+    return context
+
+
+def _reply_names(found: Judgement, others: Sequence[Judgement]) -> dict[int | None, str]:
+    """{id: name} of these judgements' replies: the judge and, if it is not `found`'s, the run and the metric."""
+    judgements = {one.asked_by_id or one.pk: one for one in (found, *others)}
+    metrics = {pk: MetricDefinition.from_json(one.definition) for pk, one in judgements.items()}
+    replies = JudgeReply.objects.filter(judgement__in=judgements).exclude(content=None)
+    places = replies.values_list("pk", "judgement", "judge", "repeat", "swapped")[:MOST_REPLIES]
+    order = list(judgements)
+    names: dict[int | None, str] = {}
+    for pk, by, judge, repeat, swapped in sorted(places, key=lambda one: (order.index(one[1]), *one[2:])):
+        one, judges = judgements[by], metrics[by].judges
+        name = one.source.name if one.source else judges[judge].name if judge < len(judges) else ""
+        parts = [] if one is found else [one.run.name, one.run_metric.name]
+        parts += [f"{name} #{repeat + 1}" if repeat else name, _("sides swapped") if swapped else ""]
+        names[pk] = " · ".join(filter(None, parts))
+    return names
 
 
 def _panel(

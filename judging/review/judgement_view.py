@@ -61,11 +61,6 @@ class Asked:
     tool_calls: list[ToolCall]
 
     @property
-    def words(self) -> str:
-        """Everything the judge wrote, reasoning first."""
-        return "\n\n".join(filter(None, (self.reply.reasoning, self.reply.content)))
-
-    @property
     def shown(self) -> str:
         """The parsed value as text; '' if there is none."""
         return value_text(self.value)

@@ -22,9 +22,8 @@ from judging.people.access import ratings_hidden
 from judging.people.disagreement import differences
 from judging.review import selectors
 from judging.review.columns import columns_of
-from judging.review.grid import grid_page
+from judging.review.grid import grid_page, pill_of
 from judging.review.orders import place_from
-from judging.review.pills import pill_of
 from judging.review.saved_views import views_for
 from judging.runs.access import get_judgement, get_run
 from judging.runs.addresses import keep_view
@@ -87,6 +86,7 @@ def _list_part(request: HttpRequest, form: FilterForm) -> dict[str, Any]:
     after, before = (place_from(request.GET.get(name, "")) for name in ("after", "before"))
     page = selectors.page(run, filters, after=after, before=before)
     shown = {column.name: column.label for column in columns if column.shown}
+    answers = [line.judgement.response_id for line in page.lines]
     return {
         "page": page,
         "previous_url": filters.query(before=page.previous) if page.previous else "",
@@ -94,7 +94,7 @@ def _list_part(request: HttpRequest, form: FilterForm) -> dict[str, Any]:
         **_search_on(run, page, filters),
         "columns": columns,
         "shown": shown,
-        "differs": differences(run, among=selectors.answers_in(page)) if "differs" in shown else {},
+        "differs": differences(run, among=answers) if "differs" in shown else {},
     }
 
 

@@ -79,7 +79,7 @@ def nearest(run: Run, filters: Filters, beside: Place | None, limit: int, *, bac
         return Nearest(look.of_all_attempts())
     if look.name == "score_in_force":
         return Nearest(look.merged(look.stretches()))
-    return Nearest(look.valued() if look.name == "spread" else look.by_seconds())
+    return Nearest(look.by_number())
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,31 +191,18 @@ class _Look:
             filters = replace(filters, state=JudgementState.SCORED)
         return ranges_of(self.run, filters)
 
-    def valued(self) -> list[Found]:
-        """Judgements with a value, by its index."""
-        found: list[Found] = []
-        anything = matching(self.run, self.filters, by_figures=False).filter(
-            **{f"{self.name}__isnull": False}
-        )
-        for stretch in self.stretches():
-            if len(found) < self.limit and (f"{self.name}__isnull", True) not in stretch.children:
-                found += self._read(
-                    anything.filter(stretch).order_by(*self._signed((self.name, "position"))), len(found)
-                )
-        return found
-
-    def by_seconds(self) -> list[Found]:
-        """Judgements with a duration, by its index, and those that were not run, which have none."""
+    def by_number(self) -> list[Found]:
+        """Judgements with a spread or a duration, by its index, and those that were not run, which have no duration."""
         found: list[Found] = []
         anything = matching(self.run, self.filters, by_figures=False)
         for stretch in self.stretches():
             if len(found) >= self.limit:
                 break
-            if ("seconds__isnull", True) in stretch.children:
-                found += self._not_run(stretch)[: self.limit - len(found)]
+            if (f"{self.name}__isnull", True) in stretch.children:
+                found += self._not_run(stretch)[: self.limit - len(found)] if self.name == "seconds" else []
             elif self.filters.state != JudgementState.NOT_RUN:
-                part = anything.filter(stretch, seconds__isnull=False)
-                found += self._read(part.order_by(*self._signed(("seconds", "position"))), len(found))
+                part = anything.filter(stretch, **{f"{self.name}__isnull": False})
+                found += self._read(part.order_by(*self._signed((self.name, "position"))), len(found))
         return found
 
     def _not_run(self, stretch: Q) -> list[Found]:

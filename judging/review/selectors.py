@@ -99,11 +99,6 @@ def lines_of(run: Run, ids: Sequence[int]) -> list[Line]:
     return [_line(run, found[pk]) for pk in ids]
 
 
-def answers_in(page: Page) -> list[int]:
-    """Ids of the answers that a page's judgements are about."""
-    return [line.judgement.response_id for line in page.lines]
-
-
 def _line(run: Run, judgement: Judgement) -> Line:
     judgement.run = run
     question = data_of(judgement.row.raw, run.version.format)["question"] or ""

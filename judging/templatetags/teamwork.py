@@ -10,8 +10,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from judging.messages import reason_sentence
-from judging.review.grid import GridPage
-from judging.review.pills import Pill
+from judging.review.grid import GridPage, Pill
 from judging.review.selectors import Page
 from judging.review.teamwork.inbox import unread_notices
 from judging.review.teamwork.views import teamwork_of

@@ -12,15 +12,6 @@ REPEAT_GAP = 10  # verdicts between an item and its hidden repeat, so that the r
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
-    """An item that a rater may get: `rank` in the evaluation's random order, `free`: number of ratings still needed."""
-
-    pk: int
-    rank: int
-    free: int
-
-
-@dataclass(frozen=True, slots=True)
 class Twin:
     """A hidden repeat; `ago`: how many verdicts ago the rater judged the original."""
 
@@ -61,15 +52,6 @@ def fair_share(left: int, mine: int, others: Sequence[int]) -> int:
 def starting_rank(seed: int, rater: int, items: int) -> int:
     """The rank at which a rater starts, so that raters who start together do not get the same items in parallel."""
     return random.Random(f"start:{seed}:{rater}").randrange(items) if items else 0
-
-
-def in_order(found: Sequence[Open], order: str, start: int) -> list[Open]:
-    """Open items in a rater's order: from the starting rank, wrapping around; by need, the neediest first."""
-
-    def key(one: Open) -> tuple[int, bool, int]:
-        return (-one.free if order == "need" else 0, one.rank < start, one.rank)
-
-    return sorted(found, key=key)
 
 
 def mixed(

@@ -12,7 +12,7 @@ from io import StringIO
 from typing import Any
 from uuid import UUID
 
-from judging.core.people.criteria import Criterion
+from judging.core.people.criteria import Criterion, active_seconds
 from judging.core.values import Value
 
 VALUE = "value: "
@@ -53,7 +53,9 @@ class BadLine:
     params: Mapping[str, str] = field(default_factory=dict)
 
 
-class _Bad(Exception):
+class LineRefused(Exception):
+    """A rejected line, with its code and the code's parameters."""
+
     def __init__(self, code: str, **params: str) -> None:
         super().__init__(code)
         self.code, self.params = code, params
@@ -68,8 +70,8 @@ def read_lines(text: str, criteria: Sequence[Criterion]) -> Iterator[RatingLine 
             continue
         try:
             yield _rating(line, record)
-        except _Bad as bad:
-            yield BadLine(line, bad.code, bad.params)
+        except LineRefused as refused:
+            yield BadLine(line, refused.code, refused.params)
 
 
 def _json_records(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
@@ -102,19 +104,20 @@ def _csv_records(text: str, criteria: Sequence[Criterion]) -> Iterator[tuple[int
 
 def _from_cells(cells: dict[str, str], scales: Mapping[str, Criterion]) -> dict[str, Any]:
     """Convert a table row's texts; empty cells are left out, as is an apostrophe put before a formula."""
-    plain = {
-        name: _unquoted(cell) for name, cell in cells.items() if cell != "" and not name.startswith(VALUE)
-    }
-    record: dict[str, Any] = {
-        name: _number(cell) if name in _NUMBERS else cell for name, cell in plain.items()
-    }
-    if "current" in record:
-        record["current"] = str(record["current"]).lower() not in _FALSE
-    values = {
-        name.removeprefix(VALUE): cell for name, cell in cells.items() if name.startswith(VALUE) and cell
-    }
-    record["values"] = {name: _value(scales.get(name), _unquoted(cell)) for name, cell in values.items()}
-    return record
+    record: dict[str, Any] = {}
+    values: dict[str, Any] = {}
+    for head, cell in cells.items():
+        text = _unquoted(cell)
+        if not cell:
+            continue
+        if head.startswith(VALUE):
+            name = head.removeprefix(VALUE)
+            values[name] = _value(scales.get(name), text)
+        elif head == "current":
+            record[head] = text.lower() not in _FALSE
+        else:
+            record[head] = _number(text) if head in _NUMBERS else text
+    return record | {"values": values}
 
 
 _NUMBERS = ("item", "row", "answer", "other_answer", "shown_first", "seconds")
@@ -146,10 +149,10 @@ def _rating(line: int, record: dict[str, Any]) -> RatingLine:
     if not isinstance(values, dict) or not all(
         isinstance(one, bool | int | float | str) for one in values.values()
     ):
-        raise _Bad("values")
+        raise LineRefused("values")
     rater = record.get("rater")
     if not isinstance(rater, str) or not rater.strip():
-        raise _Bad("rater")
+        raise LineRefused("rater")
     return RatingLine(
         line=line,
         rater=rater.strip(),
@@ -162,7 +165,7 @@ def _rating(line: int, record: dict[str, Any]) -> RatingLine:
         other=_text(record, "other"),
         other_answer=_whole(record, "other_answer") or 1,
         shown_first=_whole(record, "shown_first"),
-        seconds=_seconds(record.get("seconds")),
+        seconds=active_seconds(record.get("seconds")),
         comment=_text(record, "comment"),
         at=_moment(record.get("at")),
         current=record.get("current") is not False,
@@ -175,7 +178,7 @@ def _key(given: Any) -> UUID | None:
     try:
         return UUID(str(given))
     except ValueError:
-        raise _Bad("key") from None
+        raise LineRefused("key") from None
 
 
 def _whole(record: dict[str, Any], name: str) -> int | None:
@@ -183,7 +186,7 @@ def _whole(record: dict[str, Any], name: str) -> int | None:
     if given is None:
         return None
     if isinstance(given, bool) or not isinstance(given, int) or not 0 < given < _MOST:
-        raise _Bad("number", name=name)
+        raise LineRefused("number", name=name)
     return given
 
 
@@ -192,15 +195,8 @@ def _text(record: dict[str, Any], name: str) -> str:
     if given is None:
         return ""
     if not isinstance(given, str):
-        raise _Bad("text", name=name)
+        raise LineRefused("text", name=name)
     return given
-
-
-def _seconds(given: Any) -> float:
-    fine = (
-        isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given) and given >= 0
-    )
-    return min(float(given), 3600.0) if fine else 0.0
 
 
 def _moment(given: Any) -> datetime | None:
@@ -209,5 +205,5 @@ def _moment(given: Any) -> datetime | None:
     try:
         moment = datetime.fromisoformat(str(given))
     except ValueError:
-        raise _Bad("moment") from None
+        raise LineRefused("moment") from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

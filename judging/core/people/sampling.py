@@ -1,10 +1,17 @@
-"""Draws the sample for human rating with known probabilities, as needed to correct judges' scores."""
+"""Draws what people rate: a sample with known probabilities, as needed to correct judges' scores, the pairs of answers
+to compare, and the side shown first. Seeded, so reproducible."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import TypeVar
+
+Pair = tuple[int, int]
+Name = TypeVar("Name", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +66,69 @@ def shuffled(count: int, seed: int) -> list[int]:
     ranks = list(range(count))
     random.Random(f"order:{seed}").shuffle(ranks)
     return ranks
+
+
+def every_pair(there: Sequence[int]) -> list[Pair]:
+    """All pairs of the candidates that answered an item, the lower number first."""
+    return list(combinations(sorted(set(there)), 2))
+
+
+def against(baseline: int, there: Sequence[int]) -> list[Pair]:
+    """Each candidate paired with the baseline; none if the baseline did not answer."""
+    if baseline not in there:
+        return []
+    return [(one, baseline) for one in sorted(set(there)) if one != baseline]
+
+
+def balanced(items: Sequence[Sequence[int]], per_item: int, seed: int) -> list[list[Pair]]:
+    """At most `per_item` different pairs per item, so that candidates appear equally often.
+
+    `items` holds, per item, the candidates that answered it. Items are processed in an order drawn by the seed; the
+    next pair is the one whose candidates were used least so far, then the least used pair. If all candidates answered
+    everything, their counts differ by one at most, unless the last item's pairs leave no choice.
+    """
+    order = random.Random(f"pairs:{seed}")
+    used: Counter[int] = Counter()
+    met: Counter[Pair] = Counter()
+    dealt: list[list[Pair]] = [[] for _ in items]
+    places = list(range(len(items)))
+    order.shuffle(places)
+    for place in places:
+        free = every_pair(items[place])
+        order.shuffle(free)
+        for _ in range(min(per_item, len(free))):
+            pair = min(free, key=lambda one: _burden(one, used, met))
+            free.remove(pair)
+            used.update(pair)
+            met[pair] += 1
+            dealt[place].append(pair)
+    return dealt
+
+
+def _burden(pair: Pair, used: Counter[int], met: Counter[Pair]) -> tuple[int, int, int]:
+    one, other = used[pair[0]], used[pair[1]]
+    return max(one, other), one + other, met[pair]
+
+
+def first_sides(pairs: Sequence[Name], seed: int) -> list[int]:
+    """Which answer of each item the first rater sees on the left, 1 or 2, in an unpredictable order.
+
+    Over the items of the same pair, each side comes first equally often, to within one.
+    """
+    order = random.Random(f"sides:{seed}")
+    places: dict[Name, list[int]] = {}
+    for place, pair in enumerate(pairs):
+        places.setdefault(pair, []).append(place)
+    sides = [0] * len(pairs)
+    for alike in places.values():
+        start = order.randrange(2)
+        dealt = [1 + (start + count) % 2 for count in range(len(alike))]
+        order.shuffle(dealt)
+        for place, side in zip(alike, dealt, strict=True):
+            sides[place] = side
+    return sides
+
+
+def side_for(first: int, earlier: int) -> int:
+    """The side for an item's next rater: sides alternate from rater to rater; `earlier`: number of raters before."""
+    return 1 + (first - 1 + earlier) % 2

@@ -20,7 +20,14 @@ from judging.core.people.criteria import Criterion, ValuesRefused
 from judging.people.access import get_evaluation, get_item, rates_here
 from judging.people.adjudication import adjudicate, differing, verdicts, with_questions
 from judging.people.item_view import shown_in
-from judging.people.labels import CriterionChoice, choices_of, problems_of, value_label, values_of
+from judging.people.labels import (
+    CriterionChoice,
+    choices_of,
+    labelled_values,
+    problems_of,
+    value_label,
+    values_of,
+)
 from judging.people.models import Evaluation, Item
 from judging.people.selectors import criteria_of
 
@@ -108,9 +115,9 @@ def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     if request.method == "POST" and form.is_valid() and _decide(request, found, form):
         messages.success(request, _("Decided. The original ratings are unchanged."))
         return redirect(_following(evaluation, slug, number))
-    said = [(_told(criteria, one.values), one.comment) for one in verdicts(found)]
+    said = [(labelled_values(criteria, values), comment) for values, comment in verdicts(found)]
     before = found.adjudications.select_related("by").order_by("-pk")
-    earlier = [(_told(criteria, values_of(one.values)), one) for one in before]
+    earlier = [(labelled_values(criteria, values_of(one.values)), one) for one in before]
     context = {
         "evaluation": evaluation,
         "item": found,
@@ -133,21 +140,13 @@ def _following(evaluation: Evaluation, slug: str, number: int) -> str:
     return reverse("people:adjudicate", args=(slug, evaluation.run_id, others[0]))
 
 
-def _told(criteria: dict[int, Criterion], values: dict[int, Any]) -> list[tuple[str, str]]:
-    return [
-        (criteria[number].name, value_label(criteria[number], value))
-        for number, value in sorted(values.items())
-        if number in criteria
-    ]
-
-
 def _decide(request: HttpRequest, found: Item, form: DecisionForm) -> bool:
     try:
         adjudicate(
             item=found, values=form.values(), reason=form.cleaned_data["reason"], by=access.signed_in(request)
         )
     except ValuesRefused as refused:
-        for number, why in problems_of(refused.codes).items():
+        for number, why in problems_of(refused).items():
             form.add_error(f"value_{number}", why)
         return False
     return True

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
-from django.utils.dateparse import parse_datetime
 from django.utils.timezone import is_aware
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -31,12 +29,7 @@ from judging.markdown import html_of
 from judging.people import assignments, ratings, selectors
 from judging.people.access import get_evaluation, get_own_assignment
 from judging.people.item_view import desk_item, differences, earlier, places_of
-from judging.people.labels import (
-    choices_of,
-    refusal_sentence,
-    saved_sentence,
-    value_problem,
-)
+from judging.people.labels import choices_of, problems_of, refusal_sentence, saved_sentence
 from judging.people.models import Assignment, Evaluation, Rating, SkipReason
 
 AT_ONCE = 3
@@ -61,11 +54,11 @@ def page(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @never_cache
 def item(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpResponse:
     """One of the rater's own items, in any state, to view or change."""
-    evaluation, assignment = _own(request, slug, pk, assignment_pk)
+    assignment = get_own_assignment(request, slug, pk, assignment_pk)
+    evaluation = assignment.evaluation
     if _wants_json(request):
-        return JsonResponse(
-            {"items": [_fragment(request, evaluation, assignment)], **_state(request, evaluation)}
-        )
+        fragment = _fragment(request, evaluation, assignment)
+        return JsonResponse({"items": [fragment], **_state(request, evaluation)})
     return _page(request, evaluation, [assignment])
 
 
@@ -83,13 +76,13 @@ def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     have, given = (_numbers(request.GET.get(name, "")) for name in ("have", "given"))
     found = assignments.claim(evaluation=evaluation, user=user, count=BATCH, known=have, given=given)
     held = assignments.held_by(evaluation=evaluation, user=user)
-    said = {
+    content = {
         "items": [_fragment(request, evaluation, one) for one in found],
         "more": len(found) == BATCH,
         "held": list(held),
         "until": max(held.values()).isoformat() if held else "",
     }
-    return JsonResponse({**said, **_state(request, evaluation)})
+    return JsonResponse({**content, **_state(request, evaluation)})
 
 
 @login_required
@@ -123,8 +116,7 @@ def mine(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @never_cache
 def difference(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpResponse:
     """Both answers with their differences marked."""
-    _evaluation, assignment = _own(request, slug, pk, assignment_pk)
-    both = differences(assignment)
+    both = differences(get_own_assignment(request, slug, pk, assignment_pk))
     return JsonResponse({"sides": [render_to_string("people/_marked.html", {"pieces": one}) for one in both]})
 
 
@@ -132,36 +124,32 @@ def difference(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> 
 @require_POST
 def verdict(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpResponse:
     """Submit a verdict, or change the one numbered `attempt`."""
-    evaluation, assignment = _own(request, slug, pk, assignment_pk)
-    criteria = selectors.criteria_of(evaluation)
-    attempt = whole(request.POST.get("attempt", ""))
+    assignment = get_own_assignment(request, slug, pk, assignment_pk)
     given: dict[str, Any] = {
         "assignment": assignment,
-        "values": values_from(request, criteria),
+        "values": values_from(request, selectors.criteria_of(assignment.evaluation)),
         "comment": request.POST.get("comment", ""),
         "seconds": _number(request.POST.get("seconds", "")),
-        "shown": _side_seen(request),
+        "shown": {"1": 1, "2": 2}.get(request.POST.get("shown", "")),
     }
-    if attempt:
-        return _done(
-            request, evaluation, assignment, lambda key: ratings.change(**given, key=key, attempt=attempt)
-        )
-    return _done(request, evaluation, assignment, lambda key: ratings.submit(**given, key=key))
+    if attempt := whole(request.POST.get("attempt", "")):
+        return _done(request, assignment.evaluation, ratings.change, **given, attempt=attempt)
+    return _done(request, assignment.evaluation, ratings.submit, **given)
 
 
 @login_required
 @require_POST
 def skip(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpResponse:
-    evaluation, assignment = _own(request, slug, pk, assignment_pk)
-    reason, comment = request.POST.get("reason", ""), request.POST.get("comment", "")
-    seconds = _number(request.POST.get("seconds", ""))
+    """Skip an item, with a reason."""
+    assignment = get_own_assignment(request, slug, pk, assignment_pk)
     return _done(
         request,
-        evaluation,
-        assignment,
-        lambda key: ratings.skip(
-            assignment=assignment, reason=reason, comment=comment, key=key, seconds=seconds
-        ),
+        assignment.evaluation,
+        ratings.skip,
+        assignment=assignment,
+        reason=request.POST.get("reason", ""),
+        comment=request.POST.get("comment", ""),
+        seconds=_number(request.POST.get("seconds", "")),
     )
 
 
@@ -170,29 +158,17 @@ def skip(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpRe
 def undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Undo the last verdict or skip; the item is on the desk again."""
     evaluation = get_evaluation(request, slug, pk, May.RATE)
-    user = signed_in(request)
-    return _done(
-        request, evaluation, None, lambda key: ratings.undo(evaluation=evaluation, user=user, key=key)
-    )
+    return _done(request, evaluation, ratings.undo, evaluation=evaluation, user=signed_in(request))
 
 
 @login_required
 @require_POST
 def draft(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpResponse:
     """Save a draft."""
-    evaluation, assignment = _own(request, slug, pk, assignment_pk)
-    values = values_from(request, selectors.criteria_of(evaluation))
+    assignment = get_own_assignment(request, slug, pk, assignment_pk)
+    values = values_from(request, selectors.criteria_of(assignment.evaluation))
     ratings.draft_save(assignment=assignment, values=values, comment=request.POST.get("comment", ""))
-    return JsonResponse(_state(request, evaluation))
-
-
-def _own(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> tuple[Evaluation, Assignment]:
-    """One of the user's own assignments and its evaluation; also after the rater has left, so that pending
-    submissions are not lost."""
-    assignment = get_own_assignment(request, slug, assignment_pk)
-    if assignment.evaluation.run_id != pk:
-        raise Http404
-    return assignment.evaluation, assignment
+    return JsonResponse(_state(request, assignment.evaluation))
 
 
 def values_from(request: HttpRequest, criteria: dict[int, Criterion]) -> dict[int, Any]:
@@ -212,28 +188,24 @@ def values_from(request: HttpRequest, criteria: dict[int, Criterion]) -> dict[in
 
 
 def _done(
-    request: HttpRequest,
-    evaluation: Evaluation,
-    assignment: Assignment | None,
-    action: Callable[[uuid.UUID], Rating],
+    request: HttpRequest, evaluation: Evaluation, service: Callable[..., Rating], /, **given: Any
 ) -> HttpResponse:
-    """Run the action; return the result as JSON to the script, else redirect to the next page."""
+    """Call the service; return the result as JSON to the script, else redirect to the next page."""
     key = _key(request)
     try:
-        rating = action(key)
+        rating = service(**given, key=key)
     except ValuesRefused as refused:
-        errors = {number: value_problem(code) for number, code in refused.codes.items()}
-        if _wants_json(request) or assignment is None:
-            return JsonResponse(
-                {"code": "values", "errors": errors, **_state(request, evaluation)}, status=422
-            )
-        posted = values_from(request, selectors.criteria_of(evaluation))
-        return _page(request, evaluation, [assignment], values=posted, errors=errors, status=422)
+        errors = problems_of(refused)
+        if _wants_json(request):
+            content = {"code": "values", "errors": errors, **_state(request, evaluation)}
+            return JsonResponse(content, status=422)
+        found, values = [given["assignment"]], given["values"]
+        return _page(request, evaluation, found, values=values, errors=errors, status=422)
     except ratings.DeskRefused as refused:
         sentence = refusal_sentence(refused.code)
         if _wants_json(request):
-            said = {"code": refused.code, "sentence": sentence, **_state(request, evaluation)}
-            return JsonResponse(said, status=409)
+            content = {"code": refused.code, "sentence": sentence, **_state(request, evaluation)}
+            return JsonResponse(content, status=409)
         messages.error(request, sentence)
         return redirect("desk:page", evaluation.run.project.slug, evaluation.run_id)
     if _wants_json(request):
@@ -317,20 +289,16 @@ def _key(request: HttpRequest) -> uuid.UUID:
         return uuid.uuid4()
 
 
-def _side_seen(request: HttpRequest) -> int | None:
-    text = request.POST.get("shown", "")
-    return int(text) if text in ("1", "2") else None
-
-
 def _numbers(text: str) -> set[int]:
     return {number for one in text.split(",") if (number := whole(one)) is not None}
 
 
 def _moment(text: str) -> datetime | None:
-    with suppress(ValueError):
-        moment = parse_datetime(text)
-        return moment if moment is not None and is_aware(moment) else None
-    return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if is_aware(moment) else None
 
 
 def _number(text: str) -> float:

@@ -10,8 +10,10 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.http import require_POST
+from django_htmx.http import HttpResponseClientRefresh
 
 from evalsite import access
 from evalsite.access import May
@@ -19,14 +21,13 @@ from evalsite.accounts.models import Project
 from evalsite.tasks import workers
 from evalsite.web.numbers import whole
 from evalsite.web.request_limits import allow, file_too_large, upload_page
-from judging.core.people.criteria import Criterion
 from judging.core.people.rating_lines import BadLine
 from judging.people import assignments, progress, services
 from judging.people.access import get_evaluation, get_item, rates_here
 from judging.people.blindness import HIDEABLE, sides_of, sides_rename
 from judging.people.forms import SidesForm
 from judging.people.item_view import shown_in
-from judging.people.labels import SCALES, bad_line_sentence, import_problem, value_label, values_of
+from judging.people.labels import SCALES, bad_line_sentence, import_problem, labelled_values, values_of
 from judging.people.models import (
     Assignment,
     AssignmentState,
@@ -89,43 +90,31 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return render(request, "people/detail.html", context)
 
 
-@login_required
-@require_POST
-def close(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Close the evaluation."""
-    evaluation = get_evaluation(request, slug, pk, May.RUN)
-    if services.evaluation_close(evaluation=evaluation, by=access.signed_in(request)):
-        messages.success(request, _("Closed. All ratings are kept, and you can reopen it."))
-    return redirect("people:detail", slug, pk)
+_ACTIONS = {
+    "close": (
+        services.evaluation_close,
+        gettext_lazy("Closed. All ratings are kept, and you can reopen it."),
+    ),
+    "reopen": (services.evaluation_reopen, gettext_lazy("Reopened. Raters can continue.")),
+    "archive": (
+        services.evaluation_archive,
+        gettext_lazy("Archived and closed. You can restore it from the archive."),
+    ),
+    "restore": (
+        services.evaluation_restore,
+        gettext_lazy("Restored. The evaluation is still closed."),
+    ),
+}
 
 
 @login_required
 @require_POST
-def reopen(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Reopen it: raters can continue."""
+def act(request: HttpRequest, slug: str, pk: int, action: str) -> HttpResponse:
+    """Close, reopen, archive or restore the evaluation."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
-    if services.evaluation_reopen(evaluation=evaluation, by=access.signed_in(request)):
-        messages.success(request, _("Reopened. Raters can continue."))
-    return redirect("people:detail", slug, pk)
-
-
-@login_required
-@require_POST
-def archive(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Archive the evaluation."""
-    evaluation = get_evaluation(request, slug, pk, May.RUN)
-    services.evaluation_archive(evaluation=evaluation, by=access.signed_in(request))
-    messages.success(request, _("Archived and closed. You can restore it from the archive."))
-    return redirect("people:detail", slug, pk)
-
-
-@login_required
-@require_POST
-def restore(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Restore the evaluation."""
-    evaluation = get_evaluation(request, slug, pk, May.RUN)
-    services.evaluation_restore(evaluation=evaluation, by=access.signed_in(request))
-    messages.success(request, _("Restored. The evaluation is still closed."))
+    service, done = _ACTIONS[action]
+    if service(evaluation=evaluation, by=access.signed_in(request)):
+        messages.success(request, done)
     return redirect("people:detail", slug, pk)
 
 
@@ -203,7 +192,7 @@ def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
 
 def _item_shown(evaluation: Evaluation, found: Item) -> dict[str, Any]:
     criteria = criteria_of(evaluation)
-    names = [one.candidate.name for one in (found.response, found.other_response) if one]
+    names = found.candidate_names
     ratings = Rating.objects.filter(assignment__item=found).select_related("rater__user", "assignment")
     skipped = dict(SkipReason.choices)
     active = EvaluationRater.objects.filter(evaluation=evaluation, left_at=None)
@@ -215,26 +204,17 @@ def _item_shown(evaluation: Evaluation, found: Item) -> dict[str, Any]:
         "shown": shown_in(evaluation, found, 1, with_reference=not found.rates_reference),
         "assignments": found.assignments.select_related("rater__user").order_by("pk"),
         "ratings": [
-            (one, labelled_values(criteria, one.values, names), skipped.get(one.reason))
+            (one, labelled_values(criteria, values_of(one.values), names), skipped.get(one.reason))
             for one in ratings.order_by("pk")
         ],
         "decisions": [
-            (one, labelled_values(criteria, one.values, names))
+            (one, labelled_values(criteria, values_of(one.values), names))
             for one in found.adjudications.select_related("by").order_by("-pk")
         ],
-        "gold": labelled_values(criteria, found.gold, names),
+        "gold": labelled_values(criteria, values_of(found.gold), names),
         "known": KnownForm(None, criteria=criteria) if found.counts and not found.dealt else None,
         "others": active.exclude(assignments__item=found).select_related("user"),
     }
-
-
-def labelled_values(criteria: dict[int, Criterion], text: str, names: list[str]) -> list[tuple[str, str]]:
-    """A rating's values by criterion; the answers are called by their candidates' names."""
-    return [
-        (criteria[number].name, value_label(criteria[number], value, names))
-        for number, value in sorted(values_of(text).items())
-        if number in criteria
-    ]
 
 
 @login_required
@@ -325,9 +305,7 @@ def imported(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRespo
         return render(request, "people/imported.html", context)
     if taken.ended_at is None:
         return render(request, "people/_importing.html", context)
-    answer = HttpResponse()
-    answer["HX-Refresh"] = "true"
-    return answer
+    return HttpResponseClientRefresh()
 
 
 @login_required

@@ -17,7 +17,6 @@ from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.http import require_POST
 
 from datasets.models import Candidate
-from evalsite import access
 from evalsite.access import May
 from evalsite.web.request_limits import allow, file_too_large, upload_page
 from judging.core.people.criteria import Criterion
@@ -25,10 +24,9 @@ from judging.people.access import get_evaluation, get_item
 from judging.people.forms import OneCandidate
 from judging.people.gold import LONGEST_FILE, WrongLine, gold_add, gold_of_item, gold_read, item_at
 from judging.people.item_view import shown_in
-from judging.people.labels import value_label, values_of
+from judging.people.labels import labelled_values, value_label, values_of
 from judging.people.models import Evaluation, Item
 from judging.people.selectors import criteria_of, items_page
-from judging.people.services import Gold
 
 
 class GoldPlaceForm(forms.Form):
@@ -120,7 +118,7 @@ def _gold(request: HttpRequest, slug: str, evaluation: Evaluation) -> HttpRespon
         "file_form": file,
         "wrong": wrong,
         "further": further,
-        "items": [(item, _told(criteria, item)) for item in found],
+        "items": [(item, labelled_values(criteria, values_of(item.gold))) for item in found],
         **_seen(evaluation, place),
     }
     return render(request, "people/gold.html", context, status=422 if refused else 200)
@@ -139,11 +137,6 @@ def _seen(evaluation: Evaluation, place: GoldPlaceForm) -> dict[str, Any]:
         "shown": shown_in(evaluation, item, 1, with_reference=True),
         "names": [name for name in place.names if name],
     }
-
-
-def _told(criteria: dict[int, Criterion], item: Item) -> list[tuple[str, str]]:
-    known = values_of(item.gold)
-    return [(criteria[number].name, value_label(criteria[number], value)) for number, value in known.items()]
 
 
 def _add_one(request: HttpRequest, evaluation: Evaluation, place: GoldPlaceForm, known: KnownForm) -> None:
@@ -168,8 +161,8 @@ def _from_file(request: HttpRequest, evaluation: Evaluation, form: GoldFileForm)
     return wrong
 
 
-def _add(request: HttpRequest, evaluation: Evaluation, found: list[Gold]) -> None:
-    count = gold_add(evaluation=evaluation, gold=found, by=access.signed_in(request))
+def _add(request: HttpRequest, evaluation: Evaluation, found: list[Item]) -> None:
+    count = gold_add(evaluation=evaluation, gold=found)
     text = ngettext("%(n)s gold item added.", "%(n)s gold items added.", count)
     messages.success(request, text % {"n": count})
 

@@ -21,13 +21,11 @@ from judging.people.blindness import HIDEABLE, Blindness, blindness
 from judging.people.forms import (
     CriteriaForms,
     EvaluationForm,
-    names_a_model,
-    names_in,
     proposed_criteria,
+    refuse_model_names,
 )
 from judging.people.models import Evaluation, Scheme
 from judging.people.presets import candidates_of, criteria_of_run, look, presets_of, presets_of_run
-from judging.people.selectors import possible_raters
 from judging.people.services import evaluation_create
 from judging.runs.access import get_run
 from judging.runs.filter_form import FilterForm
@@ -35,7 +33,6 @@ from judging.runs.filters import ANYTHING, Filters
 from judging.runs.forms import create_once
 from judging.runs.models import Run
 from judging.runs.selectors import unusable_versions
-from judging.runs.services import free_name
 
 _PREFIX = "criteria"
 _PARTS = {"criteria": "_criteria_forms", "sides": "_side_names"}
@@ -63,7 +60,7 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     draft = form_draft(
         request, project, "evaluation", f"run-{about.pk}" if about else f"version-{version.pk}"
     )
-    form, criteria = _forms(request, project, version, about, draft.data)
+    form, criteria = _forms(request, version, about, draft.data)
     if form is None:
         return render(request, "people/new.html", context)
     if draft.data is not None:
@@ -114,7 +111,7 @@ def _chosen(request: HttpRequest, project: Project) -> Version | None:
 
 
 def _forms(
-    request: HttpRequest, project: Project, version: Version, about: Run | None, draft: QueryDict | None
+    request: HttpRequest, version: Version, about: Run | None, draft: QueryDict | None
 ) -> tuple[EvaluationForm | None, Any]:
     """The two forms; None if the version has nothing to rate."""
     offered = presets_of_run() if about else presets_of(version)
@@ -127,9 +124,6 @@ def _forms(
         sent,
         version=version,
         offered=offered,
-        raters=possible_raters(project),
-        name=free_name(project, _("Rating")),
-        fields=sorted(version.fields_found),
         about=about,
         filters=_filters(request, about),
     )
@@ -159,16 +153,12 @@ def _as_proposed(sent: QueryDict, compares: bool) -> bool:
 
 
 def _valid(form: EvaluationForm, criteria: Any) -> bool:
-    fine = form.is_valid() and criteria.is_valid()
-    if not fine:
+    if not (form.is_valid() and criteria.is_valid()):
         return False
     names = form.names()
     for one in criteria:
-        for field in ("name", "guideline"):
-            if named := names_in(one.cleaned_data[field], names):
-                one.add_error(field, names_a_model(named))
-                fine = False
-    return fine
+        refuse_model_names(one, names)
+    return bool(criteria.is_valid())
 
 
 def _preview(form: EvaluationForm, version: Version) -> Any:

@@ -18,18 +18,17 @@ from evalsite.tasks import workers
 from evalsite.templatetags.show import number
 from evalsite.web.numbers import whole
 from evalsite.web.paging import newest_first
-from judging.review.teamwork.forms import change_of, form_for
+from judging.review.teamwork.forms import FLAG_KINDS, change_of, form_for
 from judging.runs.access import get_run
 from judging.runs.addresses import filters_in, items_url
 from judging.runs.counts import MOST_COUNTED
 from judging.runs.filters import Filters
 from judging.runs.models import Run
 from judging.runs.teamwork.batches import change_many, first_pairs, undo
-from judging.runs.teamwork.marks import Change, Kind, count_marks, tag_names
+from judging.runs.teamwork.marks import Kind, count_marks, tag_names
 from judging.runs.teamwork.models import FLAG, ReviewAction
 
 PER_PAGE = 50
-FLAG_KINDS = {"flag": Kind.TAG, "unflag": Kind.UNTAG}
 TITLES = {
     "tag": gettext_lazy("Add a tag"),
     "untag": gettext_lazy("Remove a tag"),
@@ -61,11 +60,9 @@ def act(request: HttpRequest, slug: str, pk: int, kind: str) -> HttpResponse:
     if kind not in TITLES:
         raise Http404
     filters = filters_in(request, run)
-    of_kind = FLAG_KINDS.get(kind, kind)
-    flagged = kind in FLAG_KINDS
-    form: Any = None if flagged else form_for(of_kind, run.project, request.POST or None)
-    if request.method == "POST" and (flagged or form.is_valid()):
-        change = Change(of_kind, FLAG) if flagged else change_of(of_kind, form)
+    form = form_for(kind, run.project, request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        change = change_of(kind, form)
         action = change_many(run=run, filters=filters, change=change, by=signed_in(request))
         if action.under_way:
             return redirect("runs:actions", slug, pk)
@@ -79,20 +76,21 @@ def act(request: HttpRequest, slug: str, pk: int, kind: str) -> HttpResponse:
         "kind": kind,
         "back": items_url(request, run, filters.query()),
         "filtered": bool(filters.query()),
-        "tag_names": tag_names(run.project) if of_kind in (Kind.TAG, Kind.UNTAG) else [],
-        **_before(run, filters, of_kind, flagged),
+        "tag_names": tag_names(run.project) if kind in (Kind.TAG, Kind.UNTAG) else [],
+        **_before(run, filters, kind),
     }
     return render(request, "review/act.html", context, status=422 if request.method == "POST" else 200)
 
 
-def _before(run: Run, filters: Filters, kind: str, flagged: bool) -> dict[str, Any]:
+def _before(run: Run, filters: Filters, kind: str) -> dict[str, Any]:
     """The number of matches and their current marks, for very many only of the first ones. `count`: None if unknown."""
     pairs = first_pairs(run, filters)
     if pairs is None:
         return {"count": None}
     many = len(pairs) > MOST_COUNTED
-    marks = count_marks(pairs[:MOST_COUNTED], kind, **({"name": FLAG} if flagged else {}))
-    unnamed = _("flagged") if kind in (Kind.TAG, Kind.UNTAG) else _("excluded")
+    named, of_kind = {"name": FLAG} if kind in FLAG_KINDS else {}, FLAG_KINDS.get(kind, kind)
+    marks = count_marks(pairs[:MOST_COUNTED], of_kind, **named)
+    unnamed = _("flagged") if of_kind in (Kind.TAG, Kind.UNTAG) else _("excluded")
     return {
         "count": len(pairs),
         "shown": f"{number(MOST_COUNTED)}+" if many else number(len(pairs)),

@@ -12,7 +12,7 @@ from django.utils.translation import pgettext_lazy
 from evalsite.accounts.models import Project, User
 from judging.runs.teamwork.inbox import reviewers_of
 from judging.runs.teamwork.marks import Change, Kind
-from judging.runs.teamwork.models import Mark
+from judging.runs.teamwork.models import FLAG, Mark
 
 LONGEST_COMMENT = 10_000
 _TAG = Mark._meta.get_field("name").max_length
@@ -59,6 +59,10 @@ class CommentForm(forms.Form):
     version = forms.IntegerField(required=False, min_value=1, widget=forms.HiddenInput)
 
 
+FLAG_KINDS = {"flag": Kind.TAG, "unflag": Kind.UNTAG}
+"""The flag is a tag without a name; its forms are only buttons."""
+
+
 def form_for(kind: str, project: Project, data: Any = None) -> forms.Form:
     """The form for a change of marks: a tag's name, a reviewer, a reason, or only the button."""
     if kind in (Kind.TAG, Kind.UNTAG):
@@ -70,4 +74,6 @@ def form_for(kind: str, project: Project, data: Any = None) -> forms.Form:
 
 def change_of(kind: str, form: forms.Form) -> Change:
     """The change that a valid form requests."""
+    if kind in FLAG_KINDS:
+        return Change(FLAG_KINDS[kind], FLAG)
     return Change(kind, **form.cleaned_data)

@@ -26,7 +26,6 @@ from judging.runs.teamwork import comments
 from judging.runs.teamwork.inbox import readers_of
 from judging.runs.teamwork.marks import (
     CHANGES,
-    Change,
     Kind,
     MarkConflict,
     change_one,
@@ -65,12 +64,13 @@ def mark(request: HttpRequest, slug: str, pk: int, judgement_pk: int, kind: str)
     found = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
     if kind not in CHANGES:
         raise Http404
-    flagged = "flag" in request.POST and kind in (Kind.TAG, Kind.UNTAG)
+    if "flag" in request.POST:
+        kind = {Kind.TAG: "flag", Kind.UNTAG: "unflag"}.get(Kind(kind), kind)
     form = form_for(kind, found.run.project, request.POST)
-    if not flagged and not form.is_valid():
+    if not form.is_valid():
         problem = " ".join(str(text) for errors in form.errors.values() for text in errors)
         return _shown(request, found, problem=problem, kept=request.POST.get("reason", ""), status=422)
-    change = Change(kind, FLAG) if flagged else change_of(kind, form)
+    change = change_of(kind, form)
     onward = _after(request, found) if "next" in request.POST else ""
     try:
         seen = whole(request.POST.get("seen", ""))

@@ -17,7 +17,7 @@ from judging.people.presets import criteria_of_run
 from judging.people.rating_export import jsonl_lines
 from judging.people.sampling import ItemChoice
 from judging.people.selectors import criteria_of
-from judging.people.services import Gold, Terms, evaluation_create
+from judging.people.services import Terms, evaluation_create
 from judging.runs.models import Run
 from tests.make import a_version
 
@@ -43,7 +43,6 @@ def make_evaluation(
     criteria: Sequence[Criterion] = (),
     side_by_side: bool = True,
     version: Version | None = None,
-    gold: Sequence[Gold] = (),
     name: str = "",
     scheme: str = Scheme.EVERY_PAIR,
     seed: int = 7,
@@ -67,7 +66,6 @@ def make_evaluation(
         raters=raters,
         user=None,
         terms=Terms(**terms),
-        gold=gold,
     )
 
 

@@ -86,7 +86,7 @@ def test_a_decision_without_a_reason_is_refused(differ: Evaluation, bob: User, c
 def test_the_order_of_the_verdicts_is_the_same_each_time(differ: Evaluation) -> None:
     item = Item.objects.get(evaluation=differ, number=2)
     assert verdicts(item) == verdicts(item)
-    assert sorted(one.values[0] for one in verdicts(item)) == [1, 5]
+    assert sorted(values[0] for values, _ in verdicts(item)) == [1, 5]
 
 
 def test_the_form_offers_each_choice_with_its_key(differ: Evaluation, bob: User, client_of: ClientOf) -> None:

@@ -10,6 +10,7 @@ import pytest
 from django.test import Client
 
 from evalsite.accounts.models import Project, User
+from judging.core.people.assignment import starting_rank
 from judging.people import assignments, ratings, selectors
 from judging.people.assignments import raters_add
 from judging.people.gold import gold_add, gold_of_item
@@ -41,6 +42,21 @@ def test_a_quick_rater_holds_ten_minutes_worth(project: Project, rita: User) -> 
     evaluation = make_evaluation(project, [rita], rows=40)
     give(assignments.claim(evaluation=evaluation, user=rita)[0], "A>B", seconds=40)
     assert len(fill(evaluation, rita)) == 15
+
+
+def test_by_need_those_that_lack_most_come_first(project: Project, rita: User, ravi: User) -> None:
+    evaluation = make_evaluation(project, [rita, ravi], rows=3, overlap=2, order="need")
+    (first,) = assignments.claim(evaluation=evaluation, user=ravi, count=1)
+    found = assignments.claim(evaluation=evaluation, user=rita, count=3)
+    assert len(found) == 2
+    assert first.item not in [one.item for one in found]
+
+
+def test_at_random_a_rater_goes_round_from_the_own_start(project: Project, rita: User) -> None:
+    evaluation = make_evaluation(project, [rita], rows=4)
+    start = starting_rank(evaluation.seed, evaluation.raters.get().pk, 4)
+    found = assignments.claim(evaluation=evaluation, user=rita, count=4)
+    assert [one.item.rank for one in found] == [*range(start, 4), *range(start)]
 
 
 def test_raters_share_what_is_left(project: Project, rita: User, ravi: User) -> None:
@@ -166,7 +182,7 @@ def test_the_total_of_a_rater_never_grows_so_that_nobody_tells_gold_and_repeats(
     evaluation = make_evaluation(project, [rita], rows=16, **shares)
     if evaluation.gold_share:
         known = [gold_of_item(evaluation, one, {"preference": "A>B"}) for one in evaluation.items.all()[:3]]
-        gold_add(evaluation=evaluation, gold=known, by=rita)
+        gold_add(evaluation=evaluation, gold=known)
     totals = [selectors.progress(evaluation=evaluation, user=rita).total]
     while found := assignments.claim(evaluation=evaluation, user=rita, count=1):
         give(found[0], "A=B")

@@ -14,6 +14,7 @@ from evalsite.accounts.models import Project, User
 from evalsite.models import AuditEntry
 from judging.people import rating_import
 from judging.people.models import Assignment, Evaluation, EvaluationRater, Item, Rating, RatingsImport
+from judging.people.rating_batch import RatingBatch
 from judging.people.rating_import import import_begin, import_stop, reconcile, work
 from judging.runs.models import Judgement, Run
 from tests.conftest import ClientOf
@@ -93,11 +94,10 @@ def test_a_file_that_fails_midway_leaves_nothing(
     evaluation: Evaluation, waiting: RatingsImport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = counted(evaluation)
-    take_batch = rating_import._take_batch
     monkeypatch.setattr(
         rating_import,
-        "_take_batch",
-        lambda *given: take_batch(*given) if given[1][0].line < 200 else 1 / 0,  # type: ignore[arg-type]
+        "RatingBatch",
+        lambda *given: RatingBatch(*given) if given[1][0].line < 200 else 1 / 0,
     )
     work(waiting.pk, "somebody")
     assert state_of(waiting) == ("undone", 0, 0)

@@ -15,12 +15,14 @@ from django.test import Client
 from datasets.models import Candidate, Response, Version
 from datasets.versions.references import references_made
 from evalsite.accounts.models import Project, User
+from judging.core.people.rating_lines import read_lines
 from judging.people import assignments
 from judging.people.blindness import proposed_names, sides_of, sides_rename
-from judging.people.gold import gold_add, gold_of
+from judging.people.gold import gold_add, gold_of_item, item_at
 from judging.people.models import Evaluation
+from judging.people.rating_batch import ImportedRatings, RatingBatch
 from judging.people.rating_export import records
-from judging.people.rating_import import ImportedRatings, take
+from judging.people.selectors import criteria_of
 from judging.reports.services import report_document
 from judging.runs.export.files import csv_lines
 from judging.runs.export.records import records as judgements
@@ -50,6 +52,11 @@ def rated(evaluation: Evaluation, rita: User) -> Evaluation:
     for held in assignments.claim(evaluation=evaluation, user=rita):
         give(held, "A>B")
     return evaluation
+
+
+def taken(evaluation: Evaluation, text: str) -> ImportedRatings:
+    lines = list(read_lines(text, list(criteria_of(evaluation).values())))
+    return RatingBatch(evaluation, lines).take()
 
 
 def names(evaluation: Evaluation) -> list[str]:
@@ -189,9 +196,9 @@ def test_results_name_the_sides(evaluation: Evaluation, rita: User) -> None:
     assert set(report_document(rated(evaluation, rita).run)["candidates"]) == {"orpo", "base"}
 
 
-def test_gold_is_given_by_the_names(evaluation: Evaluation, adam: User) -> None:
-    gold = gold_of(evaluation, 2, "orpo", "base", {"preference": "A>B"})
-    assert gold_add(evaluation=evaluation, gold=[gold], by=adam) == 1
+def test_gold_is_given_by_the_names(evaluation: Evaluation) -> None:
+    gold = gold_of_item(evaluation, item_at(evaluation, 2, "orpo", "base"), {"preference": "A>B"})
+    assert gold_add(evaluation=evaluation, gold=[gold]) == 1
     item = evaluation.items.exclude(gold="").get()
     assert item.other_response is not None
     texts = [json.loads(one.raw)["content"] for one in (item.response, item.other_response)]
@@ -210,8 +217,7 @@ def test_ratings_of_another_evaluation_are_matched_by_the_names(
         scheme="versions",
         choice={"candidates": (), "other_version": evaluation.other_version},
     )
-    found: list[ImportedRatings] = []
-    take(second, json.dumps(line), note=lambda _line, one: found.append(one), rest=lambda: None)
+    found = [taken(second, json.dumps(line))]
     assert [(one.new, one.wrong) for one in found] == [(1, [])]
 
 
@@ -247,8 +253,7 @@ def test_what_was_exported_under_other_names_is_known_again(
 ) -> None:
     lines = "\n".join(json.dumps(one) for one in records(rated(evaluation, rita)))
     sides_rename(evaluation=evaluation, here="after", there="before", by=adam)
-    found: list[ImportedRatings] = []
-    take(evaluation, lines, note=lambda _line, one: found.append(one), rest=lambda: None)
+    found = [taken(evaluation, lines)]
     assert [(one.new, one.there, one.wrong) for one in found] == [(0, 2, [])]
 
 

@@ -1,68 +1,13 @@
-"""Item assignment: seats are never overfilled, and no rater gets an item twice, even if raters join or leave."""
+"""Which items a rater gets next, how many, and the sample that is drawn."""
 
 from __future__ import annotations
-
-from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.core.people.assignment import (
-    Open,
-    Shares,
-    Twin,
-    fair_share,
-    in_order,
-    mixed,
-    most_held,
-    starting_rank,
-)
+from judging.core.people.assignment import Shares, Twin, fair_share, mixed, most_held
 from judging.core.people.sampling import draw, shares_of, shuffled
-
-NO_SHARES = Shares()
-
-
-def walk(items: int, needed: int, raters: list[int], order: str) -> Counter[tuple[int, int]]:
-    """Raters take one item each, in this order; return how often each (item, rater) was assigned."""
-    free, had = dict.fromkeys(range(items), needed), Counter[tuple[int, int]]()
-    for rater in raters:
-        there = [Open(pk, pk, left) for pk, left in free.items() if left and not had[pk, rater]]
-        usual = [one.pk for one in in_order(there, order, starting_rank(1, rater, items))]
-        for pk in mixed(usual, [], [], count=1, place=0, shares=NO_SHARES, seed=1, rater=rater):
-            free[pk] -= 1
-            had[pk, rater] += 1
-    return had
-
-
-@given(
-    st.integers(1, 8),
-    st.integers(1, 3),
-    st.lists(st.integers(0, 5), max_size=60),
-    st.sampled_from(["random", "need"]),
-)
-def test_no_item_is_given_beyond_its_need_nor_twice_to_one(
-    items: int, needed: int, raters: list[int], order: str
-) -> None:
-    had = walk(items, needed, raters, order)
-    assert max(had.values(), default=0) <= 1
-    assert max(Counter(pk for pk, _ in had.elements()).values(), default=0) <= needed
-
-
-@given(st.integers(1, 6), st.integers(1, 3))
-def test_as_many_raters_as_are_needed_fill_every_seat(items: int, needed: int) -> None:
-    had = walk(items, needed, [*range(needed)] * items, "random")
-    assert had.total() == items * needed
-
-
-def test_by_need_those_that_lack_most_come_first() -> None:
-    there = [Open(1, 0, 1), Open(2, 1, 3), Open(3, 2, 2)]
-    assert [one.pk for one in in_order(there, "need", 0)] == [2, 3, 1]
-
-
-def test_at_random_a_rater_goes_round_from_the_own_start() -> None:
-    there = [Open(pk, pk, 1) for pk in range(4)]
-    assert [one.pk for one in in_order(there, "random", 2)] == [2, 3, 0, 1]
 
 
 def test_gold_comes_only_among_usual_items() -> None:

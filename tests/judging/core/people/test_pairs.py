@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.core.people.pairs import against, balanced, every_pair, first_sides, side_for
+from judging.core.people.sampling import against, balanced, every_pair, first_sides, side_for
 
 
 def test_every_pair_meets_once() -> None:
