@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from judging.core.lint.findings import LintFinding
+from judging.core.lint import LintFinding
 from judging.sandbox_messages import localized
 
 
