@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import ssl
 from functools import lru_cache
-from types import TracebackType
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -57,9 +56,7 @@ class HttpClients:
     async def __aenter__(self) -> HttpClients:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         await self.aclose()
 
 
