@@ -8,16 +8,22 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
-from yaml.nodes import MappingNode, SequenceNode
+from yaml.nodes import MappingNode, Node, SequenceNode
 
 from judging.core.builtin import BUILTINS
 from judging.core.candidates import MOST_ANSWERS, CandidateModel
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.settings import chat_url
-from judging.core.metric_definition import JURIES, JudgeModel, Jury, MetricDefinition, ParserSpec
+from judging.core.metric_definition import (
+    JURIES,
+    SANDBOX,
+    UNDEFINED,
+    JudgeModel,
+    MetricDefinition,
+    ParserSpec,
+)
 from judging.core.replies import ParserError, make_parser
 from judging.core.rules.check import read_program
 from judging.core.yaml_tree import Fields, Problems, YamlProblem, compose, mappings
@@ -83,18 +89,16 @@ def read_metrics_file(text: str, folder: Path) -> MetricsFile:
     problems = Problems()
     reader = _MetricsReader(problems, folder)
     root = compose(text, problems)
-    entries = [reader.entry(entry) for entry in _entries(root, problems)] if root is not None else []
-    found = MetricsFile(
-        next((name for name, _, _ in entries if name), ""),
-        tuple(candidate for _, candidates, _ in entries for candidate in candidates),
-        tuple(metric for _, _, metrics in entries for metric in metrics),
-    )
-    if problems.in_order():
-        raise MetricsFileError(problems.in_order())
-    return found
+    for entry in _entries(root, problems):
+        reader.read_entry(entry)
+    if found := problems.in_order():
+        raise MetricsFileError(found)
+    return MetricsFile(reader.data_name, tuple(reader.candidates), tuple(reader.metrics))
 
 
-def _entries(root: Any, problems: Problems) -> list[Fields]:
+def _entries(root: Node | None, problems: Problems) -> list[Fields]:
+    if root is None:  # not YAML, which is reported already
+        return []
     if isinstance(root, MappingNode):
         return [Fields(root, _ENTRY, problems)]
     if isinstance(root, SequenceNode) and root.value:
@@ -108,13 +112,16 @@ class _MetricsReader:
 
     def __init__(self, problems: Problems, folder: Path) -> None:
         self.problems, self.folder = problems, folder
+        self.data_name = ""
+        self.candidates: list[CandidateModel] = []
+        self.metrics: list[MetricDefinition] = []
         self._named: set[tuple[str, str]] = set()
 
-    def entry(self, fields: Fields) -> tuple[str, list[CandidateModel], list[MetricDefinition]]:
+    def read_entry(self, fields: Fields) -> None:
         name = fields.text("data_name", most=MAX_NAME)
-        candidates = [self.candidate(one) for one in fields.items("candidates", _CANDIDATE)]
-        metrics = [self.metric(one) for one in fields.items("metrics", _METRIC, required=True)]
-        return name, candidates, metrics
+        self.data_name = self.data_name or name
+        self.candidates += [self.candidate(one) for one in fields.items("candidates", _CANDIDATE)]
+        self.metrics += [self.metric(one) for one in fields.items("metrics", _METRIC, required=True)]
 
     def candidate(self, fields: Fields) -> CandidateModel:
         return CandidateModel(
@@ -143,13 +150,13 @@ class _MetricsReader:
             name=self._name(fields, "metric"),
             min_score=low,
             max_score=high,
-            undefined="lenient" if _chosen(fields, "undefined", "strict", "lenient") else "strict",
-            sandbox="item" if _chosen(fields, "sandbox", "batch", "item") else "batch",
+            undefined=fields.choice("undefined", UNDEFINED, "strict"),
+            sandbox=fields.choice("sandbox", SANDBOX, "batch"),
             preprocess=steps.preprocess,
             judges=tuple(steps.judges),
             rules=steps.rules,
             postprocess=steps.postprocess,
-            jury=_jury(fields),
+            jury=fields.choice("jury", JURIES, "mean"),
             quorum=fields.whole("quorum", 1, 1, 10_000),
         )
         if made.judges and made.quorum > max(1, made.votes):
@@ -296,15 +303,6 @@ class _Steps:
             fields.wrong("type", "step_twice", step=kind)
         self._last = max(self._last, place)
         self._kinds.add(kind)
-
-
-def _chosen(fields: Fields, name: str, usual: str, other: str) -> bool:
-    return fields.choice(name, (usual, other), usual) == other
-
-
-def _jury(fields: Fields) -> Jury:
-    chosen = fields.choice("jury", JURIES, "mean")
-    return next(one for one in JURIES if one == chosen)
 
 
 def _parse(fields: Fields, offered: str, low: float, high: float) -> ParserSpec:

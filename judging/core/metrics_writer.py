@@ -39,10 +39,9 @@ def _text(dumper: yaml.SafeDumper, text: str) -> Node:
 _Dumper.add_representer(str, _text)
 
 
-def write_metrics_file(metrics: Sequence[MetricDefinition], data_name: str = "") -> str:
+def write_metrics_file(metrics: Sequence[MetricDefinition]) -> str:
     """The metrics as YAML text. Judge models need a URL, so replace endpoint ids first."""
-    entry = {"data_name": data_name} if data_name else {}
-    document = [{**entry, "metrics": [_metric(one) for one in metrics]}]
+    document = [{"metrics": [_metric(one) for one in metrics]}]
     text: str = yaml.dump(document, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=_WIDTH)
     nameless = any(not judge.api_key_env for one in metrics for judge in one.judges)
     return _KEY_HINT + text if nameless else text
@@ -76,21 +75,18 @@ def _metric(metric: MetricDefinition) -> dict[str, Any]:
 
 def _asked(judge: JudgeModel) -> dict[str, Any]:
     """The connection and the request settings."""
-    written: dict[str, Any] = {"name": judge.name or judge.model, "source": "URL"}
-    written |= {"url": judge.url, "model": judge.model}
-    if judge.api_key_env:
-        written["api_key_env"] = judge.api_key_env
-    if judge.system_prompt:
-        written["system_prompt"] = judge.system_prompt
-    if judge.params:
-        written["generation_params"] = judge.params
-    return written
+    always = {"name": judge.name or judge.model, "source": "URL", "url": judge.url, "model": judge.model}
+    optional = {
+        "api_key_env": judge.api_key_env,
+        "system_prompt": judge.system_prompt,
+        "generation_params": judge.params,
+    }
+    return always | {name: value for name, value in optional.items() if value}
 
 
 def _judge(judge: JudgeModel) -> dict[str, Any]:
     """The judge's non-default settings, and always the parser, because it matters most."""
-    written = {**_asked(judge), "judge_template_content": judge.template}
-    written["parse"] = judge.parse
+    written = {**_asked(judge), "judge_template_content": judge.template, "parse": judge.parse}
     if judge.repeats != 1:
         written["repeats"] = judge.repeats
     if judge.both_orders:

@@ -12,14 +12,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from judging.core.metric_definition import MetricDefinition
+from judging.core.metric_definition import MetricDefinition, Undefined
 from judging.core.results import Context
 from judging.core.sandbox.job import Job, SandboxFailure
 from judging.core.sandbox.pool import Sandbox
 from judging.core.sandbox.session import ReportedFailure, failure_of
 from judging.core.sandbox.wire import Path, dotted
 
-Undefined = Literal["strict", "lenient"]
 PieceKind = Literal["text", "value", "undefined", "none"]
 
 

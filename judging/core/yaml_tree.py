@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -21,11 +21,11 @@ MAX_NODES = 50_000  # counting every use of an alias
 MAX_DEPTH = 60
 
 _TAG = "tag:yaml.org,2002:"
-_NULL, _BOOL, _INT, _FLOAT, _STR, _MERGE = (
-    _TAG + name for name in ("null", "bool", "int", "float", "str", "merge")
-)
+_NULL, _BOOL, _INT, _FLOAT, _MERGE = (_TAG + name for name in ("null", "bool", "int", "float", "merge"))
 _KINDS = {"map", "seq", "null", "bool", "int", "float", "str", "merge"}
 _TRUE, _FALSE = {"true", "yes", "on"}, {"false", "no", "off"}
+
+Option = TypeVar("Option", bound=str)
 
 
 class _Loader(yaml.SafeLoader):
@@ -222,12 +222,13 @@ class Fields:
             self.wrong(name, "text_too_long", most=most)
         return text
 
-    def choice(self, name: str, options: Collection[str], default: str) -> str:
+    def choice(self, name: str, options: Collection[Option], default: Option) -> Option:
         value = self.text(name, default)
-        if value not in options:
-            self.wrong(name, "not_an_option", value=value[:80], options=", ".join(options))
-            return default
-        return value
+        for option in options:
+            if option == value:
+                return option
+        self.wrong(name, "not_an_option", value=value[:80], options=", ".join(options))
+        return default
 
     def number(self, name: str, default: float) -> float:
         value = self.value(name, default)
@@ -243,8 +244,8 @@ class Fields:
             return default
         return value
 
-    def flag(self, name: str, default: bool = False) -> bool:
-        text = self.text(name, str(default)).lower()
+    def flag(self, name: str) -> bool:
+        text = self.text(name, "false").lower()
         if text not in _TRUE | _FALSE:
             self.wrong(name, "not_true_or_false")
         return text in _TRUE

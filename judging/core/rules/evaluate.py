@@ -268,7 +268,8 @@ def conclude(evaluation: RuleEvaluation, found: Mapping[int, Scored | Reason]) -
     if len(scores) < len(lines):
         failed = [line for line in lines if line.score is None]
         first = next((line for line in failed if line.reason.code != NOT_ASKED), failed[0])
-        return Result(None, lines, error=_error_of(first))
+        params = {"name": first.name, **first.reason.params}
+        return Result(None, lines, error=LineError(first.reason.code, first.rule.place.line, params))
     return Result(aggregate(evaluation.program.aggregate, scores), lines)
 
 
@@ -278,10 +279,6 @@ def _with_result(line: LineResult, found: Scored | Reason | None) -> LineResult:
     if isinstance(found, Scored):
         return msgspec.structs.replace(line, score=found.score, reason=found.reason)
     return msgspec.structs.replace(line, reason=found or Reason(NOT_ASKED))
-
-
-def _error_of(line: LineResult) -> LineError:
-    return LineError(line.reason.code, line.rule.place.line, {"name": line.name, **line.reason.params})
 
 
 def evaluate(program: Program, item: Item) -> RuleEvaluation:
@@ -309,17 +306,15 @@ async def judge_by_rules(program: Program, item: Item, run: Run, ask: Ask | None
     if ask is None:
         return ruled(evaluation, found | {one.line: Reason(NO_JUDGE) for one in evaluation.questions})
     replies = await ask([Question(JUDGE, one.line, one.prompt) for one in evaluation.questions])
-    pairs = zip(evaluation.questions, replies, strict=True)
-    asked = [(question.line, one, read_asked(one)) for question, one in pairs if one is not None]
-    answered: LineResults = {line: said for line, _one, said in asked}
-    verdicts = tuple(_verdict(one, said) for _line, one, said in asked if one.failure is None)
-    return ruled(evaluation, found | answered, tuple(one for _line, one, _said in asked), verdicts)
-
-
-def _verdict(asked: JudgeCall, found: Scored | Reason) -> Verdict:
-    if isinstance(found, Scored):
-        return Verdict(asked.judge, asked.repeat, found.score)
-    return Verdict(asked.judge, asked.repeat, None, found.code)
+    verdicts = []
+    for question, reply in zip(evaluation.questions, replies, strict=True):
+        if reply is None:
+            continue
+        result = found[question.line] = read_asked(reply)
+        if reply.failure is None:
+            value, reason = (result.score, "") if isinstance(result, Scored) else (None, result.code)
+            verdicts.append(Verdict(reply.judge, reply.repeat, value, reason))
+    return ruled(evaluation, found, tuple(one for one in replies if one is not None), tuple(verdicts))
 
 
 def ruled(

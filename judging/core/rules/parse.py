@@ -65,16 +65,6 @@ def tag_on(line: SourceLine) -> Tag | None:
     return Tag(Word(found[2].strip(), line.start), bool(found[1]))
 
 
-def crowded_tag(line: SourceLine, prefixes: tuple[str, ...]) -> str:
-    """The label of a block tag that shares its line with other text, or ''; it must start with a prefix."""
-    if "<" not in line.text or tag_on(line) is not None:
-        return ""
-    text = line.stripped
-    found = (tag for tag in _TAG.finditer(text) if tag.start() == 0 or tag.end() == len(text))
-    labels = (tag[2].strip() for tag in found)
-    return next((label for label in labels if label.startswith(prefixes)), "")
-
-
 def _between_colons(text: str) -> list[tuple[int, int]]:
     colons = [colon.start() for colon, _ in zip(_COLON.finditer(text), range(2), strict=False)]
     starts = [0, *(colon + 1 for colon in colons)]
@@ -94,7 +84,6 @@ class _Parser:
         self.entries: list[HeaderLine] = []
         self.misplaced: list[HeaderLine] = []
         self.blocks: list[CodeBlock] = []
-        self.early_blocks: list[CodeBlock] = []
         self.format: HeaderLine | None = None
         self.problems: list[Problem] = []
         self.header_end = SourcePlace(1, 1)
@@ -107,8 +96,9 @@ class _Parser:
             if line.stripped:
                 self._read_line(line)
         if self.format is not None:
-            for block in self.early_blocks:
-                self._note("block_before_format", block.label.place, label=block.label.text)
+            for block in self.blocks:
+                if block.label.place < self.format.name.place:
+                    self._note("block_before_format", block.label.place, label=block.label.text)
         return Sheet(
             tuple(self.entries),
             self.format,
@@ -143,7 +133,7 @@ class _Parser:
             self._read_late_line(line)
 
     def _read_header_line(self, line: SourceLine) -> None:
-        entry = None if crowded_tag(line, _LABELS) else _entry(line)
+        entry = None if _crowded(line) else _entry(line)
         if entry is None:
             self._note_bad_line(line)
             return
@@ -173,19 +163,11 @@ class _Parser:
         closing = self._closing(tag.label.text)
         end = self._where_something_begins() if closing is None else closing
         text = "\n".join(line.text for line in self.lines[self.at : end]).removesuffix("\r")
-        block = CodeBlock(tag.label, text, tag.label.place.line + 1)
-        self.blocks.append(block)
-        if self.format is None:
-            self.early_blocks.append(block)
+        self.blocks.append(CodeBlock(tag.label, text, tag.label.place.line + 1))
         if closing is None:
-            rest = self.lines[self.at : end]
-            crowded = any(f"</{tag.label.text}>" in line.text for line in rest)
-            self._note(
-                "block_unclosed",
-                tag.label.place,
-                label=tag.label.text,
-                **({"kind": "crowded"} if crowded else {}),
-            )
+            is_crowded = any(f"</{tag.label.text}>" in line.text for line in self.lines[self.at : end])
+            kind = {"kind": "crowded"} if is_crowded else {}
+            self._note("block_unclosed", tag.label.place, label=tag.label.text, **kind)
         self.at = end if closing is None else closing + 1
 
     def _closing(self, label: str) -> int | None:
@@ -208,9 +190,13 @@ class _Parser:
 
 
 def _crowded(line: SourceLine) -> dict[str, str]:
-    """Error parameters for a line that holds a block tag and other text."""
-    label = crowded_tag(line, _LABELS)
-    return {"kind": "crowded", "label": label} if label else {}
+    """Error parameters for a line that holds a block's tag and other text; empty for any other line."""
+    if "<" not in line.text or tag_on(line) is not None:
+        return {}
+    text = line.stripped
+    found = (tag for tag in _TAG.finditer(text) if tag.start() == 0 or tag.end() == len(text))
+    labels = (tag[2].strip() for tag in found)
+    return next(({"kind": "crowded", "label": label} for label in labels if label.startswith(_LABELS)), {})
 
 
 def _closings(lines: list[SourceLine]) -> dict[str, list[int]]:

@@ -12,7 +12,6 @@ from judging.core.rules import keywords
 from judging.core.rules.check import read_program
 from judging.core.rules.functions import FUNCTIONS
 from judging.core.rules.program import Format, Function
-from judging.core.rules.write import write_format
 from judging.metrics.rule_editor.sample_rows import SeenField, fields_seen, guessed_format, references_of
 from judging.rule_messages import reader_language
 
@@ -51,7 +50,7 @@ class Guide:
 
     @property
     def format_text(self) -> str:
-        return write_format(self.form, reader_language())
+        return self.form.written(reader_language())
 
     @property
     def whole(self) -> bool:
@@ -144,7 +143,7 @@ def program_text(lines: list[GuidedLine], aggregate: str, form: Format, language
             blocks.append(f"<{argument}>\n{_BLOCKS[kind][language]}\n</{argument}>")
         header.append(_line(line.name, function, argument, language))
     header.append(f"{keywords.AGGREGATE.in_language(language)}:{aggregate}")
-    header.append(f"{keywords.FORMAT.in_language(language)}:{write_format(form, language)}")
+    header.append(f"{keywords.FORMAT.in_language(language)}:{form.written(language)}")
     return "\n".join([*header, *blocks]) + "\n"
 
 
