@@ -171,14 +171,8 @@ def preview(sandbox: Sandbox, template_source: str, item: RenderItem) -> Templat
     return TemplatePreview(pieces, _names(reply.undefined), _names(reply.none), reply.failed())
 
 
-def names_used(sandbox: Sandbox, template_source: str) -> tuple[tuple[NameAt, ...], SandboxFailure | None]:
-    """The names that a template looks up, in order, and its syntax error, if any."""
-    names, failure = names_of(sandbox, template_source)
-    return tuple(NameAt(one.name, one.line) for one in names.used), failure
-
-
 def names_of(sandbox: Sandbox, template_source: str) -> tuple[Names, SandboxFailure | None]:
-    """The names split into parts, and the syntax error, if any; a template with one has no names."""
+    """The names that a template looks up, and its syntax error, if any; a template with one has no names."""
     job = Job("names", template_source, tuple[_At, list[Path], _At], {})
     (outcome,) = sandbox.run(job, [{}])
     used, asked, tested = outcome.value or ([], [], [])

@@ -43,29 +43,19 @@ def run_preprocess(
     *,
     each_alone: bool = False,
 ) -> list[ScriptOutcome]:
-    """Call ``preprocess`` for pairs of data and response; the given dicts are not modified."""
-    return run_scripts(
-        sandbox,
-        "preprocess",
-        source,
-        [{"data": data, "resp": resp} for data, resp in items],
-        each_alone=each_alone,
-    )
+    """Call ``preprocess`` for pairs of data and response; the given dicts are not modified.
+
+    One outcome per item, in order. A script that does not load is the same failure for every item.
+    """
+    given = [{"data": data, "resp": resp} for data, resp in items]
+    return _run(sandbox, _job(sandbox, "preprocess", source, each_alone), given)
 
 
 def run_postprocess(
     sandbox: Sandbox, source: str, items: list[dict[str, Any]], *, each_alone: bool = False
 ) -> list[ScriptOutcome]:
-    """Call ``postprocess`` for dicts of ``judge_reqs``, ``judge_resps``, ``judge_models``, ``data`` and ``resp``."""
-    return run_scripts(sandbox, "postprocess", source, items, each_alone=each_alone)
-
-
-def run_scripts(
-    sandbox: Sandbox, kind: ScriptKind, source: str, items: list[dict[str, Any]], *, each_alone: bool = False
-) -> list[ScriptOutcome]:
-    """One outcome per item, in order. A script that does not load is the same failure for every item."""
-    job = _job(sandbox, kind, source, each_alone)
-    return [_outcome(one.value, one.failure, one.seconds) for one in sandbox.run(job, items)]
+    """The same for ``postprocess``; items: ``judge_reqs``, ``judge_resps``, ``judge_models``, ``data`` and ``resp``."""
+    return _run(sandbox, _job(sandbox, "postprocess", source, each_alone), items)
 
 
 def load_failure(sandbox: Sandbox, kind: ScriptKind, source: str) -> SandboxFailure | None:
@@ -84,6 +74,10 @@ def failure_detail(kind: ScriptKind, failure: SandboxFailure) -> str:
 def _job(sandbox: Sandbox, kind: ScriptKind, source: str, each_alone: bool = False) -> Job[_Reply]:
     options = {"most": sandbox.limits.output_characters, "printed": sandbox.limits.printed_characters}
     return Job(kind, source, _Reply, options, each_alone)
+
+
+def _run(sandbox: Sandbox, job: Job[_Reply], items: list[dict[str, Any]]) -> list[ScriptOutcome]:
+    return [_outcome(one.value, one.failure, one.seconds) for one in sandbox.run(job, items)]
 
 
 def _outcome(reply: _Reply | None, failure: SandboxFailure | None, seconds: float) -> ScriptOutcome:

@@ -36,14 +36,8 @@ _INT64 = range(-(2**63), 2**63)
 GIVEN = {
     "preprocess": ("data", "resp"),
     "postprocess": (
-        "judge_reqs",
-        "judge_resps",
-        "judge_models",
-        "data",
-        "resp",
-        "judge_req",
-        "judge_resp",
-        "judge_model",
+        *("judge_reqs", "judge_resps", "judge_models", "data", "resp"),
+        *("judge_req", "judge_resp", "judge_model"),
     ),
 }
 

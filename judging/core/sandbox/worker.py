@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, NoReturn, Protocol, TypeVar
 
-from judging.core.sandbox import isolation, probe, scripts, templates
+from judging.core.sandbox import isolation, scripts, templates
 from judging.core.sandbox.seccomp import CHANNEL
 from judging.core.sandbox.wire import OutOfTime, WireFailure, describe, make_decoder, make_encoder
 
@@ -40,7 +40,7 @@ HANDLERS: dict[str, Callable[[dict[str, Any]], JobHandler]] = {
     "names": templates.NameFinder,
     "preprocess": scripts.LoadedScript,
     "postprocess": scripts.LoadedScript,
-    "probe": probe.SandboxProbe,
+    "probe": isolation.IsolationProbe,
 }
 
 
