@@ -1,13 +1,16 @@
 """The metrics file: YAML that defines metrics and, for inference, candidates (spec: commands, "The metrics file").
 
-Texts may be in separate files, in its folder or below. API keys are referenced by environment variable only.
+Texts may be in separate files, in its folder or below. API keys are referenced by environment variable only. A file
+is written with all texts inline and without keys: a comment at its top says where to add `api_key_env`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from yaml.nodes import MappingNode, Node, SequenceNode
@@ -26,33 +29,29 @@ from judging.core.metric_definition import (
 )
 from judging.core.replies import ParserError, make_parser
 from judging.core.rules.check import read_program
-from judging.core.yaml_tree import Fields, Problems, YamlProblem, compose, mappings
+from judging.core.yaml_tree import Fields, Problems, YamlProblem, compose, mappings, write_yaml
 
 MAX_FILE_BYTES = 2**20
 MAX_NAME = 200
 MAX_REPEATS = 100
 RULES_TOP = 5  # a rule program scores from 1 to 5
 
-_ENTRY = ("data_name", "candidates", "metrics")
-_METRIC = ("name", "min_score", "max_score", "undefined", "sandbox", "jury", "quorum", "pipeline")
-_CANDIDATE = ("name", "url", "model", "api_key_env", "n", "system_prompt", "generation_params")
-_STEP = ("type", "filename", "file_content", "judge_model")
 _TEMPLATE = ("judge_template_content", "judge_template_file", "builtin")
-_JUDGE = (
-    *("name", "source", "url", "model", "api_key_env", "system_prompt"),
-    *_TEMPLATE,
-    *("generation_params", "parse", "repeats", "both_orders"),
-)
-# The program defines its questions and their parsing.
-_RULES_JUDGE = tuple(key for key in _JUDGE if key not in (*_TEMPLATE, "parse", "repeats", "both_orders"))
 KEYS = {
-    "file": _ENTRY,
-    "candidates": _CANDIDATE,
-    "metrics": _METRIC,
-    "pipeline": _STEP,
-    "judge_model": _JUDGE,
+    "file": ("data_name", "candidates", "metrics"),
+    "candidates": ("name", "url", "model", "api_key_env", "n", "system_prompt", "generation_params"),
+    "metrics": ("name", "min_score", "max_score", "undefined", "sandbox", "jury", "quorum", "pipeline"),
+    "pipeline": ("type", "filename", "file_content", "judge_model"),
+    "judge_model": (
+        *("name", "source", "url", "model", "api_key_env", "system_prompt"),
+        *_TEMPLATE,
+        *("generation_params", "parse", "repeats", "both_orders"),
+    ),
 }
 """The allowed keys, by part of the file."""
+# The program defines its questions and their parsing.
+_NOT_BESIDE_RULES = (*_TEMPLATE, "parse", "repeats", "both_orders")
+_RULES_JUDGE = tuple(key for key in KEYS["judge_model"] if key not in _NOT_BESIDE_RULES)
 _STEPS = ("PREPROCESS", "JUDGE_MODEL", "POSTPROCESS", "RULES")
 _PLACES = {"PREPROCESS": 0, "JUDGE_MODEL": 1, "RULES": 1, "POSTPROCESS": 2}
 _FOREIGN = {
@@ -100,9 +99,9 @@ def _entries(root: Node | None, problems: Problems) -> list[Fields]:
     if root is None:  # not YAML, which is reported already
         return []
     if isinstance(root, MappingNode):
-        return [Fields(root, _ENTRY, problems)]
+        return [Fields(root, KEYS["file"], problems)]
     if isinstance(root, SequenceNode) and root.value:
-        return list(mappings(root, _ENTRY, problems))
+        return list(mappings(root, KEYS["file"], problems))
     problems.add(root, "no_metrics")
     return []
 
@@ -120,8 +119,8 @@ class _MetricsReader:
     def read_entry(self, fields: Fields) -> None:
         name = fields.text("data_name", most=MAX_NAME)
         self.data_name = self.data_name or name
-        self.candidates += [self.candidate(one) for one in fields.items("candidates", _CANDIDATE)]
-        self.metrics += [self.metric(one) for one in fields.items("metrics", _METRIC, required=True)]
+        self.candidates += [self.candidate(one) for one in fields.items("candidates", KEYS["candidates"])]
+        self.metrics += [self.metric(one) for one in fields.items("metrics", KEYS["metrics"], required=True)]
 
     def candidate(self, fields: Fields) -> CandidateModel:
         return CandidateModel(
@@ -142,7 +141,7 @@ class _MetricsReader:
             )
             low, high = 1, 10
         steps = _Steps(self, low, high)
-        for step in fields.items("pipeline", _STEP, required=True):
+        for step in fields.items("pipeline", KEYS["pipeline"], required=True):
             steps.take(step)
         if steps.rules and "max_score" not in fields and low < RULES_TOP:
             high = RULES_TOP
@@ -277,7 +276,7 @@ class _Steps:
             self.postprocess = self.reader.script(fields)
         elif kind == "RULES":
             self._take_rules(fields)
-        elif (judge := fields.mapping("judge_model", _JUDGE)) is not None:
+        elif (judge := fields.mapping("judge_model", KEYS["judge_model"])) is not None:
             self.judges.append(self.reader.judge(judge, self.low, self.high))
 
     def _take_rules(self, fields: Fields) -> None:
@@ -288,8 +287,8 @@ class _Steps:
             where = "filename" if "filename" in fields else "file_content"
             fields.wrong(where, "rules_error", rule_code=problem.code, **place, **problem.params)
         if "judge_model" in fields:
-            judge = fields.mapping("judge_model", _RULES_JUDGE)
-            self.judges += [self.reader.asked_judge(judge)] if judge else []
+            if (judge := fields.mapping("judge_model", _RULES_JUDGE)) is not None:
+                self.judges.append(self.reader.asked_judge(judge))
         elif reading and reading.program and reading.program.needs_judge:
             fields.wrong("", "rules_need_judge")
 
@@ -332,3 +331,66 @@ def _variable(fields: Fields) -> str:
         fields.wrong("api_key_env", "no_variable_name")
         return ""
     return name
+
+
+# --- writing ---------------------------------------------------------------------------------------------------
+
+_KEY_HINT = "# Keys are never written. Where a judge model needs one, add api_key_env: ITS_VARIABLE\n"
+
+
+def write_metrics_file(metrics: Sequence[MetricDefinition]) -> str:
+    """YAML that reads as metrics that judge the same. Judge models need a URL, so replace endpoint ids first."""
+    text = write_yaml([{"metrics": [_metric(one) for one in metrics]}])
+    nameless = any(not judge.api_key_env for one in metrics for judge in one.judges)
+    return _KEY_HINT + text if nameless else text
+
+
+def _metric(metric: MetricDefinition) -> dict[str, Any]:
+    pipeline: list[dict[str, Any]] = []
+    if metric.preprocess:
+        pipeline.append({"type": "PREPROCESS", "file_content": metric.preprocess})
+    if metric.rules:
+        judge = {"judge_model": _asked(metric.judges[0])} if metric.judges else {}
+        pipeline.append({"type": "RULES", "file_content": metric.rules, **judge})
+    else:
+        pipeline += [{"type": "JUDGE_MODEL", "judge_model": _judge(judge)} for judge in metric.judges]
+    if metric.postprocess:
+        pipeline.append({"type": "POSTPROCESS", "file_content": metric.postprocess})
+    # Not in the original format, so written only if they differ from the default.
+    jury = {"jury": metric.jury} if metric.jury != "mean" else {}
+    quorum = {"quorum": metric.quorum} if metric.quorum != 1 else {}
+    return {
+        "name": metric.name,
+        "min_score": _number(metric.min_score),
+        "max_score": _number(metric.max_score),
+        "undefined": metric.undefined,
+        "sandbox": metric.sandbox,
+        **jury,
+        **quorum,
+        "pipeline": pipeline,
+    }
+
+
+def _asked(judge: JudgeModel) -> dict[str, Any]:
+    """The connection and the request settings."""
+    always = {"name": judge.name or judge.model, "source": "URL", "url": judge.url, "model": judge.model}
+    optional = {
+        "api_key_env": judge.api_key_env,
+        "system_prompt": judge.system_prompt,
+        "generation_params": judge.params,
+    }
+    return always | {name: value for name, value in optional.items() if value}
+
+
+def _judge(judge: JudgeModel) -> dict[str, Any]:
+    """The judge's non-default settings, and always the parser, because it matters most."""
+    written = {**_asked(judge), "judge_template_content": judge.template, "parse": judge.parse}
+    if judge.repeats != 1:
+        written["repeats"] = judge.repeats
+    if judge.both_orders:
+        written["both_orders"] = True
+    return written
+
+
+def _number(score: float) -> float:
+    return int(score) if score == int(score) else score

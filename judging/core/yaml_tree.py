@@ -43,7 +43,6 @@ for _tag, _pattern, _first in (
     (_MERGE, r"<<", ["<"]),
 ):
     _Loader.add_implicit_resolver(_tag, re.compile(rf"(?:{_pattern})\Z"), _first)
-YAML_1_2_RESOLVERS = _Loader.yaml_implicit_resolvers  # by a scalar's first character
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,3 +287,32 @@ def mappings(sequence: SequenceNode, known: Collection[str], problems: Problems)
             yield Fields(item, known, problems)
         else:
             problems.add(item, "not_a_mapping", key="-")
+
+
+_WIDTH = 100_000  # keeps long lines whole, because templates are compared by lines
+_NOT_IN_BLOCKS = "\x85\u2028\u2029\ufeff"  # line breaks to some YAML parsers but not to others
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes texts that YAML 1.1 or 1.2 would read as another type."""
+
+
+_Dumper.yaml_implicit_resolvers = {
+    first: [*_Dumper.yaml_implicit_resolvers.get(first, []), *_Loader.yaml_implicit_resolvers.get(first, [])]
+    for first in {*_Dumper.yaml_implicit_resolvers, *_Loader.yaml_implicit_resolvers}
+}
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> Node:
+    """Multi-line text as a readable block; other text in the plainest possible style."""
+    style = '"' if any(character in text for character in _NOT_IN_BLOCKS) else "|" if "\n" in text else None
+    return ScalarNode("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def write_yaml(document: Any) -> str:
+    """JSON data as YAML text that this module reads as the same data."""
+    text: str = yaml.dump(document, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=_WIDTH)
+    return text

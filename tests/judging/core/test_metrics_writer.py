@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from judging.core.builtin import BUILTINS
 from judging.core.metric_definition import JudgeModel, MetricDefinition
-from judging.core.metrics_file import read_metrics_file
-from judging.core.metrics_writer import write_metrics_file
+from judging.core.metrics_file import read_metrics_file, write_metrics_file
 
 NOWHERE = Path("/nonexistent")
 
