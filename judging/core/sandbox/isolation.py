@@ -267,7 +267,7 @@ class IsolationProbe:
     def __init__(self, job: dict[str, Any]) -> None:
         pass
 
-    def answer(self, raw: memoryview) -> list[str]:
+    def answer(self, raw: bytes) -> list[str]:
         return [name for name, attempt in _FORBIDDEN.items() if not _refused(attempt)]
 
     def line_of(self, trace: TracebackType | None) -> int | None:

@@ -198,7 +198,7 @@ class LoadedScript:
             raise Failed("load", f"there is no function {self._kind!r}")
         return function  # type: ignore[no-any-return]
 
-    def answer(self, raw: memoryview) -> list[Any]:
+    def answer(self, raw: bytes) -> list[Any]:
         """Call the script for one item: ``[result, changed, printed, was cut, failure]``."""
         result, changed = None, None
         failure: WireFailure | None = None
@@ -208,7 +208,7 @@ class LoadedScript:
             failure = describe(error, line_of)
         return [result, changed, *self._printed.take(), failure]
 
-    def _call(self, raw: memoryview) -> tuple[Any, dict[str, dict[str, Any]]]:
+    def _call(self, raw: bytes) -> tuple[Any, dict[str, dict[str, Any]]]:
         given = filled(_decode(raw), self._kind)
         data, response = given["data"], given["resp"]
         before = Before(data), Before(response)

@@ -287,7 +287,7 @@ class Renderer:
 
     line_of = staticmethod(template_line)
 
-    def answer(self, raw: memoryview) -> list[Any]:
+    def answer(self, raw: bytes) -> list[Any]:
         """Render one item: ``[text, undefined, none, failure, pieces, found]``.
 
         ``found`` has the names that no earlier item had.
@@ -383,6 +383,6 @@ class NameFinder:
 
     line_of = staticmethod(template_line)
 
-    def answer(self, raw: memoryview) -> list[Any]:
+    def answer(self, raw: bytes) -> list[Any]:
         """``[[[path, line], …], [path, …], [[path, line], …]]``: used, asked and tested names."""
         return self._names
