@@ -130,14 +130,12 @@ def lines_of(before: str, after: str) -> Iterator[DiffLine]:
 
 
 def _unchanged(old: list[str], start: int, end: int, shift: int, head: int, tail: int) -> Iterator[DiffLine]:
-    if end - start <= head + tail + 1:
-        head, tail = end - start, 0
-    for number in range(start, start + head):
-        yield DiffLine("same", old[number], number + 1, number + 1 + shift)
-    if end - start > head + tail:
-        yield DiffLine("skipped", skipped=end - start - head - tail)
-    for number in range(end - tail, end):
-        yield DiffLine("same", old[number], number + 1, number + 1 + shift)
+    between = end - start - head - tail
+    for number in range(start, end):
+        if between < 2 or number < start + head or number >= end - tail:
+            yield DiffLine("same", old[number], number + 1, number + 1 + shift)
+        elif number == start + head:
+            yield DiffLine("skipped", skipped=between)
 
 
 def as_text(value: Any) -> str:

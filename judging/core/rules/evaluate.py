@@ -89,10 +89,10 @@ def plan(program: Program, answer: str, reference: Any) -> RuleEvaluation:
         answered = _Side(read_fields(program.format, answer), answer)
     except NotInFormat as error:
         return RuleEvaluation(program, failure=Reason(error.reason, error.params))
-    planner = _Planner(answered, _Reference(program.format, reference))
+    planner = _Planner(answered, program.format, reference)
     for rule in program.rules:
         planner.add(rule)
-    return planner.evaluation(program)
+    return RuleEvaluation(program, tuple(planner.lines), None, tuple(planner.questions), tuple(planner.calls))
 
 
 class _Side(msgspec.Struct, frozen=True):
@@ -111,40 +111,6 @@ class _RowError(Exception):
         self.reason = reason
 
 
-class _Reference:
-    """The reference, parsed when a line first needs it."""
-
-    def __init__(self, form: Format, given: Any) -> None:
-        self._form = form
-        self._given = given
-        self._side: _Side | None = None
-
-    def side(self, name: str) -> _Side:
-        """Raises _RowError if there is no reference or it lacks the format."""
-        if self._given is None:
-            raise _RowError(Reason(FIELD_MISSING, {"name": name, "why": "none"}))
-        if self._side is None:
-            try:
-                self._side = _side_of(self._form, self._given)
-            except NotInFormat as error:
-                raise _RowError(Reason(REFERENCE_FORMAT, {"why": error.reason, **error.params})) from None
-        return self._side
-
-    def names(self, rule: Rule) -> list[str]:
-        """The fields that `@全部字段` stands for."""
-        shown = rule.target.written
-        names = list(self.side(shown).fields)
-        if not names:
-            raise _RowError(Reason(FIELD_MISSING, {"name": shown, "why": "empty"}))
-        return names
-
-    def value(self, target: Field, name: str) -> Value:
-        value = self.side(name).value_of(target, name)
-        if value is MISSING:
-            raise _RowError(Reason(FIELD_MISSING, {"name": name, "why": "lacks"}))
-        return value
-
-
 def _side_of(form: Format, given: Any) -> _Side:
     if isinstance(given, str):
         return _Side(read_fields(form, given), given)
@@ -159,36 +125,57 @@ def _side_of(form: Format, given: Any) -> _Side:
     return _Side(value, value)
 
 
-@dataclass(slots=True)
 class _Planner:
-    """Collects lines, with questions and calls for those that are not scored mechanically."""
+    """Collects lines, with questions and calls for those that are not scored mechanically.
 
-    answer: _Side
-    reference: _Reference
-    lines: list[LineResult] = field(default_factory=list)
-    questions: list[LineQuestion] = field(default_factory=list)
-    calls: list[BlockCall] = field(default_factory=list)
+    The reference is parsed when a line first needs it.
+    """
+
+    def __init__(self, answer: _Side, form: Format, reference: Any) -> None:
+        self.lines: list[LineResult] = []
+        self.questions: list[LineQuestion] = []
+        self.calls: list[BlockCall] = []
+        self._answer = answer
+        self._form, self._given = form, reference
+        self._parsed: _Side | None = None
 
     def add(self, rule: Rule) -> None:
+        name = rule.target.written
         if rule.target.kind != "all":
-            return self._add_line(rule, rule.target.written)
-        try:
-            names = self.reference.names(rule)
-        except _RowError as error:
-            self.lines.append(LineResult(rule, rule.target.written, None, error.reason))
-            return None
-        for name in names:
             self._add_line(rule, name)
-        return None
+            return
+        try:
+            fields = list(self._reference(name).fields)
+            if not fields:
+                raise _RowError(Reason(FIELD_MISSING, {"name": name, "why": "empty"}))
+        except _RowError as error:
+            self.lines.append(LineResult(rule, name, None, error.reason))
+        else:
+            for field_name in fields:
+                self._add_line(rule, field_name)
 
-    def evaluation(self, program: Program) -> RuleEvaluation:
-        return RuleEvaluation(program, tuple(self.lines), None, tuple(self.questions), tuple(self.calls))
+    def _reference(self, name: str) -> _Side:
+        """Raises _RowError if there is no reference or it lacks the format."""
+        if self._given is None:
+            raise _RowError(Reason(FIELD_MISSING, {"name": name, "why": "none"}))
+        if self._parsed is None:
+            try:
+                self._parsed = _side_of(self._form, self._given)
+            except NotInFormat as error:
+                raise _RowError(Reason(REFERENCE_FORMAT, {"why": error.reason, **error.params})) from None
+        return self._parsed
+
+    def _reference_value(self, target: Field, name: str) -> Value:
+        value = self._reference(name).value_of(target, name)
+        if value is MISSING:
+            raise _RowError(Reason(FIELD_MISSING, {"name": name, "why": "lacks"}))
+        return value
 
     def _add_line(self, rule: Rule, name: str) -> None:
-        answer, wanted = self.answer.value_of(rule.target, name), None
+        answer, wanted = self._answer.value_of(rule.target, name), None
         if rule.needs_reference:
             try:
-                wanted = self.reference.value(rule.target, name)
+                wanted = self._reference_value(rule.target, name)
             except _RowError as error:
                 shown = None if answer is MISSING else answer
                 self.lines.append(LineResult(rule, name, None, error.reason, shown))
