@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from judging.core.rules import keywords
 from judging.core.rules.program import CodeBlock, HeaderLine, Problem, Sheet, SourcePlace, Word
 
-_COLON = re.compile("[:：]")
+_ENTRY = re.compile(r"([^:：]*)[:：]([^:：]*)(?:[:：](.*))?", re.DOTALL)  # name : function [: argument]
 _TAG = re.compile(r"<(/?)([^<>/]+)>")
 
 _LABELS = (*keywords.RULE_LABEL.both(), *keywords.CODE_LABEL.both())
@@ -32,11 +32,13 @@ class SourceLine:
         """The position of the first character that is not white space."""
         return SourcePlace(self.number, len(self.text) - len(self.text.lstrip()) + 1)
 
-    def parts(self) -> list[Word]:
-        """Split the line at its first two colons into at most three stripped words."""
-        return [self._word(start, end) for start, end in _between_colons(self.text)]
+    @property
+    def end(self) -> SourcePlace:
+        """The position after the last character that is not white space."""
+        return SourcePlace(self.number, len(self.text.rstrip()) + 1)
 
-    def _word(self, start: int, end: int) -> Word:
+    def word(self, start: int, end: int) -> Word:
+        """This part of the line, stripped."""
         part = self.text[start:end]
         indent = len(part) - len(part.lstrip()) if part.strip() else 0
         return Word(part.strip(), SourcePlace(self.number, start + indent + 1))
@@ -63,12 +65,6 @@ def tag_on(line: SourceLine) -> Tag | None:
     if found is None or not found[2].strip():
         return None
     return Tag(Word(found[2].strip(), line.start), bool(found[1]))
-
-
-def _between_colons(text: str) -> list[tuple[int, int]]:
-    colons = [colon.start() for colon, _ in zip(_COLON.finditer(text), range(2), strict=False)]
-    starts = [0, *(colon + 1 for colon in colons)]
-    return list(zip(starts, [*colons, len(text)], strict=True))
 
 
 def parse(text: str) -> Sheet:
@@ -112,16 +108,15 @@ class _Parser:
         self.problems.append(Problem(code, place, {name: value[:100] for name, value in params.items()}))
 
     def _read_first_line(self) -> None:
-        first = next((index for index, line in enumerate(self.lines) if line.stripped), None)
-        met = self.lines[first] if first is not None else None
-        if met is not None and met.stripped == keywords.HEADER:
-            self.at = met.number
-            self.header_end = SourcePlace(met.number, len(met.text.rstrip()) + 1)
+        first = next((line for line in self.lines if line.stripped), SourceLine(1, ""))
+        if first.stripped == keywords.HEADER:
+            self.at = first.number
+            self.header_end = first.end
             return
-        self._note("missing_header", met.start if met else SourcePlace(1, 1), met=met.stripped if met else "")
+        self._note("missing_header", first.start, met=first.stripped)
         # Skip a first line that was meant as the header, so that it is reported only once.
-        if met is not None and (met.stripped.startswith(("#", "＃")) or met.stripped.upper() == "DSL"):
-            self.at = met.number
+        if first.stripped.startswith(("#", "＃")) or first.stripped.upper() == "DSL":
+            self.at = first.number
 
     def _read_line(self, line: SourceLine) -> None:
         tag = tag_on(line)
@@ -138,7 +133,7 @@ class _Parser:
             self._note_bad_line(line)
             return
         self.entries.append(entry)
-        self.header_end = SourcePlace(line.number, len(line.text.rstrip()) + 1)
+        self.header_end = line.end
         if entry.name.text in keywords.FORMAT:
             self.format = entry
 
@@ -211,10 +206,10 @@ def _closings(lines: list[SourceLine]) -> dict[str, list[int]]:
 
 def _entry(line: SourceLine) -> HeaderLine | None:
     """Parse `name : function [: argument]`; None for a line of any other form."""
-    name, *rest = line.parts()
-    if not name.text or not rest:
+    found = _ENTRY.fullmatch(line.text)
+    if found is None:
         return None
-    if not rest[0].text and not any(name.text in pair for pair in _NEED_NO_FUNCTION):
+    name, function, argument = (line.word(*found.span(group)) for group in (1, 2, 3))
+    if not name.text or not (function.text or any(name.text in pair for pair in _NEED_NO_FUNCTION)):
         return None
-    argument = rest[1] if len(rest) > 1 and rest[1].text else None
-    return HeaderLine(name, rest[0], argument)
+    return HeaderLine(name, function, argument if argument.text else None)
