@@ -120,7 +120,6 @@ class Server:
     models: tuple[str, ...] = (MODEL,)
     keep: bool = True
     requests: list[Received] = field(default_factory=list)
-    answered: int = 0
     in_flight: int = 0
     most_in_flight: int = 0
 
@@ -156,7 +155,6 @@ class Server:
             return web.Response(body=msgspec.json.encode({"data": listed}), content_type="application/json")
         if request.method != "POST" or not request.path.endswith("/chat/completions"):
             return _plain(refusal(404, "Not Found"))
-        self.answered += 1
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from judging.core.sandbox.seccomp import CHANNEL, filter_program
+from judging.core.sandbox.wire import Raw
 
 _NOBODY = 65534
 _CLONE_NEWNS, _CLONE_NEWUTS, _CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
@@ -267,7 +268,7 @@ class IsolationProbe:
     def __init__(self, job: dict[str, Any]) -> None:
         pass
 
-    def answer(self, raw: bytes) -> list[str]:
+    def answer(self, raw: Raw) -> list[str]:
         return [name for name, attempt in _FORBIDDEN.items() if not _refused(attempt)]
 
     def line_of(self, trace: TracebackType | None) -> int | None:

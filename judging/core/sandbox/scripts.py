@@ -14,6 +14,7 @@ from typing import Any
 from judging.core.sandbox.allowed_imports import failing_import, is_importable
 from judging.core.sandbox.wire import (
     Failed,
+    Raw,
     WireFailure,
     describe,
     make_decoder,
@@ -198,7 +199,7 @@ class LoadedScript:
             raise Failed("load", f"there is no function {self._kind!r}")
         return function  # type: ignore[no-any-return]
 
-    def answer(self, raw: bytes) -> list[Any]:
+    def answer(self, raw: Raw) -> list[Any]:
         """Call the script for one item: ``[result, changed, printed, was cut, failure]``."""
         result, changed = None, None
         failure: WireFailure | None = None
@@ -208,7 +209,7 @@ class LoadedScript:
             failure = describe(error, line_of)
         return [result, changed, *self._printed.take(), failure]
 
-    def _call(self, raw: bytes) -> tuple[Any, dict[str, dict[str, Any]]]:
+    def _call(self, raw: Raw) -> tuple[Any, dict[str, dict[str, Any]]]:
         given = filled(_decode(raw), self._kind)
         data, response = given["data"], given["resp"]
         before = Before(data), Before(response)

@@ -14,6 +14,7 @@ from typing import Any
 
 WireFailure = tuple[str, str, int | None]
 Path = tuple[str | int, ...]
+Raw = bytes | bytearray | memoryview  # a frame's JSON
 
 HEAD = struct.Struct(">I")
 _MOST_MESSAGE = 1000
@@ -116,7 +117,7 @@ def make_encoder(*, allow_nan: bool) -> Callable[[Any], str]:
     return lambda value: "".join(parts(value, 0))
 
 
-def make_decoder(hook: Callable[[dict[str, Any]], Any] | None = None) -> Callable[[bytes], Any]:
+def make_decoder(hook: Callable[[dict[str, Any]], Any] | None = None) -> Callable[[Raw], Any]:
     """A reader for one JSON text written by the parent; lone surrogates are allowed."""
     scan = json.JSONDecoder(object_hook=hook).scan_once  # type: ignore[attr-defined]
     return lambda raw: scan(str(raw, "utf-8", "surrogatepass"), 0)[0]

@@ -15,6 +15,7 @@ from judging.core.sandbox.wire import (
     HEAD,
     Frames,
     OutOfTime,
+    Raw,
     WireFailure,
     describe,
     make_decoder,
@@ -33,7 +34,7 @@ _LOOKS, _MOST_BETWEEN = 20, 0.1  # clock checks within the time limit; most seco
 class JobHandler(Protocol):
     """Handles one kind of job: created from the job, which prepares the source, then called once per item."""
 
-    def answer(self, raw: bytes) -> Any:
+    def answer(self, raw: Raw) -> Any:
         """The value for one item, which is given as JSON."""
 
     def line_of(self, trace: TracebackType | None) -> int | None:
