@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, TypeVar
 
 import yaml
@@ -119,9 +120,7 @@ def _children(node: Node) -> Iterator[Node]:
     if isinstance(node, SequenceNode):
         yield from node.value
     elif isinstance(node, MappingNode):
-        for key, value in node.value:
-            yield key
-            yield value
+        yield from chain.from_iterable(node.value)
 
 
 def plain(node: Node, problems: Problems) -> Any:
