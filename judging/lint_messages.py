@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
-from judging.core.lint.findings import LintFinding
+from judging.core.lint import LintFinding
 from judging.sandbox_messages import localized
 
 if TYPE_CHECKING:

@@ -77,23 +77,15 @@ def holds_verdict(answer: str) -> bool:
     """Whether a judged answer contains text that resembles a verdict. This is a hint for reviewers, not proof."""
     text = without_disguise(answer)
     without_markup = _TAG.sub("", text) if "<" in text else text
-    texts = (text,) if without_markup == text else (text, without_markup)
-    return any(map(_holds_one, texts))
-
-
-def _holds_one(text: str) -> bool:
-    return _any_of(_PATTERNS, text.lower()) or _any_of(_IN_CAPITALS, text)
+    return any(
+        _any_of(_PATTERNS, one.lower()) or _any_of(_IN_CAPITALS, one) for one in {text, without_markup}
+    )
 
 
 def _any_of(patterns: list[tuple[re.Pattern[str], tuple[str, ...]]], text: str) -> bool:
-    # Plain loops, because this runs for every judged answer.
-    for pattern, needles in patterns:
-        for needle in needles:
-            if needle in text:
-                if pattern.search(text):
-                    return True
-                break
-    return False
+    return any(
+        any(needle in text for needle in needles) and pattern.search(text) for pattern, needles in patterns
+    )
 
 
 def without_disguise(text: str) -> str:

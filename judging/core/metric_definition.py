@@ -14,7 +14,11 @@ from judging.core.values import scale_level
 
 ParserSpec = str | dict[str, str]
 Jury = Literal["mean", "median", "majority"]
+Undefined = Literal["strict", "lenient"]
+SandboxMode = Literal["batch", "item"]
 JURIES: tuple[Jury, ...] = ("mean", "median", "majority")
+UNDEFINED: tuple[Undefined, ...] = ("strict", "lenient")
+SANDBOX: tuple[SandboxMode, ...] = ("batch", "item")
 
 
 class JudgeModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -50,8 +54,8 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     name: str
     min_score: float = 1
     max_score: float = 10
-    undefined: Literal["strict", "lenient"] = "strict"
-    sandbox: Literal["batch", "item"] = "batch"
+    undefined: Undefined = "strict"
+    sandbox: SandboxMode = "batch"
     preprocess: str = ""
     judges: tuple[JudgeModel, ...] = ()
     rules: str = ""

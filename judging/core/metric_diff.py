@@ -15,7 +15,10 @@ MOST_COMPARISONS = 4_000_000  # of pairs of lines; longer texts are shown as rep
 CONTEXT = 3  # unchanged lines shown around a change
 
 _METRIC_SETTINGS = ("name", "min_score", "max_score", "undefined", "sandbox", "jury", "quorum")
+_METRIC_TEXTS = ("preprocess", "rules", "postprocess")
 _JUDGE_SETTINGS = ("endpoint", "url", "model", "api_key_env", "params", "parse", "repeats", "both_orders")
+_JUDGE_TEXTS = ("system_prompt", "template")
+_NO_JUDGE = JudgeModel(name="", template="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,8 @@ class MetricPart:
 
 def difference(before: MetricDefinition, after: MetricDefinition) -> tuple[MetricPart, ...]:
     """The parts that differ: the metric first, then its judge models in their new order, then removed ones."""
-    whole = _part(None, before, after, _METRIC_SETTINGS, ("preprocess", "rules", "postprocess"))
+    settings = _changed_settings(before, after, _METRIC_SETTINGS)
+    whole = MetricPart(None, "same", settings, _changed_texts(before, after, _METRIC_TEXTS))
     return tuple(part for part in (whole, *_judges(before.judges, after.judges)) if part.differs)
 
 
@@ -70,15 +74,14 @@ def _judges(before: tuple[JudgeModel, ...], after: tuple[JudgeModel, ...]) -> It
     old = dict(_known(before))
     for key, judge in _known(after):
         earlier = old.pop(key, None)
-        if earlier is None:
-            yield _part(judge.name, JudgeModel(name="", template=""), judge, _JUDGE_SETTINGS, _TEXTS, "new")
-        else:
-            yield _part(judge.name, earlier, judge, _JUDGE_SETTINGS, _TEXTS)
+        yield _judge(judge.name, earlier or _NO_JUDGE, judge, "same" if earlier else "new")
     for judge in old.values():
-        yield _part(judge.name, judge, JudgeModel(name="", template=""), _JUDGE_SETTINGS, _TEXTS, "gone")
+        yield _judge(judge.name, judge, _NO_JUDGE, "gone")
 
 
-_TEXTS = ("system_prompt", "template")
+def _judge(name: str, before: JudgeModel, after: JudgeModel, kind: Kind) -> MetricPart:
+    settings = _changed_settings(before, after, _JUDGE_SETTINGS)
+    return MetricPart(name, kind, settings, _changed_texts(before, after, _JUDGE_TEXTS))
 
 
 def _known(judges: tuple[JudgeModel, ...]) -> Iterator[tuple[tuple[str, int], JudgeModel]]:
@@ -89,25 +92,14 @@ def _known(judges: tuple[JudgeModel, ...]) -> Iterator[tuple[tuple[str, int], Ju
         yield (judge.name, seen[judge.name]), judge
 
 
-def _part(
-    name: str | None,
-    before: Any,
-    after: Any,
-    settings: tuple[str, ...],
-    texts: tuple[str, ...],
-    kind: Kind = "same",
-) -> MetricPart:
-    changed = tuple(
-        Setting(one, getattr(before, one), getattr(after, one))
-        for one in settings
-        if getattr(before, one) != getattr(after, one)
-    )
-    changed_texts = tuple(
-        TextChange(one, tuple(lines_of(old, new)))
-        for one in texts
-        if (old := getattr(before, one) or "") != (new := getattr(after, one) or "")
-    )
-    return MetricPart(name, kind, changed, changed_texts)
+def _changed_settings(before: Any, after: Any, names: tuple[str, ...]) -> tuple[Setting, ...]:
+    values = [Setting(name, getattr(before, name), getattr(after, name)) for name in names]
+    return tuple(one for one in values if one.before != one.after)
+
+
+def _changed_texts(before: Any, after: Any, names: tuple[str, ...]) -> tuple[TextChange, ...]:
+    texts = [(name, getattr(before, name) or "", getattr(after, name) or "") for name in names]
+    return tuple(TextChange(name, tuple(lines_of(old, new))) for name, old, new in texts if old != new)
 
 
 def lines_of(before: str, after: str) -> Iterator[DiffLine]:
@@ -130,14 +122,12 @@ def lines_of(before: str, after: str) -> Iterator[DiffLine]:
 
 
 def _unchanged(old: list[str], start: int, end: int, shift: int, head: int, tail: int) -> Iterator[DiffLine]:
-    if end - start <= head + tail + 1:
-        head, tail = end - start, 0
-    for number in range(start, start + head):
-        yield DiffLine("same", old[number], number + 1, number + 1 + shift)
-    if end - start > head + tail:
-        yield DiffLine("skipped", skipped=end - start - head - tail)
-    for number in range(end - tail, end):
-        yield DiffLine("same", old[number], number + 1, number + 1 + shift)
+    between = end - start - head - tail
+    for number in range(start, end):
+        if between < 2 or number < start + head or number >= end - tail:
+            yield DiffLine("same", old[number], number + 1, number + 1 + shift)
+        elif number == start + head:
+            yield DiffLine("skipped", skipped=between)
 
 
 def as_text(value: Any) -> str:

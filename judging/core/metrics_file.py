@@ -1,52 +1,57 @@
 """The metrics file: YAML that defines metrics and, for inference, candidates (spec: commands, "The metrics file").
 
-Texts may be in separate files, in its folder or below. API keys are referenced by environment variable only.
+Texts may be in separate files, in its folder or below. API keys are referenced by environment variable only. A file
+is written with all texts inline and without keys: a comment at its top says where to add `api_key_env`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from yaml.nodes import MappingNode, SequenceNode
+from yaml.nodes import MappingNode, Node, SequenceNode
 
 from judging.core.builtin import BUILTINS
 from judging.core.candidates import MOST_ANSWERS, CandidateModel
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.settings import chat_url
-from judging.core.metric_definition import JURIES, JudgeModel, Jury, MetricDefinition, ParserSpec
+from judging.core.metric_definition import (
+    JURIES,
+    SANDBOX,
+    UNDEFINED,
+    JudgeModel,
+    MetricDefinition,
+    ParserSpec,
+)
 from judging.core.replies import ParserError, make_parser
 from judging.core.rules.check import read_program
-from judging.core.yaml_tree import Fields, Problems, YamlProblem, compose, mappings
+from judging.core.yaml_tree import Fields, Problems, YamlProblem, compose, mappings, write_yaml
 
 MAX_FILE_BYTES = 2**20
 MAX_NAME = 200
 MAX_REPEATS = 100
 RULES_TOP = 5  # a rule program scores from 1 to 5
 
-_ENTRY = ("data_name", "candidates", "metrics")
-_METRIC = ("name", "min_score", "max_score", "undefined", "sandbox", "jury", "quorum", "pipeline")
-_CANDIDATE = ("name", "url", "model", "api_key_env", "n", "system_prompt", "generation_params")
-_STEP = ("type", "filename", "file_content", "judge_model")
 _TEMPLATE = ("judge_template_content", "judge_template_file", "builtin")
-_JUDGE = (
-    *("name", "source", "url", "model", "api_key_env", "system_prompt"),
-    *_TEMPLATE,
-    *("generation_params", "parse", "repeats", "both_orders"),
-)
-# The program defines its questions and their parsing.
-_RULES_JUDGE = tuple(key for key in _JUDGE if key not in (*_TEMPLATE, "parse", "repeats", "both_orders"))
 KEYS = {
-    "file": _ENTRY,
-    "candidates": _CANDIDATE,
-    "metrics": _METRIC,
-    "pipeline": _STEP,
-    "judge_model": _JUDGE,
+    "file": ("data_name", "candidates", "metrics"),
+    "candidates": ("name", "url", "model", "api_key_env", "n", "system_prompt", "generation_params"),
+    "metrics": ("name", "min_score", "max_score", "undefined", "sandbox", "jury", "quorum", "pipeline"),
+    "pipeline": ("type", "filename", "file_content", "judge_model"),
+    "judge_model": (
+        *("name", "source", "url", "model", "api_key_env", "system_prompt"),
+        *_TEMPLATE,
+        *("generation_params", "parse", "repeats", "both_orders"),
+    ),
 }
 """The allowed keys, by part of the file."""
+# The program defines its questions and their parsing.
+_NOT_BESIDE_RULES = (*_TEMPLATE, "parse", "repeats", "both_orders")
+_RULES_JUDGE = tuple(key for key in KEYS["judge_model"] if key not in _NOT_BESIDE_RULES)
 _STEPS = ("PREPROCESS", "JUDGE_MODEL", "POSTPROCESS", "RULES")
 _PLACES = {"PREPROCESS": 0, "JUDGE_MODEL": 1, "RULES": 1, "POSTPROCESS": 2}
 _FOREIGN = {
@@ -83,22 +88,20 @@ def read_metrics_file(text: str, folder: Path) -> MetricsFile:
     problems = Problems()
     reader = _MetricsReader(problems, folder)
     root = compose(text, problems)
-    entries = [reader.entry(entry) for entry in _entries(root, problems)] if root is not None else []
-    found = MetricsFile(
-        next((name for name, _, _ in entries if name), ""),
-        tuple(candidate for _, candidates, _ in entries for candidate in candidates),
-        tuple(metric for _, _, metrics in entries for metric in metrics),
-    )
-    if problems.in_order():
-        raise MetricsFileError(problems.in_order())
-    return found
+    for entry in _entries(root, problems):
+        reader.read_entry(entry)
+    if found := problems.in_order():
+        raise MetricsFileError(found)
+    return MetricsFile(reader.data_name, tuple(reader.candidates), tuple(reader.metrics))
 
 
-def _entries(root: Any, problems: Problems) -> list[Fields]:
+def _entries(root: Node | None, problems: Problems) -> list[Fields]:
+    if root is None:  # not YAML, which is reported already
+        return []
     if isinstance(root, MappingNode):
-        return [Fields(root, _ENTRY, problems)]
+        return [Fields(root, KEYS["file"], problems)]
     if isinstance(root, SequenceNode) and root.value:
-        return list(mappings(root, _ENTRY, problems))
+        return list(mappings(root, KEYS["file"], problems))
     problems.add(root, "no_metrics")
     return []
 
@@ -108,13 +111,16 @@ class _MetricsReader:
 
     def __init__(self, problems: Problems, folder: Path) -> None:
         self.problems, self.folder = problems, folder
+        self.data_name = ""
+        self.candidates: list[CandidateModel] = []
+        self.metrics: list[MetricDefinition] = []
         self._named: set[tuple[str, str]] = set()
 
-    def entry(self, fields: Fields) -> tuple[str, list[CandidateModel], list[MetricDefinition]]:
+    def read_entry(self, fields: Fields) -> None:
         name = fields.text("data_name", most=MAX_NAME)
-        candidates = [self.candidate(one) for one in fields.items("candidates", _CANDIDATE)]
-        metrics = [self.metric(one) for one in fields.items("metrics", _METRIC, required=True)]
-        return name, candidates, metrics
+        self.data_name = self.data_name or name
+        self.candidates += [self.candidate(one) for one in fields.items("candidates", KEYS["candidates"])]
+        self.metrics += [self.metric(one) for one in fields.items("metrics", KEYS["metrics"], required=True)]
 
     def candidate(self, fields: Fields) -> CandidateModel:
         return CandidateModel(
@@ -135,7 +141,7 @@ class _MetricsReader:
             )
             low, high = 1, 10
         steps = _Steps(self, low, high)
-        for step in fields.items("pipeline", _STEP, required=True):
+        for step in fields.items("pipeline", KEYS["pipeline"], required=True):
             steps.take(step)
         if steps.rules and "max_score" not in fields and low < RULES_TOP:
             high = RULES_TOP
@@ -143,13 +149,13 @@ class _MetricsReader:
             name=self._name(fields, "metric"),
             min_score=low,
             max_score=high,
-            undefined="lenient" if _chosen(fields, "undefined", "strict", "lenient") else "strict",
-            sandbox="item" if _chosen(fields, "sandbox", "batch", "item") else "batch",
+            undefined=fields.choice("undefined", UNDEFINED, "strict"),
+            sandbox=fields.choice("sandbox", SANDBOX, "batch"),
             preprocess=steps.preprocess,
             judges=tuple(steps.judges),
             rules=steps.rules,
             postprocess=steps.postprocess,
-            jury=_jury(fields),
+            jury=fields.choice("jury", JURIES, "mean"),
             quorum=fields.whole("quorum", 1, 1, 10_000),
         )
         if made.judges and made.quorum > max(1, made.votes):
@@ -270,7 +276,7 @@ class _Steps:
             self.postprocess = self.reader.script(fields)
         elif kind == "RULES":
             self._take_rules(fields)
-        elif (judge := fields.mapping("judge_model", _JUDGE)) is not None:
+        elif (judge := fields.mapping("judge_model", KEYS["judge_model"])) is not None:
             self.judges.append(self.reader.judge(judge, self.low, self.high))
 
     def _take_rules(self, fields: Fields) -> None:
@@ -281,8 +287,8 @@ class _Steps:
             where = "filename" if "filename" in fields else "file_content"
             fields.wrong(where, "rules_error", rule_code=problem.code, **place, **problem.params)
         if "judge_model" in fields:
-            judge = fields.mapping("judge_model", _RULES_JUDGE)
-            self.judges += [self.reader.asked_judge(judge)] if judge else []
+            if (judge := fields.mapping("judge_model", _RULES_JUDGE)) is not None:
+                self.judges.append(self.reader.asked_judge(judge))
         elif reading and reading.program and reading.program.needs_judge:
             fields.wrong("", "rules_need_judge")
 
@@ -296,15 +302,6 @@ class _Steps:
             fields.wrong("type", "step_twice", step=kind)
         self._last = max(self._last, place)
         self._kinds.add(kind)
-
-
-def _chosen(fields: Fields, name: str, usual: str, other: str) -> bool:
-    return fields.choice(name, (usual, other), usual) == other
-
-
-def _jury(fields: Fields) -> Jury:
-    chosen = fields.choice("jury", JURIES, "mean")
-    return next(one for one in JURIES if one == chosen)
 
 
 def _parse(fields: Fields, offered: str, low: float, high: float) -> ParserSpec:
@@ -334,3 +331,66 @@ def _variable(fields: Fields) -> str:
         fields.wrong("api_key_env", "no_variable_name")
         return ""
     return name
+
+
+# --- writing ---------------------------------------------------------------------------------------------------
+
+_KEY_HINT = "# Keys are never written. Where a judge model needs one, add api_key_env: ITS_VARIABLE\n"
+
+
+def write_metrics_file(metrics: Sequence[MetricDefinition]) -> str:
+    """YAML that reads as metrics that judge the same. Judge models need a URL, so replace endpoint ids first."""
+    text = write_yaml([{"metrics": [_metric(one) for one in metrics]}])
+    nameless = any(not judge.api_key_env for one in metrics for judge in one.judges)
+    return _KEY_HINT + text if nameless else text
+
+
+def _metric(metric: MetricDefinition) -> dict[str, Any]:
+    pipeline: list[dict[str, Any]] = []
+    if metric.preprocess:
+        pipeline.append({"type": "PREPROCESS", "file_content": metric.preprocess})
+    if metric.rules:
+        judge = {"judge_model": _asked(metric.judges[0])} if metric.judges else {}
+        pipeline.append({"type": "RULES", "file_content": metric.rules, **judge})
+    else:
+        pipeline += [{"type": "JUDGE_MODEL", "judge_model": _judge(judge)} for judge in metric.judges]
+    if metric.postprocess:
+        pipeline.append({"type": "POSTPROCESS", "file_content": metric.postprocess})
+    # Not in the original format, so written only if they differ from the default.
+    jury = {"jury": metric.jury} if metric.jury != "mean" else {}
+    quorum = {"quorum": metric.quorum} if metric.quorum != 1 else {}
+    return {
+        "name": metric.name,
+        "min_score": _number(metric.min_score),
+        "max_score": _number(metric.max_score),
+        "undefined": metric.undefined,
+        "sandbox": metric.sandbox,
+        **jury,
+        **quorum,
+        "pipeline": pipeline,
+    }
+
+
+def _asked(judge: JudgeModel) -> dict[str, Any]:
+    """The connection and the request settings."""
+    always = {"name": judge.name or judge.model, "source": "URL", "url": judge.url, "model": judge.model}
+    optional = {
+        "api_key_env": judge.api_key_env,
+        "system_prompt": judge.system_prompt,
+        "generation_params": judge.params,
+    }
+    return always | {name: value for name, value in optional.items() if value}
+
+
+def _judge(judge: JudgeModel) -> dict[str, Any]:
+    """The judge's non-default settings, and always the parser, because it matters most."""
+    written = {**_asked(judge), "judge_template_content": judge.template, "parse": judge.parse}
+    if judge.repeats != 1:
+        written["repeats"] = judge.repeats
+    if judge.both_orders:
+        written["both_orders"] = True
+    return written
+
+
+def _number(score: float) -> float:
+    return int(score) if score == int(score) else score

@@ -8,19 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from statistics import mean, median
+from statistics import mean, median, multimode
 from typing import Any
 
 import msgspec
 
 from judging.core.metric_definition import JudgeModel, Jury, MetricDefinition
-from judging.core.replies import (
-    combine_orders,
-    is_flip,
-    turned_back,
-    why_unread,
-    with_sides_swapped,
-)
+from judging.core.replies import combine_orders, is_flip, turned_back, why_unread, with_sides_swapped
 from judging.core.results import (
     FORMAT_FAILED,
     ORDER_FLIP,
@@ -63,25 +57,15 @@ async def judge_item(
         if before.failure:
             return JudgementResult(_failed(before.failure), preprocess=before)
         context = Context(with_changes(item, before.changed), before.result)
-    judge = _judge_by_rules if metric.rules else _judge_by_models
-    result = await judge(item, context, metric, effects, ask, previous, before)
+    if metric.rules:
+        ruled = await effects.apply_rules(context.item, ask, previous)
+        context = replace(context, asked=ruled.asked)
+        after = await effects.postprocess(context) if metric.postprocess else None
+        flags = (*effects.flags(item), *flags_of(ruled.asked)) if ruled.asked else ()
+        result = result_by_rules(ruled, before, after, flags)
+    else:
+        result = await _judge_by_models(item, context, metric, effects, ask, previous, before)
     return msgspec.structs.replace(result, seconds=time.perf_counter() - started)
-
-
-async def _judge_by_rules(
-    item: Item,
-    context: Context,
-    metric: MetricDefinition,
-    effects: Effects,
-    ask: Ask | None,
-    previous: PreviousReplies | None,
-    before: ScriptResult | None,
-) -> JudgementResult:
-    ruled = await effects.apply_rules(context.item, ask, previous)
-    context = replace(context, asked=ruled.asked)
-    after = await effects.postprocess(context) if metric.postprocess else None
-    flags = (*effects.flags(item), *flags_of(ruled.asked)) if ruled.asked else ()
-    return result_by_rules(ruled, before, after, flags)
 
 
 async def _judge_by_models(
@@ -280,12 +264,8 @@ def combine_votes(votes: Sequence[Value], how: Jury) -> Outcome:
 
 
 def _majority(votes: Sequence[Value]) -> Outcome:
-    counts: dict[tuple[bool, Value], int] = {}
-    for vote in votes:  # True and 1 are different votes
-        counts[isinstance(vote, bool), vote] = counts.get((isinstance(vote, bool), vote), 0) + 1
-    most = max(counts.values())
-    leading = [vote for (_, vote), count in counts.items() if count == most]
-    return Outcome(SCORED, leading[0]) if len(leading) == 1 else Outcome.unparsed(TIED)
+    leading = multimode((isinstance(vote, bool), vote) for vote in votes)  # True and 1 are different votes
+    return Outcome(SCORED, leading[0][1]) if len(leading) == 1 else Outcome.unparsed(TIED)
 
 
 def judge_spread(verdicts: Sequence[Verdict]) -> float | None:

@@ -8,18 +8,17 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from judging.core.metric_definition import MetricDefinition
+from judging.core.metric_definition import MetricDefinition, Undefined
 from judging.core.results import Context
 from judging.core.sandbox.job import Job, SandboxFailure
 from judging.core.sandbox.pool import Sandbox
 from judging.core.sandbox.session import ReportedFailure, failure_of
 from judging.core.sandbox.wire import Path, dotted
 
-Undefined = Literal["strict", "lenient"]
 PieceKind = Literal["text", "value", "undefined", "none"]
 
 
@@ -70,8 +69,7 @@ def _judge_model(metric: MetricDefinition, number: int) -> dict[str, Any]:
     return seen
 
 
-@dataclass(frozen=True, slots=True)
-class NameAt:
+class NameAt(NamedTuple):
     """A dotted name, and the line of the template that uses it (from 1; None if unknown)."""
 
     name: str
@@ -92,8 +90,7 @@ class Rendered:
     found: tuple[str, ...] = field(default=(), compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Lookup:
+class Lookup(NamedTuple):
     """A name that a template looks up: its parts, in order of lookup, and its line."""
 
     path: Path
@@ -104,8 +101,7 @@ class Lookup:
         return dotted(self.path)
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(NamedTuple):
     """The names that a template looks up from outside, in order.
 
     ``asked``: those whose existence it tests; ``tested``: those whose truth value it tests.
@@ -113,11 +109,10 @@ class Names:
 
     used: tuple[Lookup, ...]
     asked: tuple[Path, ...]
-    tested: tuple[Lookup, ...] = ()
+    tested: tuple[Lookup, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """A part of a rendered text. ``name`` and ``line``: of its expression, or '' and None for template text."""
 
     kind: PieceKind
@@ -142,23 +137,19 @@ class TemplatePreview:
 
 class _PromptReply(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     text: str | None
-    undefined: list[tuple[str, int | None]]
-    none: list[tuple[str, int | None]]
+    undefined: tuple[NameAt, ...]
+    none: tuple[NameAt, ...]
     failure: ReportedFailure | None
-    pieces: list[tuple[PieceKind, str, str, int | None]] | None
-    found: list[str]
-
-    def failed(self) -> SandboxFailure | None:
-        return failure_of(self.failure)
+    pieces: tuple[Piece, ...] | None
+    found: tuple[str, ...]
 
 
 def render(
     sandbox: Sandbox, template_source: str, items: list[RenderItem], undefined: Undefined = "strict"
 ) -> list[Rendered]:
     """Render one text per item, in order. With ``strict``, using an undefined name is an error of that item."""
-    outcomes = sandbox.run(
-        _job(sandbox, "render", template_source, undefined), [_wire(item) for item in items]
-    )
+    job = _job(sandbox, "render", template_source, undefined)
+    outcomes = sandbox.run(job, [_wire(item) for item in items])
     return [_rendered(outcome.value, outcome.failure) for outcome in outcomes]
 
 
@@ -168,30 +159,13 @@ def preview(sandbox: Sandbox, template_source: str, item: RenderItem) -> Templat
     reply = outcome.value
     if reply is None:
         return TemplatePreview((), error=outcome.failure)
-    pieces = tuple(Piece(*piece) for piece in reply.pieces or ())
-    return TemplatePreview(pieces, _names(reply.undefined), _names(reply.none), reply.failed())
-
-
-def names_used(sandbox: Sandbox, template_source: str) -> tuple[tuple[NameAt, ...], SandboxFailure | None]:
-    """The names that a template looks up, in order, and its syntax error, if any."""
-    names, failure = names_of(sandbox, template_source)
-    return tuple(NameAt(one.name, one.line) for one in names.used), failure
+    return TemplatePreview(reply.pieces or (), reply.undefined, reply.none, failure_of(reply.failure))
 
 
 def names_of(sandbox: Sandbox, template_source: str) -> tuple[Names, SandboxFailure | None]:
-    """The names split into parts, and the syntax error, if any; a template with one has no names."""
-    job = Job("names", template_source, tuple[_At, list[Path], _At], {})
-    (outcome,) = sandbox.run(job, [{}])
-    used, asked, tested = outcome.value or ([], [], [])
-    names = Names(_lookups(used), tuple(asked), _lookups(tested))
-    return names, outcome.failure
-
-
-_At = list[tuple[Path, int]]
-
-
-def _lookups(found: _At) -> tuple[Lookup, ...]:
-    return tuple(Lookup(path, line) for path, line in found)
+    """The names that a template looks up, and its syntax error, if any; a template with one has no names."""
+    (outcome,) = sandbox.run(Job("names", template_source, Names, {}), [{}])
+    return outcome.value or Names((), (), ()), outcome.failure
 
 
 def _job(
@@ -220,12 +194,7 @@ def _as_written(score: float) -> float:
 def _rendered(reply: _PromptReply | None, failure: SandboxFailure | None) -> Rendered:
     if reply is None:
         return Rendered(None, error=failure)
-    undefined, none = _names(reply.undefined), _names(reply.none)
-    return Rendered(reply.text, undefined, none, reply.failed(), tuple(reply.found))
-
-
-def _names(found: list[tuple[str, int | None]]) -> tuple[NameAt, ...]:
-    return tuple([NameAt(name, line) for name, line in found]) if found else ()
+    return Rendered(reply.text, reply.undefined, reply.none, failure_of(reply.failure), reply.found)
 
 
 # Chinese characters, kana, hangul and full-width forms: current tokenizers take 0.6 to 1 token for each.

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Standing = Literal["met", "not_met", "undecided"]
-Operator = Literal[">=", "<="]
 MET: Standing = "met"
 NOT_MET: Standing = "not_met"
 UNDECIDED: Standing = "undecided"
+_FROM_BEST = (MET, UNDECIDED, NOT_MET)
 EXIT = {MET: 0, NOT_MET: 3, UNDECIDED: 4}
 JUDGE_FIGURES = {
     "kappa_weighted": ("kappa_low", "kappa_high"),
@@ -50,7 +50,7 @@ class Requirement:
     kind: Literal["candidate", "difference", "judge"]
     names: tuple[str, ...]
     metric: str
-    operator: Operator
+    operator: str
     bound: float
 
 
@@ -100,11 +100,11 @@ def parse_requirement(text: str) -> Requirement:
             raise RequirementError(
                 f"{found[2]} is no figure of a judge with an interval: choose one of {known}."
             )
-        return Requirement(text, "judge", (found[2],), found[1], _operator(operator), bound)
+        return Requirement(text, "judge", (found[2],), found[1], operator, bound)
     if len(names) == 4 and names[1] == ("-", "word"):
-        return Requirement(text, "difference", (found[0], found[2]), found[3], _operator(operator), bound)
+        return Requirement(text, "difference", (found[0], found[2]), found[3], operator, bound)
     if len(names) == 2:
-        return Requirement(text, "candidate", (found[0],), found[1], _operator(operator), bound)
+        return Requirement(text, "candidate", (found[0],), found[1], operator, bound)
     raise RequirementError(f"The requirement {text!r} has too many names: quote names with blanks. {_SHAPE}")
 
 
@@ -123,10 +123,6 @@ def _tokens(text: str) -> list[tuple[str, str]]:
         else:
             found.append((operator, "operator") if operator else (word, "word"))
     return found
-
-
-def _operator(text: str) -> Operator:
-    return ">=" if text == ">=" else "<="
 
 
 def _number(text: str, whole: str) -> float:
@@ -148,14 +144,12 @@ def decide(requirement: Requirement, report: Mapping[str, Any], *, strict: bool 
     """
     figures = _FIGURES[requirement.kind](requirement, report)
     decisions = [_decision(requirement, figure, strict=strict) for figure in figures]
-    return max(decisions, key=lambda one: (MET, UNDECIDED, NOT_MET).index(one.verdict))
+    return max(decisions, key=lambda one: _FROM_BEST.index(one.verdict))
 
 
 def exit_status(decisions: Sequence[Decision]) -> int:
     """3 if any requirement is not met, otherwise 4 if any is undecided, otherwise 0."""
-    verdicts = {one.verdict for one in decisions}
-    worst = next((one for one in (NOT_MET, UNDECIDED) if one in verdicts), MET)
-    return EXIT[worst]
+    return EXIT[max((one.verdict for one in decisions), key=_FROM_BEST.index, default=MET)]
 
 
 def _decision(requirement: Requirement, figure: Figure, *, strict: bool) -> Decision:
@@ -203,17 +197,9 @@ def _of_candidate(requirement: Requirement, report: Mapping[str, Any]) -> list[F
     if cell["kind"] == "category":
         return _of_comparisons(name, candidate, requirement.metric, report)
     value, low, high = cell["mean"], cell["low_bound"], cell["high_bound"]
-    return [
-        Figure(
-            name,
-            value,
-            cell["ci_low"],
-            cell["ci_high"],
-            cell["items"],
-            None if value is None or low is None else low - value,
-            None if value is None or high is None else high - value,
-        )
-    ]
+    down = None if value is None or low is None else low - value
+    up = None if value is None or high is None else high - value
+    return [Figure(name, value, cell["ci_low"], cell["ci_high"], cell["items"], down, up)]
 
 
 def _of_comparisons(name: str, candidate: str, metric: str, report: Mapping[str, Any]) -> list[Figure]:
@@ -264,14 +250,9 @@ def _of_judge(requirement: Requirement, report: Mapping[str, Any]) -> list[Figur
             f"The report has no verdicts of people and of a judge under {requirement.metric}."
         )
     found = [one for one in found if one["judge"] in WHOLE] or found
+    what = f"{requirement.metric} {figure}"
     return [
-        Figure(
-            f"{one['judge']} {requirement.metric} {figure}",
-            one.get(figure),
-            one.get(low),
-            one.get(high),
-            one["items"],
-        )
+        Figure(f"{one['judge']} {what}", one.get(figure), one.get(low), one.get(high), one["items"])
         for one in found
     ]
 

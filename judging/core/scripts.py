@@ -1,5 +1,9 @@
-"""Runs preprocess and postprocess scripts in the sandbox. What scripts may do is specified in the scripts spec."""
+"""Runs preprocess and postprocess scripts in the sandbox, and has common ones to start from.
 
+What scripts may do is specified in the scripts spec.
+"""
+
+from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import msgspec
@@ -43,29 +47,19 @@ def run_preprocess(
     *,
     each_alone: bool = False,
 ) -> list[ScriptOutcome]:
-    """Call ``preprocess`` for pairs of data and response; the given dicts are not modified."""
-    return run_scripts(
-        sandbox,
-        "preprocess",
-        source,
-        [{"data": data, "resp": resp} for data, resp in items],
-        each_alone=each_alone,
-    )
+    """Call ``preprocess`` for pairs of data and response; the given dicts are not modified.
+
+    One outcome per item, in order. A script that does not load is the same failure for every item.
+    """
+    given = [{"data": data, "resp": resp} for data, resp in items]
+    return _run(sandbox, _job(sandbox, "preprocess", source, each_alone), given)
 
 
 def run_postprocess(
     sandbox: Sandbox, source: str, items: list[dict[str, Any]], *, each_alone: bool = False
 ) -> list[ScriptOutcome]:
-    """Call ``postprocess`` for dicts of ``judge_reqs``, ``judge_resps``, ``judge_models``, ``data`` and ``resp``."""
-    return run_scripts(sandbox, "postprocess", source, items, each_alone=each_alone)
-
-
-def run_scripts(
-    sandbox: Sandbox, kind: ScriptKind, source: str, items: list[dict[str, Any]], *, each_alone: bool = False
-) -> list[ScriptOutcome]:
-    """One outcome per item, in order. A script that does not load is the same failure for every item."""
-    job = _job(sandbox, kind, source, each_alone)
-    return [_outcome(one.value, one.failure, one.seconds) for one in sandbox.run(job, items)]
+    """The same for ``postprocess``; items: ``judge_reqs``, ``judge_resps``, ``judge_models``, ``data`` and ``resp``."""
+    return _run(sandbox, _job(sandbox, "postprocess", source, each_alone), items)
 
 
 def load_failure(sandbox: Sandbox, kind: ScriptKind, source: str) -> SandboxFailure | None:
@@ -86,6 +80,10 @@ def _job(sandbox: Sandbox, kind: ScriptKind, source: str, each_alone: bool = Fal
     return Job(kind, source, _Reply, options, each_alone)
 
 
+def _run(sandbox: Sandbox, job: Job[_Reply], items: list[dict[str, Any]]) -> list[ScriptOutcome]:
+    return [_outcome(one.value, one.failure, one.seconds) for one in sandbox.run(job, items)]
+
+
 def _outcome(reply: _Reply | None, failure: SandboxFailure | None, seconds: float) -> ScriptOutcome:
     if reply is None:
         return ScriptOutcome(None, {}, "", False, failure, seconds)
@@ -93,3 +91,93 @@ def _outcome(reply: _Reply | None, failure: SandboxFailure | None, seconds: floa
     result = None if own else reply.result
     changed = cast(dict[str, dict[str, Any]], reply.changed or {})
     return ScriptOutcome(result, changed, reply.printed, reply.printed_was_cut, own, seconds)
+
+
+_STRIP_THINK = r"""
+import re
+
+
+def preprocess(data, resp, **kwargs):
+    text = re.sub(r"<think>.*?(</think>|\Z)", "", resp.content, flags=re.DOTALL | re.IGNORECASE)
+    resp.content = re.split(r"</think>", text, flags=re.IGNORECASE)[-1].strip()
+"""
+_JSON_FIELD = r"""
+import json
+
+FIELD = "answer"
+
+
+def preprocess(data, resp, **kwargs):
+    text = resp.content.strip()
+    if text.startswith("```"):
+        text = text.partition("\n")[2].rpartition("```")[0]
+    try:
+        value = json.loads(text)[FIELD]
+    except (ValueError, KeyError, TypeError) as error:
+        print(f"{FIELD} not found: {error}")
+        return
+    resp.content = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+"""
+_LENGTH = """
+def preprocess(data, resp, **kwargs):
+    return len(resp.content.strip())
+"""
+_COMPARISON = r"""
+import re
+
+SCORES = {"A>>B": 1, "A>B": 2, "A=B": 3, "B>A": 4, "B>>A": 5}
+VERDICT = re.compile(r"\[\[\s*(A>>B|A>B|A=B|B>A|B>>A)\s*\]\]")
+
+
+def postprocess(judge_reqs, judge_resps, judge_models, data, resp, **kwargs):
+    found = VERDICT.findall(judge_resps[-1].content or "")
+    return SCORES[found[-1]] if found else None
+"""
+_SCORES = r"""
+import re
+
+SCORE = re.compile(r"\[\[\s*(-?\d+(?:\.\d+)?)\s*\]\]")
+
+
+def scores_of(judge_resps):
+    found = [SCORE.findall(reply.content or "") for reply in judge_resps]
+    return [float(numbers[-1]) for numbers in found if numbers]
+"""
+_MEAN = """
+
+def postprocess(judge_reqs, judge_resps, judge_models, data, resp, **kwargs):
+    scores = scores_of(judge_resps)
+    return round(sum(scores) / len(scores), 2) if scores else None
+"""
+_MAJORITY = """
+
+def postprocess(judge_reqs, judge_resps, judge_models, data, resp, **kwargs):
+    votes = Counter(scores_of(judge_resps)).most_common(2)
+    if not votes or (len(votes) == 2 and votes[0][1] == votes[1][1]):
+        return None
+    return votes[0][0]
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Recommended:
+    """A common script to start from; its label is in judging.metrics.editor.scripts."""
+
+    name: str
+    kind: ScriptKind
+    source: str
+
+
+def _recommended(kind: ScriptKind, **sources: str) -> dict[str, Recommended]:
+    return {name: Recommended(name, kind, source.lstrip()) for name, source in sources.items()}
+
+
+RECOMMENDED = {
+    **_recommended("preprocess", strip_think=_STRIP_THINK, json_field=_JSON_FIELD, length=_LENGTH),
+    **_recommended(
+        "postprocess",
+        comparison=_COMPARISON,
+        mean=_SCORES + _MEAN,
+        majority="from collections import Counter" + _SCORES + _MAJORITY,
+    ),
+}

@@ -11,7 +11,8 @@ import math
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -21,11 +22,11 @@ MAX_NODES = 50_000  # counting every use of an alias
 MAX_DEPTH = 60
 
 _TAG = "tag:yaml.org,2002:"
-_NULL, _BOOL, _INT, _FLOAT, _STR, _MERGE = (
-    _TAG + name for name in ("null", "bool", "int", "float", "str", "merge")
-)
+_NULL, _BOOL, _INT, _FLOAT, _MERGE = (_TAG + name for name in ("null", "bool", "int", "float", "merge"))
 _KINDS = {"map", "seq", "null", "bool", "int", "float", "str", "merge"}
 _TRUE, _FALSE = {"true", "yes", "on"}, {"false", "no", "off"}
+
+Option = TypeVar("Option", bound=str)
 
 
 class _Loader(yaml.SafeLoader):
@@ -43,7 +44,6 @@ for _tag, _pattern, _first in (
     (_MERGE, r"<<", ["<"]),
 ):
     _Loader.add_implicit_resolver(_tag, re.compile(rf"(?:{_pattern})\Z"), _first)
-YAML_1_2_RESOLVERS = _Loader.yaml_implicit_resolvers  # by a scalar's first character
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +120,7 @@ def _children(node: Node) -> Iterator[Node]:
     if isinstance(node, SequenceNode):
         yield from node.value
     elif isinstance(node, MappingNode):
-        for key, value in node.value:
-            yield key
-            yield value
+        yield from chain.from_iterable(node.value)
 
 
 def plain(node: Node, problems: Problems) -> Any:
@@ -222,12 +220,13 @@ class Fields:
             self.wrong(name, "text_too_long", most=most)
         return text
 
-    def choice(self, name: str, options: Collection[str], default: str) -> str:
+    def choice(self, name: str, options: Collection[Option], default: Option) -> Option:
         value = self.text(name, default)
-        if value not in options:
-            self.wrong(name, "not_an_option", value=value[:80], options=", ".join(options))
-            return default
-        return value
+        for option in options:
+            if option == value:
+                return option
+        self.wrong(name, "not_an_option", value=value[:80], options=", ".join(options))
+        return default
 
     def number(self, name: str, default: float) -> float:
         value = self.value(name, default)
@@ -243,8 +242,8 @@ class Fields:
             return default
         return value
 
-    def flag(self, name: str, default: bool = False) -> bool:
-        text = self.text(name, str(default)).lower()
+    def flag(self, name: str) -> bool:
+        text = self.text(name, "false").lower()
         if text not in _TRUE | _FALSE:
             self.wrong(name, "not_true_or_false")
         return text in _TRUE
@@ -287,3 +286,32 @@ def mappings(sequence: SequenceNode, known: Collection[str], problems: Problems)
             yield Fields(item, known, problems)
         else:
             problems.add(item, "not_a_mapping", key="-")
+
+
+_WIDTH = 100_000  # keeps long lines whole, because templates are compared by lines
+_NOT_IN_BLOCKS = "\x85\u2028\u2029\ufeff"  # line breaks to some YAML parsers but not to others
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes texts that YAML 1.1 or 1.2 would read as another type."""
+
+
+_Dumper.yaml_implicit_resolvers = {
+    first: [*_Dumper.yaml_implicit_resolvers.get(first, []), *_Loader.yaml_implicit_resolvers.get(first, [])]
+    for first in {*_Dumper.yaml_implicit_resolvers, *_Loader.yaml_implicit_resolvers}
+}
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> Node:
+    """Multi-line text as a readable block; other text in the plainest possible style."""
+    style = '"' if any(character in text for character in _NOT_IN_BLOCKS) else "|" if "\n" in text else None
+    return ScalarNode("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def write_yaml(document: Any) -> str:
+    """JSON data as YAML text that this module reads as the same data."""
+    text: str = yaml.dump(document, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=_WIDTH)
+    return text

@@ -24,8 +24,7 @@ from datasets.core.variables import reference_data, reference_in, row_and_respon
 from datasets.models import Candidate, Response, Row, Version
 from datasets.selectors import format_of
 from evalsite.tasks import workers
-from judging.core.lint.findings import Lint
-from judging.core.lint.run import Answer, lint, subjects
+from judging.core.lint import Answer, Lint, lint, subjects
 from judging.core.rules.check import read_program
 from judging.core.rules.lint import ReferenceLint, References
 from judging.core.rules.python_blocks import run_code

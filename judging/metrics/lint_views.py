@@ -15,7 +15,7 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
 from evalsite.tasks import workers
-from judging.core.lint.findings import Lint, LintFinding
+from judging.core.lint import Lint, LintFinding
 from judging.core.metric_definition import MetricDefinition
 from judging.core.rules.check import read_program
 from judging.core.rules.lint import BREAKS_RULE, ReferenceFinding, ReferenceLint

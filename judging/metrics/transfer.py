@@ -20,8 +20,7 @@ from evalsite.accounts.models import Project, User
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.settings import chat_url
 from judging.core.metric_definition import JudgeModel, MetricDefinition
-from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metrics_file
-from judging.core.metrics_writer import write_metrics_file
+from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metrics_file, write_metrics_file
 from judging.core.rules.program import Problem as RuleProblem
 from judging.core.rules.program import SourcePlace
 from judging.core.yaml_tree import YamlProblem

@@ -19,7 +19,7 @@ from evalsite.text_diff import sides
 from evalsite.web.numbers import whole
 from judging.core.metric_definition import MetricDefinition
 from judging.core.people.criteria import Criterion
-from judging.core.results_file.verdicts import COMPARISONS
+from judging.core.results_file.records import COMPARISONS
 from judging.core.values import Value, stored_value_text
 from judging.markdown import MarkupBudget, html_of
 from judging.people.access import blind_evaluations, ratings_hidden

@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 from datasets.models import Response, Row, Version
 from evalsite.tasks import workers
 from judging.core.candidates import CandidateModel
-from judging.core.lint.findings import Lint
+from judging.core.lint import Lint
 from judging.core.statistics.cells import smallest_difference
 from judging.core.statistics.means import Estimate
 from judging.endpoints.models import Endpoint

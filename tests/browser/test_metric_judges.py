@@ -11,7 +11,7 @@ from datasets.models import Version
 from evalsite.accounts.models import User
 from judging.core.judges.scripted import ScriptedJudge
 from judging.core.metric_definition import MetricDefinition
-from judging.core.recommended_scripts import RECOMMENDED
+from judging.core.scripts import RECOMMENDED
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.selectors import newest_version
 from judging.runs.services import ChosenMetric, run_create

@@ -123,7 +123,8 @@ class ConcurrencyLimiter:
         try:
             await turn
         except asyncio.CancelledError:
-            self._cancelled(turn, group)
+            if turn.done() and not turn.cancelled():  # it had been given a slot already
+                self.release(group)
             raise
 
     async def try_acquire(self, max_wait: float) -> bool:
@@ -148,11 +149,6 @@ class ConcurrencyLimiter:
         self._held[group] += 1
         self._held_by[self._parties[group]] += 1
 
-    def _cancelled(self, turn: asyncio.Future[None], group: Hashable) -> None:
-        """Handle a cancelled waiter: if it had been given a slot, pass the slot on."""
-        if turn.done() and not turn.cancelled():
-            self.release(group)
-
     def _wake(self) -> None:
         while self._waiting and self.free:
             group = self._next()
@@ -163,7 +159,9 @@ class ConcurrencyLimiter:
                 self._take(group)
                 turn.set_result(None)
         if self._waiting and self.in_flight < self._share:
-            self._wake_later()
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = asyncio.get_running_loop().call_later(self.closed_for() + 0.001, self._wake)
 
     def _next(self) -> Hashable:
         """The group with the fewest requests in flight for its weight, in the party with the fewest."""
@@ -177,11 +175,6 @@ class ConcurrencyLimiter:
             (group for group in self._waiting if self._parties[group] == poorest),
             key=lambda group: (self._held[group] + 1) / self._weights[group],
         )
-
-    def _wake_later(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(self.closed_for() + 0.001, self._wake)
 
     def _now(self) -> float:
         return self._clock() if self._clock else asyncio.get_running_loop().time()

@@ -84,13 +84,8 @@ BRANCHES: tuple[type[JudgeError], ...] = (Unreachable, Interrupted, Refused, Bus
 ERROR_CODES: dict[str, type[JudgeError]] = {code: branch for branch in BRANCHES for code in branch.codes}
 
 # The owner of the endpoint must fix these; until then every request would fail.
-SETTING_CODES = frozenset(
-    {"bad_url", "bad_header", "bad_ca", "certificate", "bad_key", "forbidden", "quota"}
-) | {
-    "unknown_model",
-    "not_found",
-    "redirected",
-}
+_ADDRESS_CODES = {"bad_url", "bad_header", "bad_ca", "certificate", "not_found", "redirected"}
+SETTING_CODES = frozenset(_ADDRESS_CODES | {"bad_key", "forbidden", "quota", "unknown_model"})
 # These may concern a single prompt, so they only count as long as the endpoint has never answered.
 MAYBE_SETTING_CODES = frozenset({"bad_request", "refused_parameter", "bad_reply"})
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import ssl
 from functools import lru_cache
-from types import TracebackType
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -41,11 +40,11 @@ class HttpClients:
     """A process's clients, one per server, proxy and certificates: `async with HttpClients() as clients: …`."""
 
     def __init__(self) -> None:
-        self._open: dict[tuple[str, str, str, bool], httpx.AsyncClient] = {}
+        self._open: dict[tuple[str, str, str], httpx.AsyncClient] = {}
 
     def of(self, settings: JudgeSettings) -> httpx.AsyncClient:
         origin = urlsplit(chat_url(settings.url))
-        key = (f"{origin.scheme}://{origin.netloc}", settings.proxy, settings.ca_pem, settings.verify)
+        key = (f"{origin.scheme}://{origin.netloc}", settings.proxy, settings.ca_pem)
         if key not in self._open:
             self._open[key] = open_client(settings)
         return self._open[key]
@@ -57,9 +56,7 @@ class HttpClients:
     async def __aenter__(self) -> HttpClients:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         await self.aclose()
 
 
@@ -93,7 +90,7 @@ def _proxy(settings: JudgeSettings) -> httpx.Proxy:
 
 
 def _tls_context(settings: JudgeSettings) -> ssl.SSLContext:
-    context = httpx.create_ssl_context(verify=settings.verify, trust_env=False)
+    context = httpx.create_ssl_context(trust_env=False)
     if settings.ca_pem:
         try:
             context.load_verify_locations(cadata=settings.ca_pem)

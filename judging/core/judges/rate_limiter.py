@@ -192,7 +192,11 @@ class RateLimiter:
                 self.owed += owed
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
-            self._schedule([now() + wait for wait in waits], costs)
+            reserved_at = now()
+            for wait, cost in zip(waits, costs, strict=True):
+                due = self._last_start = reserved_at + wait
+                self._reserved += 1
+                asyncio.get_running_loop().call_at(due, self._start, due, cost)
             await asyncio.sleep(max(0.0, waits[-1] - HORIZON_SECONDS / 2))
 
     def _next_costs(self) -> list[float]:
@@ -205,12 +209,6 @@ class RateLimiter:
                 break
             costs.append(tokens)
         return costs
-
-    def _schedule(self, start_times: list[float], costs: list[float]) -> None:
-        for due, cost in zip(start_times, costs, strict=True):
-            self._reserved += 1
-            asyncio.get_running_loop().call_at(due, self._start, due, cost)
-        self._last_start = start_times[-1]
 
     def _start(self, due: float, tokens: float) -> None:
         self._reserved -= 1

@@ -21,7 +21,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from types import TracebackType
 from typing import Any, Literal
 
 import msgspec
@@ -33,7 +32,10 @@ MODEL = "scripted-judge"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The server's response to one request. A `body` is sent as is, instead of the content."""
+    """The server's response to one request. A `body` is sent as is, instead of the content.
+
+    `fault`: the connection closes before the first byte ("cut") or in the middle ("half_stream"), or nothing is sent.
+    """
 
     content: str | None = ""
     reasoning: str | None = None
@@ -75,10 +77,10 @@ Script = Callable[[Received], Answer | str]
 def refusal(status: int, message: str, *, retry_after: str | None = None, **fields: Any) -> Answer:
     """An error response in OpenAI's format."""
     body = msgspec.json.encode({"error": {"message": message, **fields}})
-    headers = (("content-type", "application/json"),)
-    return Answer(
-        status=status, body=body, headers=headers + ((("retry-after", retry_after),) if retry_after else ())
-    )
+    headers: tuple[tuple[str, str], ...] = (("content-type", "application/json"),)
+    if retry_after:
+        headers += (("retry-after", retry_after),)
+    return Answer(status=status, body=body, headers=headers)
 
 
 def rate_limited(retry_after: str | None = "0") -> Answer:
@@ -87,29 +89,6 @@ def rate_limited(retry_after: str | None = "0") -> Answer:
 
 def server_error() -> Answer:
     return refusal(500, "The server had an error while processing your request")
-
-
-def nonsense() -> Answer:
-    return Answer(body=b"<html><body>Welcome to the gateway</body></html>")
-
-
-def empty() -> Answer:
-    return Answer(content="")
-
-
-def cut() -> Answer:
-    """The connection closes before the first byte of the response."""
-    return Answer(fault="cut")
-
-
-def half_stream(content: str = "Score: [[7]]") -> Answer:
-    """The connection closes in the middle of the response."""
-    return Answer(content=content, fault="half_stream")
-
-
-def hang() -> Answer:
-    """The server never responds."""
-    return Answer(fault="hang")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +120,6 @@ class Server:
     models: tuple[str, ...] = (MODEL,)
     keep: bool = True
     requests: list[Received] = field(default_factory=list)
-    answered: int = 0
     in_flight: int = 0
     most_in_flight: int = 0
 
@@ -177,7 +155,6 @@ class Server:
             return web.Response(body=msgspec.json.encode({"data": listed}), content_type="application/json")
         if request.method != "POST" or not request.path.endswith("/chat/completions"):
             return _plain(refusal(404, "Not Found"))
-        self.answered += 1
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
@@ -241,9 +218,7 @@ class ScriptedJudge:
         self.url = asyncio.run_coroutine_threadsafe(self.server.start(), self._loop).result(10)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         asyncio.run_coroutine_threadsafe(self.server.stop(), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)

@@ -37,7 +37,6 @@ class JudgeSettings:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     proxy: str = field(default="", repr=False)
     ca_pem: str = field(default="", repr=False)
-    verify: bool = True
     params: Mapping[str, Any] = field(default_factory=dict)
     system_prompt: str | None = None
     refuses: frozenset[str] = frozenset()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sqlite3
 from collections import Counter
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Literal
 
-from judging.core.people.criteria import BOTH_BAD, STEPS, turned
+from judging.core.people.criteria import turned
 from judging.core.results_file.fields import (
     Refusal,
     moment_of,
@@ -21,7 +22,7 @@ from judging.core.results_file.fields import (
     value_of,
     whole_of,
 )
-from judging.core.results_file.records import Record, RefusedLine
+from judging.core.results_file.records import COMPARISONS, Line, Record, RefusedLine
 from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED, Value
 
 REFERENCE = "@reference"
@@ -33,7 +34,6 @@ ADJUDICATOR: Literal["adjudicator"] = "adjudicator"
 Kind = Literal["number", "bool", "category", "comparison"]
 SourceKind = Literal["judge", "rater", "rules", "script", "combined", "adjudicator"]
 
-COMPARISONS = (*STEPS, BOTH_BAD)
 STATES = (SCORED, NO_SCORE, UNPARSED, ERROR, NOT_RUN)
 NOT_GIVEN, ELSEWHERE = "not_given", "elsewhere"  # reasons: none given; not in the form `code: details`
 _PROGRAMS: tuple[SourceKind, ...] = ("rules", "script", "combined")
@@ -79,18 +79,14 @@ class FileVerdict:
     @property
     def said(self) -> str:
         """The verdict in a canonical form: equal for equal verdicts."""
-        if self.state != SCORED:
-            return self.state
-        return canonical(self.value)
+        return canonical(self.value) if self.state == SCORED else self.state
 
     @property
     def said_of_turned(self) -> str:
         """The same with the two answers swapped."""
-        return (
-            canonical(None if self.value is None else turned(self.value))
-            if self.state == SCORED
-            else self.state
-        )
+        if self.state != SCORED or self.value is None:
+            return self.said
+        return canonical(turned(self.value))
 
 
 def canonical(value: Value | None) -> str:
@@ -119,7 +115,7 @@ class MetricSurvey:
         return max(self.scales, key=lambda scale: self.scales[scale], default=None)
 
 
-def survey(found: Iterable[tuple[int, Record | RefusedLine]]) -> dict[str, MetricSurvey]:
+def survey(found: Iterable[Line]) -> dict[str, MetricSurvey]:
     """Survey every metric of a file, in order of first appearance."""
     metrics: dict[str, MetricSurvey] = {}
     for _line, record in found:
@@ -137,9 +133,7 @@ def survey(found: Iterable[tuple[int, Record | RefusedLine]]) -> dict[str, Metri
     return metrics
 
 
-def verdicts(
-    found: Iterable[tuple[int, Record | RefusedLine]], kinds: Mapping[str, Kind | None]
-) -> Iterator[FileVerdict | RefusedLine]:
+def verdicts(found: Iterable[Line], kinds: Mapping[str, Kind | None]) -> Iterator[FileVerdict | RefusedLine]:
     """Each line as a verdict, or why it is skipped; `kinds`: the kind of values of each metric."""
     for line, record in found:
         if isinstance(record, RefusedLine):
@@ -181,7 +175,7 @@ def _verdict(line: int, record: Record, kinds: Mapping[str, Kind | None]) -> Fil
         reasoning=text_of(record, "reasoning"),
         repeat=whole_of(record, "repeat", most=_SMALL) or 1,
         shown_first=whole_of(record, "shown_first", most=2) if other else None,
-        drawn_with=_probability(record),
+        drawn_with=number_of(record, "drawn_with", math.ulp(0.0), 1.0),  # above 0
         at=moment_of(record),
         seconds=number_of(record, "seconds"),
         prompt_tokens=whole_of(record, "prompt_tokens", 0),
@@ -218,13 +212,6 @@ def _scale(record: Record) -> list[tuple[float, float]]:
     if low >= high:
         raise Refusal("scale")
     return [(low, high)]
-
-
-def _probability(record: Record) -> float | None:
-    given = number_of(record, "drawn_with", 0.0, 1.0)
-    if given == 0:
-        raise Refusal("number_out_of_range", field="drawn_with")
-    return given
 
 
 def _source(record: Record) -> tuple[SourceKind, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,7 @@ from judging.core.rules.program import (
     Format,
     Function,
     HeaderLine,
+    Length,
     Problem,
     Program,
     Rule,
@@ -27,11 +29,17 @@ from judging.core.rules.program import (
     Word,
 )
 from judging.core.rules.python_blocks import PythonProblem, scoring_function
-from judging.core.rules.write import read_format, read_format_argument, read_length
 
 _MEAN = "mean"
 _MOST_GUESSES = 100  # finding the closest word is slow compared with everything else
 _LABEL_KINDS = {"rule": keywords.RULE_LABEL, "code": keywords.CODE_LABEL}
+
+# Typed by Chinese keyboards; equivalent in arguments that are not free text.
+_NARROW = str.maketrans("，（）", ",()")
+_LIMIT = re.compile(r"([0-9]{1,9})")
+_RANGE = re.compile(r"\(\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*\)")
+# An XML name, without the rarest characters that XML allows.
+_XML_NAME = re.compile(r"[^\W\d][\w.:·-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +103,7 @@ class _Checker:
         self._check_labels()
         if form is None:
             return None
-        return Program(tuple(rules), aggregate, form, tuple(self.blocks.values()))
+        return Program(tuple(rules), aggregate, form)
 
     def _note(self, code: str, place: SourcePlace, **params: str) -> None:
         self.problems.append(Problem(code, place, {name: value[:100] for name, value in params.items()}))
@@ -112,7 +120,7 @@ class _Checker:
             self._note("missing_format", self.sheet.header_end)
             return None
         kind, root = entry.function, entry.argument
-        form = read_format(kind.text, root.text if root else "")
+        form = _read_format(kind.text, root.text if root else "")
         if form is None and root is not None and kind.text in keywords.FORMATS:
             code = "argument_invalid" if kind.text == keywords.XML else "argument_unexpected"
             self._note(code, root.place, function=kind.text, met=root.text, kind="root")
@@ -177,7 +185,7 @@ class _Checker:
             return word.text
         if function.argument in _LABEL_KINDS:
             return self._labelled(function.argument, word)
-        read = read_length if function.argument == "length" else read_format_argument
+        read = read_length if function.argument == "length" else _read_format_argument
         found: Argument = read(word.text)
         if found is None:
             params = {"function": entry.function.text, "met": word.text, "kind": function.argument}
@@ -266,3 +274,31 @@ def _field(name: Word) -> Field:
     if name.text in keywords.WHOLE:
         return Field("whole", written=name.text)
     return Field("named", name.text, path_of(name.text), name.text)
+
+
+def read_length(text: str) -> Length | None:
+    """Parse `60` (at most) or `(20, 60)`; None for anything else."""
+    plain = text.translate(_NARROW)
+    if limit := _LIMIT.fullmatch(plain):
+        return Length(0, int(limit[1]))
+    both = _RANGE.fullmatch(plain)
+    if both is None or int(both[1]) > int(both[2]):
+        return None
+    return Length(int(both[1]), int(both[2]))
+
+
+def _read_format(kind: str, root: str = "") -> Format | None:
+    """Parse `JSON`, `XML`, `XML` with a root, `字符串` or `text`; None for anything else."""
+    if kind == keywords.XML and (not root or _XML_NAME.fullmatch(root)):
+        return Format("xml", root)
+    if root:
+        return None
+    if kind == keywords.JSON:
+        return Format("json")
+    return Format("text") if kind in keywords.TEXT else None
+
+
+def _read_format_argument(text: str) -> Format | None:
+    """Like `_read_format`, for a single argument such as `XML:root`."""
+    kind, colon, root = text.replace("：", ":").partition(":")
+    return None if colon and not root.strip() else _read_format(kind.strip(), root.strip())

@@ -89,10 +89,10 @@ def plan(program: Program, answer: str, reference: Any) -> RuleEvaluation:
         answered = _Side(read_fields(program.format, answer), answer)
     except NotInFormat as error:
         return RuleEvaluation(program, failure=Reason(error.reason, error.params))
-    planner = _Planner(answered, _Reference(program.format, reference))
+    planner = _Planner(answered, program.format, reference)
     for rule in program.rules:
         planner.add(rule)
-    return planner.evaluation(program)
+    return RuleEvaluation(program, tuple(planner.lines), None, tuple(planner.questions), tuple(planner.calls))
 
 
 class _Side(msgspec.Struct, frozen=True):
@@ -111,40 +111,6 @@ class _RowError(Exception):
         self.reason = reason
 
 
-class _Reference:
-    """The reference, parsed when a line first needs it."""
-
-    def __init__(self, form: Format, given: Any) -> None:
-        self._form = form
-        self._given = given
-        self._side: _Side | None = None
-
-    def side(self, name: str) -> _Side:
-        """Raises _RowError if there is no reference or it lacks the format."""
-        if self._given is None:
-            raise _RowError(Reason(FIELD_MISSING, {"name": name, "why": "none"}))
-        if self._side is None:
-            try:
-                self._side = _side_of(self._form, self._given)
-            except NotInFormat as error:
-                raise _RowError(Reason(REFERENCE_FORMAT, {"why": error.reason, **error.params})) from None
-        return self._side
-
-    def names(self, rule: Rule) -> list[str]:
-        """The fields that `@全部字段` stands for."""
-        shown = rule.target.written
-        names = list(self.side(shown).fields)
-        if not names:
-            raise _RowError(Reason(FIELD_MISSING, {"name": shown, "why": "empty"}))
-        return names
-
-    def value(self, target: Field, name: str) -> Value:
-        value = self.side(name).value_of(target, name)
-        if value is MISSING:
-            raise _RowError(Reason(FIELD_MISSING, {"name": name, "why": "lacks"}))
-        return value
-
-
 def _side_of(form: Format, given: Any) -> _Side:
     if isinstance(given, str):
         return _Side(read_fields(form, given), given)
@@ -159,36 +125,57 @@ def _side_of(form: Format, given: Any) -> _Side:
     return _Side(value, value)
 
 
-@dataclass(slots=True)
 class _Planner:
-    """Collects lines, with questions and calls for those that are not scored mechanically."""
+    """Collects lines, with questions and calls for those that are not scored mechanically.
 
-    answer: _Side
-    reference: _Reference
-    lines: list[LineResult] = field(default_factory=list)
-    questions: list[LineQuestion] = field(default_factory=list)
-    calls: list[BlockCall] = field(default_factory=list)
+    The reference is parsed when a line first needs it.
+    """
+
+    def __init__(self, answer: _Side, form: Format, reference: Any) -> None:
+        self.lines: list[LineResult] = []
+        self.questions: list[LineQuestion] = []
+        self.calls: list[BlockCall] = []
+        self._answer = answer
+        self._form, self._given = form, reference
+        self._parsed: _Side | None = None
 
     def add(self, rule: Rule) -> None:
+        name = rule.target.written
         if rule.target.kind != "all":
-            return self._add_line(rule, rule.target.written)
-        try:
-            names = self.reference.names(rule)
-        except _RowError as error:
-            self.lines.append(LineResult(rule, rule.target.written, None, error.reason))
-            return None
-        for name in names:
             self._add_line(rule, name)
-        return None
+            return
+        try:
+            fields = list(self._reference(name).fields)
+            if not fields:
+                raise _RowError(Reason(FIELD_MISSING, {"name": name, "why": "empty"}))
+        except _RowError as error:
+            self.lines.append(LineResult(rule, name, None, error.reason))
+        else:
+            for field_name in fields:
+                self._add_line(rule, field_name)
 
-    def evaluation(self, program: Program) -> RuleEvaluation:
-        return RuleEvaluation(program, tuple(self.lines), None, tuple(self.questions), tuple(self.calls))
+    def _reference(self, name: str) -> _Side:
+        """Raises _RowError if there is no reference or it lacks the format."""
+        if self._given is None:
+            raise _RowError(Reason(FIELD_MISSING, {"name": name, "why": "none"}))
+        if self._parsed is None:
+            try:
+                self._parsed = _side_of(self._form, self._given)
+            except NotInFormat as error:
+                raise _RowError(Reason(REFERENCE_FORMAT, {"why": error.reason, **error.params})) from None
+        return self._parsed
+
+    def _reference_value(self, target: Field, name: str) -> Value:
+        value = self._reference(name).value_of(target, name)
+        if value is MISSING:
+            raise _RowError(Reason(FIELD_MISSING, {"name": name, "why": "lacks"}))
+        return value
 
     def _add_line(self, rule: Rule, name: str) -> None:
-        answer, wanted = self.answer.value_of(rule.target, name), None
+        answer, wanted = self._answer.value_of(rule.target, name), None
         if rule.needs_reference:
             try:
-                wanted = self.reference.value(rule.target, name)
+                wanted = self._reference_value(rule.target, name)
             except _RowError as error:
                 shown = None if answer is MISSING else answer
                 self.lines.append(LineResult(rule, name, None, error.reason, shown))
@@ -268,7 +255,8 @@ def conclude(evaluation: RuleEvaluation, found: Mapping[int, Scored | Reason]) -
     if len(scores) < len(lines):
         failed = [line for line in lines if line.score is None]
         first = next((line for line in failed if line.reason.code != NOT_ASKED), failed[0])
-        return Result(None, lines, error=_error_of(first))
+        params = {"name": first.name, **first.reason.params}
+        return Result(None, lines, error=LineError(first.reason.code, first.rule.place.line, params))
     return Result(aggregate(evaluation.program.aggregate, scores), lines)
 
 
@@ -278,10 +266,6 @@ def _with_result(line: LineResult, found: Scored | Reason | None) -> LineResult:
     if isinstance(found, Scored):
         return msgspec.structs.replace(line, score=found.score, reason=found.reason)
     return msgspec.structs.replace(line, reason=found or Reason(NOT_ASKED))
-
-
-def _error_of(line: LineResult) -> LineError:
-    return LineError(line.reason.code, line.rule.place.line, {"name": line.name, **line.reason.params})
 
 
 def evaluate(program: Program, item: Item) -> RuleEvaluation:
@@ -309,17 +293,15 @@ async def judge_by_rules(program: Program, item: Item, run: Run, ask: Ask | None
     if ask is None:
         return ruled(evaluation, found | {one.line: Reason(NO_JUDGE) for one in evaluation.questions})
     replies = await ask([Question(JUDGE, one.line, one.prompt) for one in evaluation.questions])
-    pairs = zip(evaluation.questions, replies, strict=True)
-    asked = [(question.line, one, read_asked(one)) for question, one in pairs if one is not None]
-    answered: LineResults = {line: said for line, _one, said in asked}
-    verdicts = tuple(_verdict(one, said) for _line, one, said in asked if one.failure is None)
-    return ruled(evaluation, found | answered, tuple(one for _line, one, _said in asked), verdicts)
-
-
-def _verdict(asked: JudgeCall, found: Scored | Reason) -> Verdict:
-    if isinstance(found, Scored):
-        return Verdict(asked.judge, asked.repeat, found.score)
-    return Verdict(asked.judge, asked.repeat, None, found.code)
+    verdicts = []
+    for question, reply in zip(evaluation.questions, replies, strict=True):
+        if reply is None:
+            continue
+        result = found[question.line] = read_asked(reply)
+        if reply.failure is None:
+            value, reason = (result.score, "") if isinstance(result, Scored) else (None, result.code)
+            verdicts.append(Verdict(reply.judge, reply.repeat, value, reason))
+    return ruled(evaluation, found, tuple(one for one in replies if one is not None), tuple(verdicts))
 
 
 def ruled(

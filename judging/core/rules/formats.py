@@ -254,12 +254,9 @@ def path_of(name: str) -> Path:
 
 def look_up(fields: Fields, name: str, path: Path = ()) -> FieldValue:
     """The field with exactly this name, otherwise the value at its path, otherwise MISSING."""
-    if name in fields:
-        return fields[name]
-    return _follow(fields, path) if path else MISSING
-
-
-def _follow(value: Value, path: Path) -> FieldValue:
+    if name in fields or not path:
+        return fields.get(name, MISSING)
+    value: Value = fields
     for step in path:
         if isinstance(value, dict) and step in value:
             value = value[str(step)]

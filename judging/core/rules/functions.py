@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Callable, Sequence
+from statistics import fmean, median, multimode
 
 from judging.core.rules.formats import NotInFormat, read_fields
 from judging.core.rules.keywords import Keyword
@@ -124,27 +123,14 @@ def aggregate(name: str, scores: Sequence[Score]) -> Score:
 
 
 def _mean(scores: Sequence[Score]) -> Score:
-    mean = math.fsum(scores) / len(scores)
     # Rounding must not move the mean outside the range of the scores.
-    return min(max(mean, min(scores)), max(scores))
-
-
-def _median(scores: Sequence[Score]) -> Score:
-    ordered = sorted(scores)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else _mean(ordered[middle - 1 : middle + 1])
-
-
-def _mode(scores: Sequence[Score]) -> Score:
-    counts = Counter(scores)
-    most = max(counts.values())
-    return min(score for score, count in counts.items() if count == most)
+    return min(max(fmean(scores), min(scores)), max(scores))
 
 
 _AGGREGATES: dict[str, Callable[[Sequence[Score]], Score]] = {
     "min": min,
     "max": max,
     "mean": _mean,
-    "median": _median,
-    "mode": _mode,
+    "median": median,
+    "mode": lambda scores: min(multimode(scores)),
 }

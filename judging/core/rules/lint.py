@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,22 +28,12 @@ RunCode = Callable[[Code, list[BlockCall]], list[Scored | Reason]]
 Kinds = tuple[tuple[str, str], ...]  # (field, kind of its value)
 
 
-@dataclass(frozen=True, slots=True)
-class Complaint:
-    """A problem with a reference. `line`: the program's line that it violates.
-
-    `code`: reference.format, .field_missing, .breaks_rule or .other_type.
-    """
-
-    code: str
-    line: int
-    name: str
-    reason: Reason
-
-
 @dataclass(slots=True)
 class ReferenceFinding:
-    """A complaint aggregated over rows: their number, the first of their lines, and the reason for the first row."""
+    """A problem with references: the number of rows, the first of their lines, and the reason for the first row.
+
+    `line`: the program's line that they violate. `code`: reference.format, .field_missing, .breaks_rule, .other_type.
+    """
 
     code: str
     line: int
@@ -60,13 +50,13 @@ class ReferenceFinding:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceLint:
-    """Of `rows` references, `minded` have a complaint, `missing` of them because there is no reference.
+    """Of `rows` references, `faulty` have a complaint, `missing` of them because there is no reference.
 
     `complaints` are sorted by line of the program, then by frequency.
     """
 
     rows: int
-    minded: int
+    faulty: int
     complaints: list[ReferenceFinding]
     missing: int = 0
 
@@ -78,7 +68,7 @@ class References:
         self._program, self._run = program, run
         self._lines = {rule.target.name: rule.place.line for rule in reversed(program.rules)}
         self._all = next((rule.place.line for rule in program.rules if rule.target.kind == "all"), 0)
-        self._rows = self._minded = self._missing = 0
+        self._rows = self._faulty = self._missing = 0
         self._found: dict[tuple[int, str, str], ReferenceFinding] = {}
         self._kinds: dict[tuple[str, str], ReferenceFinding] = {}
         # Rows without any other complaint, by the kinds of their fields.
@@ -91,7 +81,7 @@ class References:
         for (row, reference), one in zip(batch, planned, strict=True):
             if isinstance(one, RuleEvaluation):
                 lines = next(scored)
-                self._note(row, [_of_line(line) for line in lines if _is_minded(line)], _kinds(lines))
+                self._note(row, [_of_line(line) for line in lines if _has_problem(line)], _kinds(lines))
             else:
                 self._missing += reference is None and bool(one)
                 self._note(row, one, ())
@@ -102,51 +92,47 @@ class References:
         odd = [
             self._odd(name, kind, usual[name]) for name, kind in self._kinds if usual.get(name, kind) != kind
         ]
-        minded = self._minded + sum(
+        faulty = self._faulty + sum(
             rows
             for kinds, rows in self._faultless.items()
             if any(usual[name] != kind for name, kind in kinds)
         )
         every = [*self._found.values(), *odd]
         complaints = sorted(every, key=lambda one: (one.line, -one.rows))
-        return ReferenceLint(self._rows, minded, complaints, self._missing)
+        return ReferenceLint(self._rows, faulty, complaints, self._missing)
 
-    def _scored(self, evaluations: list[RuleEvaluation]) -> Any:
+    def _scored(self, evaluations: list[RuleEvaluation]) -> Iterator[tuple[LineResult, ...]]:
         """The lines of each evaluation, after running the Python blocks; all calls of a block run together."""
         found: list[dict[int, Scored | Reason]] = [{} for _ in evaluations]
         by_block: dict[str, list[tuple[int, BlockCall]]] = {}
         for index, evaluation in enumerate(evaluations):
-            for call in evaluation.calls if self._run else ():
+            for call in evaluation.calls:
                 by_block.setdefault(call.code.label, []).append((index, call))
-        for calls in by_block.values():
+        for calls in by_block.values() if self._run else ():
             assert self._run is not None
             results = self._run(calls[0][1].code, [call for _index, call in calls])
             for (index, call), one in zip(calls, results, strict=True):
                 found[index][call.line] = one
-        return (conclude(one, heard).lines for one, heard in zip(evaluations, found, strict=True))
+        return (conclude(one, results).lines for one, results in zip(evaluations, found, strict=True))
 
-    def _note(self, row: int, complaints: Sequence[Complaint], kinds: Kinds) -> None:
+    def _note(self, row: int, findings: Sequence[ReferenceFinding], kinds: Kinds) -> None:
         self._rows += 1
-        for one in complaints:
-            key = (one.line, one.name, one.code)
-            self._found.setdefault(key, ReferenceFinding(one.code, one.line, one.name, one.reason)).add(row)
+        for one in findings:
+            self._found.setdefault((one.line, one.name, one.code), one).add(row)
         for name, kind in kinds:
-            line = self._lines.get(name, self._all)
-            self._kinds.setdefault(
-                (name, kind), ReferenceFinding(OTHER_TYPE, line, name, Reason(OTHER_TYPE))
-            ).add(row)
-        if complaints:
-            self._minded += 1
+            one = ReferenceFinding(OTHER_TYPE, self._lines.get(name, self._all), name, Reason(OTHER_TYPE))
+            self._kinds.setdefault((name, kind), one).add(row)
+        if findings:
+            self._faulty += 1
         else:
             self._faultless[kinds] += 1
 
     def _usual(self) -> dict[str, str]:
         """The most common kind of value of each field."""
-        usual: dict[str, tuple[int, str]] = {}
-        for (name, kind), one in self._kinds.items():
-            if one.rows > usual.get(name, (0, ""))[0]:
-                usual[name] = one.rows, kind
-        return {name: kind for name, (_rows, kind) in usual.items()}
+        usual: dict[str, str] = {}
+        for name, kind in sorted(self._kinds, key=lambda one: -self._kinds[one].rows):
+            usual.setdefault(name, kind)
+        return usual
 
     def _odd(self, name: str, kind: str, usual: str) -> ReferenceFinding:
         one = self._kinds[name, kind]
@@ -162,7 +148,7 @@ def kind_of(value: Value) -> str:
     return next((kind for of, kind in kinds if isinstance(value, of)), "null")
 
 
-def _planned(program: Program, reference: Any) -> RuleEvaluation | list[Complaint]:
+def _planned(program: Program, reference: Any) -> RuleEvaluation | list[ReferenceFinding]:
     """Evaluate the reference as if it were an answer; returns complaints if that is not possible."""
     needing = next((rule for rule in program.rules if _looks_at_reference(rule)), None)
     if reference is None:
@@ -186,7 +172,7 @@ def _kinds(lines: Sequence[LineResult]) -> Kinds:
     )
 
 
-def _is_minded(line: LineResult) -> bool:
+def _has_problem(line: LineResult) -> bool:
     return line.score != BEST and line.reason.code not in (PENDING.code, "not_asked")
 
 
@@ -194,15 +180,17 @@ def _looks_at_reference(rule: Rule) -> bool:
     return rule.needs_reference or rule.target.kind == "all"
 
 
-def _complaint(rule: Rule, reason: Reason) -> Complaint:
+def _complaint(rule: Rule, reason: Reason) -> ReferenceFinding:
     name = rule.target.written
-    return Complaint(reason.code, rule.place.line, name, Reason(reason.code, {"name": name, **reason.params}))
+    return ReferenceFinding(
+        reason.code, rule.place.line, name, Reason(reason.code, {"name": name, **reason.params})
+    )
 
 
-def _of_line(line: LineResult) -> Complaint:
-    if line.reason.code == ANSWER_LACKS:  # the reference takes the place of the answer here
-        lacks = Reason(FIELD_MISSING, {"name": line.name, "why": "lacks"})
-        return Complaint(FIELD_MISSING, line.rule.place.line, line.name, lacks)
-    known = line.reason.code in (FIELD_MISSING, REFERENCE_FORMAT)
-    code = line.reason.code if known else BREAKS_RULE
-    return Complaint(code, line.rule.place.line, line.name, line.reason)
+def _of_line(line: LineResult) -> ReferenceFinding:
+    code, reason = line.reason.code, line.reason
+    if code == ANSWER_LACKS:  # the reference takes the place of the answer here
+        code, reason = FIELD_MISSING, Reason(FIELD_MISSING, {"name": line.name, "why": "lacks"})
+    elif code not in (FIELD_MISSING, REFERENCE_FORMAT):
+        code = BREAKS_RULE
+    return ReferenceFinding(code, line.rule.place.line, line.name, reason)

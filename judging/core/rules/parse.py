@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from judging.core.rules import keywords
 from judging.core.rules.program import CodeBlock, HeaderLine, Problem, Sheet, SourcePlace, Word
 
-_COLON = re.compile("[:：]")
+_ENTRY = re.compile(r"([^:：]*)[:：]([^:：]*)(?:[:：](.*))?", re.DOTALL)  # name : function [: argument]
 _TAG = re.compile(r"<(/?)([^<>/]+)>")
 
 _LABELS = (*keywords.RULE_LABEL.both(), *keywords.CODE_LABEL.both())
@@ -32,11 +32,13 @@ class SourceLine:
         """The position of the first character that is not white space."""
         return SourcePlace(self.number, len(self.text) - len(self.text.lstrip()) + 1)
 
-    def parts(self) -> list[Word]:
-        """Split the line at its first two colons into at most three stripped words."""
-        return [self._word(start, end) for start, end in _between_colons(self.text)]
+    @property
+    def end(self) -> SourcePlace:
+        """The position after the last character that is not white space."""
+        return SourcePlace(self.number, len(self.text.rstrip()) + 1)
 
-    def _word(self, start: int, end: int) -> Word:
+    def word(self, start: int, end: int) -> Word:
+        """This part of the line, stripped."""
         part = self.text[start:end]
         indent = len(part) - len(part.lstrip()) if part.strip() else 0
         return Word(part.strip(), SourcePlace(self.number, start + indent + 1))
@@ -65,22 +67,6 @@ def tag_on(line: SourceLine) -> Tag | None:
     return Tag(Word(found[2].strip(), line.start), bool(found[1]))
 
 
-def crowded_tag(line: SourceLine, prefixes: tuple[str, ...]) -> str:
-    """The label of a block tag that shares its line with other text, or ''; it must start with a prefix."""
-    if "<" not in line.text or tag_on(line) is not None:
-        return ""
-    text = line.stripped
-    found = (tag for tag in _TAG.finditer(text) if tag.start() == 0 or tag.end() == len(text))
-    labels = (tag[2].strip() for tag in found)
-    return next((label for label in labels if label.startswith(prefixes)), "")
-
-
-def _between_colons(text: str) -> list[tuple[int, int]]:
-    colons = [colon.start() for colon, _ in zip(_COLON.finditer(text), range(2), strict=False)]
-    starts = [0, *(colon + 1 for colon in colons)]
-    return list(zip(starts, [*colons, len(text)], strict=True))
-
-
 def parse(text: str) -> Sheet:
     """Parse any text into a sheet; never raises."""
     return _Parser(lines_of(text)).sheet()
@@ -94,7 +80,6 @@ class _Parser:
         self.entries: list[HeaderLine] = []
         self.misplaced: list[HeaderLine] = []
         self.blocks: list[CodeBlock] = []
-        self.early_blocks: list[CodeBlock] = []
         self.format: HeaderLine | None = None
         self.problems: list[Problem] = []
         self.header_end = SourcePlace(1, 1)
@@ -107,8 +92,9 @@ class _Parser:
             if line.stripped:
                 self._read_line(line)
         if self.format is not None:
-            for block in self.early_blocks:
-                self._note("block_before_format", block.label.place, label=block.label.text)
+            for block in self.blocks:
+                if block.label.place < self.format.name.place:
+                    self._note("block_before_format", block.label.place, label=block.label.text)
         return Sheet(
             tuple(self.entries),
             self.format,
@@ -122,16 +108,15 @@ class _Parser:
         self.problems.append(Problem(code, place, {name: value[:100] for name, value in params.items()}))
 
     def _read_first_line(self) -> None:
-        first = next((index for index, line in enumerate(self.lines) if line.stripped), None)
-        met = self.lines[first] if first is not None else None
-        if met is not None and met.stripped == keywords.HEADER:
-            self.at = met.number
-            self.header_end = SourcePlace(met.number, len(met.text.rstrip()) + 1)
+        first = next((line for line in self.lines if line.stripped), SourceLine(1, ""))
+        if first.stripped == keywords.HEADER:
+            self.at = first.number
+            self.header_end = first.end
             return
-        self._note("missing_header", met.start if met else SourcePlace(1, 1), met=met.stripped if met else "")
+        self._note("missing_header", first.start, met=first.stripped)
         # Skip a first line that was meant as the header, so that it is reported only once.
-        if met is not None and (met.stripped.startswith(("#", "＃")) or met.stripped.upper() == "DSL"):
-            self.at = met.number
+        if first.stripped.startswith(("#", "＃")) or first.stripped.upper() == "DSL":
+            self.at = first.number
 
     def _read_line(self, line: SourceLine) -> None:
         tag = tag_on(line)
@@ -143,12 +128,12 @@ class _Parser:
             self._read_late_line(line)
 
     def _read_header_line(self, line: SourceLine) -> None:
-        entry = None if crowded_tag(line, _LABELS) else _entry(line)
+        entry = None if _crowded(line) else _entry(line)
         if entry is None:
             self._note_bad_line(line)
             return
         self.entries.append(entry)
-        self.header_end = SourcePlace(line.number, len(line.text.rstrip()) + 1)
+        self.header_end = line.end
         if entry.name.text in keywords.FORMAT:
             self.format = entry
 
@@ -173,19 +158,11 @@ class _Parser:
         closing = self._closing(tag.label.text)
         end = self._where_something_begins() if closing is None else closing
         text = "\n".join(line.text for line in self.lines[self.at : end]).removesuffix("\r")
-        block = CodeBlock(tag.label, text, tag.label.place.line + 1)
-        self.blocks.append(block)
-        if self.format is None:
-            self.early_blocks.append(block)
+        self.blocks.append(CodeBlock(tag.label, text, tag.label.place.line + 1))
         if closing is None:
-            rest = self.lines[self.at : end]
-            crowded = any(f"</{tag.label.text}>" in line.text for line in rest)
-            self._note(
-                "block_unclosed",
-                tag.label.place,
-                label=tag.label.text,
-                **({"kind": "crowded"} if crowded else {}),
-            )
+            is_crowded = any(f"</{tag.label.text}>" in line.text for line in self.lines[self.at : end])
+            kind = {"kind": "crowded"} if is_crowded else {}
+            self._note("block_unclosed", tag.label.place, label=tag.label.text, **kind)
         self.at = end if closing is None else closing + 1
 
     def _closing(self, label: str) -> int | None:
@@ -208,9 +185,13 @@ class _Parser:
 
 
 def _crowded(line: SourceLine) -> dict[str, str]:
-    """Error parameters for a line that holds a block tag and other text."""
-    label = crowded_tag(line, _LABELS)
-    return {"kind": "crowded", "label": label} if label else {}
+    """Error parameters for a line that holds a block's tag and other text; empty for any other line."""
+    if "<" not in line.text or tag_on(line) is not None:
+        return {}
+    text = line.stripped
+    found = (tag for tag in _TAG.finditer(text) if tag.start() == 0 or tag.end() == len(text))
+    labels = (tag[2].strip() for tag in found)
+    return next(({"kind": "crowded", "label": label} for label in labels if label.startswith(_LABELS)), {})
 
 
 def _closings(lines: list[SourceLine]) -> dict[str, list[int]]:
@@ -225,10 +206,10 @@ def _closings(lines: list[SourceLine]) -> dict[str, list[int]]:
 
 def _entry(line: SourceLine) -> HeaderLine | None:
     """Parse `name : function [: argument]`; None for a line of any other form."""
-    name, *rest = line.parts()
-    if not name.text or not rest:
+    found = _ENTRY.fullmatch(line.text)
+    if found is None:
         return None
-    if not rest[0].text and not any(name.text in pair for pair in _NEED_NO_FUNCTION):
+    name, function, argument = (line.word(*found.span(group)) for group in (1, 2, 3))
+    if not name.text or not (function.text or any(name.text in pair for pair in _NEED_NO_FUNCTION)):
         return None
-    argument = rest[1] if len(rest) > 1 and rest[1].text else None
-    return HeaderLine(name, rest[0], argument)
+    return HeaderLine(name, function, argument if argument.text else None)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from judging.core.rules import keywords
 from judging.core.rules.keywords import Keyword
 from judging.core.rules.values import Value
 
@@ -88,6 +89,14 @@ class Format:
 
     kind: Literal["json", "xml", "text"]
     root: str = ""
+
+    def written(self, language: str) -> str:
+        """The format as it is written in a program."""
+        if self.kind == "text":
+            return keywords.TEXT.in_language(language)
+        if self.kind == "json":
+            return keywords.JSON
+        return f"{keywords.XML}:{self.root}" if self.root else keywords.XML
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +184,6 @@ class Program:
     rules: tuple[Rule, ...]
     aggregate: str
     format: Format
-    blocks: tuple[CodeBlock, ...] = ()
 
     @property
     def needs_judge(self) -> bool:

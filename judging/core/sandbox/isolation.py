@@ -3,16 +3,22 @@
 Each layer has a function that sets it up or raises OSError. Layers are first tried in a process that may fail.
 """
 
+import _thread
 import contextlib
 import ctypes
 import errno
+import mmap
 import os
 import resource
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
+from typing import Any
 
 from judging.core.sandbox.seccomp import CHANNEL, filter_program
+from judging.core.sandbox.wire import Raw
 
 _NOBODY = 65534
 _CLONE_NEWNS, _CLONE_NEWUTS, _CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
@@ -27,12 +33,7 @@ _SIGKILL = 9
 _CAPABILITY_VERSION_3 = 0x20080522
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 _LANDLOCK_CREATE, _LANDLOCK_RESTRICT = 444, 446
-_LANDLOCK_FILE_RIGHTS = {
-    1: 13,
-    2: 14,
-    3: 15,
-    4: 15,
-}  # interface version: number of rights; 16 since the fifth
+_LANDLOCK_FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}  # by interface version; 16 since the fifth
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -225,7 +226,7 @@ def _holds_in_a_trial(trial: Callable[[], bool]) -> bool:
 def _refused(attempt: Callable[[], object]) -> bool:
     try:
         attempt()
-    except OSError:
+    except (OSError, RuntimeError):  # RuntimeError: "can't start new thread"
         return True
     return False
 
@@ -243,3 +244,32 @@ def _landlock_holds() -> bool:
 def _seccomp_holds() -> bool:
     seccomp()
     return all(_refused(attempt) for attempt in (lambda: os.open("/", os.O_RDONLY), os.fork, os.pipe))
+
+
+def _fork() -> None:
+    if os.fork() == 0:
+        os._exit(0)
+
+
+_FORBIDDEN: dict[str, Callable[[], object]] = {
+    "read a file": lambda: os.open("/", os.O_RDONLY),
+    "open a TCP socket": lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM),
+    "open a Unix socket": lambda: socket.socket(socket.AF_UNIX, socket.SOCK_STREAM),
+    "make a process": _fork,
+    "make a thread": lambda: _thread.start_new_thread(lambda: None, ()),
+    "signal the parent": lambda: os.kill(os.getppid(), 0),
+    "map executable memory": lambda: mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC).close(),
+}
+
+
+class IsolationProbe:
+    """A job handler that attempts forbidden actions, and reports those that were not blocked."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        pass
+
+    def answer(self, raw: Raw) -> list[str]:
+        return [name for name, attempt in _FORBIDDEN.items() if not _refused(attempt)]
+
+    def line_of(self, trace: TracebackType | None) -> int | None:
+        return None

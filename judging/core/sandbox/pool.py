@@ -3,7 +3,6 @@
 import os
 import threading
 import weakref
-from types import TracebackType
 from typing import Any, Self
 
 from judging.core.sandbox.job import (
@@ -56,9 +55,7 @@ class Sandbox:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     @property

@@ -63,7 +63,7 @@ def _render_once() -> None:
     for source in (_EVERY_BRANCH, "{{ data.x / 0 }}", "{% if %}"):
         with contextlib.suppress(Failed):
             renderer = Renderer({"kind": "preview", "source": source, "options": options})
-            renderer.answer(memoryview(b'{"data":{"x":1},"response":{}}'))
+            renderer.answer(b'{"data":{"x":1},"response":{}}')
 
 
 def _call_once() -> None:
@@ -72,6 +72,6 @@ def _call_once() -> None:
         job = {"kind": kind, "source": _SCRIPT.format(kind=kind), "options": {"most": 1000, "printed": 1000}}
         script = LoadedScript(job)
         for fails in (b"true", b"false"):
-            script.answer(memoryview(b'{"data":{"fails":%s,"messages":[{}]},"resp":{}}' % fails))
+            script.answer(b'{"data":{"fails":%s,"messages":[{}]},"resp":{}}' % fails)
     sys.stdout, sys.stderr = out, err
     forget()

@@ -14,6 +14,7 @@ from typing import Any
 from judging.core.sandbox.allowed_imports import failing_import, is_importable
 from judging.core.sandbox.wire import (
     Failed,
+    Raw,
     WireFailure,
     describe,
     make_decoder,
@@ -36,14 +37,8 @@ _INT64 = range(-(2**63), 2**63)
 GIVEN = {
     "preprocess": ("data", "resp"),
     "postprocess": (
-        "judge_reqs",
-        "judge_resps",
-        "judge_models",
-        "data",
-        "resp",
-        "judge_req",
-        "judge_resp",
-        "judge_model",
+        *("judge_reqs", "judge_resps", "judge_models", "data", "resp"),
+        *("judge_req", "judge_resp", "judge_model"),
     ),
 }
 
@@ -204,7 +199,7 @@ class LoadedScript:
             raise Failed("load", f"there is no function {self._kind!r}")
         return function  # type: ignore[no-any-return]
 
-    def answer(self, raw: memoryview) -> list[Any]:
+    def answer(self, raw: Raw) -> list[Any]:
         """Call the script for one item: ``[result, changed, printed, was cut, failure]``."""
         result, changed = None, None
         failure: WireFailure | None = None
@@ -214,7 +209,7 @@ class LoadedScript:
             failure = describe(error, line_of)
         return [result, changed, *self._printed.take(), failure]
 
-    def _call(self, raw: memoryview) -> tuple[Any, dict[str, dict[str, Any]]]:
+    def _call(self, raw: Raw) -> tuple[Any, dict[str, dict[str, Any]]]:
         given = filled(_decode(raw), self._kind)
         data, response = given["data"], given["resp"]
         before = Before(data), Before(response)

@@ -1,9 +1,9 @@
 """The parent's side of one worker: sends requests, reads replies, and finds out how the worker ended.
 
-Both directions use frames: a four-byte big-endian length and that many bytes of JSON. The worker gets the job, then
-each item. It sends one reply to the job, then one to each item, in order: ``[processor seconds, value, failure]`` with
-``failure`` null or ``[code, message, line]``. A worker can forge all of it, so replies are not trusted: codes must be
-known ones and integers are limited to 64 bits, because the rest of the program relies on both.
+The worker gets the job, then each item, as frames (wire.py). It sends one reply to the job, then one to each item, in
+order: ``[processor seconds, value, failure]`` with ``failure`` null or ``[code, message, line]``. A worker can forge
+all of it, so replies are not trusted: codes must be known ones and integers are limited to 64 bits, because the rest of
+the program relies on both.
 """
 
 import contextlib
@@ -11,7 +11,6 @@ import json
 import os
 import re
 import signal
-import struct
 import time
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
@@ -23,13 +22,13 @@ import msgspec
 from judging.core.json_size import TooLarge, check_json_size
 from judging.core.sandbox.job import Job, JobOutcome, SandboxBroken, SandboxFailure, SandboxLimits
 from judging.core.sandbox.supervisor import ZygoteSupervisor
+from judging.core.sandbox.wire import HEAD, Frames, ProtocolError
 
 MOST_DEPTH = 200
 MOST_REPLY_BYTES = 64 << 20  # also the limit for all replies of a worker together, except the last
 MOST_MARKS = 500_000  # strings, commas and brackets in a reply
 MOST_MESSAGE = 2000
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # slow to create
-_HEAD = struct.Struct(">I")
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*+\\u0000")
 
 GRACE_SECONDS = 0.5  # a worker enforces the time limit itself; after this long it is killed
@@ -43,49 +42,13 @@ FailureCode = Literal["syntax", "load", "exception", "undefined", "timeout", "me
 ReportedFailure = tuple[FailureCode, str, Int64 | None]
 
 
-class ProtocolError(Exception):
-    """The worker sent something that is not a valid reply."""
-
-
 def frame(message: Any) -> bytes:
     """Encode a frame. Lone surrogates are encoded as they are, because an invalid row can contain them."""
     try:
         body = msgspec.json.encode(message)
     except (UnicodeEncodeError, OverflowError, TypeError):  # lone surrogates, integers beyond 64 bits
         body = _encode(message).encode("utf-8", "surrogatepass")
-    return _HEAD.pack(len(body)) + body
-
-
-class Frames:
-    """Splits a worker's bytes into frames."""
-
-    def __init__(self) -> None:
-        self._held = bytearray()
-        self._taken = 0  # bytes of `_held` already returned
-
-    def add(self, chunk: bytes) -> None:
-        del self._held[: self._taken]
-        self._taken = 0
-        self._held += chunk
-
-    def take(self, longest: int) -> bytearray | None:
-        """The next complete frame, or None if more bytes are needed. Raises ProtocolError if it is too long."""
-        held = self._held
-        begin = self._taken + _HEAD.size
-        if len(held) < begin:
-            return None
-        length = int.from_bytes(held[self._taken : begin], "big")
-        if length > longest:
-            raise ProtocolError(f"a frame of {length} bytes, at most {longest} are allowed")
-        end = begin + length
-        if len(held) < end:
-            return None
-        self._taken = end
-        return held[begin:end]
-
-    @property
-    def is_empty(self) -> bool:
-        return self._taken == len(self._held)
+    return HEAD.pack(len(body)) + body
 
 
 @lru_cache(maxsize=32)

@@ -4,16 +4,14 @@ import contextlib
 import importlib.util
 import json
 import socket
-import struct
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
 from judging.core.sandbox.job import Layer, SandboxBroken, SandboxLimits, TooManyFiles
+from judging.core.sandbox.zygote import ANSWER, REQUEST
 
-_REQUEST = struct.Struct("<cq")
-_ANSWER = struct.Struct("<qd")
 _START_SECONDS = 60.0
 _NICER = 5  # so that page requests get processor time first
 _HERE = Path(__file__).resolve()
@@ -110,13 +108,13 @@ class ZygoteSupervisor:
     def _ask(self, letter: bytes, number: int) -> tuple[int, float, list[int]]:
         try:
             with self._lock:
-                self._control.send(_REQUEST.pack(letter, number))
-                answer, descriptors, _, _ = socket.recv_fds(self._control, _ANSWER.size, 1)
+                self._control.send(REQUEST.pack(letter, number))
+                answer, descriptors, _, _ = socket.recv_fds(self._control, ANSWER.size, 1)
         except OSError as error:
             raise SandboxBroken(f"the sandbox's process does not answer: {error}") from None
-        if len(answer) != _ANSWER.size:
+        if len(answer) != ANSWER.size:
             raise SandboxBroken("the sandbox's process has ended")
-        return (*_ANSWER.unpack(answer), descriptors)
+        return (*ANSWER.unpack(answer), descriptors)
 
     def close(self) -> None:
         """End the zygote; the kernel then ends its workers. Pending requests raise SandboxBroken."""

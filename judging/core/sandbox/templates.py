@@ -23,7 +23,7 @@ from judging.core.sandbox.template_names import (
     tested_names,
     used_names,
 )
-from judging.core.sandbox.wire import Failed, WireFailure, describe, dotted, make_decoder
+from judging.core.sandbox.wire import Failed, Raw, WireFailure, describe, dotted, make_decoder
 
 _DATA_DEFAULTS = ("question", "gt", "history", "ref_answer")
 _RESPONSE_DEFAULTS = ("reasoning_content", "tool_calls")
@@ -287,7 +287,7 @@ class Renderer:
 
     line_of = staticmethod(template_line)
 
-    def answer(self, raw: memoryview) -> list[Any]:
+    def answer(self, raw: Raw) -> list[Any]:
         """Render one item: ``[text, undefined, none, failure, pieces, found]``.
 
         ``found`` has the names that no earlier item had.
@@ -383,6 +383,6 @@ class NameFinder:
 
     line_of = staticmethod(template_line)
 
-    def answer(self, raw: memoryview) -> list[Any]:
+    def answer(self, raw: Raw) -> list[Any]:
         """``[[[path, line], …], [path, …], [[path, line], …]]``: used, asked and tested names."""
         return self._names

@@ -1,6 +1,10 @@
-"""The data that a worker exchanges with its parent: failures, dotted names, JSON. Imports only the standard library."""
+"""The data that a worker exchanges with its parent: frames, failures, dotted names. Imports only the standard library.
+
+A frame is a four-byte big-endian length and that many bytes of JSON.
+"""
 
 import json
+import struct
 import sys
 import sysconfig
 from collections.abc import Callable
@@ -10,7 +14,9 @@ from typing import Any
 
 WireFailure = tuple[str, str, int | None]
 Path = tuple[str | int, ...]
+Raw = bytes | bytearray | memoryview  # a frame's JSON
 
+HEAD = struct.Struct(">I")
 _MOST_MESSAGE = 1000
 _PLACES = sorted(
     {
@@ -23,6 +29,10 @@ _PLACES = sorted(
 )
 
 
+class ProtocolError(Exception):
+    """A worker sent something that is not a valid reply."""
+
+
 class OutOfTime(BaseException):
     """The item used up its processor time. Not an Exception, so that a script's handlers do not catch it."""
 
@@ -33,6 +43,34 @@ class Failed(Exception):
     def __init__(self, code: str, message: str, line: int | None = None) -> None:
         super().__init__(message)
         self.code, self.line = code, line
+
+
+class Frames:
+    """Splits bytes into frames as they arrive."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+        self._taken = 0  # bytes of `_held` already returned
+
+    def add(self, chunk: bytes) -> None:
+        del self._held[: self._taken]
+        self._taken = 0
+        self._held += chunk
+
+    def take(self, longest: int) -> bytearray | None:
+        """The next complete frame, or None if more bytes are needed. Raises ProtocolError if it is too long."""
+        held = self._held
+        begin = self._taken + HEAD.size
+        if len(held) < begin:
+            return None
+        length = int.from_bytes(held[self._taken : begin], "big")
+        if length > longest:
+            raise ProtocolError(f"a frame of {length} bytes, at most {longest} are allowed")
+        end = begin + length
+        if len(held) < end:
+            return None
+        self._taken = end
+        return held[begin:end]
 
 
 def without_places(text: str) -> str:
@@ -79,7 +117,7 @@ def make_encoder(*, allow_nan: bool) -> Callable[[Any], str]:
     return lambda value: "".join(parts(value, 0))
 
 
-def make_decoder(hook: Callable[[dict[str, Any]], Any] | None = None) -> Callable[[memoryview], Any]:
+def make_decoder(hook: Callable[[dict[str, Any]], Any] | None = None) -> Callable[[Raw], Any]:
     """A reader for one JSON text written by the parent; lone surrogates are allowed."""
     scan = json.JSONDecoder(object_hook=hook).scan_once  # type: ignore[attr-defined]
     return lambda raw: scan(str(raw, "utf-8", "surrogatepass"), 0)[0]

@@ -3,23 +3,30 @@
 import gc
 import os
 import signal
-import struct
 import sys
 import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, NoReturn, Protocol, TypeVar
 
-from judging.core.sandbox import isolation, probe, scripts, templates
+from judging.core.sandbox import isolation, scripts, templates
 from judging.core.sandbox.seccomp import CHANNEL
-from judging.core.sandbox.wire import OutOfTime, WireFailure, describe, make_decoder, make_encoder
+from judging.core.sandbox.wire import (
+    HEAD,
+    Frames,
+    OutOfTime,
+    Raw,
+    WireFailure,
+    describe,
+    make_decoder,
+    make_encoder,
+)
 
 Given = TypeVar("Given")
 Result = TypeVar("Result")
 
 _encode = make_encoder(allow_nan=False)
 _decode = make_decoder()
-_HEAD = struct.Struct(">I")
 _MOST_HELD, _LONGEST_HELD = 1 << 14, 0.002  # bytes and seconds of replies to buffer
 _LOOKS, _MOST_BETWEEN = 20, 0.1  # clock checks within the time limit; most seconds between two
 
@@ -27,7 +34,7 @@ _LOOKS, _MOST_BETWEEN = 20, 0.1  # clock checks within the time limit; most seco
 class JobHandler(Protocol):
     """Handles one kind of job: created from the job, which prepares the source, then called once per item."""
 
-    def answer(self, raw: memoryview) -> Any:
+    def answer(self, raw: Raw) -> Any:
         """The value for one item, which is given as JSON."""
 
     def line_of(self, trace: TracebackType | None) -> int | None:
@@ -40,7 +47,7 @@ HANDLERS: dict[str, Callable[[dict[str, Any]], JobHandler]] = {
     "names": templates.NameFinder,
     "preprocess": scripts.LoadedScript,
     "postprocess": scripts.LoadedScript,
-    "probe": probe.SandboxProbe,
+    "probe": isolation.IsolationProbe,
 }
 
 
@@ -78,9 +85,9 @@ class Watch:
 
 
 def serve(watch: Watch) -> None:
-    requests = Requests()
-    job = _decode(requests.next())
-    items = [requests.next() for _ in range(job["items"])]  # first, so that neither side blocks
+    frames = Frames()
+    job = _decode(next_frame(frames))
+    items = [next_frame(frames) for _ in range(job["items"])]  # first, so that neither side blocks
     replies = Replies(watch, job["careful"])
     handler, failure = attempt(HANDLERS[job["kind"]], job, watch, scripts.line_of)
     longest = iter(job["longest"])
@@ -110,36 +117,13 @@ def attempt(
         return None, describe(error, line_of)
 
 
-class Requests:
-    """The parent's frames, as views of the bytes read, to avoid copying them."""
-
-    def __init__(self) -> None:
-        self._held = memoryview(b"")
-        self._taken = 0  # bytes of `_held` already returned
-
-    def next(self) -> memoryview:
-        begin = self._hold(_HEAD.size)
-        (length,) = _HEAD.unpack_from(self._held, begin)
-        begin = self._hold(length)
-        return self._held[begin : begin + length]
-
-    def _hold(self, size: int) -> int:
-        """Read until `size` more bytes are available; returns the offset at which they start."""
-        begin = self._taken
-        if begin + size > len(self._held):
-            whole = bytearray(self._held[begin:])
-            while len(whole) < size:
-                whole += read_some()
-            self._held, begin = memoryview(whole), 0
-        self._taken = begin + size
-        return begin
-
-
-def read_some() -> bytes:
-    part = os.read(CHANNEL, 1 << 16)
-    if not part:
-        sys.exit()
-    return part
+def next_frame(frames: Frames) -> bytearray:
+    while (body := frames.take(sys.maxsize)) is None:
+        part = os.read(CHANNEL, 1 << 16)
+        if not part:
+            sys.exit()
+        frames.add(part)
+    return body
 
 
 class Replies:
@@ -160,7 +144,7 @@ class Replies:
             body = _encode([now, None, describe(error, lambda trace: None)]).encode()
         if len(body) > most:
             body = _encode([now, None, ("output", f"more than {most} bytes in all", None)]).encode()
-        self._held += _HEAD.pack(len(body))
+        self._held += HEAD.pack(len(body))
         self._held += body
         if len(self._held) > _MOST_HELD or time.monotonic() - self._sent_at > self._longest:
             self.send()

@@ -16,8 +16,7 @@ from django.utils.translation import pgettext
 from datasets.core.reader import UploadReading, read
 from datasets.core.variables import row_and_response, row_data
 from datasets.management.commands.validate import progress, terminal_language
-from judging.core.lint.findings import Lint, LintFinding
-from judging.core.lint.run import Answer, lint, subjects
+from judging.core.lint import Answer, Lint, LintFinding, lint, subjects
 from judging.core.sandbox.job import SandboxError
 from judging.lint_messages import sentence
 from judging.management.command_line import HAS_ERRORS, WRONG_USAGE, add_json_option, json_line, text_of

@@ -17,7 +17,7 @@ from judging.core.builtin import BUILTINS
 from judging.core.metric_definition import JudgeModel, ParserSpec
 from judging.core.metrics_file import MAX_REPEATS
 from judging.core.paste_repair import repaired_pattern
-from judging.core.prompts import names_used
+from judging.core.prompts import names_of
 from judging.core.replies import ParserError, make_parser
 from judging.core.sandbox.job import SandboxError, SandboxFailure
 from judging.endpoints import selectors
@@ -261,7 +261,7 @@ def judge_initial(judge: JudgeModel) -> dict[str, Any]:
 def template_failure(source: str) -> SandboxFailure | None:
     """The template's syntax error, if any. Compiled in the sandbox, since templates are untrusted."""
     try:
-        return names_used(preview_sandbox(), source)[1]
+        return names_of(preview_sandbox(), source)[1]
     except SandboxError as error:
         return SandboxFailure("refused", str(error))
 

@@ -20,12 +20,13 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.paste_repair import PasteRepair, repaired, repaired_pattern
 from judging.core.pipeline import with_changes
 from judging.core.prompts import postprocess_arguments, render, render_item
-from judging.core.recommended_scripts import RECOMMENDED, Recommended
 from judging.core.replies import Parser
 from judging.core.results import Context, Item, JudgeCall
 from judging.core.sandbox.job import SandboxError, SandboxFailure
 from judging.core.scripts import (
     KINDS,
+    RECOMMENDED,
+    Recommended,
     ScriptKind,
     ScriptOutcome,
     failure_detail,

@@ -13,7 +13,6 @@ from judging.core.rules import keywords
 from judging.core.rules.check import read_program
 from judging.core.rules.functions import FUNCTIONS
 from judging.core.rules.program import Format
-from judging.core.rules.write import write_format
 from judging.metrics.rule_editor.sample_rows import SeenField, fields_seen, guessed_format, references_of
 from judging.rule_messages import reader_language
 
@@ -42,7 +41,7 @@ class Guide:
 
     @property
     def format_text(self) -> str:
-        return write_format(self.form, reader_language())
+        return self.form.written(reader_language())
 
 
 def guide(version: Version) -> Guide:
@@ -108,5 +107,5 @@ def program_text(fields: list[FieldRules], aggregate: str, form: Format, languag
             parts = [name, function.name.in_language(language), argument]
             header.append(":".join(parts if argument else parts[:2]))
     header.append(f"{keywords.AGGREGATE.in_language(language)}:{aggregate}")
-    header.append(f"{keywords.FORMAT.in_language(language)}:{write_format(form, language)}")
+    header.append(f"{keywords.FORMAT.in_language(language)}:{form.written(language)}")
     return "\n".join([*header, *blocks]) + "\n"

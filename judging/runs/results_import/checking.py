@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from judging.core.metric_definition import MetricDefinition
-from judging.core.results_file.ratings import expanded
 from judging.core.results_file.records import RefusedLine, records
 from judging.core.results_file.verdicts import FileVerdict, Kind, SeenVerdicts, survey, verdicts
 from judging.runs.models import Run
@@ -51,9 +50,7 @@ class VerdictSummary:
 def definitions_of(path: Path, run: Run | None) -> dict[str, MetricDefinition]:
     """The metrics of a file; existing metrics of the run keep their definition. Raises NotResults."""
     known = {one.name: MetricDefinition.from_json(one.definition) for one in run.metrics.all()} if run else {}
-    found = {
-        name: _definition(name, one.kind, one.scale) for name, one in survey(expanded(records(path))).items()
-    }
+    found = {name: _definition(name, one.kind, one.scale) for name, one in survey(records(path)).items()}
     return found | known
 
 
@@ -70,7 +67,7 @@ def parts(
     """Yield the file's lines in order, in batches. Raises NotResults."""
     kinds: dict[str, Kind | None] = {name: one.values or None for name, one in definitions.items()}
     earlier, seen = ImportedVerdicts(run) if run else None, SeenVerdicts()
-    lines = verdicts(expanded(records(path)), kinds)
+    lines = verdicts(records(path), kinds)
     try:
         while batch := list(islice(lines, BATCH)):
             yield _part(batch, answers, earlier, seen)

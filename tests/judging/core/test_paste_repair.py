@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from judging.core.paste_repair import repaired, repaired_pattern
-from judging.core.recommended_scripts import RECOMMENDED
 from judging.core.sandbox.pool import Sandbox
-from judging.core.scripts import run_postprocess
+from judging.core.scripts import RECOMMENDED, run_postprocess
 
 PASTED = r"""import re
 from typing import Optional

@@ -9,8 +9,7 @@ import pytest
 from msgspec import structs
 
 from judging.core.metric_definition import JudgeModel, Jury, MetricDefinition
-from judging.core.metrics_file import MetricsFileError, read_metrics_file
-from judging.core.metrics_writer import write_metrics_file
+from judging.core.metrics_file import MetricsFileError, read_metrics_file, write_metrics_file
 from judging.core.pipeline import combine_votes, conclude
 from judging.core.results import Failure, JudgeCall, Verdict
 from judging.core.values import Outcome

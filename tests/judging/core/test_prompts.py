@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from judging.core.prompts import NameAt, Rendered, RenderItem, names_used, render
+from judging.core.prompts import NameAt, Rendered, RenderItem, names_of, render
 from judging.core.sandbox.job import SandboxLimits
 from judging.core.sandbox.pool import Sandbox
 
@@ -297,13 +297,13 @@ def test_halves_of_characters_never_leave_the_sandbox(sandbox: Sandbox) -> None:
     assert made.error is not None
 
 
-def test_names_used_are_dotted_with_lines_and_without_locals() -> None:
+def test_names_of_are_dotted_with_lines_and_without_locals() -> None:
     template = "{{ data.question }}\n{{ response['content'].strip() }}"
     template += "{% for m in data.messages %}{{ m.role }}{% endfor %}\n{{ x }}"
     with Sandbox() as sandbox:
-        names, error = names_used(sandbox, template)
+        names, error = names_of(sandbox, template)
     assert error is None
-    assert [(note.name, note.line) for note in names] == [
+    assert [(note.name, note.line) for note in names.used] == [
         ("data.question", 1),
         ("response.content", 2),
         ("data.messages", 2),
@@ -312,8 +312,8 @@ def test_names_used_are_dotted_with_lines_and_without_locals() -> None:
 
 
 def test_names_of_a_broken_template_are_its_syntax_error(sandbox: Sandbox) -> None:
-    names, error = names_used(sandbox, "\n{{ data.")
-    assert names == ()
+    names, error = names_of(sandbox, "\n{{ data.")
+    assert names.used == ()
     assert error is not None
     assert (error.code, error.line) == ("syntax", 2)
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from judging.core.recommended_scripts import RECOMMENDED
 from judging.core.replies import VERDICTS
 from judging.core.sandbox.pool import Sandbox
-from judging.core.scripts import load_failure, run_postprocess, run_preprocess
+from judging.core.scripts import RECOMMENDED, load_failure, run_postprocess, run_preprocess
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from datasets.core.variables import response_data, row_data
-from judging.core.lint.run import lint
+from judging.core.lint import lint
 from judging.core.prompts import RenderItem, render
 from judging.core.sandbox.pool import Sandbox
 

@@ -8,7 +8,7 @@ import pytest
 
 from datasets.models import Version
 from evalsite.accounts.models import Project, User
-from judging.core.lint.findings import Lint
+from judging.core.lint import Lint
 from judging.metrics import lint
 from judging.metrics.models import Metric, TemplateLint
 from tests.conftest import ClientOf

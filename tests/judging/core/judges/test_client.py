@@ -13,11 +13,6 @@ from judging.core.judges.http_clients import HttpClients, open_client
 from judging.core.judges.scripted import (
     Answer,
     ScriptedJudge,
-    cut,
-    empty,
-    half_stream,
-    hang,
-    nonsense,
     rate_limited,
     refusal,
     server_error,
@@ -62,10 +57,10 @@ def test_a_document_is_taken_where_a_stream_was_asked_for() -> None:
     [
         (rate_limited("3"), "rate_limited"),
         (server_error(), "server_error"),
-        (nonsense(), "bad_reply"),
-        (empty(), "empty_reply"),
-        (cut(), "cut"),
-        (half_stream(), "cut"),
+        (Answer(body=b"<html><body>Welcome to the gateway</body></html>"), "bad_reply"),
+        (Answer(), "empty_reply"),
+        (Answer(fault="cut"), "cut"),
+        (Answer("Score: [[7]]", fault="half_stream"), "cut"),
         (refusal(302, ""), "redirected"),
         (refusal(404, "The model `m` does not exist"), "unknown_model"),
     ],
@@ -140,13 +135,13 @@ def test_the_environments_proxy_is_not_used(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_whole_call_has_a_limit() -> None:
-    with ScriptedJudge(hang()) as judge:
+    with ScriptedJudge(Answer(fault="hang")) as judge:
         error = failure_of(judge.url, timeouts=replace(PATIENT, whole=0.1))
     assert (error.code, error.retry) == ("timeout_whole", False)
 
 
 def test_a_judge_that_does_not_begin_is_given_up() -> None:
-    with ScriptedJudge(hang()) as judge:
+    with ScriptedJudge(Answer(fault="hang")) as judge:
         assert (
             failure_of(judge.url, timeouts=replace(PATIENT, connect=2, first_byte=0.2)).code
             == "timeout_first_byte"

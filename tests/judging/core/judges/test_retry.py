@@ -6,8 +6,6 @@ from judging.core.judges.reply import Reply
 from judging.core.judges.scripted import (
     Answer,
     ScriptedJudge,
-    cut,
-    empty,
     rate_limited,
     refusal,
     server_error,
@@ -24,7 +22,7 @@ def test_a_reply_at_once_is_one_call() -> None:
 
 
 def test_a_fault_that_passes_is_outlived() -> None:
-    with ScriptedJudge([server_error(), cut(), "[[7]]"]) as judge:
+    with ScriptedJudge([server_error(), Answer(fault="cut"), "[[7]]"]) as judge:
         asked = ask_with_patience(judge.url)
     assert asked.error is None
     assert [call.error_code for call in asked.calls] == ["server_error", "cut", ""]
@@ -43,7 +41,7 @@ def test_what_no_retry_can_help_is_asked_once() -> None:
 
 
 def test_an_empty_reply_is_not_asked_again_and_is_handed_over() -> None:
-    with ScriptedJudge(empty()) as judge:
+    with ScriptedJudge(Answer()) as judge:
         asked = ask_with_patience(judge.url)
     assert (len(asked.calls), asked.error and asked.error.code) == (1, "empty_reply")
     assert asked.reply is not None

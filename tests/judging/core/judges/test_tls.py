@@ -57,7 +57,3 @@ def test_an_unknown_authority_is_refused(secured: tuple[str, str]) -> None:
 
 def test_an_own_authority_is_trusted(secured: tuple[str, str]) -> None:
     assert ask_once(secured[0], ca_pem=secured[1]).content == "[[7]]"
-
-
-def test_checking_can_be_switched_off(secured: tuple[str, str]) -> None:
-    assert ask_once(secured[0], verify=False).content == "[[7]]"

@@ -69,7 +69,7 @@ def lint_of(text: str, *references: Any, sandbox: Sandbox | None = None) -> Refe
 def test_equal_complaints_are_counted_and_their_rows_named() -> None:
     found = lint_of(TEXT, None, {"a": 1, "b": "x", "c": "x"}, None)
     (minded,) = found.complaints
-    assert (found.rows, found.minded, minded.rows, minded.first) == (3, 2, 2, [1, 3])
+    assert (found.rows, found.faulty, minded.rows, minded.first) == (3, 2, 2, [1, 3])
 
 
 def test_a_field_of_another_type_than_in_most_references_is_minded() -> None:
@@ -78,7 +78,7 @@ def test_a_field_of_another_type_than_in_most_references_is_minded() -> None:
         ("reference.other_type", 2, [2], "number"),
         ("reference.other_type", 2, [4], "null"),
     ]
-    assert found.minded == 2
+    assert found.faulty == 2
 
 
 def test_types_are_looked_at_in_the_fields_that_all_means_too() -> None:
@@ -90,7 +90,7 @@ def test_types_are_looked_at_in_the_fields_that_all_means_too() -> None:
 
 def test_a_row_is_reported_once_whatever_is_wrong_in_it() -> None:
     found = lint_of(with_lines("a:字数限制:1", "a:精确匹配"), {"a": "x"}, {"a": "y"}, {"a": 1000})
-    assert (found.minded, len(found.complaints)) == (1, 2)
+    assert (found.faulty, len(found.complaints)) == (1, 2)
 
 
 def test_repeated_elements_are_another_type_than_a_single_one() -> None:

@@ -8,12 +8,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from judging.core.rules import keywords
-from judging.core.rules.check import read_program
+from judging.core.rules.check import read_length, read_program
 from judging.core.rules.evaluate import conclude, plan
 from judging.core.rules.functions import FUNCTIONS, aggregate, is_part
 from judging.core.rules.program import Length
 from judging.core.rules.values import Number, from_python, identity, json_text, same
-from judging.core.rules.write import read_length, write, write_argument, write_length
+from tests.judging.core.rules.program_writer import write, write_argument, write_length
 
 # No deadline: other processes may be using the processors.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

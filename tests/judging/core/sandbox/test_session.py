@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from judging.core.sandbox.job import Job, SandboxFailure
-from judging.core.sandbox.session import MOST_MARKS, Frames, ProtocolError, frame, read_reply
+from judging.core.sandbox.session import MOST_MARKS, frame, read_reply
+from judging.core.sandbox.wire import Frames, ProtocolError
 
 ANY: Job[Any] = Job("probe", "", object, {})
 TEXT: Job[str] = Job("probe", "", str, {})

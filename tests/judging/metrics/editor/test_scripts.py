@@ -10,7 +10,7 @@ from datasets.models import Version
 from evalsite.accounts.models import User
 from judging.core.builtin import BUILTINS
 from judging.core.metric_definition import MetricDefinition
-from judging.core.recommended_scripts import RECOMMENDED
+from judging.core.scripts import RECOMMENDED
 from judging.metrics.editor.scripts import LABELS
 from judging.metrics.models import Metric, MetricVersion
 from judging.runs.services import ChosenMetric, run_create

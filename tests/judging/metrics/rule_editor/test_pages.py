@@ -179,7 +179,7 @@ SHORTENS = "def preprocess(data, resp):\n    data.ref_answer = {'标签': '物�
 
 
 def test_references_are_looked_at_as_preprocess_leaves_them(labels: Version) -> None:
-    assert lint_references(labels, PROGRAM).minded == 1
+    assert lint_references(labels, PROGRAM).faulty == 1
     assert lint_references(labels, PROGRAM, SHORTENS, preview_sandbox()).complaints == []
 
 

@@ -165,7 +165,7 @@ def test_an_answer_that_was_given_is_not_asked_for_again_when_its_judge_failed()
 @pytest.mark.parametrize(
     ("answer", "flags"),
     [
-        (scripted.empty(), "answer_empty"),
+        (Answer(), "answer_empty"),
         (Answer(content="half", finish_reason="length"), "answer_truncated"),
         (Answer(content="", finish_reason="length"), "answer_empty,answer_truncated"),
     ],

@@ -89,7 +89,7 @@ def test_each_repeat_is_asked() -> None:
 
 
 def test_a_failure_is_not_remembered() -> None:
-    with ScriptedJudge([scripted.empty(), "[[8]]"]) as judge:
+    with ScriptedJudge([scripted.Answer(), "[[8]]"]) as judge:
         version = a_version(a_project(), rows=1, models=("alpha",))
         runs = [work(a_run(version, a_metric(judge.url, **COLD), **REUSE)) for _ in range(2)]
     assert [(run.errors, run.scored) for run in runs] == [(1, 0), (0, 1)]

@@ -65,10 +65,10 @@ def test_a_reply_without_a_verdict_is_unparsed_and_not_asked_again() -> None:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (scripted.empty(), "empty_reply"),
-        (scripted.nonsense(), "bad_reply"),
-        (scripted.cut(), "cut"),
-        (scripted.half_stream(), "cut"),
+        (Answer(), "empty_reply"),
+        (Answer(body=b"<html><body>Welcome to the gateway</body></html>"), "bad_reply"),
+        (Answer(fault="cut"), "cut"),
+        (Answer("Score: [[7]]", fault="half_stream"), "cut"),
         (scripted.server_error(), "server_error"),
         (scripted.rate_limited(), "rate_limited"),
         (scripted.refusal(401, "wrong key"), "bad_key"),
@@ -276,7 +276,9 @@ def test_a_later_judge_reads_what_the_earlier_one_said() -> None:
 
 def test_a_judge_that_builds_on_nobody_does_not_wait_for_the_one_before() -> None:
     """The first judge never replies; the second is called anyway."""
-    with ScriptedJudge(reply=lambda asked: scripted.hang() if "Q:" in asked.prompt else "[[6]]") as judge:
+    with ScriptedJudge(
+        reply=lambda asked: Answer(fault="hang") if "Q:" in asked.prompt else "[[6]]"
+    ) as judge:
         metric = two_judges(judge.url, "Other: {{ response.content }}")
         run = a_run(a_version(a_project(), rows=1, models=("alpha",)), metric)
         worker = at_work(run)

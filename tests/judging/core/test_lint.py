@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from judging.core.builtin import NAMES, builtin
-from judging.core.lint.findings import Lint, LintFinding, Longest
-from judging.core.lint.run import lint
+from judging.core.lint import Lint, LintFinding, Longest, lint
 from judging.core.prompts import RenderItem
 from judging.core.sandbox.job import SandboxFailure, SandboxLimits
 from judging.core.sandbox.pool import Sandbox
