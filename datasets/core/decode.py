@@ -178,12 +178,13 @@ def marked_encoding(head: bytes) -> Encoding:
 def encoding_of(upload: Upload) -> Encoding:
     """The upload's encoding; some of its lines may still not decode."""
     marked = marked_encoding(upload.head())
-    if marked == "utf-8" and not _decodes(upload, "utf-8") and _decodes(upload, "gb18030"):
+    if marked == "utf-8" and not decodes(upload, "utf-8") and decodes(upload, "gb18030"):
         return "gb18030"
     return marked
 
 
-def _decodes(upload: Upload, encoding: str) -> bool:
+def decodes(upload: Upload, encoding: str) -> bool:
+    """Whether all bytes that can be read are text in this encoding."""
     decoder = codecs.getincrementaldecoder(encoding)("strict")
     try:
         for chunk in upload.chunks():

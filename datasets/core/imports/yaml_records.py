@@ -7,7 +7,6 @@ aliases cannot expand to millions of values.
 import math
 import re
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 import yaml
@@ -22,9 +21,8 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from datasets.core.decode import Unreadable, encoding_of, utf8_chunks
-from datasets.core.imports.json_records import BrokenJson
-from datasets.core.imports.model import NotUsable, SourceFile
+from datasets.core.decode import encoding_of, utf8_chunks
+from datasets.core.imports.model import BrokenRecord, NotUsable, SourceFile
 from datasets.core.json_errors import MAX_DEPTH
 from datasets.core.limits import MEBIBYTE, Limits
 
@@ -55,20 +53,18 @@ class _TooDeep(Exception):
 def yaml_records(file: SourceFile, limits: Limits, key: str) -> Iterator[Any]:
     """Yield each element of the list at `key`, or at `key` within the mapping at `key`.
 
-    Values that are too large, and the rest of a file that stops being valid YAML, are yielded as BrokenJson. Raises
+    Values that are too large, and the rest of a file that stops being valid YAML, are yielded as BrokenRecord. Raises
     NotUsable if the file cannot be decoded or is too large as a whole.
     """
-    with closing(file.upload(limits)) as upload:
+    with file.upload(limits) as upload:
         text = _Text(utf8_chunks(upload, encoding_of(upload)), file)
         reader = _Reader(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)), limits)
         try:
             yield from reader.elements(key)
         except yaml.YAMLError:
-            yield BrokenJson("yaml_broken")
+            yield BrokenRecord("yaml_broken")
         except _TooDeep:
-            yield BrokenJson("too_deep")
-        except Unreadable as trouble:
-            raise NotUsable("unreadable", finding=trouble.found.code, file=file.name) from None
+            yield BrokenRecord("too_deep")
 
 
 class _Text:
@@ -118,7 +114,7 @@ class _Reader:
             return self._value(event, level)
         except _TooMuch:
             self._skip(level[0])
-            return BrokenJson("too_large")
+            return BrokenRecord("too_large")
 
     def _skip(self, level: int) -> None:
         """Skip the rest of a value with `level` open lists and mappings."""
