@@ -3,13 +3,13 @@
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from datasets.core.imports.chat import answer, chat, content_of
 from datasets.core.imports.columns import Columns, guess
 from datasets.core.imports.gathering import Gathering, fields
-from datasets.core.imports.model import Becomes, Note, Place
+from datasets.core.imports.model import Note, Place
 
 _SIDE = re.compile(r"(.*?)[ _-]?([1-9a-h])", re.IGNORECASE | re.DOTALL)
 _ANSWER = re.compile(
@@ -56,7 +56,7 @@ def columns_of(tasks: Sequence[Mapping[str, Any]]) -> Columns:
     names = list(dict.fromkeys(name for task in tasks for name in task))
     sides = [name for name in names if (found := _SIDE.fullmatch(name)) and _ANSWER.fullmatch(found[1])]
     rest = [name for name in names if len(sides) < 2 or name not in sides]
-    columns = guess(rest, [dict(task) for task in tasks])
+    columns = replace(guess(rest, [dict(task) for task in tasks]), scores=())
     if len(sides) < 2:
         return columns
     pairs = tuple((name, name) for name in sides)
@@ -66,14 +66,8 @@ def columns_of(tasks: Sequence[Mapping[str, Any]]) -> Columns:
 def task_notes(prefix: str, tasks: Sequence[Mapping[str, Any]]) -> list[Note]:
     """What each data field of the tasks becomes; `prefix` is the name of the task data in the file, or ''."""
     columns, prefix = columns_of(tasks), f"{prefix}." if prefix else ""
-    single: tuple[tuple[Becomes, str], ...] = (
-        *(("question", name) for name in columns.question),
-        *(("messages", columns.messages), ("system", columns.system), ("reference", columns.reference)),
-        *(("model", columns.model), ("answer", columns.answer)),
-        *(("answer", name) for _model, name in columns.answers),
-    )
     rest = dict.fromkeys(name for task in tasks for name in task if name not in columns.used)
-    named = [Note(becomes, f"{prefix}{name}") for becomes, name in single if name]
+    named = [Note(becomes, f"{prefix}{name}") for becomes, name in columns.roles]
     return named + [Note("field", f"{prefix}{name}") for name in rest]
 
 

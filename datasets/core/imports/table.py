@@ -16,7 +16,6 @@ from datasets.core.imports.columns import Columns, Record, guess, number, parse
 from datasets.core.imports.gathering import Gathering, gathered, with_reference
 from datasets.core.imports.json_records import first_records
 from datasets.core.imports.model import (
-    Becomes,
     BrokenRecord,
     Imported,
     Note,
@@ -127,16 +126,11 @@ def mapping_of(table: Table, options: Options) -> Columns:
 
 def notes_of(columns: Columns, names: Sequence[str]) -> list[Note]:
     """What each column becomes, in display order."""
-    single: list[tuple[Becomes, str]] = [("question", name) for name in columns.question]
-    single += [("messages", columns.messages), ("system", columns.system), ("reference", columns.reference)]
-    single += [("model", columns.model), ("answer", columns.answer)]
-    single += [("answer", column) for _model, column in columns.answers]
-    single += [("verdict", score.column) for score in columns.scores]
-    single += [("field", column) for _name, column in columns.fields_of(names)]
-    taken = {column for _becomes, column in single}
+    notes = [Note(becomes, column) for becomes, column in columns.roles]
+    notes += [Note("field", column) for _name, column in columns.fields_of(names)]
+    taken = {note.origin for note in notes}
     own = [name for name in names if "." not in name or name.split(".")[0] not in names]
-    rest: list[tuple[Becomes, str]] = [("left_out", name) for name in own if name not in taken]
-    return [Note(becomes, column) for becomes, column in single + rest if column]
+    return notes + [Note("left_out", name) for name in own if name not in taken]
 
 
 class _Reader:
