@@ -2,7 +2,6 @@
 
 import codecs
 import hashlib
-import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -50,12 +49,11 @@ class Block:
 
 
 class Upload:
-    """An uploaded file, gzipped or not, that can be read repeatedly from the start."""
+    """An uploaded file, gzipped or not, that can be read repeatedly from the start; an open file must be seekable."""
 
     def __init__(self, source: Path | str | BinaryIO, limits: Limits) -> None:
         self._path = Path(source) if isinstance(source, Path | str) else None
-        self._opened: BinaryIO | None = None if isinstance(source, Path | str) else _seekable(source)
-        self._spooled = self._opened is not None and self._opened is not source
+        self._opened = None if isinstance(source, Path | str) else source
         self.limits = limits
         self.bytes = self._file.seek(0, 2)
         self._file.seek(0)
@@ -76,10 +74,9 @@ class Upload:
         return self._opened
 
     def close(self) -> None:
-        """Close files opened by this object; a file given by path is reopened on the next read."""
-        if self._opened and (self._path or self._spooled):
+        """Close a file given by its path; it is reopened on the next read."""
+        if self._opened and self._path:
             self._opened.close()
-        if self._path:
             self._opened = None
 
     def sha256(self) -> str:
@@ -157,15 +154,6 @@ def _unzipped(packed: Iterator[bytes]) -> Iterator[bytes]:
         ended = member.eof
     if not ended:
         raise Unreadable(finding("file.encoding", reason="gzip_cut"))
-
-
-def _seekable(source: BinaryIO) -> BinaryIO:
-    if source.seekable():
-        return source
-    spooled = tempfile.TemporaryFile()  # noqa: SIM115 - closed with its Upload
-    while chunk := source.read(CHUNK):
-        spooled.write(chunk)
-    return spooled
 
 
 def marked_encoding(head: bytes) -> Encoding:

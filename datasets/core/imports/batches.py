@@ -5,7 +5,7 @@ Response files do not contain the prompt. If several requests share an id, the o
 
 import sqlite3
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -47,12 +47,11 @@ def joined_tables(files: Sequence[SourceFile], limits: Limits) -> list[tuple[str
     """A table for each file: responses with their prompts, requests only if unanswered."""
     requests = [file for file in files if _kind_of(file) == "request"]
     join = _Join(requests, [file for file in files if file not in requests], limits)
-    tables = [(file, join.answers) for file in join.outputs] + [(file, join.unanswered) for file in requests]
-    return [(file.name, _table(partial(take, file))) for file, take in tables]
-
-
-def _table(records: Callable[[], Records]) -> Table:
-    return Table(COLUMNS, records, encoding="utf-8", mapping=MAPPING)
+    records = [(file, join.answers) for file in join.outputs] + [(file, join.unanswered) for file in requests]
+    return [
+        (file.name, Table(COLUMNS, partial(read, file), encoding="utf-8", mapping=MAPPING))
+        for file, read in records
+    ]
 
 
 class _Join:

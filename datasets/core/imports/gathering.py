@@ -37,9 +37,6 @@ SELECT verdict.key, verdict.place, verdict.data, row.at FROM verdict LEFT JOIN r
 ORDER BY verdict.at
 """
 
-_NEW_ANSWER = "INSERT OR IGNORE INTO answer VALUES (?, ?, ?, ?, ?)"
-_TOGETHER, _TOGETHER_BYTES = 200, 1024 * 1024
-
 Gather = Callable[[Sequence[SourceFile], "Gathering"], None]
 Notes = Sequence[Note] | Callable[[Sequence[SourceFile]], Sequence[Note]]
 
@@ -102,8 +99,6 @@ class Gathering:
         self._table.executescript(_TABLES)
         self._table.execute("BEGIN")
         self._count = self._calls = self._numbers = 0
-        self._waiting: list[tuple[Any, ...]] = []  # answers to be inserted in one batch
-        self._room = _TOGETHER_BYTES
         self._last: tuple[bytes, dict[str, Any]] = (b"", {})  # key and data of the most recent row
         self._lines = array("Q", [0])  # line by row number; 0 for a row that was left out
 
@@ -135,15 +130,11 @@ class Gathering:
         for kind in kinds:
             self.leave_out(place, "part_dropped", kind)
 
-    def _step(self) -> None:
-        """Report progress regularly."""
+    def _put(self, query: str, values: Sequence[Any]) -> bool:
+        """Execute the query; return whether it changed any row. Reports progress regularly."""
         self._calls += 1
         if self._calls % 500 == 0:
             self.options.progress()
-
-    def _put(self, query: str, values: Sequence[Any]) -> bool:
-        """Execute the query; return whether it changed any row."""
-        self._step()
         return bool(self._table.execute(query, values).rowcount)
 
     def row(self, key: object, data: dict[str, Any], place: Place, reference: Any = None) -> None:
@@ -181,41 +172,22 @@ class Gathering:
         self._numbers = self._numbers + 1 if number is None else max(self._numbers, number)
         at = self._numbers if number is None else number
         values = (_key(key), model, at, _place(place), encoded(response))
-        if number is None:
-            self._step()
-            self._wait(values, len(values[-1]))
-            return at
-        self._put_waiting()
-        if not self._put(_NEW_ANSWER, values):
+        if not self._put("INSERT OR IGNORE INTO answer VALUES (?, ?, ?, ?, ?)", values):
             same = "SELECT data FROM answer WHERE key = ? AND model = ? AND number = ?"
             if self._table.execute(same, values[:3]).fetchone()[0] != values[-1]:
                 self.leave_out(place, "answer_twice", model)
         return at
 
-    def _wait(self, answer: tuple[Any, ...], size: int) -> None:
-        self._waiting.append(answer)
-        self._room -= size
-        if self._room < 0 or len(self._waiting) >= _TOGETHER:
-            self._put_waiting()
-
-    def _put_waiting(self) -> None:
-        if self._waiting:
-            self._table.executemany(_NEW_ANSWER, self._waiting)
-            self._waiting.clear()
-        self._room = _TOGETHER_BYTES
-
     def same_answer(
         self, key: object, model: str, response: dict[str, Any], place: Place, taken: Container[int] = ()
     ) -> int:
         """The number of an identical answer not in `taken`; adds the answer if there is none."""
-        self._put_waiting()
         known = "SELECT number FROM answer WHERE key = ? AND model = ? AND data = ? ORDER BY number"
         found = self._table.execute(known, (_key(key), model, encoded(response)))
         free = next((int(number) for (number,) in found if number not in taken), None)
         return self.answer(key, model, response, place) if free is None else free
 
     def has_answer(self, key: object, model: str) -> bool:
-        self._put_waiting()
         query = "SELECT 1 FROM answer WHERE key = ? AND model = ?"
         return self._table.execute(query, (_key(key), model)).fetchone() is not None
 
@@ -231,7 +203,6 @@ class Gathering:
 
     def rows(self) -> Iterator[Row]:
         """Each row with its answers. If any row has answers, rows without answers are left out."""
-        self._put_waiting()
         answered = self._table.execute("SELECT 1 FROM answer LIMIT 1").fetchone() is not None
         line = 0
         for at, key, place, data in self._table.execute("SELECT at, key, place, data FROM row ORDER BY at"):

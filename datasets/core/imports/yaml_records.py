@@ -87,7 +87,7 @@ class _Reader:
     def __init__(self, events: Iterator[Event], limits: Limits) -> None:
         self._events, self._limits = events, limits
         self._anchors: dict[str, tuple[Any, int, int]] = {}
-        self._values = self._size = 0
+        self._values = self._size = self._level = 0
 
     def elements(self, key: str) -> Iterator[Any]:
         event: Event | None = next((one for one in self._events if isinstance(one, _STARTS)), None)
@@ -108,23 +108,22 @@ class _Reader:
         return None
 
     def _bounded(self, event: Event) -> Any:
-        self._values, self._size = 0, 0
-        level = [0]
+        self._values = self._size = self._level = 0
         try:
-            return self._value(event, level)
+            return self._value(event)
         except _TooMuch:
-            self._skip(level[0])
+            self._skip()
             return BrokenRecord("too_large")
 
-    def _skip(self, level: int) -> None:
-        """Skip the rest of a value with `level` open lists and mappings."""
-        while level:
-            if level > _DEEPEST:
+    def _skip(self) -> None:
+        """Skip the rest of a value with open lists and mappings."""
+        while self._level:
+            if self._level > _DEEPEST:
                 raise _TooDeep
             event = next(self._events)
-            level += isinstance(event, _STARTS) - isinstance(event, _ENDS)
+            self._level += isinstance(event, _STARTS) - isinstance(event, _ENDS)
 
-    def _value(self, event: Event, level: list[int]) -> Any:
+    def _value(self, event: Event) -> Any:
         before = self._values, self._size
         if isinstance(event, AliasEvent):
             value, values, size = self._anchors.get(event.anchor or "", (None, 1, 0))
@@ -134,28 +133,27 @@ class _Reader:
             self._count(1, len(event.value))
             value = _scalar(event)
         else:
-            level[0] += 1
+            self._level += 1
             self._count(1, 0)
-            if level[0] > MAX_DEPTH:
+            if self._level > MAX_DEPTH:
                 raise _TooMuch
-            value = self._mapping(level) if isinstance(event, MappingStartEvent) else self._list(level)
-            level[0] -= 1
-        anchor = getattr(event, "anchor", None)
-        if anchor:
+            value = self._mapping() if isinstance(event, MappingStartEvent) else self._list()
+            self._level -= 1
+        if anchor := getattr(event, "anchor", None):
             self._anchors[anchor] = (value, self._values - before[0], self._size - before[1])
         return value
 
-    def _mapping(self, level: list[int]) -> dict[str, Any]:
+    def _mapping(self) -> dict[str, Any]:
         made: dict[str, Any] = {}
         while not isinstance(event := next(self._events), MappingEndEvent):
-            name = self._value(event, level)
-            made[name if isinstance(name, str) else str(name)] = self._value(next(self._events), level)
+            name = str(self._value(event))
+            made[name] = self._value(next(self._events))
         return made
 
-    def _list(self, level: list[int]) -> list[Any]:
+    def _list(self) -> list[Any]:
         made: list[Any] = []
         while not isinstance(event := next(self._events), SequenceEndEvent):
-            made.append(self._value(event, level))
+            made.append(self._value(event))
         return made
 
     def _count(self, values: int, size: int) -> None:
