@@ -365,33 +365,19 @@ def merged(row: RawRow, fmt: Format, added: list[tuple[str, str]]) -> bytes | No
     legacy = fmt in LEGACY
     if not added and not legacy:
         return row.json.strip()
-    top = _decode_top(row.json)
-    before = bytes(top.pop("model_outputs", Raw(b"[]")))
+    top: dict[str, Any] = _decode_top(row.json)
     if legacy:
         hidden = structural_keys(fmt)
-        messages = Raw(msgspec.json.encode(_messages(row, fmt)))
-        top = {"messages": messages, **{name: value for name, value in top.items() if name not in hidden}}
+        fields = {name: value for name, value in top.items() if name not in hidden}
+        top = {"messages": _messages(row, fmt), **fields}
     if added:
-        top["model_outputs"] = Raw(_with_outputs(before, added))
+        new = [{"model_name": name, "responses": Raw(responses.encode())} for name, responses in added]
+        top["model_outputs"] = [*_decode_list(top.get("model_outputs", b"[]")), *new]
     return msgspec.json.encode(top)
 
 
 def with_earlier(responses: str, earlier: str) -> str:
     """Add the messages before the last question to each response in a JSON list that does not have them yet."""
-    found = []
-    for one in _decode_list(responses):
-        text = bytes(one).decode().strip()
-        if EARLIER not in msgspec.json.decode(text):
-            start = text[:-1].rstrip()
-            text = f'{start}{"" if start == "{" else ", "}"{EARLIER}": {earlier}}}'
-        found.append(text)
-    return f"[{', '.join(found)}]"
-
-
-def _with_outputs(before: bytes, added: list[tuple[str, str]]) -> bytes:
-    start = before.rstrip()[:-1].rstrip()
-    new = b", ".join(
-        b'{"model_name": ' + msgspec.json.encode(name) + b', "responses": ' + responses.encode() + b"}"
-        for name, responses in added
-    )
-    return start + (b"" if start == b"[" else b", ") + new + b"]"
+    found = map(_decode_top, _decode_list(responses))
+    own = {EARLIER: Raw(earlier.encode())}
+    return msgspec.json.encode([one if EARLIER in one else one | own for one in found]).decode()

@@ -2,7 +2,6 @@
 
 import codecs
 import hashlib
-import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -50,12 +49,11 @@ class Block:
 
 
 class Upload:
-    """An uploaded file, gzipped or not, that can be read repeatedly from the start."""
+    """An uploaded file, gzipped or not, that can be read repeatedly from the start; an open file must be seekable."""
 
     def __init__(self, source: Path | str | BinaryIO, limits: Limits) -> None:
         self._path = Path(source) if isinstance(source, Path | str) else None
-        self._opened: BinaryIO | None = None if isinstance(source, Path | str) else _seekable(source)
-        self._spooled = self._opened is not None and self._opened is not source
+        self._opened = None if isinstance(source, Path | str) else source
         self.limits = limits
         self.bytes = self._file.seek(0, 2)
         self._file.seek(0)
@@ -76,10 +74,9 @@ class Upload:
         return self._opened
 
     def close(self) -> None:
-        """Close files opened by this object; a file given by path is reopened on the next read."""
-        if self._opened and (self._path or self._spooled):
+        """Close a file given by its path; it is reopened on the next read."""
+        if self._opened and self._path:
             self._opened.close()
-        if self._path:
             self._opened = None
 
     def sha256(self) -> str:
@@ -159,15 +156,6 @@ def _unzipped(packed: Iterator[bytes]) -> Iterator[bytes]:
         raise Unreadable(finding("file.encoding", reason="gzip_cut"))
 
 
-def _seekable(source: BinaryIO) -> BinaryIO:
-    if source.seekable():
-        return source
-    spooled = tempfile.TemporaryFile()  # noqa: SIM115 - closed with its Upload
-    while chunk := source.read(CHUNK):
-        spooled.write(chunk)
-    return spooled
-
-
 def marked_encoding(head: bytes) -> Encoding:
     """The encoding indicated by the byte order mark; UTF-8 without one."""
     if head.startswith(_UTF16):
@@ -178,12 +166,13 @@ def marked_encoding(head: bytes) -> Encoding:
 def encoding_of(upload: Upload) -> Encoding:
     """The upload's encoding; some of its lines may still not decode."""
     marked = marked_encoding(upload.head())
-    if marked == "utf-8" and not _decodes(upload, "utf-8") and _decodes(upload, "gb18030"):
+    if marked == "utf-8" and not decodes(upload, "utf-8") and decodes(upload, "gb18030"):
         return "gb18030"
     return marked
 
 
-def _decodes(upload: Upload, encoding: str) -> bool:
+def decodes(upload: Upload, encoding: str) -> bool:
+    """Whether all bytes that can be read are text in this encoding."""
     decoder = codecs.getincrementaldecoder(encoding)("strict")
     try:
         for chunk in upload.chunks():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
@@ -72,7 +72,7 @@ def recognised(given: Sequence[SourceFile]) -> Source | None:
 
 def _promises_answers(file: SourceFile) -> bool:
     """Whether the file starts with complete rows in our format; other tools also write plain messages."""
-    with closing(file.upload()) as upload:
+    with file.upload() as upload:
         guess = guess_from_beginning(upload)
     return guess is not None and guess.format != "infer_and_judge"
 

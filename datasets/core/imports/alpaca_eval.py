@@ -4,10 +4,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from datasets.core.imports.chat import said
-from datasets.core.imports.gathering import Gathering, fields, gathered, records
-from datasets.core.imports.json_records import first_record, first_records
-from datasets.core.imports.model import Imported, Note, Options, Place, Source, SourceFile
+from datasets.core.imports.chat import content_of
+from datasets.core.imports.gathering import Gathering, fields, tool
+from datasets.core.imports.json_records import first_record, first_records, value_at
+from datasets.core.imports.model import Note, Place, SourceFile
 
 METRIC = "preference"
 _ROW_FIELDS = ("dataset", "datasplit")
@@ -30,22 +30,15 @@ def _is_annotation(record: Any) -> bool:
     return isinstance(record, dict) and needed <= record.keys()
 
 
-def recognise(files: Sequence[SourceFile]) -> bool:
-    firsts = [first_record(file) for file in files]
-    return bool(firsts) and all(_is_output(one) or _is_annotation(one) for one in firsts)
+def _is_either(record: Any) -> bool:
+    return _is_output(record) or _is_annotation(record)
 
 
-def read(files: Sequence[SourceFile], options: Options) -> Imported:
-    return gathered(files, options, _gather, _NOTES)
-
-
-def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> None:
+def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
     for file in files:
         graded = any(map(_is_graded, first_records(file)))
-        for place, record in records(
-            file, options, found, lambda one: _is_output(one) or _is_annotation(one)
-        ):
-            question = said(record["instruction"]).text
+        for place, record in found.records(file, _is_either):
+            question = content_of(record["instruction"]).text
             if not question.strip():
                 found.leave_out(place, "no_question")
                 continue
@@ -58,7 +51,7 @@ def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> 
 
 
 def _answer(found: Gathering, place: Place, question: str, model: str, output: Any) -> int:
-    return found.same_answer(question, model, {"content": said(output).text}, place)
+    return found.same_answer(question, model, {"content": content_of(output).text}, place)
 
 
 def _annotation(found: Gathering, place: Place, question: str, record: dict[str, Any], graded: bool) -> None:
@@ -67,20 +60,19 @@ def _annotation(found: Gathering, place: Place, question: str, record: dict[str,
         _answer(found, place, question, model, record[f"output_{side}"])
         for side, model in enumerate(models, 1)
     ]
-    value = _value(record["preference"], graded)
     verdict = {
         "model": models[0],
         "response": answers[0],
         "other_model": models[1],
         "other_response": answers[1],
         "metric": METRIC,
-        "value": value,
+        "value": _value(record["preference"], graded),
         "judge": str(record.get("annotator") or "annotator"),
         "reasoning": _words(record),
         "seconds": _number(record.get("time_per_example")),
         "cost": _number(record.get("price_per_example")),
     }
-    found.verdict(question, verdict | ({} if value else {"state": "unparsed"}), place)
+    found.verdict(question, verdict, place)
 
 
 def _is_graded(record: Any) -> bool:
@@ -106,11 +98,8 @@ def _value(preference: Any, graded: bool) -> str | None:
 def _words(record: dict[str, Any]) -> str | None:
     """The annotator's text, followed by the preference as in the file."""
     given = record.get("raw_completion")
-    if isinstance(given, dict):
-        message = given.get("message")
-        content = message.get("content") if isinstance(message, dict) else None
-        given = content if isinstance(content, str) else given.get("text")
-    words = given if isinstance(given, str) else ""
+    texts = (given, value_at(given, "message", "content"), value_at(given, "text"))
+    words = next((text for text in texts if isinstance(text, str)), "")
     return f"{words}\npreference: {json.dumps(record['preference'])}".strip()
 
 
@@ -118,4 +107,4 @@ def _number(given: Any) -> float | None:
     return given if isinstance(given, int | float) and not isinstance(given, bool) and given >= 0 else None
 
 
-SOURCE = Source("alpaca_eval", recognise, read)
+SOURCE = tool("alpaca_eval", lambda file: _is_either(first_record(file)), _gather, _NOTES)

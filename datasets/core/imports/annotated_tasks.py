@@ -3,13 +3,13 @@
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from datasets.core.imports.chat import answer, chat, said
+from datasets.core.imports.chat import answer, chat, content_of
 from datasets.core.imports.columns import Columns, guess
 from datasets.core.imports.gathering import Gathering, fields
-from datasets.core.imports.model import Becomes, Note, Place
+from datasets.core.imports.model import Note, Place
 
 _SIDE = re.compile(r"(.*?)[ _-]?([1-9a-h])", re.IGNORECASE | re.DOTALL)
 _ANSWER = re.compile(
@@ -56,29 +56,18 @@ def columns_of(tasks: Sequence[Mapping[str, Any]]) -> Columns:
     names = list(dict.fromkeys(name for task in tasks for name in task))
     sides = [name for name in names if (found := _SIDE.fullmatch(name)) and _ANSWER.fullmatch(found[1])]
     rest = [name for name in names if len(sides) < 2 or name not in sides]
-    columns = guess(rest, [dict(task) for task in tasks])
+    columns = replace(guess(rest, [dict(task) for task in tasks]), scores=())
     if len(sides) < 2:
         return columns
-    return Columns(
-        columns.question, columns.messages, columns.system, columns.reference, answers=_paired(sides)
-    )
-
-
-def _paired(sides: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, name) for name in sides)
+    pairs = tuple((name, name) for name in sides)
+    return Columns(columns.question, columns.messages, columns.system, columns.reference, answers=pairs)
 
 
 def task_notes(prefix: str, tasks: Sequence[Mapping[str, Any]]) -> list[Note]:
     """What each data field of the tasks becomes; `prefix` is the name of the task data in the file, or ''."""
     columns, prefix = columns_of(tasks), f"{prefix}." if prefix else ""
-    single: tuple[tuple[Becomes, str], ...] = (
-        *(("question", name) for name in columns.question),
-        *(("messages", columns.messages), ("system", columns.system), ("reference", columns.reference)),
-        *(("model", columns.model), ("answer", columns.answer)),
-        *(("answer", name) for _model, name in columns.answers),
-    )
     rest = dict.fromkeys(name for task in tasks for name in task if name not in columns.used)
-    named = [Note(becomes, f"{prefix}{name}") for becomes, name in single if name]
+    named = [Note(becomes, f"{prefix}{name}") for becomes, name in columns.roles]
     return named + [Note("field", f"{prefix}{name}") for name in rest]
 
 
@@ -87,19 +76,17 @@ def take_task(
 ) -> Task | None:
     """Import a task as a row with its answers; None if it has no question."""
     asked = data.get(columns.messages) if columns.messages else None
-    messages, dropped = chat(asked or "\n\n".join(said(data.get(one)).text for one in columns.question))
+    messages, dropped = chat(asked or "\n\n".join(content_of(data.get(one)).text for one in columns.question))
     if not any(one["content"].strip() for one in messages):
         found.leave_out(place, "no_question")
         return None
     if columns.system and isinstance(data.get(columns.system), str):
         messages = [{"role": "system", "content": data[columns.system]}, *messages]
     rest = {one: value for one, value in data.items() if one not in columns.used or one == columns.model}
-    row = {"id": name, "messages": messages, **fields(rest | more, "data")}
-    reference = data.get(columns.reference)
-    found.row([name, messages], row | ({} if reference in (None, "") else {"ref_answer": reference}), place)
-    for kind in dropped:
-        found.leave_out(place, "part_dropped", kind)
-    return Task([name, messages], _answers(found, place, [name, messages], data, columns))
+    key, row = [name, messages], {"id": name, "messages": messages, **fields(rest | more, "data")}
+    found.row(key, row, place, reference=data.get(columns.reference))
+    found.leave_out_parts(place, dropped)
+    return Task(key, _answers(found, place, key, data, columns))
 
 
 def _answers(
@@ -128,7 +115,7 @@ def is_comment(name: str, value: Any) -> bool:
     return isinstance(value, str) and (named or len(value) > LONGEST_LABEL)
 
 
-def value_said(value: Any) -> str | float | bool | None:
+def verdict_value(value: Any) -> str | float | bool | None:
     """A label, number or boolean; multiple choices are joined. None for anything else."""
     if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
         return ", ".join(value)

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from datasets.core.imports.chat import chat, said
-from datasets.core.imports.gathering import Gathering, fields, gathered, records
-from datasets.core.imports.json_records import first_record
-from datasets.core.imports.model import Imported, Note, Options, Place, Source, SourceFile
+from datasets.core.imports.chat import chat, content_of
+from datasets.core.imports.gathering import Gathering, fields, tool
+from datasets.core.imports.json_records import first_record, list_at, value_at
+from datasets.core.imports.model import Note, Place, SourceFile
 
 METRIC = "preference"
 BASELINE = "gpt-4-0314"
@@ -30,34 +30,25 @@ def _kind(record: Any) -> Kind:
         return ""
     if isinstance(record.get("games"), list) and "model" in record:
         return "judgment"
-    if _turns(record.get("choices")) or ("model" in record and isinstance(record.get("messages"), list)):
+    if any(map(_turns, list_at(record, "choices")[:1])):
         return "answer"
-    asked = record.get("turns")
-    if isinstance(asked, list) and asked and isinstance(asked[0], dict):
-        return "question"
-    return "question" if "uid" in record and isinstance(record.get("prompt"), str) else ""
+    if "model" in record and isinstance(record.get("messages"), list):
+        return "answer"
+    is_question = _turns(record) or ("uid" in record and isinstance(record.get("prompt"), str))
+    return "question" if is_question else ""
 
 
-def _turns(choices: Any) -> list[Any]:
-    """The turns of the first choice if they are objects; else an empty list."""
-    first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-    turns = first.get("turns")
-    return turns if isinstance(turns, list) and turns and isinstance(turns[0], dict) else []
+def _turns(holder: Any) -> list[Any]:
+    """The turns of a question or a choice if they are objects; else an empty list."""
+    turns = list_at(holder, "turns")
+    return turns if turns and isinstance(turns[0], dict) else []
 
 
-def recognise(files: Sequence[SourceFile]) -> bool:
-    return bool(files) and all(_kind(first_record(file)) for file in files)
-
-
-def read(files: Sequence[SourceFile], options: Options) -> Imported:
-    return gathered(files, options, _gather, _NOTES)
-
-
-def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> None:
+def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
     """Read questions first, as they contain more of a row than the answers, which repeat the prompt."""
     take = {"question": _row, "answer": _answer, "judgment": _judgment}
     for file in sorted(files, key=lambda one: _kind(first_record(one)) != "question"):
-        for place, record in records(file, options, found, _kind):
+        for place, record in found.records(file, _kind):
             take[_kind(record)](found, place, record)
 
 
@@ -66,11 +57,13 @@ def _id(record: dict[str, Any]) -> str:
 
 
 def _row(found: Gathering, place: Place, record: dict[str, Any]) -> None:
-    texts = [said(turn.get("content")) for turn in record.get("turns") or [{"content": record.get("prompt")}]]
+    contents = [value_at(turn, "content") for turn in _turns(record)] or [record.get("prompt")]
     rest = fields({name: value for name, value in record.items() if name not in _OF_QUESTION}, "question")
-    for kind in [kind for one in texts for kind in one.dropped]:
-        found.leave_out(place, "part_dropped", kind)
-    messages = [{"role": "user", "content": one.text} for one in texts if one.text.strip()]
+    messages = []
+    for content in map(content_of, contents):
+        found.leave_out_parts(place, content.dropped)
+        if content.text.strip():
+            messages.append({"role": "user", "content": content.text})
     if not messages:
         found.leave_out(place, "no_question")
         return
@@ -81,7 +74,7 @@ def _answer(found: Gathering, place: Place, record: dict[str, Any]) -> None:
     model = str(record.get("model_id") or record.get("model"))
     choices = record.get("choices")
     if isinstance(choices, list):
-        contents = [turns[-1].get("content") for one in choices if (turns := _turns([one]))]
+        contents = [value_at(turns[-1], "content") for turns in map(_turns, choices) if turns]
     else:
         messages = [one for one in record["messages"] if isinstance(one, dict)]
         contents = [one.get("content") for one in messages if one.get("role") == "assistant"][-1:]
@@ -92,7 +85,7 @@ def _answer(found: Gathering, place: Place, record: dict[str, Any]) -> None:
         found.leave_out(place, "no_answer", model)
     for number, content in enumerate(contents, 1):
         text = content.get("answer") if isinstance(content, dict) else content
-        found.answer(_id(record), model, {"content": said(text).text}, place, number)
+        found.answer(_id(record), model, {"content": content_of(text).text}, place, number)
 
 
 def _judgment(found: Gathering, place: Place, record: dict[str, Any]) -> None:
@@ -110,15 +103,14 @@ def _judgment(found: Gathering, place: Place, record: dict[str, Any]) -> None:
         if not isinstance(game, dict):
             found.leave_out(place, "no_value", METRIC)
             continue
-        said = str(game.get("score"))
-        value = _TURNED.get(_SPELT.get(said, said))
+        score = str(game.get("score"))
+        value = _TURNED.get(_SPELT.get(score, score))
         if value and number % 2:
             value = _TURNED[value]
         verdict = about | {"value": value, "shown_first": 1 if number % 2 else 2, "repeat": number // 2 + 1}
         words = game.get("judgment")
         words = words.get("answer") if isinstance(words, dict) else words
-        state = {} if value else {"state": "unparsed"}
-        found.verdict(key, verdict | state | {"reasoning": words if isinstance(words, str) else None}, place)
+        found.verdict(key, verdict | {"reasoning": words if isinstance(words, str) else None}, place)
 
 
-SOURCE = Source("arena_hard", recognise, read)
+SOURCE = tool("arena_hard", lambda file: _kind(first_record(file)), _gather, _NOTES)

@@ -16,11 +16,11 @@ from datasets.core.imports.annotated_tasks import (
     is_comment,
     take_task,
     task_notes,
-    value_said,
+    verdict_value,
 )
-from datasets.core.imports.gathering import Gathering, gathered, records
-from datasets.core.imports.json_records import first_record, first_records
-from datasets.core.imports.model import Imported, Note, Options, Place, Source, SourceFile
+from datasets.core.imports.gathering import Gathering, tool
+from datasets.core.imports.json_records import first_record, first_records, list_at, object_at, value_at
+from datasets.core.imports.model import Note, Place, SourceFile
 
 _NOTES = (
     Note("field", "metadata"),
@@ -29,8 +29,8 @@ _NOTES = (
 )
 _OF_FLAT = ("id", "status", "_server_id", "external_id", "inserted_at", "updated_at")
 _OF_QUESTION = re.compile(r"\.(?:responses|suggestion)\.(?:users|status|score|agent)$")
-Said = tuple[dict[str, Any], str, Any]
-"""(who said it, name of the question, value)"""
+Reply = tuple[dict[str, Any], str, Any]
+"""(its author, name of the question, value)"""
 
 
 def _is_record(record: Any) -> bool:
@@ -67,11 +67,10 @@ def _nested_flat(record: dict[str, Any]) -> dict[str, Any]:
     fields, responses, suggestions = {}, {}, {}
     for name, value in record.items():
         if name.endswith(".responses"):
-            users = _listed(record.get(f"{name}.users"))
-            status = _listed(record.get(f"{name}.status"))
+            users, states = list_at(record, f"{name}.users"), list_at(record, f"{name}.status")
             responses[name.removesuffix(".responses")] = [
                 {"value": one, "user_id": user, "status": state}
-                for one, user, state in zip_longest(_listed(value), users, status)
+                for one, user, state in zip_longest(list_at(record, name), users, states)
             ]
         elif name.endswith(".suggestion"):
             agent = record.get(f"{name}.agent")
@@ -84,11 +83,13 @@ def _nested_flat(record: dict[str, Any]) -> dict[str, Any]:
 def _nested_older(record: dict[str, Any], questions: list[str]) -> dict[str, Any]:
     apart = {"external_id", "metadata", "vectors"}
     apart |= {f"{name}{end}" for name in questions for end in ("", "-suggestion", "-suggestion-metadata")}
-    suggestions = {}
-    for name in questions:
-        about = record[f"{name}-suggestion-metadata"]
-        agent = about.get("agent") if isinstance(about, dict) else None
-        suggestions[name] = {"value": record[f"{name}-suggestion"], "agent": agent}
+    suggestions = {
+        name: {
+            "value": record[f"{name}-suggestion"],
+            "agent": value_at(record, f"{name}-suggestion-metadata", "agent"),
+        }
+        for name in questions
+    }
     return {
         "id": record.get("external_id"),
         "fields": {name: value for name, value in record.items() if name not in apart},
@@ -98,16 +99,12 @@ def _nested_older(record: dict[str, Any], questions: list[str]) -> dict[str, Any
     }
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 def _by_record(value: Any) -> list[Any]:
     """A list of objects; also converts an object of lists, as written by the `datasets` library."""
     if isinstance(value, dict):
-        lists = {name: _listed(held) for name, held in value.items()}
-        return [dict(zip(lists, held, strict=True)) for held in zip_longest(*lists.values())]
-    return _listed(value)
+        lists = [list_at(value, name) for name in value]
+        return [dict(zip(value, items, strict=True)) for items in zip_longest(*lists)]
+    return value if isinstance(value, list) else []
 
 
 def _read(value: Any) -> Any:
@@ -118,53 +115,46 @@ def _read(value: Any) -> Any:
         return None
 
 
-def recognise(files: Sequence[SourceFile]) -> bool:
-    return bool(files) and all(_is_any(first_record(file)) for file in files)
-
-
-def read(files: Sequence[SourceFile], options: Options) -> Imported:
+def _notes(files: Sequence[SourceFile]) -> list[Note]:
     first = [one for file in files for one in first_records(file) if _is_any(one)]
     tasks = [_nested(one)["fields"] for one in first]
-    prefix = "fields" if any(map(_is_record, first)) else ""
-    return gathered(files, options, _gather, [*task_notes(prefix, tasks), *_NOTES])
+    return [*task_notes("fields" if any(map(_is_record, first)) else "", tasks), *_NOTES]
 
 
-def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> None:
+def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
     for file in files:
         columns = columns_of([_nested(one)["fields"] for one in first_records(file) if _is_any(one)])
-        for place, given in records(file, options, found, _is_any):
+        for place, given in found.records(file, _is_any):
             record = _nested(given)
             name = next((record[one] for one in ("id", "external_id") if record.get(one) is not None), None)
-            metadata = record["metadata"] if isinstance(record.get("metadata"), dict) else {}
-            task = take_task(found, place, name, record["fields"], columns, metadata)
+            task = take_task(found, place, name, record["fields"], columns, object_at(record, "metadata"))
             if task is not None:
                 _verdicts(found, place, task, [*_responses(found, place, record), *_suggestions(record)])
 
 
-def _responses(found: Gathering, place: Place, record: dict[str, Any]) -> Iterator[Said]:
+def _responses(found: Gathering, place: Place, record: dict[str, Any]) -> Iterator[Reply]:
     given = record["responses"]
     if isinstance(given, dict):
-        for question, answers in given.items():
-            for one in answers if isinstance(answers, list) else []:
+        for question in given:
+            for one in list_at(given, question):
                 yield from _response(found, place, one, {question: one})
         return
     for one in given:
-        values = one.get("values") if isinstance(one, dict) else None
-        yield from _response(found, place, one, values if isinstance(values, dict) else {})
+        yield from _response(found, place, one, object_at(one, "values"))
 
 
-def _response(found: Gathering, place: Place, one: Any, values: dict[str, Any]) -> Iterator[Said]:
+def _response(found: Gathering, place: Place, one: Any, values: dict[str, Any]) -> Iterator[Reply]:
     """Yield the values of a submitted response; drafts and discarded ones are skipped."""
     status = one.get("status") if isinstance(one, dict) else "broken"
     if status not in (None, "submitted"):
         found.leave_out(place, "cancelled", str(status))
         return
     for question, value in values.items():
-        said = value.get("value") if isinstance(value, dict) else value
-        yield {"rater": str(one.get("user_id") or "annotator")}, question, said
+        value = value.get("value") if isinstance(value, dict) else value
+        yield {"rater": str(one.get("user_id") or "annotator")}, question, value
 
 
-def _suggestions(record: dict[str, Any]) -> Iterator[Said]:
+def _suggestions(record: dict[str, Any]) -> Iterator[Reply]:
     given = record.get("suggestions")
     if isinstance(given, list):
         given = {str(one.get("question_name")): one for one in given if isinstance(one, dict)}
@@ -173,25 +163,23 @@ def _suggestions(record: dict[str, Any]) -> Iterator[Said]:
             yield {"judge": str(one.get("agent") or "suggestion")}, str(question), one["value"]
 
 
-def _verdicts(found: Gathering, place: Place, task: Task, given: Sequence[Said]) -> None:
-    words: dict[str, str] = {}
-    for who, question, value in given:
+def _verdicts(found: Gathering, place: Place, task: Task, given: Sequence[Reply]) -> None:
+    comments: dict[str, str] = {}
+    for author, question, value in given:
         if is_comment(question, value):
-            words[str(who)] = "\n".join(filter(None, [words.get(str(who)), value]))
-    for who, question, value in given:
-        if is_comment(question, value):
-            continue
-        found_about = list(_about(task, question, value))
-        if not found_about:
+            comments[str(author)] = "\n".join(filter(None, [comments.get(str(author)), value]))
+    judged = [one for one in given if not is_comment(one[1], one[2])]
+    for author, question, answer in judged:
+        verdicts = list(_about(task, question, answer))
+        if not verdicts:
             found.leave_out(place, "answer_not_known", question)
-        for about, said in found_about:
-            if said is None:
+        for about, value in verdicts:
+            if value is None:
                 found.leave_out(place, "no_value", question)
             else:
-                record = who | about | {"metric": question, "value": said, "reasoning": words.get(str(who))}
-                found.verdict(task.key, record, place)
-    spoken = {str(who) for who, question, value in given if not is_comment(question, value)}
-    for _who in words.keys() - spoken:
+                verdict = {"metric": question, "value": value, "reasoning": comments.get(str(author))}
+                found.verdict(task.key, author | about | verdict, place)
+    for _author in comments.keys() - {str(author) for author, _question, _value in judged}:
         found.leave_out(place, "no_value", "comment")
 
 
@@ -204,7 +192,7 @@ def _about(task: Task, question: str, value: Any) -> Iterator[tuple[dict[str, An
         yield pair, "A=B" if first == second else "A>B" if first < second else "B>A"
     about = task.about(question)
     if about and not ranks:
-        yield {"model": about[0], "response": about[1]}, value_said(value)
+        yield {"model": about[0], "response": about[1]}, verdict_value(value)
 
 
 def _ranks(value: Any, task: Task) -> dict[str, int]:
@@ -217,4 +205,4 @@ def _ranks(value: Any, task: Task) -> dict[str, int]:
     return ranks if all(isinstance(rank, int) for rank in ranks.values()) else {}
 
 
-SOURCE = Source("argilla", recognise, read)
+SOURCE = tool("argilla", lambda file: _is_any(first_record(file)), _gather, _notes)

@@ -5,16 +5,16 @@ Response files do not contain the prompt. If several requests share an id, the o
 
 import sqlite3
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Literal
 
-from datasets.core.imports.chat import said
+from datasets.core.imports.chat import content_of
 from datasets.core.imports.columns import Columns, Record
 from datasets.core.imports.gathering import encoded, restored
-from datasets.core.imports.json_records import BrokenJson, first_record, json_records
-from datasets.core.imports.model import SourceFile
-from datasets.core.imports.tables import BrokenRecord, Table
+from datasets.core.imports.json_records import first_record, json_records, list_at, object_at, value_at
+from datasets.core.imports.model import BrokenRecord, SourceFile
+from datasets.core.imports.tables import Table
 from datasets.core.limits import Limits
 
 COLUMNS = ["custom_id", "messages", "model", "answer", "finish_reason", "parameters", "usage"]
@@ -47,12 +47,11 @@ def joined_tables(files: Sequence[SourceFile], limits: Limits) -> list[tuple[str
     """A table for each file: responses with their prompts, requests only if unanswered."""
     requests = [file for file in files if _kind_of(file) == "request"]
     join = _Join(requests, [file for file in files if file not in requests], limits)
-    tables = [(file, join.answers) for file in join.outputs] + [(file, join.unanswered) for file in requests]
-    return [(file.name, _table(partial(take, file))) for file, take in tables]
-
-
-def _table(records: Callable[[], Records]) -> Table:
-    return Table(COLUMNS, records, encoding="utf-8", mapping=MAPPING)
+    records = [(file, join.answers) for file in join.outputs] + [(file, join.unanswered) for file in requests]
+    return [
+        (file.name, Table(COLUMNS, partial(read, file), encoding="utf-8", mapping=MAPPING))
+        for file, read in records
+    ]
 
 
 class _Join:
@@ -82,8 +81,8 @@ class _Join:
     def answers(self, file: SourceFile) -> Records:
         """Yield each response in a file with its prompt."""
         for line, record in json_records(file, self._limits):
-            if isinstance(record, BrokenJson):
-                yield line, BrokenRecord(record.code)
+            if isinstance(record, BrokenRecord):
+                yield line, record
             elif _kind(record) != "output":
                 yield line, BrokenRecord("not_a_record")
             else:
@@ -92,9 +91,7 @@ class _Join:
         self._read.add(file.name)
 
     def _answered(self, record: dict[str, Any]) -> Iterator[Record | BrokenRecord]:
-        name, response = str(record["custom_id"]), record["response"]
-        body = response.get("body") if isinstance(response, dict) else None
-        body = body if isinstance(body, dict) else {}
+        name, body = str(record["custom_id"]), object_at(record, "response", "body")
         model, table = str(body.get("model") or ""), self._known()
         known = table.execute(_REQUEST, (name, model)).fetchone()
         if known is None:
@@ -135,22 +132,16 @@ def _messages(asked: dict[str, Any]) -> list[Any]:
 
 def _texts(body: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield (text, finish reason) for each answer of a chat, completions or responses body."""
-    choices = body.get("choices")
-    for choice in choices if isinstance(choices, list) else []:
-        if isinstance(choice, dict):
-            message = choice.get("message")
-            content = message.get("content") if isinstance(message, dict) else choice.get("text")
-            if text := said(content).text:
-                yield text, choice.get("finish_reason")
-    output = body.get("output")
-    parts = [one for one in output if isinstance(one, dict)] if isinstance(output, list) else []
-    text = "".join(said(one.get("content")).text for one in parts if one.get("type") == "message")
-    if text:
+    for choice in list_at(body, "choices"):
+        is_chat = isinstance(value_at(choice, "message"), dict)
+        content = value_at(choice, "message", "content") if is_chat else value_at(choice, "text")
+        if text := content_of(content).text:
+            yield text, choice.get("finish_reason")
+    parts = (part for part in list_at(body, "output") if value_at(part, "type") == "message")
+    if text := "".join(content_of(part.get("content")).text for part in parts):
         yield text, body.get("status")
 
 
 def _error(record: dict[str, Any], body: dict[str, Any]) -> str:
-    for given in (record.get("error"), body.get("error")):
-        if isinstance(given, dict):
-            return str(given.get("message") or given.get("code") or "")
-    return ""
+    error = object_at(record, "error") or object_at(body, "error")
+    return str(error.get("message") or error.get("code") or "")

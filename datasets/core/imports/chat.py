@@ -15,7 +15,7 @@ _TEXT_PARTS = ("text", "input_text", "output_text")
 
 
 @dataclass(slots=True)
-class Said:
+class Content:
     """A message's text and reasoning; `dropped` lists the types of its non-text parts."""
 
     text: str
@@ -23,14 +23,14 @@ class Said:
     dropped: list[str] = field(default_factory=list)
 
 
-def said(content: Any) -> Said:
+def content_of(content: Any) -> Content:
     """Convert a text or a list of parts; any other JSON value is kept as JSON text."""
     if content is None or isinstance(content, str):
-        return Said(content or "")
+        return Content(content or "")
     parts = content if isinstance(content, list) else [content]
     if not all(isinstance(part, dict) and isinstance(part.get("type"), str) for part in parts):
-        return Said(json.dumps(content, ensure_ascii=False))
-    found = Said("")
+        return Content(json.dumps(content, ensure_ascii=False))
+    found = Content("")
     for part in parts:
         if part["type"] in _TEXT_PARTS:
             found.text += str(part.get("text") or "")
@@ -47,7 +47,7 @@ def chat(given: Any) -> tuple[list[dict[str, Any]], list[str]]:
     Returns no messages for any other input.
     """
     if isinstance(given, str):
-        known = written(given)
+        known = chat_in_json(given)
         return chat(known) if known else ([{"role": "user", "content": given}], [])
     messages: list[dict[str, Any]] = []
     dropped: list[str] = []
@@ -55,14 +55,14 @@ def chat(given: Any) -> tuple[list[dict[str, Any]], list[str]]:
         role = _ROLES.get(str(one.get("role") or one.get("from")).lower()) if isinstance(one, dict) else None
         if role is None:
             return [], []
-        content = said(one.get("content", one.get("value", one.get("text"))))
+        content = content_of(one.get("content", one.get("value", one.get("text"))))
         kept = {name: one[name] for name in _KEPT if one.get(name)}
         messages.append({"role": role, "content": content.text, **kept})
         dropped += content.dropped
     return messages, dropped
 
 
-def written(text: str) -> list[Any] | None:
+def chat_in_json(text: str) -> list[Any] | None:
     """The messages of a prompt that is a chat serialized as JSON; else None."""
     if not text.lstrip().startswith("["):
         return None
@@ -76,7 +76,7 @@ def written(text: str) -> list[Any] | None:
 def answer(message: Any) -> tuple[dict[str, Any], list[str]]:
     """A response from an assistant's message or bare content, and the types of the dropped parts."""
     given = message if isinstance(message, dict) and "content" in message else {"content": message}
-    found = said(given["content"])
+    found = content_of(given["content"])
     reasoning = found.reasoning or given.get("reasoning_content") or given.get("reasoning")
     response: dict[str, Any] = {"content": found.text}
     if isinstance(reasoning, str) and reasoning:

@@ -9,10 +9,50 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote
 
-from datasets.core.imports import column_names as names
-from datasets.core.imports.model import NotUsable
+from datasets.core.imports.model import Becomes, NotUsable
 
 Record = dict[str, Any]
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+# Column names in English and Chinese. The first match in a table is used. Comparison ignores case and treats blanks,
+# `_` and `-` alike.
+
+_QUESTION = _names(
+    "question prompt instruction query user_prompt user input input_text problem task request 问题 "
+    "提问 题目 题干 指令 提示词 输入 用户输入 用户问题 query_text text content 文本 内容"
+)
+_CONTINUED = _names("input context 输入 补充输入")
+_MESSAGES = _names("messages conversations conversation chat dialog dialogue 对话 body.messages")
+_SYSTEM = _names("system system_prompt 系统提示词 系统提示 系统")
+_REFERENCE = _names(
+    "reference ref_answer reference_answer expected expected_output expected_answer ideal gold "
+    "golden gold_answer golden_answer ground_truth groundtruth gt target label correct_answer "
+    "correct best_answer solution 参考答案 标准答案 正确答案 答案 参考 参考回答"
+)
+_MODEL = _names("model model_name model_id generator llm response.body.model 模型 模型名称 模型名")
+_ANSWER = _names(
+    "response.body.choices.message.content answer response output completion model_output "
+    "model_answer model_response prediction generation generated_text generated reply result 回答 "
+    "回复 输出 模型回答 模型输出 模型回复"
+)
+_SCORE = _names("score rating grade points 分数 得分 评分 打分")
+_BATCH_ID = "custom_id"
+_MODEL_FAMILIES = re.compile(
+    r"^(gpt|chatgpt|o[1-9]\b|claude|gemini|gemma|llama|mi[sx]tral|qwen|deepseek|glm|chatglm|yi-|baichuan|ernie|kimi|"
+    r"doubao|hunyuan|phi-|grok|command-r|internlm|vicuna|falcon|通义|文心|豆包|混元|"
+    r"model[ _-]?[a-z0-9]$|模型\s?[a-z0-9一二三四])",
+    re.IGNORECASE,
+)
+_AROUND = r"[\s_\-:：.()（）\[\]【】]+"
+_NO_MODEL = re.compile(
+    r"^(id|no|idx|index|len|length|time|times?tamp|tokens?|count|type|date|format|key|url|lang|language|source|status|"
+    r"score|rating|编号|长度|时间|类型|来源)$",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +84,18 @@ class Columns:
     fields: tuple[tuple[str, str], ...] | None = None
 
     @property
+    def roles(self) -> list[tuple[Becomes, str]]:
+        """(what it becomes, column) of all columns that become something other than a field."""
+        roles: list[tuple[Becomes, str]] = [("question", column) for column in self.question]
+        roles += [("messages", self.messages), ("system", self.system), ("reference", self.reference)]
+        roles += [("model", self.model), ("answer", self.answer)]
+        roles += [("answer", column) for _model, column in self.answers]
+        roles += [("verdict", score.column) for score in self.scores]
+        return [(becomes, column) for becomes, column in roles if column]
+
+    @property
     def used(self) -> list[str]:
-        """All columns that become something other than a field."""
-        single = (*self.question, self.messages, self.system, self.reference, self.model, self.answer)
-        several = [column for _model, column in self.answers] + [score.column for score in self.scores]
-        return [column for column in (*single, *several) if column]
+        return [column for _becomes, column in self.roles]
 
     def fields_of(self, columns: Sequence[str]) -> list[tuple[str, str]]:
         """(name, column) of the custom fields. Using a part of an object (`a.b`) excludes the whole object."""
@@ -128,16 +175,16 @@ def _with(made: Columns, what: str, column: str, part: str) -> Columns:
 def guess(columns: Sequence[str], first: Sequence[Record] = ()) -> Columns:
     """Guess the mapping from the names and first records; what cannot be guessed stays empty."""
     left = _Left(list(columns))
-    messages = left.take(names.MESSAGES, lambda name: _holds_messages(name, first))
-    system, reference = left.take(names.SYSTEM), left.take(names.REFERENCE)
-    model = left.take(names.MODEL, lambda name: not _holds_numbers(name, first))
+    messages = left.take(_MESSAGES, lambda name: _holds_messages(name, first))
+    system, reference = left.take(_SYSTEM), left.take(_REFERENCE)
+    model = left.take(_MODEL, lambda name: not _holds_numbers(name, first))
     question = () if messages else _guessed_question(left)
-    answer = left.take(names.ANSWER, lambda name: not _holds_objects(name, first))
+    answer = left.take(_ANSWER, lambda name: not _holds_objects(name, first))
     answers = [] if model else _answers_of_models(left, first)
     if answers and answer:
         answers, answer = [(answer, answer), *answers], ""
     if not question and not messages and answer:
-        question = tuple(filter(None, [left.take([names.BATCH_ID])]))
+        question = tuple(filter(None, [left.take([_BATCH_ID])]))
     found = Columns(question, messages, system, reference, model if answer else "", answer, tuple(answers))
     return replace(found, scores=tuple(_guessed_scores(left, found, first)))
 
@@ -163,8 +210,8 @@ def _plain(name: str) -> str:
 
 
 def _guessed_question(left: _Left) -> tuple[str, ...]:
-    begun = left.take(names.QUESTION)
-    more = left.take(names.CONTINUED) if _plain(begun) in ("instruction", "指令") else ""
+    begun = left.take(_QUESTION)
+    more = left.take(_CONTINUED) if _plain(begun) in ("instruction", "指令") else ""
     return tuple(name for name in (begun, more) if name)
 
 
@@ -172,8 +219,8 @@ def _answers_of_models(left: _Left, first: Sequence[Record]) -> list[tuple[str, 
     """(model, column) of columns like `answer_gpt-4`, `Claude 回答` or `qwen2.5-72b`."""
     found = []
     for name in list(left.columns):
-        model = _beside(name, names.ANSWER) or (name if names.MODEL_FAMILIES.match(name) else "")
-        if model and not names.NO_MODEL.match(model) and not _holds_numbers(name, first):
+        model = _beside(name, _ANSWER) or (name if _MODEL_FAMILIES.match(name) else "")
+        if model and not _NO_MODEL.match(model) and not _holds_numbers(name, first):
             found.append((model, name))
             left.columns.remove(name)
     return found
@@ -182,7 +229,7 @@ def _answers_of_models(left: _Left, first: Sequence[Record]) -> list[tuple[str, 
 def _beside(name: str, words: Iterable[str]) -> str:
     """The part of a column's name before or after one of the words; '' if it contains none of them."""
     for word in words:
-        apart = "" if not word.isascii() else names.AROUND
+        apart = "" if not word.isascii() else _AROUND
         part = re.escape(word)
         found = re.fullmatch(rf"{part}{apart}(.+)|(.+?){apart}{part}[)）\]】]?", name.strip(), re.IGNORECASE)
         if found:
@@ -196,10 +243,10 @@ def _guessed_scores(left: _Left, found: Columns, first: Sequence[Record]) -> Ite
     for name in left.columns:
         if not _holds_numbers(name, first):
             continue
-        if _plain(name) in names.SCORE and (found.answer or len(models) == 1):
+        if _plain(name) in _SCORE and (found.answer or len(models) == 1):
             yield Score(name, name, next(iter(models.values()), ""))
-        elif models and _plain(_beside(name, names.SCORE)) in models:
-            yield Score("score", name, models[_plain(_beside(name, names.SCORE))])
+        elif models and _plain(_beside(name, _SCORE)) in models:
+            yield Score("score", name, models[_plain(_beside(name, _SCORE))])
 
 
 def number(value: Any) -> float | None:

@@ -2,13 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 from datasets.core.imports.chat import chat
-from datasets.core.imports.documents import beginning
-from datasets.core.imports.gathering import Gathering, fields, gathered, records
-from datasets.core.imports.json_records import first_record
-from datasets.core.imports.model import Imported, Note, Options, Place, Source, SourceFile
+from datasets.core.imports.gathering import Gathering, fields, tool
+from datasets.core.imports.json_records import beginning, first_record, list_at, object_at, single
+from datasets.core.imports.model import Note, Place, SourceFile
 from datasets.core.variables import EARLIER
 
 JUDGE = "every_eval_ever"
@@ -28,27 +28,22 @@ def _is_sample(record: Any) -> bool:
     return isinstance(record, dict) and record.keys() >= _NEEDED and isinstance(record["input"], dict)
 
 
+def _is_samples(file: SourceFile) -> bool:
+    return _is_sample(first_record(file))
+
+
 def _is_aggregate(file: SourceFile) -> bool:
     start = beginning(file)
     return start.startswith(b"{") and b'"evaluation_results"' in start and b'"sample_id"' not in start
 
 
-def recognise(files: Sequence[SourceFile]) -> bool:
-    samples = [file for file in files if _is_sample(first_record(file))]
-    return bool(samples) and all(file in samples or _is_aggregate(file) for file in files)
-
-
-def read(files: Sequence[SourceFile], options: Options) -> Imported:
-    return gathered(files, options, _gather, _NOTES)
-
-
-def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> None:
+def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
     seen: dict[int, set[int]] = defaultdict(set)
     for file in files:
-        if not _is_sample(first_record(file)):
+        if not _is_samples(file):
             found.leave_out(Place(file.name), "aggregate")
             continue
-        for place, record in records(file, options, found, _is_sample):
+        for place, record in found.records(file, _is_sample):
             _sample(found, place, record, seen)
 
 
@@ -60,14 +55,12 @@ def _sample(found: Gathering, place: Place, record: dict[str, Any], seen: dict[i
         return
     name, metric = str(record["sample_id"]), str(record["evaluation_name"])
     key = [name, asked]
-    references = given.get("reference")
-    reference = references[0] if isinstance(references, list) and len(references) == 1 else references
-    about, author = _metadata(record.get("metadata"))
+    about, author = _metadata(object_at(record, "metadata"))
     row = {"id": name, "messages": asked, **fields(about, "metadata")}
-    row |= {} if reference in (None, "", []) else {"ref_answer": reference}
-    found.row(key, row | ({"choices": given["choices"]} if given.get("choices") else {}), place)
-    for kind in _media(record.get("output")):
-        found.leave_out(place, "part_dropped", kind)
+    row |= {"choices": given["choices"]} if given.get("choices") else {}
+    found.row(key, row, place, reference=single(given.get("reference")))
+    media = (one for one in list_at(record, "output", "media") if isinstance(one, dict))
+    found.leave_out_parts(place, (str(one.get("media_type") or "media") for one in media))
     if not answers:
         found.leave_out(place, "no_answer", str(record.get("error") or model)[:200])
         return
@@ -81,9 +74,8 @@ def _sample(found: Gathering, place: Place, record: dict[str, Any], seen: dict[i
     _verdict(found, place, key, verdict, record, len(answers))
 
 
-def _metadata(given: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _metadata(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The sample's metadata, and the parts of it that name the author of the score and the reasoning."""
-    given = given if isinstance(given, dict) else {}
     author = {
         name: given[name] for name in ("judge", "rater", "reasoning") if isinstance(given.get(name), str)
     }
@@ -94,60 +86,47 @@ def _metadata(given: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _conversation(record: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The prompt and the answers: the outputs of a single turn, or the last answer of a transcript."""
-    given, output = record["input"], record.get("output")
+    prompt = chat(str(record["input"].get("raw") or ""))[0]
     transcript, _dropped = chat(record.get("messages"))
     spoken = [index for index, one in enumerate(transcript) if one["role"] == "assistant"]
     if not spoken:
-        raw = output.get("raw") if isinstance(output, dict) else None
-        traces = output.get("reasoning_trace") if isinstance(output, dict) else None
-        texts = [text for text in raw if isinstance(text, str)] if isinstance(raw, list) else []
-        return chat(str(given.get("raw") or ""))[0], [
-            _response(text, traces, at) for at, text in enumerate(texts)
-        ]
+        texts = [text for text in list_at(record, "output", "raw") if isinstance(text, str)]
+        traces = list_at(record, "output", "reasoning_trace")
+        return prompt, [_response(text, trace) for text, trace in zip_longest(texts, traces[: len(texts)])]
     before, last = transcript[: spoken[-1]], transcript[spoken[-1]]
     asked = [one for one in before if one["role"] in ("system", "user")]
     response = {"content": last["content"], "transcript": record["messages"]}
     users = [index for index, one in enumerate(before) if one["role"] == "user"]
     earlier = before[: users[-1]] if users else []
     own = {EARLIER: earlier} if any(one["role"] == "assistant" for one in earlier) else {}
-    return asked or chat(str(given.get("raw") or ""))[0], [response | own]
+    return asked or prompt, [response | own]
 
 
-def _media(output: Any) -> list[str]:
-    """The kinds of non-text output."""
-    media = output.get("media") if isinstance(output, dict) else None
-    given = media if isinstance(media, list) else []
-    return [str(one.get("media_type") or "media") for one in given if isinstance(one, dict)]
-
-
-def _response(text: str, traces: Any, at: int) -> dict[str, Any]:
-    trace = traces[at] if isinstance(traces, list) and at < len(traces) else None
+def _response(text: str, trace: Any) -> dict[str, Any]:
     return {"content": text, **({"reasoning_content": trace} if isinstance(trace, str) and trace else {})}
 
 
 def _verdict(
     found: Gathering, place: Place, key: object, about: dict[str, Any], record: dict[str, Any], answers: int
 ) -> None:
-    given = record["evaluation"] if isinstance(record["evaluation"], dict) else {}
+    given = object_at(record, "evaluation")
     value = given.get("score") if given.get("score") is not None else given.get("is_correct")
     if not isinstance(value, bool | int | float):
         found.leave_out(place, "no_value", about["metric"])
     elif answers > 1:
         found.leave_out(place, "one_score_of_several", about["metric"])
     else:
-        reasons = {"reasoning": _extracted(record)}
-        found.verdict(key, reasons | about | {"value": float(value)}, place)
+        found.verdict(key, {"reasoning": _extracted(record), **about, "value": float(value)}, place)
 
 
 def _extracted(record: dict[str, Any]) -> str | None:
     """How the answer was extracted, if the file contains it."""
-    given = record.get("answer_attribution")
     lines = [
         f"{one.get('extraction_method')}: {one.get('extracted_value')}"
-        for one in (given if isinstance(given, list) else [])
+        for one in list_at(record, "answer_attribution")
         if isinstance(one, dict)
     ]
     return "\n".join(lines) or None
 
 
-SOURCE = Source("every_eval_ever", recognise, read)
+SOURCE = tool("every_eval_ever", _is_samples, _gather, _NOTES, beside=_is_aggregate)

@@ -6,7 +6,7 @@ A source calls `row`, `answer` and `verdict` in any order, with its own row keys
 import json
 import sqlite3
 from array import array
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from hashlib import blake2b
 from itertools import islice
@@ -14,9 +14,8 @@ from typing import Any
 
 import msgspec
 
-from datasets.core.imports.documents import is_deep
-from datasets.core.imports.json_records import BrokenJson, json_records
-from datasets.core.imports.model import Imported, Note, Options, Place, Row, SourceFile
+from datasets.core.imports.json_records import is_deep, json_records
+from datasets.core.imports.model import BrokenRecord, Imported, Note, Options, Place, Row, Source, SourceFile
 
 REFERENCE = "@reference"
 """The model name that stands for the row's reference in a verdict."""
@@ -38,14 +37,32 @@ SELECT verdict.key, verdict.place, verdict.data, row.at FROM verdict LEFT JOIN r
 ORDER BY verdict.at
 """
 
-_NEW_ANSWER = "INSERT OR IGNORE INTO answer VALUES (?, ?, ?, ?, ?)"
-_TOGETHER, _TOGETHER_BYTES = 200, 1024 * 1024
+Gather = Callable[[Sequence[SourceFile], "Gathering"], None]
+Notes = Sequence[Note] | Callable[[Sequence[SourceFile]], Sequence[Note]]
 
-Gather = Callable[[Sequence[SourceFile], Options, "Gathering"], None]
+
+def tool(
+    name: str,
+    is_file: Callable[[SourceFile], object],
+    gather: Gather,
+    notes: Notes,
+    *,
+    beside: Callable[[SourceFile], bool] = lambda _file: False,
+) -> Source:
+    """The source for a tool whose files are recognised one by one; files that fit `beside` may accompany them."""
+
+    def recognise(files: Sequence[SourceFile]) -> bool:
+        own = [file for file in files if is_file(file)]
+        return bool(own) and all(file in own or beside(file) for file in files)
+
+    def read(files: Sequence[SourceFile], options: Options) -> Imported:
+        return gathered(files, options, gather, notes(files) if callable(notes) else notes)
+
+    return Source(name, recognise, read)
 
 
 def gathered(
-    files: Sequence[SourceFile], options: Options, gather: Gather, notes: Sequence[Note] = ()
+    files: Sequence[SourceFile], options: Options, gather: Gather, notes: Sequence[Note]
 ) -> Imported:
     """The result of `gather` for all files; they are read when the first row is requested."""
     imported = Imported((), (), list(notes))
@@ -54,30 +71,12 @@ def gathered(
     def rows() -> Iterator[Row]:
         with ExitStack() as broken_off:  # if iteration stops early, verdicts are never requested
             broken_off.callback(found.close)
-            gather(files, options, found)
+            gather(files, found)
             yield from found.rows()
             broken_off.pop_all()
 
     imported.rows, imported.verdicts = rows(), found.verdicts()
     return imported
-
-
-def records(
-    file: SourceFile, options: Options, found: "Gathering", fits: Callable[[Any], Any] = lambda _record: True
-) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """Yield the JSON objects that fit, at most `options.first`; other values are listed as left out."""
-    for line, value in islice(json_records(file, options.limits), options.first):
-        place = Place(file.name, line)
-        if isinstance(value, BrokenJson):
-            found.leave_out(place, value.code)
-        elif not isinstance(value, dict):
-            found.leave_out(place, "not_a_record")
-        elif is_deep(value):
-            found.leave_out(place, "too_deep")
-        elif not fits(value):
-            found.leave_out(place, "not_a_record")
-        else:
-            yield place, value
 
 
 def fields(given: Any, prefix: str) -> dict[str, Any]:
@@ -87,34 +86,60 @@ def fields(given: Any, prefix: str) -> dict[str, Any]:
     return {f"{prefix}_{name}" if name in RESERVED else str(name): value for name, value in given.items()}
 
 
+def with_reference(value: Any) -> dict[str, Any]:
+    return {} if value in (None, "") else {"ref_answer": value}
+
+
 class Gathering:
     """Collects rows, answers and verdicts; `leave_out` is that of the import."""
 
-    def __init__(self, imported: Imported, options: Options | None = None) -> None:
-        self.leave_out, self._options = imported.leave_out, options or Options()
+    def __init__(self, imported: Imported, options: Options) -> None:
+        self.leave_out, self.options = imported.leave_out, options
         self._table = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self._table.executescript(_TABLES)
         self._table.execute("BEGIN")
         self._count = self._calls = self._numbers = 0
-        self._waiting: list[tuple[Any, ...]] = []  # answers to be inserted in one batch
-        self._room = _TOGETHER_BYTES
         self._last: tuple[bytes, dict[str, Any]] = (b"", {})  # key and data of the most recent row
         self._lines = array("Q", [0])  # line by row number; 0 for a row that was left out
 
-    def _step(self) -> None:
-        """Report progress regularly."""
-        self._calls += 1
-        if self._calls % 500 == 0:
-            self._options.progress()
+    def records(
+        self, file: SourceFile, fits: Callable[[Any], object] = lambda _record: True
+    ) -> Iterator[tuple[Place, dict[str, Any]]]:
+        """Yield the JSON objects in a file that fit; other values are listed as left out."""
+        values = json_records(file, self.options.limits)
+        return self.objects(((Place(file.name, line), value) for line, value in values), fits)
+
+    def objects(
+        self, values: Iterable[tuple[Place, Any]], fits: Callable[[Any], object] = lambda _record: True
+    ) -> Iterator[tuple[Place, dict[str, Any]]]:
+        """Yield the values that are objects and fit, of at most the first `options.first`; list the others."""
+        for place, value in islice(values, self.options.first):
+            if isinstance(value, BrokenRecord):
+                self.leave_out(place, value.code, value.detail)
+            elif not isinstance(value, dict):
+                self.leave_out(place, "not_a_record")
+            elif is_deep(value):
+                self.leave_out(place, "too_deep")
+            elif not fits(value):
+                self.leave_out(place, "not_a_record")
+            else:
+                yield place, value
+
+    def leave_out_parts(self, place: Place, kinds: Iterable[str]) -> None:
+        """List the types of the parts of a message that are not text."""
+        for kind in kinds:
+            self.leave_out(place, "part_dropped", kind)
 
     def _put(self, query: str, values: Sequence[Any]) -> bool:
-        """Execute the query; return whether it changed any row."""
-        self._step()
+        """Execute the query; return whether it changed any row. Reports progress regularly."""
+        self._calls += 1
+        if self._calls % 500 == 0:
+            self.options.progress()
         return bool(self._table.execute(query, values).rowcount)
 
-    def row(self, key: object, data: dict[str, Any], place: Place) -> None:
-        """Add a row; only the first with a given key counts."""
-        self._new_row(_key(key), data, place)
+    def row(self, key: object, data: dict[str, Any], place: Place, reference: Any = None) -> None:
+        """Add a row, with its reference if there is one; only the first with a given key counts."""
+        self._new_row(_key(key), data | with_reference(reference), place)
 
     def _new_row(self, key: bytes, data: dict[str, Any], place: Place) -> bool:
         """Add a row; return whether the key was new."""
@@ -147,52 +172,37 @@ class Gathering:
         self._numbers = self._numbers + 1 if number is None else max(self._numbers, number)
         at = self._numbers if number is None else number
         values = (_key(key), model, at, _place(place), encoded(response))
-        if number is None:
-            self._step()
-            self._wait(values, len(values[-1]))
-            return at
-        self._put_waiting()
-        if not self._put(_NEW_ANSWER, values):
+        if not self._put("INSERT OR IGNORE INTO answer VALUES (?, ?, ?, ?, ?)", values):
             same = "SELECT data FROM answer WHERE key = ? AND model = ? AND number = ?"
             if self._table.execute(same, values[:3]).fetchone()[0] != values[-1]:
                 self.leave_out(place, "answer_twice", model)
         return at
 
-    def _wait(self, answer: tuple[Any, ...], size: int) -> None:
-        self._waiting.append(answer)
-        self._room -= size
-        if self._room < 0 or len(self._waiting) >= _TOGETHER:
-            self._put_waiting()
-
-    def _put_waiting(self) -> None:
-        if self._waiting:
-            self._table.executemany(_NEW_ANSWER, self._waiting)
-            self._waiting.clear()
-        self._room = _TOGETHER_BYTES
-
     def same_answer(
         self, key: object, model: str, response: dict[str, Any], place: Place, taken: Container[int] = ()
     ) -> int:
         """The number of an identical answer not in `taken`; adds the answer if there is none."""
-        self._put_waiting()
         known = "SELECT number FROM answer WHERE key = ? AND model = ? AND data = ? ORDER BY number"
         found = self._table.execute(known, (_key(key), model, encoded(response)))
         free = next((int(number) for (number,) in found if number not in taken), None)
         return self.answer(key, model, response, place) if free is None else free
 
     def has_answer(self, key: object, model: str) -> bool:
-        self._put_waiting()
         query = "SELECT 1 FROM answer WHERE key = ? AND model = ?"
         return self._table.execute(query, (_key(key), model)).fetchone() is not None
 
     def verdict(self, key: object, record: dict[str, Any], place: Place) -> None:
-        """Add a results file record without its line; `response` and `other_response` are numbers from `answer`."""
+        """Add a results file record without its line; `response` and `other_response` are numbers from `answer`.
+
+        If there is no value, it is unparsed unless the record names another state.
+        """
+        if record["value"] is None:
+            record = {"state": "unparsed"} | record
         values = (_key(key), _place(place), encoded(record))
         self._put("INSERT INTO verdict (key, place, data) VALUES (?, ?, ?)", values)
 
     def rows(self) -> Iterator[Row]:
         """Each row with its answers. If any row has answers, rows without answers are left out."""
-        self._put_waiting()
         answered = self._table.execute("SELECT 1 FROM answer LIMIT 1").fetchone() is not None
         line = 0
         for at, key, place, data in self._table.execute("SELECT at, key, place, data FROM row ORDER BY at"):
@@ -219,7 +229,7 @@ class Gathering:
         for model in sorted(given, key=lambda name: min(given[name])[0]):
             for at, place, data in given[model]:
                 size += len(data)
-                if size > self._options.limits.row_bytes:
+                if size > self.options.limits.row_bytes:
                     self.leave_out(_place_of(place), "too_many_answers", model)
                     beyond.append((at,))
                 else:

@@ -10,9 +10,18 @@ import msgspec
 
 from datasets.core.imports.archives import Archive, is_archive_with
 from datasets.core.imports.chat import answer, chat
-from datasets.core.imports.documents import UNDECODED, beginning, document, is_deep
-from datasets.core.imports.gathering import Gathering, fields, gathered
-from datasets.core.imports.model import Imported, Note, NotUsable, Options, Place, Source, SourceFile
+from datasets.core.imports.gathering import Gathering, fields, tool
+from datasets.core.imports.json_records import (
+    UNDECODED,
+    beginning,
+    document,
+    is_deep,
+    list_at,
+    object_at,
+    single,
+    value_at,
+)
+from datasets.core.imports.model import Note, NotUsable, Place, SourceFile
 
 JUDGE = "inspect"
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
@@ -56,10 +65,6 @@ class _Sample(msgspec.Struct):
     attachments: dict[str, str] = {}
 
 
-def recognise(files: Sequence[SourceFile]) -> bool:
-    return bool(files) and all(map(_is_log, files))
-
-
 def _is_log(file: SourceFile) -> bool:
     start = beginning(file)
     if start.startswith(b"{"):
@@ -67,12 +72,9 @@ def _is_log(file: SourceFile) -> bool:
     return is_archive_with(file, *_HEADERS)
 
 
-def read(files: Sequence[SourceFile], options: Options) -> Imported:
-    return gathered(files, options, _gather, _NOTES)
-
-
-def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> None:
+def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
     before: dict[str, int] = {}  # highest epoch of each model in the logs so far
+    options = found.options
     for file in files:
         if beginning(file).startswith(b"{"):
             log = _decoded(document(file, options.limits), _Log, file)
@@ -134,22 +136,15 @@ def _without_nan(text: bytes) -> bytes:
 
 def _judges(header: _Header) -> dict[str, str]:
     """{scorer: grader model}, as far as the log contains it."""
-    roles = header.eval.get("model_roles")
-    grader = roles.get("grader") if isinstance(roles, dict) else None
-    scores = (header.results or {}).get("scores")
+    grader = value_at(header.eval, "model_roles", "grader")
     found = {}
-    for one in scores if isinstance(scores, list) else []:
-        params = one.get("params") if isinstance(one, dict) else None
-        params = params if isinstance(params, dict) else {}
-        name = _model_name(params.get("grader_model") or params.get("model") or grader)
-        if name:
-            found[str(one.get("name"))] = name
+    for one in list_at(header.results, "scores"):
+        params = object_at(one, "params")
+        judge = params.get("grader_model") or params.get("model") or grader
+        judge = judge.get("model") if isinstance(judge, dict) else judge
+        if isinstance(judge, str) and judge:
+            found[str(value_at(one, "name"))] = judge
     return found
-
-
-def _model_name(given: Any) -> str:
-    given = given.get("model") if isinstance(given, dict) else given
-    return given if isinstance(given, str) else ""
 
 
 def _take(
@@ -164,47 +159,34 @@ def _take(
         return
     key = [sample.id, messages]
     row = {"id": sample.id, "messages": messages, **fields(sample.metadata, "metadata")}
-    target = (
-        sample.target[0] if isinstance(sample.target, list) and len(sample.target) == 1 else sample.target
-    )
-    if target not in (None, "", []):
-        row["ref_answer"] = _attached(target, sample.attachments)
-    if isinstance(sample.choices, list):
-        row["choices"] = sample.choices
-    found.row(key, row, place)
+    row |= {"choices": sample.choices} if isinstance(sample.choices, list) else {}
+    found.row(key, row, place, reference=_attached(single(sample.target), sample.attachments))
+    found.leave_out_parts(place, dropped)
     number = (first + sample.epoch) * _MOST_CHOICES
-    dropped += _answers(found, place, key, sample, model, number)
-    for kind in dropped:
-        found.leave_out(place, "part_dropped", kind)
+    _answers(found, place, key, sample, model, number)
     if found.has_answer(key, model):
         for name, score in _scores(sample):
             about = {"model": model, "response": number, **_author(score, judges.get(name, JUDGE))}
-            for metric, said in _said(found, place, name, score):
-                found.verdict(key, about | {"metric": metric} | said, place)
+            for verdict in _verdicts(found, place, name, score):
+                found.verdict(key, about | verdict, place)
 
 
-def _answers(
-    found: Gathering, place: Place, key: object, sample: _Sample, model: str, number: int
-) -> list[str]:
-    """Import the answers of one epoch; return the types of the dropped parts."""
-    choices = (sample.output or {}).get("choices")
-    dropped: list[str] = []
-    for index, choice in enumerate(choices[:_MOST_CHOICES] if isinstance(choices, list) else []):
-        message = choice.get("message") if isinstance(choice, dict) else None
-        response, lost = answer(_attached(message, sample.attachments))
-        dropped += lost
-        epoch = {"epoch": sample.epoch} if sample.epoch > 1 else {}
+def _answers(found: Gathering, place: Place, key: object, sample: _Sample, model: str, number: int) -> None:
+    """Import the answers of one epoch."""
+    epoch = {"epoch": sample.epoch} if sample.epoch > 1 else {}
+    choices = list_at(sample.output, "choices")[:_MOST_CHOICES]
+    for index, choice in enumerate(choices):
+        response, dropped = answer(_attached(value_at(choice, "message"), sample.attachments))
+        found.leave_out_parts(place, dropped)
         found.answer(key, model, response | epoch, place, number + index)
     if not choices:
-        said = sample.error.get("message") if isinstance(sample.error, dict) else sample.error
-        found.leave_out(place, "no_answer", str(said or model)[:200])
-    return dropped
+        error = sample.error.get("message") if isinstance(sample.error, dict) else sample.error
+        found.leave_out(place, "no_answer", str(error or model)[:200])
 
 
 def _author(score: Any, judge: str) -> dict[str, str]:
     """The author of a score: as named in its metadata, else the log's grader."""
-    metadata = score.get("metadata") if isinstance(score, dict) else None
-    named = metadata if isinstance(metadata, dict) else {}
+    named = object_at(score, "metadata")
     for kind in ("rater", "judge"):
         if isinstance(named.get(kind), str) and named[kind].strip():
             return {kind: named[kind]}
@@ -218,21 +200,21 @@ def _scores(sample: _Sample) -> list[tuple[str, Any]]:
     return list((sample.scores or {}).items())
 
 
-def _said(found: Gathering, place: Place, name: str, score: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (metric, verdict fields) for a score, one per value if it has several."""
+def _verdicts(found: Gathering, place: Place, name: str, score: Any) -> Iterator[dict[str, Any]]:
+    """Yield metric, value and reasoning of a score, once per value if it has several."""
     given = score if isinstance(score, dict) and "value" in score else {"value": score}
     value, answered = given["value"], given.get("answer")
     reasoning = given.get("explanation") or (f"answer: {answered}" if isinstance(answered, str) else None)
     values = value if isinstance(value, dict) else {"": value}
     for part, one in values.items():
         metric = f"{name}.{part}" if part else name
-        said = {"reasoning": reasoning if isinstance(reasoning, str) else None}
+        verdict = {"metric": metric, "reasoning": reasoning if isinstance(reasoning, str) else None}
         if isinstance(one, str) and one in LETTERS:
-            yield metric, said | {"value": LETTERS[one]}
+            yield verdict | {"value": LETTERS[one]}
         elif isinstance(one, bool | int | float | str) and one != "":
-            yield metric, said | {"value": float(one) if isinstance(one, bool) else one}
+            yield verdict | {"value": float(one) if isinstance(one, bool) else one}
         elif one is None:
-            yield metric, said | {"value": None, "state": "no_score"}
+            yield verdict | {"value": None, "state": "no_score"}
         else:
             found.leave_out(place, "no_value", metric)
 
@@ -249,4 +231,4 @@ def _attached(given: Any, attachments: dict[str, str]) -> Any:
     return given
 
 
-SOURCE = Source("inspect", recognise, read)
+SOURCE = tool("inspect", _is_log, _gather, _NOTES)

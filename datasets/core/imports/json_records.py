@@ -1,62 +1,83 @@
-"""Streams the values of a JSON file: JSON Lines, one array, or multi-line objects; compressed or not.
+"""Reads JSON of other tools: the values of a file one by one, or a whole document up to a limit; compressed or not.
 
-Only one value is held in memory, subject to the row limits of an upload.
+The values are those of JSON Lines, of one array, or multi-line objects. Only one is held in memory, subject to the row
+limits of an upload.
 """
 
 import codecs
 import json
 import re
 from collections.abc import Iterator
-from contextlib import closing, suppress
-from dataclasses import dataclass
-from typing import Any
+from contextlib import suppress
+from typing import Any, TypeVar
 
 import msgspec
 
-from datasets.core.decode import Block, Encoding, Unreadable, Upload, blocks, encoding_of, utf8_chunks
-from datasets.core.imports.model import NotUsable, SourceFile
+from datasets.core.decode import Block, Encoding, Upload, blocks, encoding_of, marked_encoding, utf8_chunks
+from datasets.core.imports.model import BrokenRecord, NotUsable, SourceFile
+from datasets.core.json_errors import MAX_DEPTH
 from datasets.core.limits import MEBIBYTE, Limits, holds_more_values
 
-_SPACE = re.compile(r"[\s,]*")
+DOCUMENT_BYTES = 512 * MEBIBYTE
+"""Larger documents are rejected, as the whole document is held in memory."""
+UNDECODED = (msgspec.MsgspecError, UnicodeDecodeError, ValueError, RecursionError)
+_BEGINNING = 64 * 1024
 _LOOKED_AT = MEBIBYTE
 _FIRST_STEP = 64 * 1024
+_SPACE = re.compile(r"[\s,]*")
+_BROKEN = BrokenRecord("json_broken")
+
+Kind = TypeVar("Kind")
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenJson:
-    """A value that cannot be read; `code` is from datasets/import_messages.py."""
+def value_at(value: Any, *keys: str) -> Any:
+    """The value under these keys, one inside the other; None if one is missing or not in an object."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
-    code: str = "json_broken"
+
+def object_at(value: Any, *keys: str) -> dict[str, Any]:
+    """The object under these keys; {} if there is none."""
+    found = value_at(value, *keys)
+    return found if isinstance(found, dict) else {}
+
+
+def list_at(value: Any, *keys: str) -> list[Any]:
+    """The list under these keys; [] if there is none."""
+    found = value_at(value, *keys)
+    return found if isinstance(found, list) else []
+
+
+def single(value: Any) -> Any:
+    """The only item of a list, None for an empty one; any other value as it is."""
+    return next(iter(value), None) if isinstance(value, list) and len(value) < 2 else value
 
 
 def json_records(file: SourceFile, limits: Limits | None = None) -> Iterator[tuple[int, Any]]:
     """Yield each value with the line (from 1) where it starts.
 
     Values of a top-level array are numbered instead, as they may all be on one line. An invalid value is yielded as
-    (line, BrokenJson); JSON Lines then continue, other files end there. Raises NotUsable if the file cannot be decoded
-    or decompressed.
+    (line, BrokenRecord); JSON Lines then continue, other files end there. Raises NotUsable if the file cannot be
+    decoded or decompressed.
     """
-    given = limits or Limits()
-    with closing(file.upload(given)) as upload:
+    with file.upload(limits) as upload:
         encoding = encoding_of(upload)
-        try:
-            if _is_lines(_beginning(upload, encoding)):
-                yield from _lines(upload, encoding)
-            else:
-                yield from _values(utf8_chunks(upload, encoding), given)
-        except Unreadable as trouble:
-            raise NotUsable("unreadable", finding=trouble.found.code, file=file.name) from None
+        if _is_lines(_start(upload, encoding)):
+            yield from _lines(upload, encoding)
+        else:
+            yield from _values(utf8_chunks(upload, encoding), upload.limits)
 
 
 def first_records(file: SourceFile, most: int = 20) -> list[Any]:
     """The first complete values, for recognition; [] if the file does not start with JSON. Reads about a megabyte."""
     found: list[Any] = []
-    with closing(file.upload()) as upload, suppress(Unreadable):
+    with suppress(NotUsable), file.upload() as upload:
         if upload.other_kind():
             return []
-        start = _beginning(upload, "utf-8" if upload.head()[:2] not in _UTF16 else "utf-16")
+        start = _start(upload, marked_encoding(upload.head()))
         for _line, value in _values(iter([start]), Limits(row_bytes=2 * _LOOKED_AT)):
-            if isinstance(value, BrokenJson) or len(found) >= most:
+            if isinstance(value, BrokenRecord) or len(found) >= most:
                 break
             found.append(value)
     return found
@@ -67,10 +88,7 @@ def first_record(file: SourceFile) -> Any:
     return next(iter(first_records(file, 1)), None)
 
 
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-
-def _beginning(upload: Upload, encoding: Encoding) -> bytes:
+def _start(upload: Upload, encoding: Encoding) -> bytes:
     """About the first megabyte as UTF-8."""
     start = bytearray()
     for chunk in utf8_chunks(upload, encoding):
@@ -83,7 +101,7 @@ def _beginning(upload: Upload, encoding: Encoding) -> bytes:
 def _is_lines(start: bytes) -> bool:
     """Whether the first non-blank line is a complete value other than a list."""
     first = next((line for line in start.split(b"\n") if line.strip()), b"")
-    return not first.lstrip().startswith(b"[") and not isinstance(_value(first), BrokenJson)
+    return not first.lstrip().startswith(b"[") and not isinstance(_value(first), BrokenRecord)
 
 
 def _lines(upload: Upload, encoding: Encoding) -> Iterator[tuple[int, Any]]:
@@ -96,15 +114,15 @@ def _lines(upload: Upload, encoding: Encoding) -> Iterator[tuple[int, Any]]:
 
 def _line_value(number: int, line: bytes, block: Block, limits: Limits) -> Any:
     if number in block.oversized or holds_more_values(line, limits.row_values):
-        return BrokenJson("too_large")
+        return BrokenRecord("too_large")
     return _value(line)
 
 
 def _value(line: bytes) -> Any:
     try:
         return msgspec.json.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return BrokenJson()
+    except UNDECODED:
+        return _BROKEN
 
 
 def _values(chunks: Iterator[bytes], limits: Limits) -> Iterator[tuple[int, Any]]:
@@ -120,7 +138,7 @@ def _values(chunks: Iterator[bytes], limits: Limits) -> Iterator[tuple[int, Any]
         number += 1
         line, value = text.line, text.value()
         yield number if in_array else line, value
-        if isinstance(value, BrokenJson):
+        if isinstance(value, BrokenRecord):
             return
 
 
@@ -155,20 +173,20 @@ class _Text:
             try:
                 value, end = self._decode(self._rest, self._at)
             except RecursionError:
-                return BrokenJson()
+                return _BROKEN
             except ValueError:
                 waiting = len(self._rest) - self._at
                 if waiting > self._limits.row_bytes:
-                    return BrokenJson("too_large")
+                    return BrokenRecord("too_large")
                 if not self._more(max(_FIRST_STEP, waiting)):
-                    return BrokenJson()
+                    return _BROKEN
                 continue
             if end == len(self._rest) and self._more(_FIRST_STEP):
                 continue  # a number may continue
             text = self._rest[self._at : end].encode("utf-8", "surrogatepass")
             self._go(end)
             crowded = holds_more_values(text, self._limits.row_values)
-            return BrokenJson("too_large") if crowded else value
+            return BrokenRecord("too_large") if crowded else value
 
     def _go(self, end: int) -> None:
         self.line += self._rest.count("\n", self._at, end)
@@ -186,3 +204,54 @@ class _Text:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(name)
+
+
+def beginning(file: SourceFile) -> bytes:
+    """The first kilobytes, decompressed; b'' if the file is not text."""
+    found = b""
+    with suppress(NotUsable), file.upload() as upload:
+        if upload.other_kind():
+            return b""
+        for chunk in upload.chunks():
+            found += chunk
+            if len(found) >= _BEGINNING:
+                break
+    return found[:_BEGINNING].removeprefix(codecs.BOM_UTF8).lstrip()
+
+
+def document(file: SourceFile, limits: Limits) -> bytes:
+    """The whole file in UTF-8. Raises NotUsable."""
+    found = bytearray()
+    with file.upload(limits) as upload:
+        for chunk in utf8_chunks(upload, encoding_of(upload)):
+            found += chunk
+            if len(found) > DOCUMENT_BYTES:
+                raise NotUsable("too_large", file=file.name)
+    return bytes(found)
+
+
+def decoded(text: bytes, kind: type[Kind], file: SourceFile) -> Kind:
+    """Decode only the parts of a document that `kind` declares. Raises NotUsable."""
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except UNDECODED:
+        raise NotUsable("json_broken", file=file.name) from None
+
+
+def value_of(raw: msgspec.Raw) -> Any:
+    """Decode one part of a document; None if it is invalid or too deep."""
+    try:
+        return msgspec.json.decode(raw)
+    except UNDECODED:
+        return None
+
+
+def is_deep(value: Any) -> bool:
+    """Whether lists and objects are nested more deeply than rows may be."""
+    level = [value]
+    for _depth in range(MAX_DEPTH):
+        held = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [child for children in held for child in children if isinstance(child, dict | list)]
+        if not level:
+            return False
+    return True

@@ -15,11 +15,11 @@ from datasets.core.imports.annotated_tasks import (
     is_comment,
     take_task,
     task_notes,
-    value_said,
+    verdict_value,
 )
-from datasets.core.imports.gathering import Gathering, gathered, records
-from datasets.core.imports.json_records import first_record, first_records
-from datasets.core.imports.model import Imported, Note, Options, Place, Source, SourceFile
+from datasets.core.imports.gathering import Gathering, tool
+from datasets.core.imports.json_records import first_record, first_records, list_at, object_at, value_at
+from datasets.core.imports.model import Note, Place, SourceFile
 
 _COMPARISONS = {"left": "A>B", "right": "B>A"}
 _VALUES = ("rating", "number", "choices")
@@ -55,29 +55,34 @@ def _is_either(record: Any) -> bool:
     return _is_task(record) or _is_minimal(record)
 
 
-def recognise(files: Sequence[SourceFile]) -> bool:
-    return bool(files) and all(_is_either(first_record(file)) for file in files)
-
-
-def read(files: Sequence[SourceFile], options: Options) -> Imported:
+def _first_tasks(files: Sequence[SourceFile]) -> tuple["_MinimalExport", list[dict[str, Any]]]:
+    """How to read JSON-MIN records of the files, and the data of their first tasks."""
     first = [one for file in files for one in first_records(file) if _is_either(one)]
     minimal = _MinimalExport(first)
-    tasks = [chat for one in first for chat in _chats(minimal.task(one))]
-    notes = minimal.notes() if minimal.names else list(_NOTES)
-    prefix = "data" if any(map(_is_task, first)) else ""
-    return gathered(files, options, _gather, [*task_notes(prefix, [one["data"] for one in tasks]), *notes])
+    return minimal, [task["data"] for one in first for task in _chats(minimal.task(one))]
 
 
-def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> None:
+def _notes(files: Sequence[SourceFile]) -> list[Note]:
+    minimal, tasks = _first_tasks(files)
+    prefix = "data" if any(_is_task(one) for file in files for one in first_records(file)) else ""
+    return [*task_notes(prefix, tasks), *(minimal.notes() if minimal.names else _NOTES)]
+
+
+def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
     for file in files:
-        first = [one for one in first_records(file) if _is_either(one)]
-        minimal, times = _MinimalExport(first), _Times()
-        columns = columns_of([chat["data"] for one in first for chat in _chats(minimal.task(one))])
-        for place, given in records(file, options, found, _is_either):
+        minimal, tasks = _first_tasks([file])
+        columns = columns_of(tasks)
+        last: object = None
+        times: Counter[str] = Counter()  # each person's annotations of a task, whose records are adjacent
+        for place, given in found.records(file, _is_either):
             for record in _chats(minimal.task(given)):
-                task = take_task(found, place, record.get("id"), record["data"], columns, {})
-                if task is not None:
-                    _annotations(found, place, task, record, times.of(record.get("id")))
+                name = record.get("id")
+                task = take_task(found, place, name, record["data"], columns, {})
+                if task is None:
+                    continue
+                if name is None or name != last:
+                    last, times = name, Counter()
+                _annotations(found, place, task, record, times)
 
 
 def _chats(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -96,28 +101,13 @@ def _chats(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _chat_messages(annotation: Any) -> list[dict[str, Any]]:
-    results = annotation.get("result") if isinstance(annotation, dict) else None
-    found = map(_chat_message, results if isinstance(results, list) else [])
+    found = map(_chat_message, list_at(annotation, "result"))
     return [one for one in found if one is not None]
 
 
 def _chat_message(result: Any) -> dict[str, Any] | None:
-    value = result.get("value") if isinstance(result, dict) else None
-    message = value.get("chatmessage") if isinstance(value, dict) else None
+    message = value_at(result, "value", "chatmessage")
     return message if isinstance(message, dict) else None
-
-
-class _Times:
-    """Counts each person's annotations of a task; records of the same task are adjacent."""
-
-    def __init__(self) -> None:
-        self._task: object = None
-        self._counts: Counter[str] = Counter()
-
-    def of(self, task: object) -> Counter[str]:
-        if task is None or task != self._task:
-            self._task, self._counts = task, Counter()
-        return self._counts
 
 
 class _MinimalExport:
@@ -138,30 +128,28 @@ class _MinimalExport:
         }
 
     def notes(self) -> list[Note]:
-        said = [Note("comment" if name in self._comments else "verdict", name) for name in self.names]
-        return [*said, Note("left_out", "annotation_id, updated_at")]
+        notes = [Note("comment" if name in self._comments else "verdict", name) for name in self.names]
+        return [*notes, Note("left_out", "annotation_id, updated_at")]
 
     def task(self, record: dict[str, Any]) -> dict[str, Any]:
         """Convert the record to a task, unless it is one."""
         if _is_task(record):
             return record
-        said = dict.fromkeys([*self.names, *_between(record)])
-        beside = {"id", "agreement", "history", *_ABOUT}
-        results = [one for name in said if name in record for one in self._results(name, record[name])]
+        names = dict.fromkeys([*self.names, *_between(record)])
+        no_data = {"id", "agreement", "history", *_ABOUT, *names}
+        results = [one for name in names if name in record for one in self._results(name, record[name])]
         annotation = {
             **{"completed_by": record["annotator"], "result": results},
             **{name: record[name] for name in ("created_at", "lead_time")},
         }
         return {
             "id": record["id"],
-            "data": {
-                name: value for name, value in record.items() if name not in said and name not in beside
-            },
+            "data": {name: value for name, value in record.items() if name not in no_data},
             "annotations": [annotation] if results else [],
         }
 
-    def _results(self, name: str, said: Any) -> Iterator[dict[str, Any]]:
-        for one in said if isinstance(said, list) else [said]:
+    def _results(self, name: str, given: Any) -> Iterator[dict[str, Any]]:
+        for one in given if isinstance(given, list) else [given]:
             value = one
             if isinstance(one, str):
                 value = {"text": [one]} if name in self._comments else {"choices": [one]}
@@ -181,10 +169,10 @@ def _between(record: dict[str, Any]) -> Sequence[str]:
     start, end = names.index("id"), names.index("annotator")
     if start:
         return names[start + 1 : end]
-    return [name for name in names[1:end] if _is_said(record[name])]
+    return [name for name in names[1:end] if _is_result(record[name])]
 
 
-def _is_said(value: Any) -> bool:
+def _is_result(value: Any) -> bool:
     given = value if isinstance(value, list) else [value]
     return bool(given) and all(isinstance(one, dict) and one.keys() & _KINDS.keys() for one in given)
 
@@ -198,18 +186,18 @@ def _annotations(
             continue
         rater = _rater(one)
         times[rater] += 1
+        seconds = one.get("lead_time")
         about = {
             "rater": rater,
             "repeat": times[rater],
             "at": one.get("created_at"),
-            "seconds": _seconds(one),
+            "seconds": seconds if isinstance(seconds, int | float) and seconds >= 0 else None,
         }
-        _results(found, place, task, one.get("result"), about)
-    predictions = record.get("predictions")
-    for one in predictions if isinstance(predictions, list) else []:
+        _results(found, place, task, one, about)
+    for one in list_at(record, "predictions"):
         if isinstance(one, dict):
             judge = {"judge": str(one.get("model_version") or "prediction")}
-            _results(found, place, task, one.get("result"), judge)
+            _results(found, place, task, one, judge)
 
 
 def _rater(annotation: dict[str, Any]) -> str:
@@ -220,41 +208,37 @@ def _rater(annotation: dict[str, Any]) -> str:
     return by if isinstance(by, str) and by else f"annotator {by}" if by is not None else "annotator"
 
 
-def _seconds(annotation: dict[str, Any]) -> float | None:
-    given = annotation.get("lead_time")
-    return given if isinstance(given, int | float) and given >= 0 else None
-
-
-def _results(found: Gathering, place: Place, task: Task, results: Any, about: dict[str, Any]) -> None:
+def _results(
+    found: Gathering, place: Place, task: Task, annotation: dict[str, Any], about: dict[str, Any]
+) -> None:
     """Import each result as a verdict; text results become the reasoning of all of them."""
-    given = [one for one in results if isinstance(one, dict)] if isinstance(results, list) else []
-    words = "\n".join(_texts(given)) or None
-    for one in given:
+    results = [one for one in list_at(annotation, "result") if isinstance(one, dict)]
+    reasoning = "\n".join(_texts(results)) or None
+    for one in results:
         kind, name = str(one.get("type")), str(one.get("from_name") or "score")
         if kind == "textarea":
-            if len(given) == 1:
+            if len(results) == 1:
                 found.leave_out(place, "no_value", name)
             continue
-        answers, value = _said(task, one)
+        answers, value = _verdict(task, one)
         if not answers:
             found.leave_out(place, "answer_not_known", name)
         elif value is None:
             found.leave_out(place, "no_value", f"{name} ({kind})")
         else:
-            said = about | answers | {"metric": name, "value": value, "reasoning": words}
-            found.verdict(task.key, said, place)
+            verdict = {"metric": name, "value": value, "reasoning": reasoning}
+            found.verdict(task.key, about | answers | verdict, place)
 
 
 def _texts(results: Sequence[dict[str, Any]]) -> Iterator[str]:
     for one in results:
-        value = one.get("value")
-        texts = value.get("text") if one.get("type") == "textarea" and isinstance(value, dict) else None
+        texts = value_at(one, "value", "text") if one.get("type") == "textarea" else None
         yield from [text for text in (texts if isinstance(texts, list) else [texts]) if isinstance(text, str)]
 
 
-def _said(task: Task, result: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+def _verdict(task: Task, result: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     """The answers that a result is about (empty if unknown) and its value."""
-    value = result["value"] if isinstance(result.get("value"), dict) else {}
+    value = object_at(result, "value")
     if result.get("type") == "pairwise":
         sides = list(task.answers.values())
         if len(sides) != 2:
@@ -263,8 +247,8 @@ def _said(task: Task, result: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         pair = {"model": model, "response": number, "other_model": other, "other_response": second}
         return pair | {"shown_first": 1}, _COMPARISONS.get(str(value.get("selected")))
     about = task.about(str(result.get("to_name")), str(result.get("from_name")))
-    said = next((value_said(value[one]) for one in _VALUES if one in value), None)
-    return ({"model": about[0], "response": about[1]} if about else {}), said
+    given = next((verdict_value(value[one]) for one in _VALUES if one in value), None)
+    return ({"model": about[0], "response": about[1]} if about else {}), given
 
 
-SOURCE = Source("label_studio", recognise, read)
+SOURCE = tool("label_studio", lambda file: _is_either(first_record(file)), _gather, _notes)

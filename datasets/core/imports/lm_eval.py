@@ -6,10 +6,10 @@ from contextlib import suppress
 from typing import Any
 
 from datasets.core.imports.chat import chat
-from datasets.core.imports.documents import beginning, decoded, document
-from datasets.core.imports.gathering import Gathering, fields, gathered, records
-from datasets.core.imports.json_records import first_record
-from datasets.core.imports.model import Imported, Note, NotUsable, Options, Place, Source, SourceFile
+from datasets.core.imports.gathering import Gathering, fields, tool
+from datasets.core.imports.json_records import beginning, decoded, document, first_record
+from datasets.core.imports.model import Note, NotUsable, Place, SourceFile
+from datasets.core.limits import Limits
 
 JUDGE = "lm-evaluation-harness"
 UNNAMED = "model"
@@ -31,28 +31,23 @@ def _is_sample(record: Any) -> bool:
     return isinstance(record, dict) and {"doc_id", "doc", "resps"} <= record.keys()
 
 
+def _is_samples(file: SourceFile) -> bool:
+    return _is_sample(first_record(file))
+
+
 def _is_results(file: SourceFile) -> bool:
     start = beginning(file)
     return start.startswith(b"{") and b'"results"' in start and b'"doc_id"' not in start
 
 
-def recognise(files: Sequence[SourceFile]) -> bool:
-    samples = [file for file in files if _is_sample(first_record(file))]
-    return bool(samples) and all(file in samples or _is_results(file) for file in files)
-
-
-def read(files: Sequence[SourceFile], options: Options) -> Imported:
-    return gathered(files, options, _gather, _NOTES)
-
-
-def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> None:
-    samples = [file for file in files if _is_sample(first_record(file))]
-    names = _model_names([file for file in files if file not in samples], options)
+def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
+    samples = [file for file in files if _is_samples(file)]
+    names = _model_names([file for file in files if file not in samples], found.options.limits)
     stamps = sorted({_stamp(file) for file in samples})
     for file in samples:
         unnamed = UNNAMED if len(stamps) < 2 else f"{UNNAMED} {stamps.index(_stamp(file)) + 1}"
         named = next(iter(names.values())) if len(names) == 1 else names.get(_stamp(file))
-        for place, record in records(file, options, found, _is_sample):
+        for place, record in found.records(file, _is_sample):
             _sample(found, place, record, named or unnamed)
 
 
@@ -62,12 +57,12 @@ def _stamp(file: SourceFile) -> str:
     return found[0] if found else ""
 
 
-def _model_names(results: Sequence[SourceFile], options: Options) -> dict[str, str]:
+def _model_names(results: Sequence[SourceFile], limits: Limits) -> dict[str, str]:
     """{timestamp of the run: model name}."""
     names = {}
     for file in results:
         with suppress(NotUsable):
-            given = decoded(document(file, options.limits), dict[str, Any], file)
+            given = decoded(document(file, limits), dict[str, Any], file)
             name = given.get("model_name") or given.get("model_source")
             if isinstance(name, str) and name.strip():
                 names[_stamp(file)] = name
@@ -80,14 +75,11 @@ def _sample(found: Gathering, place: Place, record: dict[str, Any], model: str) 
     if not messages:
         found.leave_out(place, "no_question")
         return
-    for kind in dropped:
-        found.leave_out(place, "part_dropped", kind)
+    found.leave_out_parts(place, dropped)
     key = [record["doc_id"], messages]
     doc = record["doc"] if isinstance(record["doc"], dict) else {"doc": record["doc"]}
-    row = {"id": doc.get("id", record["doc_id"]), "messages": messages}
-    if record.get("target") not in (None, ""):
-        row["ref_answer"] = record["target"]
-    found.row(key, row | fields(doc, "doc") | {"doc_id": record["doc_id"]}, place)
+    row = {"id": doc.get("id", record["doc_id"]), "messages": messages, **fields(doc, "doc")}
+    found.row(key, row | {"doc_id": record["doc_id"]}, place, reference=record.get("target"))
     texts = _answers(record["resps"], requests)
     if not texts:
         found.leave_out(place, "no_answer", model)
@@ -125,10 +117,8 @@ def _answers(resps: Any, requests: list[tuple[Any, str]]) -> list[str]:
 
 def _likelihood(one: Any) -> float | None:
     """The number in `[[-1.5, false]]`, whose parts may be strings."""
-    while isinstance(one, list) and one:
-        one = one[0]
     try:
-        return float(one)
+        return float(_innermost(one))
     except (TypeError, ValueError):
         return None
 
@@ -136,7 +126,7 @@ def _likelihood(one: Any) -> float | None:
 def _verdicts(found: Gathering, place: Place, record: dict[str, Any], key: object, model: str) -> None:
     by = record.get("filter")
     chosen = by if isinstance(by, str) and by != "none" else ""
-    text = _first_text(record.get("filtered_resps"))
+    text = _innermost(record.get("filtered_resps"))
     listed = record.get("metrics")
     names = listed if isinstance(listed, list) else [one for one in record if one not in (*_KNOWN, *_HASHES)]
     for name in (str(name) for name in names):
@@ -145,15 +135,15 @@ def _verdicts(found: Gathering, place: Place, record: dict[str, Any], key: objec
             found.leave_out(place, "no_number", name)
             continue
         about = {"model": model, "response": 1, "metric": f"{name},{chosen}" if chosen else name}
-        said = {"value": float(value), "judge": JUDGE, "reasoning": f"{chosen}: {text}" if chosen else None}
-        found.verdict(key, about | said, place)
+        reasoning = f"{chosen}: {text if isinstance(text, str) else ''}" if chosen else None
+        found.verdict(key, about | {"value": float(value), "judge": JUDGE, "reasoning": reasoning}, place)
 
 
-def _first_text(filtered: Any) -> str:
-    """The text in `["4"]` or, for repeated answers, `[["4"]]`."""
-    while isinstance(filtered, list) and filtered:
-        filtered = filtered[0]
-    return filtered if isinstance(filtered, str) else ""
+def _innermost(value: Any) -> Any:
+    """The first item of lists within lists: in `["4"]`, or for repeated answers in `[["4"]]`."""
+    while isinstance(value, list) and value:
+        value = value[0]
+    return value
 
 
-SOURCE = Source("lm_eval", recognise, read)
+SOURCE = tool("lm_eval", _is_samples, _gather, _NOTES, beside=_is_results)

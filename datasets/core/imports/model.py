@@ -5,12 +5,13 @@ streams them (`read`). Consume all rows first, then all verdicts; `left_out` and
 n-th row becomes line n of the version's file, and verdicts refer to that number.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
-from datasets.core.decode import Upload
+from datasets.core.decode import Unreadable, Upload
 from datasets.core.limits import Limits
 
 Becomes = Literal[
@@ -35,15 +36,6 @@ class NotUsable(Exception):
         self.code, self.params = code, params
 
 
-class _OwnUpload(Upload):
-    """An Upload that also closes the file opened for it."""
-
-    def close(self) -> None:
-        super().close()
-        if self._opened:
-            self._opened.close()
-
-
 @dataclass(frozen=True, slots=True)
 class SourceFile:
     """An input file: its name without folders, size in bytes, and a function to open it.
@@ -59,9 +51,14 @@ class SourceFile:
     def of(cls, path: Path, name: str = "") -> "SourceFile":
         return cls(name or path.name, path.stat().st_size, lambda: path.open("rb"))
 
-    def upload(self, limits: Limits | None = None) -> Upload:
-        """Open the file as an Upload, which handles gzip, encodings and lines; the caller closes it."""
-        return _OwnUpload(self.open_file(), limits or Limits())
+    @contextmanager
+    def upload(self, limits: Limits | None = None) -> Iterator[Upload]:
+        """Open the file as an Upload, which handles gzip, encodings and lines. Raises NotUsable if it is damaged."""
+        with self.open_file() as source:
+            try:
+                yield Upload(source, limits or Limits())
+            except Unreadable as stopped:
+                raise NotUsable("unreadable", finding=stopped.found.code, file=self.name) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +68,14 @@ class Place:
     file: str
     line: int | None = None
     sheet: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenRecord:
+    """A record that cannot be read; `code` is from datasets/import_messages.py."""
+
+    code: str
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +140,6 @@ class Options:
     sheet: str = ""
     limits: Limits = field(default_factory=Limits)
     first: int | None = None
-    extra: Mapping[str, str] = field(default_factory=dict)
     progress: Callable[[], None] = lambda: None
 
 

@@ -5,12 +5,13 @@ turns include their own earlier turns.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Literal
 
-from datasets.core.imports.gathering import Gathering, fields, gathered, records
-from datasets.core.imports.json_records import first_record
-from datasets.core.imports.model import Imported, Note, Options, Place, Source, SourceFile
+from datasets.core.imports.gathering import Gathering, fields, tool
+from datasets.core.imports.json_records import first_record, json_records, list_at
+from datasets.core.imports.model import Note, Place, SourceFile
 from datasets.core.variables import EARLIER
 
 SCORE, PREFERENCE = "score", "preference"
@@ -48,81 +49,73 @@ def _is_choice(choice: Any) -> bool:
     return isinstance(turns, list) and all(isinstance(turn, str) for turn in turns)
 
 
-def recognise(files: Sequence[SourceFile]) -> bool:
-    return bool(files) and all(_kind_of(file) for file in files)
-
-
 def _kind_of(file: SourceFile) -> Kind:
     return _kind(first_record(file))
 
 
-def read(files: Sequence[SourceFile], options: Options) -> Imported:
-    return gathered(files, options, _gather, _NOTES)
-
-
-def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> None:
+def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
     """Read questions first, then answers, then verdicts, whatever the order of the files."""
     of_kind: dict[str, list[SourceFile]] = defaultdict(list)
     for file in files:
         of_kind[_kind_of(file)].append(file)
-    asked: dict[str, list[str]] = {}
-    categories: dict[str, str] = {}
-    kept: list[tuple[Place, dict[str, Any]]] = []
-    for place, record in _records(of_kind["question"], options, found, "question"):
-        name = str(record["question_id"])
-        asked[name], categories[name] = record["turns"], str(record.get("category"))
-        kept.append((place, record))
-    references = _reference_files(of_kind["answer"], of_kind["single"] + of_kind["pair"], categories, options)
-    known = _references(references, options, found)
-    for place, record in kept:
-        _rows(found, place, record, known)
-    answers = [file for file in of_kind["answer"] if file not in references]
-    for place, record in _records(answers, options, found, "answer"):
-        _answers(found, place, record, asked)
-    for place, record in _records(of_kind["single"], options, found, "single"):
+    questions = list(_records(of_kind["question"], found, "question"))
+    turns = {str(record["question_id"]): record["turns"] for _place, record in questions}
+    categories = {str(record["question_id"]): str(record.get("category")) for _place, record in questions}
+    reference_files = _reference_files(of_kind, categories, found)
+    references = _references(reference_files, found)
+    for place, record in questions:
+        _rows(found, place, record, references)
+    answers = [file for file in of_kind["answer"] if file not in reference_files]
+    for place, record in _records(answers, found, "answer"):
+        _answers(found, place, record, turns)
+    for place, record in _records(of_kind["single"], found, "single"):
         _single(found, place, record)
-    for place, record in _records(of_kind["pair"], options, found, "pair"):
+    for place, record in _records(of_kind["pair"], found, "pair"):
         _pair(found, place, record)
 
 
-def _records(files: Sequence[SourceFile], options: Options, found: Gathering, kind: Kind) -> Any:
+def _records(
+    files: Sequence[SourceFile], found: Gathering, kind: Kind
+) -> Iterator[tuple[Place, dict[str, Any]]]:
     for file in files:
-        yield from records(file, options, found, lambda record: _kind(record) == kind)
+        yield from found.records(file, lambda record: _kind(record) == kind)
 
 
 def _reference_files(
-    answers: Sequence[SourceFile],
-    judgments: Sequence[SourceFile],
-    categories: Mapping[str, str],
-    options: Options,
+    of_kind: Mapping[str, list[SourceFile]], categories: Mapping[str, str], found: Gathering
 ) -> list[SourceFile]:
     """The answer files that contain references.
 
     Either the file name says so, or its model is never judged and it answers only questions that are judged against a
     reference.
     """
-    quiet = Gathering(Imported(()))  # left-out records are reported when the files are actually read
     judged: set[str] = set()
-    for file in judgments:
-        for _place, record in records(file, options, quiet):
+    for file in of_kind["single"] + of_kind["pair"]:
+        for record in _peek(file, found, "single", "pair"):
             judged |= {str(record.get(name)) for name in ("model", "model_1", "model_2")}
-    found = []
-    for file in answers:
+    references = []
+    for file in of_kind["answer"]:
         if "reference" in file.name.lower():
-            found.append(file)
+            references.append(file)
         elif judged and categories:
-            given = [record for _place, record in records(file, options, quiet) if _kind(record) == "answer"]
-            models = {str(record["model_id"]) for record in given}
-            wanted = {categories.get(str(record["question_id"])) for record in given}
-            if models.isdisjoint(judged) and wanted <= set(WITH_REFERENCE):
-                found.append(file)
-    quiet.close()
-    return found
+            answers = list(_peek(file, found, "answer"))
+            models = {str(record["model_id"]) for record in answers}
+            answered = {categories.get(str(record["question_id"])) for record in answers}
+            if models.isdisjoint(judged) and answered <= set(WITH_REFERENCE):
+                references.append(file)
+    return references
 
 
-def _references(files: Sequence[SourceFile], options: Options, found: Gathering) -> dict[str, list[str]]:
+def _peek(file: SourceFile, found: Gathering, *kinds: Kind) -> Iterator[dict[str, Any]]:
+    """The records of these kinds; what is left out is listed when the file is actually read."""
+    for _line, record in islice(json_records(file, found.options.limits), found.options.first):
+        if _kind(record) in kinds:
+            yield record
+
+
+def _references(files: Sequence[SourceFile], found: Gathering) -> dict[str, list[str]]:
     known: dict[str, list[str]] = {}
-    for place, record in _records(files, options, found, "answer"):
+    for place, record in _records(files, found, "answer"):
         if record["choices"]:
             known.setdefault(str(record["question_id"]), record["choices"][0]["turns"])
         else:
@@ -134,8 +127,7 @@ def _rows(
     found: Gathering, place: Place, record: dict[str, Any], references: Mapping[str, list[str]]
 ) -> None:
     name, turns = str(record["question_id"]), record["turns"]
-    own = record.get("reference")
-    given = references.get(name) or (own if isinstance(own, list) else [])
+    given = references.get(name) or list_at(record, "reference")
     rest = fields({field: value for field, value in record.items() if field not in _OF_QUESTION}, "question")
     for turn in range(1, len(turns) + 1):
         row = {
@@ -145,7 +137,7 @@ def _rows(
             "turn": turn,
         }
         reference = given[turn - 1] if turn <= len(given) else None
-        found.row([name, turn], row | rest | ({"ref_answer": reference} if reference else {}), place)
+        found.row([name, turn], row | rest, place, reference=reference or None)
 
 
 def _row_name(question: object, turn: object) -> str:
@@ -170,14 +162,16 @@ def _answers(found: Gathering, place: Place, record: dict[str, Any], asked: Mapp
 
 
 def _single(found: Gathering, place: Place, record: dict[str, Any]) -> None:
-    score = record["score"]
-    said = _judged(record, "judgment") | {"model": str(record["model"]), "metric": SCORE}
-    said |= {"id": _row_name(record["question_id"], record["turn"]), "min_score": 1, "max_score": 10}
-    if isinstance(score, int | float) and score != -1:
-        said["value"] = score
-    else:
-        said |= {"value": None, "state": "unparsed"}
-    found.verdict([str(record["question_id"]), record["turn"]], said, place)
+    score, key = record["score"], [str(record["question_id"]), record["turn"]]
+    verdict = _judged(record, "judgment") | {
+        "model": str(record["model"]),
+        "metric": SCORE,
+        "id": _row_name(*key),
+        "value": score if isinstance(score, int | float) and score != -1 else None,
+        "min_score": 1,
+        "max_score": 10,
+    }
+    found.verdict(key, verdict, place)
 
 
 def _pair(found: Gathering, place: Place, record: dict[str, Any]) -> None:
@@ -188,9 +182,8 @@ def _pair(found: Gathering, place: Place, record: dict[str, Any]) -> None:
     for game in (1, 2):
         if f"g{game}_winner" in record:
             value = _WINNERS.get(str(record[f"g{game}_winner"]))
-            state = {} if value else {"state": "unparsed"}
-            said = _judged(record, f"g{game}_judgment") | {"value": value, "shown_first": game}
-            found.verdict(key, about | said | state, place)
+            verdict = _judged(record, f"g{game}_judgment") | {"value": value, "shown_first": game}
+            found.verdict(key, about | verdict, place)
 
 
 def _judged(record: dict[str, Any], text: str) -> dict[str, Any]:
@@ -205,4 +198,4 @@ def _judged(record: dict[str, Any], text: str) -> dict[str, Any]:
     }
 
 
-SOURCE = Source("mt_bench", recognise, read)
+SOURCE = tool("mt_bench", _kind_of, _gather, _NOTES)

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from datasets.core.imports.chat import answer, chat, said
+from datasets.core.imports.chat import answer, chat, content_of
 from datasets.core.imports.columns import guess
-from datasets.core.imports.gathering import Gathering, fields, gathered, records
-from datasets.core.imports.json_records import first_record
-from datasets.core.imports.model import Imported, Note, Options, Place, Source, SourceFile
+from datasets.core.imports.gathering import Gathering, fields, tool
+from datasets.core.imports.json_records import first_record, list_at, object_at, value_at
+from datasets.core.imports.model import Note, Place, SourceFile
 
 JUDGE = "openai-evals"
 _SUFFIX = re.compile(r"[-_ ]+[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
@@ -28,24 +28,17 @@ def _is_item(record: Any) -> bool:
 
 def _items(record: Any) -> list[Any]:
     """The items of an API page, or the single item."""
-    page = (
-        isinstance(record, dict) and record.get("object") == "list" and isinstance(record.get("data"), list)
-    )
-    return list(record["data"]) if page else [record]
+    is_page = value_at(record, "object") == "list" and isinstance(record.get("data"), list)
+    return record["data"] if is_page else [record]
 
 
-def recognise(files: Sequence[SourceFile]) -> bool:
-    firsts = [first_record(file) for file in files]
-    return bool(firsts) and all(any(map(_is_item, _items(one))) for one in firsts)
+def _holds_items(file: SourceFile) -> bool:
+    return any(map(_is_item, _items(first_record(file))))
 
 
-def read(files: Sequence[SourceFile], options: Options) -> Imported:
-    return gathered(files, options, _gather, _NOTES)
-
-
-def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> None:
+def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
     for file in files:
-        for place, record in records(file, options, found):
+        for place, record in found.records(file):
             for item in _items(record):
                 if _is_item(item):
                     _item(found, place, item)
@@ -56,12 +49,11 @@ def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> 
 def _item(found: Gathering, place: Place, item: dict[str, Any]) -> None:
     data = _data(item["datasource_item"])
     columns = guess(list(data), [data])
-    sample = item["sample"] if isinstance(item.get("sample"), dict) else {}
+    sample = object_at(item, "sample")
     messages, dropped = chat(
-        sample.get("input") or "\n\n".join(said(data[one]).text for one in columns.question)
+        sample.get("input") or "\n\n".join(content_of(data[one]).text for one in columns.question)
     )
-    for kind in dropped:
-        found.leave_out(place, "part_dropped", kind)
+    found.leave_out_parts(place, dropped)
     if not any(one["content"].strip() for one in messages):
         found.leave_out(place, "no_question")
         return
@@ -69,10 +61,11 @@ def _item(found: Gathering, place: Place, item: dict[str, Any]) -> None:
     row = {"id": data.get("id", item.get("datasource_item_id")), "messages": messages, **fields(data, "item")}
     row = {name: value for name, value in row.items() if value is not None}
     reference = data.get(columns.reference or (columns.answer if sample.get("output") else ""))
-    found.row(key, row | ({} if reference in (None, "") else {"ref_answer": reference}), place)
+    found.row(key, row, place, reference)
     model, given = _answer(sample, data, columns.answer)
     if given is None:
-        found.leave_out(place, "no_answer", _error(sample) or model)
+        error = str(value_at(sample, "error", "message") or "")[:200]
+        found.leave_out(place, "no_answer", error or model)
         return
     number = found.answer(key, model, given, place)
     for metric, verdict in _verdicts(found, place, item["results"]):
@@ -80,24 +73,18 @@ def _item(found: Gathering, place: Place, item: dict[str, Any]) -> None:
 
 
 def _data(given: Any) -> dict[str, Any]:
-    if isinstance(given, dict) and isinstance(given.get("item"), dict):
-        return dict(given["item"])
-    return dict(given) if isinstance(given, dict) else {"item": given}
+    if not isinstance(given, dict):
+        return {"item": given}
+    return given["item"] if isinstance(given.get("item"), dict) else given
 
 
 def _answer(sample: dict[str, Any], data: dict[str, Any], column: str) -> tuple[str, dict[str, Any] | None]:
     """The model and its answer; uploaded answers are in the item's data."""
-    output = sample.get("output")
     model = str(sample.get("model") or data.get("model") or data.get("agent_name") or "model")
-    if isinstance(output, list) and output:
+    if output := list_at(sample, "output"):
         return model, answer(output[-1])[0]
     given = next((data[name] for name in ("sample.output_text", column) if data.get(name) is not None), None)
     return model, None if given is None else answer(given)[0]
-
-
-def _error(sample: dict[str, Any]) -> str:
-    error = sample.get("error")
-    return str(error.get("message") or "")[:200] if isinstance(error, dict) else ""
 
 
 def _verdicts(found: Gathering, place: Place, results: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -107,12 +94,10 @@ def _verdicts(found: Gathering, place: Place, results: Any) -> Iterator[tuple[st
             continue
         metric = _SUFFIX.sub("", str(result.get("name") or "score")) or "score"
         value = result.get("score") if result.get("score") is not None else result.get("passed")
-        grader = result["sample"] if isinstance(result.get("sample"), dict) else {}
-        output = grader.get("output")
-        words = result.get("reason") or _words(output)
+        reasoning = result.get("reason") or _grader_text(result) or None
         verdict = {
-            "judge": str(grader.get("model") or JUDGE),
-            "reasoning": words if isinstance(words, str) else None,
+            "judge": str(value_at(result, "sample", "model") or JUDGE),
+            "reasoning": reasoning if isinstance(reasoning, str) else None,
         }
         if isinstance(value, bool | int | float):
             yield metric, verdict | {"value": float(value)}
@@ -120,10 +105,11 @@ def _verdicts(found: Gathering, place: Place, results: Any) -> Iterator[tuple[st
             yield metric, verdict | {"value": None, "state": "no_score"}
 
 
-def _words(output: Any) -> str | None:
-    """The grader model's text."""
-    last = output[-1] if isinstance(output, list) and output else None
-    return said(last.get("content")).text if isinstance(last, dict) else None
+def _grader_text(result: dict[str, Any]) -> str:
+    """What the grader model wrote, if one was asked."""
+    return "".join(
+        content_of(value_at(last, "content")).text for last in list_at(result, "sample", "output")[-1:]
+    )
 
 
-SOURCE = Source("openai_evals", recognise, read)
+SOURCE = tool("openai_evals", _holds_items, _gather, _NOTES)

@@ -6,20 +6,26 @@ Its HTML report and XML are recognised only to suggest a supported export.
 import json
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import closing
-from itertools import islice
 from typing import Any
 
 import msgspec
 
 from datasets.core.imports.chat import answer, chat
-from datasets.core.imports.documents import beginning, decoded, document, is_deep, value_of
-from datasets.core.imports.gathering import Gathering, fields, gathered, records
-from datasets.core.imports.json_records import BrokenJson, first_record
-from datasets.core.imports.model import Imported, Note, NotUsable, Options, Place, Source, SourceFile
-from datasets.core.imports.promptfoo_table import is_table, notes, results
-from datasets.core.imports.tables import BrokenRecord
+from datasets.core.imports.gathering import Gathering, fields, tool
+from datasets.core.imports.json_records import (
+    beginning,
+    decoded,
+    document,
+    first_record,
+    list_at,
+    object_at,
+    value_at,
+    value_of,
+)
+from datasets.core.imports.model import Note, NotUsable, Place, SourceFile
+from datasets.core.imports.promptfoo_table import is_table, results, table_notes
 from datasets.core.imports.yaml_records import yaml_records
+from datasets.core.limits import Limits
 
 JUDGE, METRIC = "promptfoo", "score"
 _WRAPPED = re.compile(rb'"results"\s*:\s*\{\s*"(?:version|timestamp|results|stats)"')
@@ -47,11 +53,8 @@ class _Wrapped(msgspec.Struct):
     results: _Results
 
 
-def recognise(files: Sequence[SourceFile]) -> bool:
-    return bool(files) and all(
-        _is_lines(file) or _is_export(file) or _is_yaml(file) or _is_report(file) or is_table(file)
-        for file in files
-    )
+def _is_file(file: SourceFile) -> bool:
+    return _is_lines(file) or _is_export(file) or _is_yaml(file) or _is_report(file) or is_table(file)
 
 
 def _is_lines(file: SourceFile) -> bool:
@@ -72,56 +75,43 @@ def _is_yaml(file: SourceFile) -> bool:
 
 def _is_report(file: SourceFile) -> bool:
     """Whether the file is promptfoo's HTML or XML output."""
-    with closing(file.upload()) as upload:
+    with file.upload() as upload:
         return upload.other_kind() in ("html", "xml") and _REPORT.search(next(upload.chunks())) is not None
 
 
-def read(files: Sequence[SourceFile], options: Options) -> Imported:
+def _notes(files: Sequence[SourceFile]) -> Sequence[Note]:
+    """What the parts of the files become. Raises NotUsable for a report."""
     report = next((file for file in files if _is_report(file)), None)
     if report is not None:
         raise NotUsable("promptfoo_report", file=report.name)
-    return gathered(files, options, _gather, notes(files[0]) if is_table(files[0]) else _NOTES)
+    return table_notes(files[0]) if is_table(files[0]) else _NOTES
 
 
-def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> None:
+def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
     for file in files:
-        for place, result in _given(file, options, found):
+        lines = _is_lines(file)
+        given = found.records(file) if lines else found.objects(_values(file, found.options.limits))
+        for place, result in given:
             _result(found, place, result)
 
 
-def _given(file: SourceFile, options: Options, found: Gathering) -> Iterator[tuple[Place, dict[str, Any]]]:
-    if _is_lines(file):
-        yield from records(file, options, found)
-        return
-    for place, value in islice(_values(file, options), options.first):
-        if isinstance(value, BrokenRecord | BrokenJson):
-            found.leave_out(place, value.code)
-        elif not isinstance(value, dict):
-            found.leave_out(place, "not_a_record")
-        elif is_deep(value):
-            found.leave_out(place, "too_deep")
-        else:
-            yield place, value
-
-
-def _values(file: SourceFile, options: Options) -> Iterator[tuple[Place, Any]]:
+def _values(file: SourceFile, limits: Limits) -> Iterator[tuple[Place, Any]]:
     """The results in a CSV or YAML file or a single JSON object."""
     if is_table(file):
-        yield from results(file, options)
-    elif _is_yaml(file):
-        for number, value in enumerate(yaml_records(file, options.limits, "results"), 1):
-            yield Place(file.name, number), value
-    else:
-        for number, raw in enumerate(_results(file, options), 1):
-            yield Place(file.name, number), value_of(raw)
+        yield from results(file, limits)
+        return
+    values = yaml_records(file, limits, "results") if _is_yaml(file) else _results(file, limits)
+    for number, value in enumerate(values, 1):
+        yield Place(file.name, number), value
 
 
-def _results(file: SourceFile, options: Options) -> Iterator[msgspec.Raw]:
-    text = document(file, options.limits)
+def _results(file: SourceFile, limits: Limits) -> Iterator[Any]:
+    text = document(file, limits)
     try:
-        yield from decoded(text, _Results, file).results
+        results = decoded(text, _Results, file).results
     except NotUsable:
-        yield from decoded(text, _Wrapped, file).results.results
+        results = decoded(text, _Wrapped, file).results.results
+    return map(value_of, results)
 
 
 def _result(found: Gathering, place: Place, result: dict[str, Any]) -> None:
@@ -130,18 +120,16 @@ def _result(found: Gathering, place: Place, result: dict[str, Any]) -> None:
     if not messages:
         found.leave_out(place, "no_question")
         return
-    test = result["testCase"] if isinstance(result.get("testCase"), dict) else {}
+    test = object_at(result, "testCase")
     given = result.get("vars") or test.get("vars")
     key = [messages, given, test.get("assert")]
     row = {"messages": messages, **fields(given, "vars")}
     described = test.get("description")
     found.row(key, row | ({"description": described} if described else {}), place)
     model, output = _model(result.get("provider")), _output(result)
-    for kind in dropped:
-        found.leave_out(place, "part_dropped", kind)
+    found.leave_out_parts(place, dropped)
     if output is None:
-        response = result.get("response")
-        error = result.get("error") or (response.get("error") if isinstance(response, dict) else None)
+        error = result.get("error") or value_at(result, "response", "error")
         found.leave_out(place, "no_answer", str(error or model)[:200])
         return
     number = found.answer(key, model, answer(output)[0], place)
@@ -163,27 +151,23 @@ def _output(result: dict[str, Any]) -> Any:
 
 def _verdict(found: Gathering, place: Place, key: object, about: dict[str, Any], grading: Any) -> None:
     """Import one verdict per answer; the results of its assertions go into the reasoning."""
-    score = grading.get("score") if isinstance(grading, dict) else None
+    score = value_at(grading, "score")
     if not isinstance(score, int | float):
         found.leave_out(place, "no_value", METRIC)
         return
     lines = [str(grading.get("reason") or "")]
-    parts = grading.get("componentResults")
-    for part in parts if isinstance(parts, list) else []:
+    for part in list_at(grading, "componentResults"):
         if isinstance(part, dict):
-            asserted = part.get("assertion")
-            kind = asserted.get("type") if isinstance(asserted, dict) else None
+            kind = value_at(part, "assertion", "type") or "assertion"
             passed = "pass" if part.get("pass") else "fail"
-            lines.append(
-                f"- {kind or 'assertion'}: {passed}, {part.get('score')}. {part.get('reason') or ''}".strip()
-            )
-    said = {
+            lines.append(f"- {kind}: {passed}, {part.get('score')}. {part.get('reason') or ''}".strip())
+    verdict = {
         "metric": METRIC,
         "value": float(score),
         "judge": JUDGE,
         "reasoning": "\n".join(lines).strip() or None,
     }
-    found.verdict(key, about | said, place)
+    found.verdict(key, about | verdict, place)
 
 
-SOURCE = Source("promptfoo", recognise, read)
+SOURCE = tool("promptfoo", _is_file, _gather, _notes)

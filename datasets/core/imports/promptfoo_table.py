@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from datasets.core.imports.chat import chat
-from datasets.core.imports.model import Note, NotUsable, Options, Place, SourceFile
-from datasets.core.imports.tables import BrokenRecord, csv_table, first_header
+from datasets.core.imports.columns import number
+from datasets.core.imports.model import BrokenRecord, Note, NotUsable, Place, SourceFile
+from datasets.core.imports.tables import Table, csv_table, first_header
+from datasets.core.limits import Limits
 
 _HEAD = re.compile(r"\[([^\]\n]+)\] (.*)", re.DOTALL)
 _VERDICT = re.compile(r"(Status|Score|Named Scores|Metric: .*|Grader Reason|Comment)(?: \(\d+\))?", re.DOTALL)
@@ -43,7 +45,7 @@ def is_table(file: SourceFile) -> bool:
     if not outputs:
         return False
     try:
-        first = next(csv_table(file, Options().limits).records(), None)
+        first = next(csv_table(file, Limits()).records(), None)
     except NotUsable:
         return False
     if first is None or isinstance(first[1], BrokenRecord):
@@ -52,12 +54,17 @@ def is_table(file: SourceFile) -> bool:
     return any(_OLD.fullmatch(str(cells[number])) for number in outputs if number < len(cells))
 
 
-def results(file: SourceFile, options: Options) -> Iterator[tuple[Place, dict[str, Any] | BrokenRecord]]:
-    """Convert each answer to a result of the JSON export, as far as the table has its data."""
-    table = csv_table(file, options.limits)
+def _opened(file: SourceFile, limits: Limits) -> tuple[Table, list[_Output], list[str]]:
+    """The table, the answers in it, and the columns of the variables."""
+    table = csv_table(file, limits)
     outputs = _outputs(first_header(file), table.columns)
     named = {name for one in outputs for name in (one.column, *one.verdict.values())}
-    variables = [name for name in table.columns if name not in named]
+    return table, outputs, [name for name in table.columns if name not in named]
+
+
+def results(file: SourceFile, limits: Limits) -> Iterator[tuple[Place, dict[str, Any] | BrokenRecord]]:
+    """Convert each answer to a result of the JSON export, as far as the table has its data."""
+    table, outputs, variables = _opened(file, limits)
     for line, record in table.records():
         place = Place(file.name, line)
         if isinstance(record, BrokenRecord):
@@ -69,17 +76,14 @@ def results(file: SourceFile, options: Options) -> Iterator[tuple[Place, dict[st
             yield place, _result(output, record, given, described)
 
 
-def notes(file: SourceFile) -> list[Note]:
+def table_notes(file: SourceFile) -> list[Note]:
     """What the columns become."""
-    table = csv_table(file, Options().limits)
-    outputs = _outputs(first_header(file), table.columns)
-    named = {name for one in outputs for name in (one.column, *one.verdict.values())}
-    fields = [Note("field", name) for name in table.columns if name not in named]
+    _table, outputs, variables = _opened(file, Limits())
     judged = any(one.verdict for one in outputs)
     return [
         Note("messages", "[provider] prompt"),
         Note("model", "[provider]"),
-        *fields,
+        *(Note("field", name) for name in variables),
         Note("answer", "[provider] prompt"),
         Note("verdict", "Score" if judged else "[PASS] (1.00)"),
         Note("comment", "Grader Reason, Named Scores, Comment" if judged else "Pass Reason, Fail Reason"),
@@ -90,12 +94,12 @@ def notes(file: SourceFile) -> list[Note]:
 def _outputs(header: Sequence[str], columns: Sequence[str]) -> list[_Output]:
     """`header` as written, `columns` as named by the table."""
     found = []
-    for number, (written, column) in enumerate(zip(header, columns, strict=False)):
+    for index, (written, column) in enumerate(zip(header, columns, strict=False)):
         head = _HEAD.fullmatch(written)
         if head is None:
             continue
         verdict = {}
-        for name in columns[number + 1 :]:
+        for name in columns[index + 1 :]:
             of = _VERDICT.fullmatch(name)
             if of is None or of[1] in verdict:
                 break
@@ -108,18 +112,12 @@ def _result(
     output: _Output, record: Mapping[str, Any], variables: Mapping[str, Any], described: Any
 ) -> dict[str, Any]:
     text = str(record.get(output.column) or "")
-    said = {name: str(record.get(column) or "") for name, column in output.verdict.items()}
+    verdict = {name: str(record.get(column) or "") for name, column in output.verdict.items()}
     if not output.verdict and (old := _OLD.fullmatch(text)):
-        text = old[4] or ""
-        said = {
-            "Status": old[1],
-            "Score": old[2],
-            "Named Scores": old[3] or "",
-            "Grader Reason": old[5] or "",
-        }
-    parts = [said.pop(name, "") for name in ("Status", "Score", "Grader Reason")]
-    status, score, reason = parts
-    more = [f"{name}: {value}" for name, value in said.items() if value and not name.startswith("Metric: ")]
+        status, score, named, text, reason = (part or "" for part in old.groups())
+        verdict = {"Status": status, "Score": score, "Named Scores": named, "Grader Reason": reason}
+    status, score, reason = (verdict.pop(name, "") for name in ("Status", "Score", "Grader Reason"))
+    more = [f"{name}: {text}" for name, text in verdict.items() if text and not name.startswith("Metric: ")]
     failed = status == "ERROR" or not text.strip()
     return {
         "prompt": _asked(output.template, variables),
@@ -128,15 +126,8 @@ def _result(
         "testCase": {"description": described} if described else {},
         "error": (text or reason) if failed else None,
         "response": None if failed else {"output": text},
-        "gradingResult": {"score": _number(score), "reason": "\n".join([reason, *more]).strip()},
+        "gradingResult": {"score": number(score), "reason": "\n".join([reason, *more]).strip()},
     }
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _asked(template: str, variables: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from datasets.core.imports.tables import BrokenRecord, CellError
+from datasets.core.imports.model import BrokenRecord
+from datasets.core.imports.tables import CellError
 from datasets.core.imports.workbook import TooMuch, Workbook, local, parsed
 
 MOST_ROWS = 1_048_576

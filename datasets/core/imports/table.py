@@ -11,12 +11,12 @@ from typing import Any
 
 from datasets.core.detect import guess_from_beginning
 from datasets.core.imports.batches import are_joined, joined_tables
-from datasets.core.imports.chat import chat, written
+from datasets.core.imports.chat import chat, chat_in_json
 from datasets.core.imports.columns import Columns, Record, guess, number, parse
-from datasets.core.imports.gathering import Gathering, gathered
+from datasets.core.imports.gathering import Gathering, gathered, with_reference
 from datasets.core.imports.json_records import first_records
 from datasets.core.imports.model import (
-    Becomes,
+    BrokenRecord,
     Imported,
     Note,
     NotUsable,
@@ -26,12 +26,10 @@ from datasets.core.imports.model import (
     SourceFile,
 )
 from datasets.core.imports.tables import (
-    BrokenRecord,
     CellError,
     Table,
     csv_table,
     first_header,
-    has_columns,
     is_parquet,
     json_table,
     json_value,
@@ -51,7 +49,7 @@ def open_table(file: SourceFile, options: Options) -> Table:
         return xlsx_table(file, options.limits, options.sheet)
     if any(isinstance(value, dict) for value in first_records(file, 1)):
         return json_table(file, options.limits)
-    if has_columns(file):
+    if len(first_header(file)) > 1:
         return csv_table(file, options.limits)
     raise NotUsable("no_table", file=file.name)
 
@@ -65,12 +63,9 @@ def open_tables(files: Sequence[SourceFile], options: Options) -> list[tuple[str
 
 def is_native(file: SourceFile) -> bool:
     """Whether the file starts like one of the four native formats, which need no import."""
-    upload = file.upload()
-    try:
+    with file.upload() as upload:
         if guess_from_beginning(upload) is not None:
             return True
-    finally:
-        upload.close()
     first = first_records(file, 1)
     if first:
         return isinstance(first[0], dict) and any(name in first[0] for name in ("messages", "conversation"))
@@ -115,7 +110,7 @@ def read_tables(tables: Sequence[tuple[str, Table]], options: Options) -> Import
     columns = mapping_of(table, options)
     columns.checked(table.columns)
 
-    def gather(_files: Sequence[SourceFile], _options: Options, found: Gathering) -> None:
+    def gather(_files: Sequence[SourceFile], found: Gathering) -> None:
         reader = _Reader(columns, table.columns, found)
         for name, one in tables:
             for line, record in one.records():
@@ -131,16 +126,11 @@ def mapping_of(table: Table, options: Options) -> Columns:
 
 def notes_of(columns: Columns, names: Sequence[str]) -> list[Note]:
     """What each column becomes, in display order."""
-    single: list[tuple[Becomes, str]] = [("question", name) for name in columns.question]
-    single += [("messages", columns.messages), ("system", columns.system), ("reference", columns.reference)]
-    single += [("model", columns.model), ("answer", columns.answer)]
-    single += [("answer", column) for _model, column in columns.answers]
-    single += [("verdict", score.column) for score in columns.scores]
-    single += [("field", column) for _name, column in columns.fields_of(names)]
-    taken = {column for _becomes, column in single}
+    notes = [Note(becomes, column) for becomes, column in columns.roles]
+    notes += [Note("field", column) for _name, column in columns.fields_of(names)]
+    taken = {note.origin for note in notes}
     own = [name for name in names if "." not in name or name.split(".")[0] not in names]
-    rest: list[tuple[Becomes, str]] = [("left_out", name) for name in own if name not in taken]
-    return [Note(becomes, column) for becomes, column in single + rest if column]
+    return notes + [Note("left_out", name) for name in own if name not in taken]
 
 
 class _Reader:
@@ -168,7 +158,7 @@ class _Reader:
             self.found.leave_out(place, code, self.columns.messages or ", ".join(self.columns.question))
             return
         reference = value.get(self.columns.reference)
-        row = {"messages": messages} | ({} if reference is None else {"ref_answer": reference})
+        row = {"messages": messages} | with_reference(reference)
         row |= {_field_name(name): value[column] for name, column in self.fields if column in value}
         key = [messages, reference] if self.columns.model else next(self._numbers)
         for name in self.found.merged_row(key, row, place):
@@ -190,7 +180,7 @@ class _Reader:
         """The messages of a record; [] if it has no question."""
         if self.columns.messages:
             given = value.get(self.columns.messages)
-            messages, dropped = chat(written(given) if isinstance(given, str) else given)
+            messages, dropped = chat(chat_in_json(given) if isinstance(given, str) else given)
             for kind in dropped:
                 self.found.leave_out(place, "part_dropped", kind)
         else:

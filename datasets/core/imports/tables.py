@@ -9,16 +9,16 @@ import datetime
 import io
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import islice
-from typing import Any, BinaryIO
+from typing import Any
 
-from datasets.core.decode import Unreadable, encoding_of, marked_encoding
+from datasets.core.decode import Upload, decodes, encoding_of, marked_encoding
 from datasets.core.imports.columns import Columns, Record
-from datasets.core.imports.json_records import BrokenJson, first_records, json_records
-from datasets.core.imports.model import NotUsable, SourceFile
+from datasets.core.imports.json_records import first_records, json_records
+from datasets.core.imports.model import BrokenRecord, NotUsable, SourceFile
 from datasets.core.limits import Limits
 
 DELIMITERS = ",\t;|"
@@ -27,14 +27,6 @@ LOOKED_AT = 20
 """Number of records used to recognise a file, and its columns if it has no header."""
 _DEEPEST = 4
 _UNKNOWN_ENCODING = "cp1252"
-
-
-@dataclass(frozen=True, slots=True)
-class BrokenRecord:
-    """A record that cannot be read; `code` is from datasets/import_messages.py."""
-
-    code: str
-    detail: str = ""
 
 
 class CellError(str):
@@ -110,11 +102,11 @@ def json_value(value: Any) -> Any:
 
 def csv_table(file: SourceFile, limits: Limits) -> Table:
     """Open CSV, TSV etc. in UTF-8, UTF-16 or GB18030; anything else is read as Windows-1252."""
-    with closing(file.upload(limits)) as upload:
+    with file.upload(limits) as upload:
         encoding: str = encoding_of(upload)
-    if encoding == "utf-8" and not _is_utf8(file, limits):
-        encoding = _UNKNOWN_ENCODING
-    delimiter = delimiter_of(_first_lines(file, limits, encoding))
+        if encoding == "utf-8" and not decodes(upload, "utf-8"):
+            encoding = _UNKNOWN_ENCODING
+        delimiter = delimiter_of(_first_lines(upload, encoding))
     header = next(_csv_records(file, limits, encoding, delimiter), None)
     if header is None:
         raise NotUsable("no_rows", file=file.name)
@@ -160,11 +152,6 @@ def _records(lines: Sequence[str], delimiter: str) -> list[list[str]]:
         return []
 
 
-def has_columns(file: SourceFile) -> bool:
-    """Whether the first line of a text has several fields."""
-    return len(first_header(file)) > 1
-
-
 def first_header(file: SourceFile) -> list[str]:
     """The fields of the first line of a text, read as UTF-8 without a mark; [] if it is not text. Reads little."""
     lines = _beginning_of_text(file)
@@ -180,42 +167,21 @@ def seems_csv(file: SourceFile) -> bool:
 
 
 def _beginning_of_text(file: SourceFile) -> list[str]:
-    with closing(file.upload()) as upload:
-        if upload.other_kind():
-            return []
-        encoding = marked_encoding(upload.head())
-    return _first_lines(file, Limits(), encoding)
+    with suppress(NotUsable), file.upload() as upload:
+        if not upload.other_kind():
+            return _first_lines(upload, marked_encoding(upload.head()))
+    return []
 
 
-def _first_lines(file: SourceFile, limits: Limits, encoding: str) -> list[str]:
-    """The lines in the first 64 kB; the last is dropped if it may be incomplete."""
-    start = ""
-    with closing(file.upload(limits)) as upload:
-        try:
-            chunk = next(upload.chunks(), b"")
-        except Unreadable:
-            return []
-        start = codecs.getincrementaldecoder(encoding)("replace").decode(chunk)
-        cut = len(chunk) < upload.bytes or upload.gzipped
-    whole = start.removeprefix("\ufeff")
-    lines = io.StringIO(whole, newline="").readlines()
-    if cut and len(lines) > 1 and not whole.endswith("\n"):
+def _first_lines(upload: Upload, encoding: str) -> list[str]:
+    """The lines in the first chunk; the last is dropped if it may be incomplete."""
+    chunk = next(upload.chunks(), b"")
+    start = codecs.getincrementaldecoder(encoding)("replace").decode(chunk).removeprefix("\ufeff")
+    lines = io.StringIO(start, newline="").readlines()
+    is_cut = len(chunk) < upload.bytes or upload.gzipped
+    if is_cut and len(lines) > 1 and not start.endswith("\n"):
         lines.pop()
     return lines[: 10 * LOOKED_AT]
-
-
-def _is_utf8(file: SourceFile, limits: Limits) -> bool:
-    decoder = codecs.getincrementaldecoder("utf-8")("strict")
-    with closing(file.upload(limits)) as upload:
-        try:
-            for chunk in upload.chunks():
-                decoder.decode(chunk)
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            return False
-        except Unreadable:
-            pass  # reported when the records are read
-    return True
 
 
 def _csv_records(
@@ -223,7 +189,7 @@ def _csv_records(
 ) -> Iterator[tuple[int, Any]]:
     """(first line number, cells) of each non-blank record."""
     csv.field_size_limit(max(csv.field_size_limit(), limits.row_bytes))
-    with closing(file.upload(limits)) as upload:
+    with file.upload(limits) as upload:
         lines = _Lines(upload.chunks(), encoding, limits.row_bytes)
         rows = csv.reader(lines, delimiter=delimiter)
         line = 1
@@ -235,8 +201,6 @@ def _csv_records(
                 line = rows.line_num + 1
         except csv.Error:
             yield line, BrokenRecord("quote_never_ends")
-        except Unreadable as trouble:
-            raise NotUsable("unreadable", finding=trouble.found.code, file=file.name) from None
 
 
 class _Lines:
@@ -281,8 +245,8 @@ def json_table(file: SourceFile, limits: Limits) -> Table:
 
     def records() -> Iterator[tuple[int, Record | BrokenRecord]]:
         for line, value in json_records(file, limits):
-            if isinstance(value, BrokenJson):
-                yield line, BrokenRecord(value.code)
+            if isinstance(value, BrokenRecord):
+                yield line, value
             elif not isinstance(value, dict):
                 yield line, BrokenRecord("not_an_object")
             else:
@@ -315,31 +279,30 @@ def _at(value: Any, path: str) -> Any:
 
 def parquet_table(file: SourceFile, limits: Limits) -> Table:
     """Open Parquet, read in batches within row groups."""
-    import pyarrow.parquet as parquet  # imported here: takes 100 ms and is rarely needed
-    from pyarrow import ArrowException
-
-    def opened(source: BinaryIO) -> Any:
-        return parquet.ParquetFile(source, thrift_string_size_limit=limits.row_bytes * 8)
-
-    try:
-        with file.open_file() as source:
-            header = [str(name) for name in opened(source).schema_arrow.names]
-    except (ArrowException, OSError, ValueError) as error:
-        raise NotUsable("unreadable", finding="parquet", file=file.name) from error
-    columns = unique_names(header)
+    with _parquet(file, limits) as opened:
+        columns = unique_names(opened.schema_arrow.names)
 
     def records() -> Iterator[tuple[int, Record | BrokenRecord]]:
         number = 0
-        try:
-            with file.open_file() as source:
-                for batch in opened(source).iter_batches(batch_size=64, use_threads=False):
-                    for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                        number += 1
-                        yield number, dict(zip(columns, cells, strict=True))
-        except (ArrowException, OSError, ValueError) as error:
-            raise NotUsable("unreadable", finding="parquet", file=file.name) from error
+        with _parquet(file, limits) as opened:
+            for batch in opened.iter_batches(batch_size=64, use_threads=False):
+                for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                    number += 1
+                    yield number, dict(zip(columns, cells, strict=True))
 
     return Table(columns, records)
+
+
+@contextmanager
+def _parquet(file: SourceFile, limits: Limits) -> Iterator[Any]:
+    import pyarrow.parquet as parquet  # imported here: takes 100 ms and is rarely needed
+    from pyarrow import ArrowException
+
+    try:
+        with file.open_file() as source:
+            yield parquet.ParquetFile(source, thrift_string_size_limit=limits.row_bytes * 8)
+    except (ArrowException, OSError, ValueError) as error:
+        raise NotUsable("unreadable", finding="parquet", file=file.name) from error
 
 
 def is_parquet(file: SourceFile) -> bool:

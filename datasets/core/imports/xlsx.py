@@ -14,9 +14,9 @@ from xml.parsers.expat import ExpatError
 
 from datasets.core.imports.archives import BROKEN, DIRECTORY_BYTES, directory_bytes, is_archive_with
 from datasets.core.imports.columns import Record
-from datasets.core.imports.model import NotUsable, SourceFile
+from datasets.core.imports.model import BrokenRecord, NotUsable, SourceFile
 from datasets.core.imports.sheet import SheetRow, sheet_rows, sheet_size
-from datasets.core.imports.tables import MOST_COLUMNS, BrokenRecord, Table, by_column, unique_names
+from datasets.core.imports.tables import MOST_COLUMNS, Table, by_column, unique_names
 from datasets.core.imports.workbook import SharedStrings, TooMuch, Workbook, read_workbook
 from datasets.core.limits import MEBIBYTE, Limits
 

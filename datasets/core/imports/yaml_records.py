@@ -7,7 +7,6 @@ aliases cannot expand to millions of values.
 import math
 import re
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 import yaml
@@ -22,9 +21,8 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from datasets.core.decode import Unreadable, encoding_of, utf8_chunks
-from datasets.core.imports.json_records import BrokenJson
-from datasets.core.imports.model import NotUsable, SourceFile
+from datasets.core.decode import encoding_of, utf8_chunks
+from datasets.core.imports.model import BrokenRecord, NotUsable, SourceFile
 from datasets.core.json_errors import MAX_DEPTH
 from datasets.core.limits import MEBIBYTE, Limits
 
@@ -55,20 +53,18 @@ class _TooDeep(Exception):
 def yaml_records(file: SourceFile, limits: Limits, key: str) -> Iterator[Any]:
     """Yield each element of the list at `key`, or at `key` within the mapping at `key`.
 
-    Values that are too large, and the rest of a file that stops being valid YAML, are yielded as BrokenJson. Raises
+    Values that are too large, and the rest of a file that stops being valid YAML, are yielded as BrokenRecord. Raises
     NotUsable if the file cannot be decoded or is too large as a whole.
     """
-    with closing(file.upload(limits)) as upload:
+    with file.upload(limits) as upload:
         text = _Text(utf8_chunks(upload, encoding_of(upload)), file)
         reader = _Reader(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)), limits)
         try:
             yield from reader.elements(key)
         except yaml.YAMLError:
-            yield BrokenJson("yaml_broken")
+            yield BrokenRecord("yaml_broken")
         except _TooDeep:
-            yield BrokenJson("too_deep")
-        except Unreadable as trouble:
-            raise NotUsable("unreadable", finding=trouble.found.code, file=file.name) from None
+            yield BrokenRecord("too_deep")
 
 
 class _Text:
@@ -91,7 +87,7 @@ class _Reader:
     def __init__(self, events: Iterator[Event], limits: Limits) -> None:
         self._events, self._limits = events, limits
         self._anchors: dict[str, tuple[Any, int, int]] = {}
-        self._values = self._size = 0
+        self._values = self._size = self._level = 0
 
     def elements(self, key: str) -> Iterator[Any]:
         event: Event | None = next((one for one in self._events if isinstance(one, _STARTS)), None)
@@ -112,23 +108,22 @@ class _Reader:
         return None
 
     def _bounded(self, event: Event) -> Any:
-        self._values, self._size = 0, 0
-        level = [0]
+        self._values = self._size = self._level = 0
         try:
-            return self._value(event, level)
+            return self._value(event)
         except _TooMuch:
-            self._skip(level[0])
-            return BrokenJson("too_large")
+            self._skip()
+            return BrokenRecord("too_large")
 
-    def _skip(self, level: int) -> None:
-        """Skip the rest of a value with `level` open lists and mappings."""
-        while level:
-            if level > _DEEPEST:
+    def _skip(self) -> None:
+        """Skip the rest of a value with open lists and mappings."""
+        while self._level:
+            if self._level > _DEEPEST:
                 raise _TooDeep
             event = next(self._events)
-            level += isinstance(event, _STARTS) - isinstance(event, _ENDS)
+            self._level += isinstance(event, _STARTS) - isinstance(event, _ENDS)
 
-    def _value(self, event: Event, level: list[int]) -> Any:
+    def _value(self, event: Event) -> Any:
         before = self._values, self._size
         if isinstance(event, AliasEvent):
             value, values, size = self._anchors.get(event.anchor or "", (None, 1, 0))
@@ -138,28 +133,27 @@ class _Reader:
             self._count(1, len(event.value))
             value = _scalar(event)
         else:
-            level[0] += 1
+            self._level += 1
             self._count(1, 0)
-            if level[0] > MAX_DEPTH:
+            if self._level > MAX_DEPTH:
                 raise _TooMuch
-            value = self._mapping(level) if isinstance(event, MappingStartEvent) else self._list(level)
-            level[0] -= 1
-        anchor = getattr(event, "anchor", None)
-        if anchor:
+            value = self._mapping() if isinstance(event, MappingStartEvent) else self._list()
+            self._level -= 1
+        if anchor := getattr(event, "anchor", None):
             self._anchors[anchor] = (value, self._values - before[0], self._size - before[1])
         return value
 
-    def _mapping(self, level: list[int]) -> dict[str, Any]:
+    def _mapping(self) -> dict[str, Any]:
         made: dict[str, Any] = {}
         while not isinstance(event := next(self._events), MappingEndEvent):
-            name = self._value(event, level)
-            made[name if isinstance(name, str) else str(name)] = self._value(next(self._events), level)
+            name = str(self._value(event))
+            made[name] = self._value(next(self._events))
         return made
 
-    def _list(self, level: list[int]) -> list[Any]:
+    def _list(self) -> list[Any]:
         made: list[Any] = []
         while not isinstance(event := next(self._events), SequenceEndEvent):
-            made.append(self._value(event, level))
+            made.append(self._value(event))
         return made
 
     def _count(self, values: int, size: int) -> None:

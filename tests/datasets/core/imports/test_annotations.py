@@ -80,6 +80,14 @@ def test_the_notes_name_the_fields_of_the_tasks(tmp_path: Path) -> None:
     ]
 
 
+def test_a_number_in_the_data_that_is_named_like_a_score_stays_a_field(tmp_path: Path) -> None:
+    given = {
+        **task(annotation(chosen("rating", {"rating": 4}))),
+        "data": {"prompt": "Why?", "response": "So.", "score": 2},
+    }
+    assert taken(tmp_path, export__json=json.dumps([given])).rows[0]["score"] == 2
+
+
 def test_label_studio_s_pairwise_choice_is_a_comparison(tmp_path: Path) -> None:
     pick = chosen("pairwise", {"selected": "right"}, "pw", "answer1,answer2")
     given = task(annotation(pick), prompt="Why?", answer1="So.", answer2="Because.")
