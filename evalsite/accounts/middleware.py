@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
@@ -148,8 +149,11 @@ class OneTimePasswordMiddleware(MiddlewareMixin):
         return HttpResponseClientRedirect(target) if "HX-Request" in request.headers else redirect(target)
 
 
-class AskedByMiddleware(MiddlewareMixin):
+class AskedByMiddleware:
     """Attributes audit entries during a request to its user (audit.py)."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         def asker() -> tuple[object, str]:
