@@ -22,15 +22,8 @@ from joserfc.jwk import KeySet
 
 from evalsite.accounts.oidc import PendingSignIn, SignInRefused
 
-SIGNED_BY = [
-    "RS256",
-    "RS384",
-    "RS512",
-    "PS256",
-    "ES256",
-    "ES384",
-    "EdDSA",
-]  # never "none", never a shared secret
+# never "none", never a shared secret
+SIGNED_BY = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]
 SCOPE = "openid profile email"
 SECONDS = 10
 LEEWAY = 60  # allowed clock difference in seconds

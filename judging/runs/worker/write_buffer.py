@@ -17,7 +17,7 @@ from typing import Any
 
 from django.db import DatabaseError, connection, transaction
 
-from evalsite.tasks.backoff import Backoff
+from evalsite.tasks.workers import Backoff
 from judging.core.pipeline import judge_spread
 from judging.core.results import JudgeCall, Ruled, ScriptResult
 from judging.endpoints.client import RunInThread
