@@ -21,9 +21,7 @@ LOG_FORMATS = ("line", "json")
 FILES = ("folder", "s3")
 WORK_WAITS_SECONDS = 20  # for a locked database or a connection to it, in workers and commands
 PAGES_WAIT_SECONDS = 4
-PAGES_WAIT_FOR_SQLITE_SECONDS = (
-    10  # SQLite's lock is not fair: on a busy machine a request may lose several times
-)
+PAGES_WAIT_FOR_SQLITE_SECONDS = 10  # its lock is not fair: on a busy machine a request may lose several times
 # libpq: detect a lost server within half a minute instead of TCP's default of two hours.
 LOST_CONNECTIONS = {
     "tcp_user_timeout": 20_000,  # milliseconds

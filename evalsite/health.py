@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connection, transaction
 from django.http import HttpRequest, HttpResponse
+from django.utils.deprecation import MiddlewareMixin
 
 from evalsite.storage.errors import StorageProblem, storage_problem
 
@@ -21,22 +22,19 @@ SENTENCES = {
 }
 
 
-class HealthMiddleware:
+class HealthMiddleware(MiddlewareMixin):
     """Answers /healthz and /readyz before all other middleware.
 
     Probes use the machine's address instead of the site's name, and plain HTTP.
     """
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
         if request.path == "/healthz":
             return _said("ok")
         if request.path == "/readyz":
             obstacle = disk_obstacle() or database_obstacle()
             return _said(obstacle, 503) if obstacle else _said("ok")
-        return self.get_response(request)
+        return None
 
 
 def disk_obstacle() -> str:

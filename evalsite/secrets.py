@@ -1,4 +1,4 @@
-"""Keys and encryption with them. Key files are in DATA_DIR/keys, readable only by the owner (or group)."""
+"""Keys and encryption with them, and random secrets. Key files are in DATA_DIR/keys, only for the owner (or group)."""
 
 from __future__ import annotations
 
@@ -23,6 +23,16 @@ class Undecryptable(Exception):
 def new_key() -> str:
     """50 random bytes as URL-safe text. A key that is not stored is lost when the process ends."""
     return random_source.token_urlsafe(50)
+
+
+def new_secret(prefix: str = "") -> str:
+    """A secret for a link or a header, of which only the hash is stored: `prefix` and 256 random bits, URL-safe."""
+    return prefix + random_source.token_urlsafe(32)
+
+
+def hashed(secret: str) -> str:
+    """The hash stored for a secret. A plain hash is enough, because 256 random bits can't be guessed."""
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
 def stored_key(data_dir: Path, name: str) -> str | None:

@@ -27,14 +27,13 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
-    "django.contrib.humanize",
     "django_htmx",
     "csp",
     "django_tasks",
     "django_tasks_db",
     "axes",
-    "evalsite.apps.EvalsiteConfig",
-    "evalsite.accounts.apps.AccountsConfig",
+    "evalsite",
+    "evalsite.accounts",
     "datasets.apps.DatasetsConfig",
     "judging.apps.JudgingConfig",
 ]
@@ -61,7 +60,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "evalsite.web.unavailable.UnavailableMiddleware",
+    "evalsite.web.refusals.UnavailableMiddleware",
     "evalsite.web.numbers.NumbersMiddleware",
     "axes.middleware.AxesMiddleware",  # last: it replaces the responses of rejected logins
 ]
@@ -124,7 +123,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
-    {"NAME": "evalsite.accounts.passwords.NameAndDigitsValidator"},
+    {"NAME": "evalsite.accounts.forms.NameAndDigitsValidator"},
 ]
 
 TASKS = {
@@ -155,7 +154,7 @@ RECONCILERS = [
     "judging.comparison.kept.reconcile",
     "judging.metrics.lint.reconcile",
     "judging.people.rating_import.reconcile",
-    "evalsite.accounts.housekeeping.reconcile",
+    "evalsite.accounts.services.reconcile",
 ]
 
 LANGUAGE_CODE = "en"
@@ -167,9 +166,8 @@ USE_TZ = True
 
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static", ("guide", BASE_DIR / "docs" / "images")]
-STATICFILES_FINDERS = [
-    "django.contrib.staticfiles.finders.FileSystemFinder"
-]  # only ours: no installed app has static files that we use
+# only ours: no installed app has static files that we use
+STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder"]
 STATIC_ROOT = DATA_DIR / "static"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

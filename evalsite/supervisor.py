@@ -98,10 +98,8 @@ class Child:
 
     def _rest_after(self, code: int, now: float) -> None:
         if code in KILLED:  # killed by someone or by lack of memory, not its own fault
-            self.failures, self.not_before = (
-                0,
-                now + (KILLED_REST if now - self.started < KILLED_REST else 0.0),
-            )
+            self.failures = 0
+            self.not_before = now + KILLED_REST if now - self.started < KILLED_REST else now
             return
         self.failures = 0 if now - self.started > CALM_SECONDS else self.failures + 1
         self.not_before = now + (min(30.0, 0.5 * 2.0**self.failures) if self.failures > 1 else 0.0)

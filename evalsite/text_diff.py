@@ -1,7 +1,7 @@
 """Human-readable differences between two texts: by line first, then within similar lines."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
@@ -55,28 +55,29 @@ def _between(before: str, after: str) -> Iterator[Passage]:
     if len(old) < 2 or len(new) < 2 or len(old) + len(new) > MOST_TOKENS:
         yield from _in_words(before, after)
         return
-    for tag, a, b, c, d in SequenceMatcher(None, old, new).get_opcodes():
-        if tag == "equal":
-            yield Passage("same", "".join(old[a:b]))
-        else:
-            yield from _in_words("".join(old[a:b]), "".join(new[c:d]))
+    yield from _compared(old, new, _in_words)
 
 
 def _in_words(before: str, after: str) -> Iterator[Passage]:
     old, new = _WORD.findall(before), _WORD.findall(after)
     if len(old) + len(new) > MOST_TOKENS:
-        yield from _replaced([before], [after])
+        yield from _replaced(before, after)
         return
+    yield from _compared(old, new, _replaced)
+
+
+def _compared(
+    old: list[str], new: list[str], differing: Callable[[str, str], Iterable[Passage]]
+) -> Iterator[Passage]:
     for tag, a, b, c, d in SequenceMatcher(None, old, new).get_opcodes():
         if tag == "equal":
             yield Passage("same", "".join(old[a:b]))
         else:
-            yield from _replaced(old[a:b], new[c:d])
+            yield from differing("".join(old[a:b]), "".join(new[c:d]))
 
 
-def _replaced(old: Sequence[str], new: Sequence[str]) -> Iterator[Passage]:
-    yield Passage("removed", "".join(old))
-    yield Passage("added", "".join(new))
+def _replaced(before: str, after: str) -> tuple[Passage, Passage]:
+    return Passage("removed", before), Passage("added", after)
 
 
 def _joined(given: Iterable[Passage]) -> list[Passage]:

@@ -6,8 +6,8 @@ from django.urls import include, path
 
 from judging.people import urls as people
 
-handler400 = "evalsite.web.unavailable.bad_request"
-handler500 = "evalsite.web.unavailable.server_error"
+handler400 = "evalsite.web.refusals.bad_request"
+handler500 = "evalsite.web.refusals.server_error"
 
 urlpatterns = [
     path("", include("judging.status.urls")),

@@ -10,10 +10,8 @@ import atexit
 import contextlib
 import http.cookiejar
 import os
-import random
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -24,14 +22,12 @@ from html import unescape
 from pathlib import Path
 
 from tests.patience import wait_until
+from tests.starting import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 RUN_LINK, FINISHED = re.compile(r'href="(/p/[^"]+/runs/\d+/)"'), 'data-run-state="finished"'
-FIRST_SECONDS, SECOND_SECONDS, SAMPLE_SECONDS = (
-    90.0,
-    10.0,
-    90.0,
-)  # on an idle machine, as in tests/patience.py
+# on an idle machine, as in tests/patience.py
+FIRST_SECONDS, SECOND_SECONDS, SAMPLE_SECONDS = 90.0, 10.0, 90.0
 PATIENCE = 120.0  # for steps without a time limit of their own
 
 
@@ -54,18 +50,6 @@ class Site:
                 return int(answer.status)
         except urllib.error.HTTPError as error:
             return error.code
-
-
-def free_port() -> int:
-    """A free port below the ephemeral range: the site listens on it twice, with a pause in between."""
-    while True:
-        port = random.randrange(20_000, 32_000)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        return port
 
 
 def wait(what: str, seconds: float, happened: Callable[[], object]) -> tuple[object, float]:

@@ -1,4 +1,4 @@
-"""Reading the audit log: filters in the query string, and keyset pagination."""
+"""The audit log's pages: of a project for its administrators, of the whole site for site administrators."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import QueryDict
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
+from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext_lazy
 
+from evalsite import access
 from evalsite.accounts.models import Project, Role
 from evalsite.audit import Action
 from evalsite.cells import no_formula
@@ -56,6 +60,62 @@ DETAILS = {
     "note": pgettext_lazy("log", "note"),
 }
 COLUMNS = ("at", "actor", "via", "project", "action", "kind", "object_id", "name", "detail")
+
+
+@login_required
+def project_log(request: HttpRequest, slug: str) -> HttpResponse:
+    """The changes in a project."""
+    return _log(request, access.get_project(request, slug, access.May.MANAGE))
+
+
+@login_required
+def project_log_csv(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """The same entries as CSV."""
+    project = access.get_project(request, slug, access.May.MANAGE)
+    return _csv(request, project, f"log-{project.slug}.csv")
+
+
+@login_required
+def site_log(request: HttpRequest) -> HttpResponse:
+    """All changes on the site; superusers only."""
+    _refuse_others(request)
+    return _log(request, None)
+
+
+@login_required
+def site_log_csv(request: HttpRequest) -> HttpResponseBase:
+    """The same entries as CSV."""
+    _refuse_others(request)
+    return _csv(request, None, "log.csv")
+
+
+def _refuse_others(request: HttpRequest) -> None:
+    if not access.manages_site(request):
+        raise PermissionDenied
+
+
+def _log(request: HttpRequest, project: Project | None) -> HttpResponse:
+    everything, chosen = entries_of(project), LogFilter.read(request.GET)
+    shown = page(
+        chosen.of(everything),
+        before=whole(request.GET.get("before", "")),
+        after=whole(request.GET.get("after", "")),
+    )
+    context = {
+        "page": shown,
+        "chosen": chosen,
+        "people": people_in(everything),
+        "actions": actions_in(everything),
+        "csv": f"{request.path}export.csv?{request.GET.urlencode()}",
+    }
+    return render(request, "accounts/log.html", context)
+
+
+def _csv(request: HttpRequest, project: Project | None, name: str) -> StreamingHttpResponse:
+    entries = LogFilter.read(request.GET).of(entries_of(project))
+    answer = StreamingHttpResponse(csv_lines(entries), content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{name}"'
+    return answer
 
 
 @dataclass(frozen=True, slots=True)

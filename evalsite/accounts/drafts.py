@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
@@ -27,7 +26,6 @@ FORMS = {
 }
 NEVER_KEPT = ("csrfmiddlewaretoken", "key", "headers", "proxy")  # secrets of endpoints
 MOST = 50  # per user and project; the oldest are deleted beyond that
-KEPT_FOR = timedelta(days=90)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +81,6 @@ def draft_save(*, user: User, project: Project, form: str, key: str, typed: Quer
     )
     oldest = Draft.objects.filter(user=user, project=project).order_by("-saved_at", "-pk")[MOST:]
     Draft.objects.filter(pk__in=list(oldest.values_list("pk", flat=True))).delete()
-
-
-def drafts_expire() -> None:
-    """Delete abandoned drafts."""
-    Draft.objects.filter(saved_at__lt=timezone.now() - KEPT_FOR).delete()
 
 
 @login_required

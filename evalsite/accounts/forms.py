@@ -1,12 +1,15 @@
-"""Forms for users and projects."""
+"""Forms for users and projects, and a password validator."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django import forms
 from django.conf import settings
 from django.contrib.auth.forms import BaseUserCreationForm, PasswordChangeForm, SetPasswordForm
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from evalsite.accounts.models import Role, User
@@ -15,9 +18,11 @@ ROLE_HELP = _(
     "Analysts upload data, create metrics and start runs. Raters score. Reviewers inspect and override "
     "scores. Administrators can do all of this and manage endpoints and members."
 )
+FEWEST_OTHER_LETTERS = 3  # letters that a password must have in addition to the user's names
+_NO_LETTER = re.compile(r"[\W\d_]+")
 
 
-class RolesField(forms.TypedMultipleChoiceField):
+class RolesField(forms.MultipleChoiceField):
     """One or more roles, as check boxes."""
 
     widget = forms.CheckboxSelectMultiple
@@ -39,7 +44,7 @@ class AddMemberForm(forms.Form):
     def clean_username(self) -> str:
         name: str = self.cleaned_data["username"].strip()
         if not User.objects.filter(username=name, is_active=True).exists():
-            raise forms.ValidationError(
+            raise ValidationError(
                 _("No user named %(name)s. Check the spelling, or create the account."),
                 params={"name": name},
             )
@@ -61,7 +66,7 @@ class CreateMemberForm(forms.Form):
     def clean_username(self) -> str:
         name: str = self.cleaned_data["username"]
         if User.objects.filter(username__iexact=name).exists():
-            raise forms.ValidationError(
+            raise ValidationError(
                 _("This username is taken. Choose another one, or add the existing account.")
             )
         return name
@@ -98,18 +103,8 @@ class JoinForm(BaseUserCreationForm):  # type: ignore[type-arg]  # not generic a
     def clean_username(self) -> str:
         name: str = self.cleaned_data["username"]
         if User.objects.filter(username__iexact=name).exists():
-            raise forms.ValidationError(_("This username is taken. Choose another one."))
+            raise ValidationError(_("This username is taken. Choose another one."))
         return name
-
-
-class OwnPasswordForm(PasswordChangeForm):
-    """Change the user's own password; the new one must be different."""
-
-    def clean(self) -> dict[str, Any]:
-        values: dict[str, Any] = super().clean() or self.cleaned_data
-        if values.get("new_password1") and values.get("new_password1") == values.get("old_password"):
-            self.add_error("new_password2", _("This is your current password. Choose another one."))
-        return values
 
 
 class FirstPasswordForm(SetPasswordForm):  # type: ignore[type-arg]  # Django's own takes no parameters
@@ -120,6 +115,10 @@ class FirstPasswordForm(SetPasswordForm):  # type: ignore[type-arg]  # Django's 
         if self.user.check_password(values.get("new_password1", "")):
             self.add_error("new_password2", _("This is your current password. Choose another one."))
         return values
+
+
+class OwnPasswordForm(FirstPasswordForm, PasswordChangeForm):
+    """Change the user's own password; the new one must be different."""
 
 
 class AccountForm(forms.Form):
@@ -141,3 +140,30 @@ class TokenForm(forms.Form):
         choices=[(30, _("30 days")), (90, _("90 days")), (365, _("1 year")), (0, _("No expiration"))],
         initial=90,
     )
+
+
+class NameAndDigitsValidator:
+    """Rejects a password that is the user's name, possibly repeated, plus digits or punctuation."""
+
+    def validate(self, password: str, user: object = None) -> None:
+        if not isinstance(user, User):
+            return
+        rest = _NO_LETTER.sub("", password.casefold())
+        names = {_NO_LETTER.sub("", name.casefold()) for name in _names(user)} - {""}
+        left = rest
+        for name in sorted(names, key=len, reverse=True):
+            left = left.replace(name, "")
+        if left != rest and len(left) < FEWEST_OTHER_LETTERS:
+            raise ValidationError(self.get_help_text(), code="password_is_name")
+
+    def get_help_text(self) -> str:
+        return gettext("The password can’t be your username with digits or punctuation added.")
+
+
+def _names(user: User) -> list[str]:
+    return [
+        user.username,
+        user.email.partition("@")[0],
+        *(f"{user.first_name} {user.last_name}".split()),
+        user.get_full_name(),
+    ]

@@ -9,10 +9,10 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from evalsite.accounts.links import hashed, new_secret
 from evalsite.accounts.members import roles_add
 from evalsite.accounts.models import Invitation, Project, User
 from evalsite.audit import Action, record
+from evalsite.secrets import hashed, new_secret
 
 
 class NoInvitation(Exception):

@@ -104,9 +104,8 @@ def roles_set(*, project: Project, user: User, roles: Collection[str]) -> None:
 
     Raises LastAdministrator, changing nothing, if only superusers could manage the project afterwards.
     """
-    Project.objects.select_for_update().get(
-        pk=project.pk
-    )  # of two administrators who remove each other, the second fails
+    # The lock: of two administrators who remove each other, the second fails.
+    Project.objects.select_for_update().get(pk=project.pk)
     held = Membership.objects.filter(project=project)
     before = set(held.filter(user=user).values_list("role", flat=True))
     others = held.filter(role=Role.ADMIN, user__is_active=True).exclude(user=user)

@@ -14,34 +14,31 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import translation
+from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 from django_htmx.http import HttpResponseClientRedirect
 
 from evalsite import audit
 from evalsite.accounts.models import User
-from evalsite.accounts.services import local_administrator
+from evalsite.accounts.services import BACKEND, local_administrator
 from evalsite.accounts.tokens import token_find
 
-Handler = Callable[[HttpRequest], HttpResponse]
 ACCOUNTS = "accounts"
 PROXY_HEADERS = ("HTTP_FORWARDED", "HTTP_VIA")
 # the only account pages that a token may read: the audit log
 FOR_TOKENS: set[str | None] = {"project_log", "project_log_csv", "site_log", "site_log_csv"}
 
 
-class TokenMiddleware:
+class TokenMiddleware(MiddlewareMixin):
     """`Authorization: Bearer …` authenticates a program for one request as the token's user.
 
     No session is involved, so pages of other sites cannot use it and no CSRF token is needed.
     """
 
-    def __init__(self, get_response: Handler) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
         scheme, _space, secret = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer":
-            return self.get_response(request)
+            return None
         token = token_find(secret.strip())
         if token is None or token.user.must_change_password:
             return _refused()
@@ -50,7 +47,7 @@ class TokenMiddleware:
         request.user = token.user
         request.token = token  # type: ignore[attr-defined]
         request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]  # as Django's test client does
-        return self.get_response(request)
+        return None
 
     def process_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         """Deny account management with a token: a leaked token must not be able to create others."""
@@ -67,28 +64,20 @@ def _refused() -> HttpResponse:
     return answer
 
 
-class LocalOnlyMiddleware:
+class LocalOnlyMiddleware(MiddlewareMixin):
     """In local mode, which needs no sign-in, answer only requests from this machine.
 
     Rejects requests that came through a proxy, whose client is unknown, and requests made by other sites' pages;
     following a link from another site is allowed.
     """
 
-    def __init__(self, get_response: Handler) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
         if not settings.LOCAL_MODE:
-            return self.get_response(request)
-        if _proxied(request):
-            return render(request, "403_local.html", {"proxied": True}, status=403)
-        if _from_another_site(request):
-            return render(request, "403_local.html", status=403)
-        return self.get_response(request)
-
-
-def _proxied(request: HttpRequest) -> bool:
-    return any(name in PROXY_HEADERS or name.startswith("HTTP_X_FORWARDED") for name in request.META)
+            return None
+        proxied = any(name in PROXY_HEADERS or name.startswith("HTTP_X_FORWARDED") for name in request.META)
+        if proxied or _from_another_site(request):
+            return render(request, "403_local.html", {"proxied": proxied}, status=403)
+        return None
 
 
 def _from_another_site(request: HttpRequest) -> bool:
@@ -102,22 +91,18 @@ def _from_another_site(request: HttpRequest) -> bool:
     return not followed_link
 
 
-class LocalVisitorMiddleware:
+class LocalVisitorMiddleware(MiddlewareMixin):
     """In local mode, sign in visitors from this machine as the sample project's administrator.
 
     Requires that the server listens on a loopback address, the request comes from one, and the host name is in
     ALLOWED_HOSTS, which prevents DNS rebinding.
     """
 
-    def __init__(self, get_response: Handler) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def process_request(self, request: HttpRequest) -> None:
         if settings.LOCAL_MODE and not request.user.is_authenticated and self._is_local(request):
             administrator = local_administrator()
             if administrator is not None:
-                login(request, administrator, backend="django.contrib.auth.backends.ModelBackend")
-        return self.get_response(request)
+                login(request, administrator, backend=BACKEND)
 
     @staticmethod
     def _is_local(request: HttpRequest) -> bool:
@@ -139,43 +124,35 @@ class LocalVisitorMiddleware:
         )
 
 
-class UserLanguageMiddleware:
+class UserLanguageMiddleware(MiddlewareMixin):
     """The language chosen by the user takes precedence over the browser's."""
 
-    def __init__(self, get_response: Handler) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def process_request(self, request: HttpRequest) -> None:
         user = request.user
         if isinstance(user, User) and user.language:
             translation.activate(user.language)
             request.LANGUAGE_CODE = translation.get_language()
-        return self.get_response(request)
 
 
-class OneTimePasswordMiddleware:
+class OneTimePasswordMiddleware(MiddlewareMixin):
     """Users with a one-time password must set a new one before anything else."""
 
     OPEN = ("password", "sign_out", "language", "theme")
 
-    def __init__(self, get_response: Handler) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
         user = request.user
-        if isinstance(user, User) and user.must_change_password and request.path not in self._open():
-            target = reverse("accounts:password")
-            return HttpResponseClientRedirect(target) if "HX-Request" in request.headers else redirect(target)
-        return self.get_response(request)
-
-    def _open(self) -> set[str]:
-        return {reverse(f"accounts:{name}") for name in self.OPEN}
+        if not isinstance(user, User) or not user.must_change_password:
+            return None
+        if request.path in {reverse(f"accounts:{name}") for name in self.OPEN}:
+            return None
+        target = reverse("accounts:password")
+        return HttpResponseClientRedirect(target) if "HX-Request" in request.headers else redirect(target)
 
 
 class AskedByMiddleware:
     """Attributes audit entries during a request to its user (audit.py)."""
 
-    def __init__(self, get_response: Handler) -> None:
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:

@@ -20,25 +20,18 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
-from evalsite.accounts.oidc import Begun, SignInRefused
+from evalsite.accounts.oidc import PendingSignIn, SignInRefused
 
-SIGNED_BY = [
-    "RS256",
-    "RS384",
-    "RS512",
-    "PS256",
-    "ES256",
-    "ES384",
-    "EdDSA",
-]  # never "none", never a shared secret
+# never "none", never a shared secret
+SIGNED_BY = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]
 SCOPE = "openid profile email"
 SECONDS = 10
 LEEWAY = 60  # allowed clock difference in seconds
 
 
-def begin(*, callback: str, target: str) -> tuple[str, Begun]:
+def begin(*, callback: str, target: str) -> tuple[str, PendingSignIn]:
     """Return the provider's URL and the data to store until the user returns to `callback`. Raises SignInRefused."""
-    begun = Begun(generate_token(43), generate_token(43), generate_token(64), target)
+    pending = PendingSignIn(generate_token(43), generate_token(43), generate_token(64), target)
     with httpx.Client(timeout=SECONDS) as client:
         address = prepare_grant_uri(
             _metadata(client)["authorization_endpoint"],
@@ -46,32 +39,32 @@ def begin(*, callback: str, target: str) -> tuple[str, Begun]:
             "code",
             redirect_uri=callback,
             scope=SCOPE,
-            state=begun.state,
-            nonce=begun.nonce,
-            code_challenge=create_s256_code_challenge(begun.verifier),
+            state=pending.state,
+            nonce=pending.nonce,
+            code_challenge=create_s256_code_challenge(pending.verifier),
             code_challenge_method="S256",
         )
-    return str(address), begun
+    return str(address), pending
 
 
-def finish(*, callback: str, given: dict[str, str], begun: Begun) -> dict[str, Any]:
+def finish(*, callback: str, given: dict[str, str], pending: PendingSignIn) -> dict[str, Any]:
     """Verified claims about the returning user. Raises SignInRefused."""
-    if not hmac.compare_digest(given.get("state", "").encode(), begun.state.encode()):
+    if not hmac.compare_digest(given.get("state", "").encode(), pending.state.encode()):
         raise SignInRefused("the state is not the one that was sent")
     if "code" not in given:
         raise SignInRefused(f"the provider said: {given.get('error', 'nothing')[:100]}")
     try:
         with httpx.Client(timeout=SECONDS) as client:
             metadata = _metadata(client)
-            token = _token(client, metadata, callback, given["code"], begun)
+            token = _token(client, metadata, callback, given["code"], pending)
             keys = KeySet.import_key_set(client.get(metadata["jwks_uri"]).raise_for_status().json())
-        return _believed(token, keys, begun.nonce)
+        return _verified_claims(token, keys, pending.nonce)
     except (AuthlibBaseError, JoseError, httpx.HTTPError, ValueError, KeyError, TypeError) as error:
         raise SignInRefused(f"{type(error).__name__}: {str(error)[:200]}") from None
 
 
 def _token(
-    client: httpx.Client, metadata: dict[str, Any], callback: str, code: str, begun: Begun
+    client: httpx.Client, metadata: dict[str, Any], callback: str, code: str, pending: PendingSignIn
 ) -> dict[str, Any]:
     """Exchange the code for tokens. The secret is sent in the header, or in the form if only that is supported."""
     name, secret = settings.CONFIG.oidc_client_id, settings.CONFIG.oidc_client_secret
@@ -79,7 +72,7 @@ def _token(
         "grant_type": "authorization_code",
         "code": code,
         "redirect_uri": callback,
-        "code_verifier": begun.verifier,
+        "code_verifier": pending.verifier,
     }
     if "client_secret_basic" in metadata.get(
         "token_endpoint_auth_methods_supported", ["client_secret_basic"]
@@ -93,7 +86,7 @@ def _token(
     return found
 
 
-def _believed(token: dict[str, Any], keys: KeySet, nonce: str) -> dict[str, Any]:
+def _verified_claims(token: dict[str, Any], keys: KeySet, nonce: str) -> dict[str, Any]:
     """Verify the ID token's signature, issuer, audience, nonce and expiry; return its claims."""
     config = settings.CONFIG
     wanted = {"iss": config.oidc_issuer, "aud": config.oidc_client_id}

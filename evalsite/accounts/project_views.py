@@ -1,17 +1,34 @@
-"""Creating, renaming, archiving and restoring projects."""
+"""Projects: creating, renaming and archiving them, their members and invitations."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.views.decorators.cache import cache_control
+from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
 from evalsite import access
-from evalsite.accounts.forms import ProjectForm
+from evalsite.accounts.forms import AddMemberForm, CreateMemberForm, InvitationForm, ProjectForm, RolesForm
+from evalsite.accounts.invitations import invitation_create, invitation_revoke, open_invitations
+from evalsite.accounts.members import (
+    LastAdministrator,
+    NotYours,
+    may_reset,
+    members_of,
+    password_reset,
+    roles_add,
+    roles_set,
+    user_create,
+)
+from evalsite.accounts.models import Invitation, Project, User
 from evalsite.accounts.services import project_archive, project_create, project_rename, project_restore
 
 
@@ -59,3 +76,147 @@ def restore_project(request: HttpRequest, slug: str) -> HttpResponse:
     if project_restore(project=project):
         messages.success(request, _("Project restored."))
     return redirect("project", slug)
+
+
+@login_required
+def members(request: HttpRequest, slug: str) -> HttpResponse:
+    """The members of a project."""
+    project = access.get_project(request, slug, access.May.MANAGE)
+    return _members_page(request, project)
+
+
+@login_required
+@require_POST
+def add_member(request: HttpRequest, slug: str) -> HttpResponse:
+    """Give roles to a user with an existing account."""
+    project = access.get_project(request, slug, access.May.MANAGE)
+    form = AddMemberForm(request.POST, prefix="add")
+    if not form.is_valid():
+        return _members_page(request, project, add=form)
+    user = User.objects.get(username=form.cleaned_data["username"])
+    roles_add(project=project, user=user, roles=form.cleaned_data["roles"])
+    messages.success(request, _("%(name)s was added to the project.") % {"name": user.username})
+    return redirect("accounts:members", slug)
+
+
+@sensitive_post_parameters()
+@login_required
+@require_POST
+@cache_control(no_store=True)
+def create_member(request: HttpRequest, slug: str) -> HttpResponse:
+    """Create an account. Its password is shown only in this response, so there is no redirect."""
+    project = access.get_project(request, slug, access.May.MANAGE)
+    form = CreateMemberForm(request.POST, prefix="new")
+    if not form.is_valid():
+        return _members_page(request, project, new=form)
+    wanted = form.cleaned_data
+    user, clear = user_create(
+        username=wanted["username"], name=wanted["name"], project=project, roles=wanted["roles"]
+    )
+    return _members_page(request, project, created=user, one_time_password=clear)
+
+
+@login_required
+@require_POST
+def set_roles(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
+    """Set a member's roles to exactly the selected ones; at least one."""
+    project = access.get_project(request, slug, access.May.MANAGE)
+    user = _member(project, user_id)
+    form = RolesForm(request.POST)
+    if form.is_valid():
+        _change_roles(request, project, user, form.cleaned_data["roles"])
+    else:
+        messages.error(request, _("Nothing was changed. Choose at least one role, or remove the member."))
+    return redirect("accounts:members", slug)
+
+
+@login_required
+@require_POST
+def remove_member(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
+    """Remove a member; the account and its work remain."""
+    project = access.get_project(request, slug, access.May.MANAGE)
+    user = _member(project, user_id)
+    _change_roles(request, project, user, [])
+    return redirect("accounts:members", slug) if user != request.user else redirect("home")
+
+
+@login_required
+@require_POST
+@cache_control(no_store=True)
+def reset_password(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
+    """Create a one-time password for a member; it is shown only in this response."""
+    project = access.get_project(request, slug, access.May.MANAGE)
+    user = _member(project, user_id)
+    if user == request.user:
+        return redirect("accounts:password")
+    try:
+        clear = password_reset(user=user, project=project, by=access.signed_in(request))
+    except NotYours:
+        problem = _(
+            "The password was not reset, because this project did not create the account of %(name)s or other "
+            "projects use it too. Ask a site administrator."
+        )
+        messages.error(request, problem % {"name": user.username})
+        return redirect("accounts:members", slug)
+    return _members_page(request, project, reset=user, one_time_password=clear)
+
+
+@login_required
+@require_POST
+@cache_control(no_store=True)
+def invite(request: HttpRequest, slug: str) -> HttpResponse:
+    """Create an invitation. Its link is shown only in this response, so there is no redirect."""
+    project = access.get_project(request, slug, access.May.MANAGE)
+    form = InvitationForm(request.POST, prefix="invite")
+    if not form.is_valid():
+        return _members_page(request, project, invite=form)
+    invitation, secret = invitation_create(project=project, by=access.signed_in(request), **form.cleaned_data)
+    link = request.build_absolute_uri(reverse("accounts:join", args=[secret]))
+    return _members_page(request, project, invited=invitation, link=link)
+
+
+@login_required
+@require_POST
+def revoke_invitation(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Revoke an invitation's link."""
+    project = access.get_project(request, slug, access.May.MANAGE)
+    invitation = get_object_or_404(Invitation, pk=pk, project=project)
+    if invitation_revoke(invitation=invitation):
+        messages.success(request, _("Invitation revoked. The link no longer works."))
+    else:
+        messages.info(request, _("Nothing was changed. The invitation has already been used or revoked."))
+    return redirect("accounts:members", slug)
+
+
+def _member(project: Project, user_id: int) -> User:
+    return get_object_or_404(User.objects.distinct(), pk=user_id, memberships__project=project)
+
+
+def _change_roles(request: HttpRequest, project: Project, user: User, roles: list[str]) -> None:
+    try:
+        roles_set(project=project, user=user, roles=roles)
+    except LastAdministrator:
+        text = _("Nothing was changed. %(name)s is the last administrator; assign another one first.")
+        messages.error(request, text % {"name": user.username})
+        return
+    updated = _("Roles of %(name)s updated.")
+    removed = _("%(name)s was removed from the project. The account still exists.")
+    messages.success(request, (updated if roles else removed) % {"name": user.username})
+
+
+def _members_page(request: HttpRequest, project: Project, **more: Any) -> HttpResponse:
+    forms = {
+        "invite": InvitationForm(prefix="invite"),
+        "add": AddMemberForm(prefix="add"),
+        "new": CreateMemberForm(prefix="new"),
+    }
+    wrong = any(key in more for key in forms)
+    members, by = members_of(project), access.signed_in(request)
+    context = {
+        "members": members,
+        "resettable": [m.user for m in members if may_reset(by=by, user=m.user, project=project)],
+        "invitations": open_invitations(project),
+        **forms,
+        **more,
+    }
+    return render(request, "accounts/members.html", context, status=422 if wrong else 200)

@@ -1,16 +1,23 @@
-"""Creating and changing projects, and users' changes to their own accounts."""
+"""Creating and changing projects, users' changes to their own accounts, and deleting what nobody needs any more."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+from axes.models import AccessAttempt
+from django.conf import settings
+from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.utils import timezone
 from django.utils.text import slugify
 
 from evalsite.accounts.members import roles_set
-from evalsite.accounts.models import Project, Role, User
+from evalsite.accounts.models import Draft, Project, Role, User
 from evalsite.audit import Action, record
 
 LOCAL_ADMINISTRATOR = "admin"
+BACKEND = "django.contrib.auth.backends.ModelBackend"  # of users who sign in without a password form
+DRAFTS_KEPT_FOR = timedelta(days=90)
 
 
 def local_administrator() -> User | None:
@@ -76,3 +83,11 @@ def account_edit(*, user: User, name: str, language: str) -> None:
     User.objects.filter(pk=user.pk).update(first_name=name, last_name="", language=language)
     if before != name:
         record(Action.ACCOUNT_CHANGED, thing=user, by=user, before=before, after=name)
+
+
+def reconcile() -> None:
+    """Delete expired sessions, failed logins that no longer count, and abandoned drafts; workers call it regularly."""
+    now = timezone.now()
+    Session.objects.filter(expire_date__lt=now).delete()
+    AccessAttempt.objects.filter(attempt_time__lt=now - 2 * settings.AXES_COOLOFF_TIME).delete()
+    Draft.objects.filter(saved_at__lt=now - DRAFTS_KEPT_FOR).delete()

@@ -8,9 +8,9 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from evalsite.accounts.links import hashed, new_secret
 from evalsite.accounts.models import ApiToken, User
 from evalsite.audit import Action, record
+from evalsite.secrets import hashed, new_secret
 
 PREFIX = "evs_"  # recognisable by secret scanners
 BEGINNING = 10

@@ -1,22 +1,32 @@
-"""Signing in and out, language, theme, and viewing the site as another role."""
+"""Signing in and out, joining by invitation, language, theme, another role's view, and the user's own account."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib import messages
+from django.contrib.auth import login, update_session_auth_hash
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.views import LoginView
 from django.core.exceptions import PermissionDenied
+from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import check_for_language
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import cache_control, never_cache
+from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
 from evalsite import access
-from evalsite.accounts import oidc
-from evalsite.accounts.models import Role, User
-from evalsite.accounts.services import local_administrator
+from evalsite.accounts.forms import AccountForm, FirstPasswordForm, JoinForm, OwnPasswordForm, TokenForm
+from evalsite.accounts.invitations import NoInvitation, account_join, invitation_accept, invitation_find
+from evalsite.accounts.models import ApiToken, Project, Role, User
+from evalsite.accounts.services import BACKEND, account_edit, local_administrator, password_change
+from evalsite.accounts.tokens import MOST, token_create, token_revoke, tokens_of
 from evalsite.context import THEME_COOKIE, THEMES
 
 YEAR = 365 * 86400
@@ -30,19 +40,56 @@ class SignIn(LoginView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         may_enter = settings.LOCAL_MODE and local_administrator() is not None
-        provider = settings.CONFIG.oidc_name if oidc.is_on() else ""
+        provider = settings.CONFIG.oidc_name if settings.CONFIG.oidc_issuer else ""
         return super().get_context_data(may_enter=may_enter, provider=provider, **kwargs)
-
-
-class SignOut(LogoutView):
-    """By POST only, as Django requires."""
 
 
 def back(request: HttpRequest) -> HttpResponse:
     """Redirect to the page of the form, or to the home page."""
-    target = request.POST.get("next", "")
+    return HttpResponseRedirect(safe_target(request, request.POST.get("next", "")))
+
+
+def safe_target(request: HttpRequest, target: str) -> str:
+    """The target of a redirect if it is a page of this site, else the home page."""
     safe = url_has_allowed_host_and_scheme(target, {request.get_host()}, require_https=request.is_secure())
-    return HttpResponseRedirect(target if safe else reverse("home"))
+    return target if safe else reverse("home")
+
+
+@sensitive_post_parameters()
+@never_cache
+def join(request: HttpRequest, secret: str) -> HttpResponse:
+    """Only a submitted form uses up the invitation: link previews send GET requests."""
+    user = request.user if isinstance(request.user, User) else None
+    try:
+        invitation = invitation_find(secret=secret, user=user)
+        if user and request.method == "POST":
+            return _welcome(request, invitation_accept(secret=secret, user=user))
+        form = None if user else JoinForm(request.POST or None)
+        if form and request.method == "POST" and form.is_valid():
+            return _new_account(request, secret, form)
+    except NoInvitation:
+        return render(request, "accounts/no_invitation.html", status=404)
+    wrong = form is not None and form.is_bound
+    context = {"invitation": invitation, "form": form, "next": request.path}
+    return render(request, "accounts/join.html", context, status=422 if wrong else 200)
+
+
+def _new_account(request: HttpRequest, secret: str, form: JoinForm) -> HttpResponse:
+    given = form.cleaned_data
+    try:
+        user, project = account_join(
+            secret=secret, username=given["username"], name=given["first_name"], password=given["password1"]
+        )
+    except IntegrityError:  # the name was taken meanwhile
+        messages.error(request, _("This username is taken. Choose another one."))
+        return redirect(request.path)
+    login(request, user, backend=BACKEND)
+    return _welcome(request, project)
+
+
+def _welcome(request: HttpRequest, project: Project) -> HttpResponse:
+    messages.success(request, _("Welcome to %(project)s.") % {"project": project.name})
+    return redirect("project", project.slug)
 
 
 @require_POST
@@ -82,3 +129,81 @@ def view_as(request: HttpRequest) -> HttpResponse:
     else:
         request.session.pop(access.VIEW_AS, None)
     return back(request)
+
+
+@login_required
+def account(request: HttpRequest) -> HttpResponse:
+    """Name, language and tokens."""
+    user = access.signed_in(request)
+    form = AccountForm(
+        request.POST or None, initial={"name": user.get_full_name(), "language": user.language}
+    )
+    if request.method == "POST" and form.is_valid():
+        account_edit(user=user, name=form.cleaned_data["name"], language=form.cleaned_data["language"])
+        messages.success(request, _("Saved."))
+        return redirect("accounts:account")
+    return _account_page(request, form=form)
+
+
+@sensitive_post_parameters()
+@login_required
+def password(request: HttpRequest) -> HttpResponse:
+    """Change the user's own password.
+
+    The old one is not required if there is none (local administrator) or the user has a one-time password.
+    """
+    user = access.signed_in(request)
+    asks_for_old = user.has_usable_password() and not user.must_change_password
+    kind = OwnPasswordForm if asks_for_old else FirstPasswordForm
+    form = kind(user, request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        password_change(user=user, password=form.cleaned_data["new_password1"])
+        update_session_auth_hash(request, user)
+        messages.success(
+            request,
+            _("Password changed. You are still signed in here; other browsers need to sign in again."),
+        )
+        return redirect("home")
+    context = {"form": form, "must": user.must_change_password}
+    return render(request, "accounts/password.html", context, status=422 if form.errors else 200)
+
+
+@login_required
+@require_POST
+@cache_control(no_store=True)
+def make_token(request: HttpRequest) -> HttpResponse:
+    """Create a token. It is shown only in this response, so there is no redirect."""
+    user = access.signed_in(request)
+    form = TokenForm(request.POST, prefix="token")
+    if form.is_valid() and tokens_of(user).count() >= MOST:
+        form.add_error(
+            None, _("You already have %(most)s tokens. Revoke one you no longer use.") % {"most": MOST}
+        )
+    if not form.is_valid():
+        return _account_page(request, token_form=form)
+    made, secret = token_create(
+        user=user, name=form.cleaned_data["name"], days=form.cleaned_data["days"] or None
+    )
+    return _account_page(request, made=made, secret=secret)
+
+
+@login_required
+@require_POST
+def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
+    """Revoke a token."""
+    token = get_object_or_404(ApiToken, pk=pk, user=access.signed_in(request))
+    if token_revoke(token=token):
+        messages.success(request, _("Token %(name)s revoked.") % {"name": token.name})
+    return redirect("accounts:account")
+
+
+def _account_page(request: HttpRequest, **more: Any) -> HttpResponse:
+    user = access.signed_in(request)
+    wrong = any(more[key].errors for key in ("form", "token_form") if key in more)
+    context = {
+        "form": AccountForm(initial={"name": user.get_full_name(), "language": user.language}),
+        "token_form": TokenForm(prefix="token"),
+        "tokens": tokens_of(user),
+        **more,
+    }
+    return render(request, "accounts/account.html", context, status=422 if wrong else 200)

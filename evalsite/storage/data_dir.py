@@ -83,13 +83,8 @@ def _restrict(path: Path, mode: int) -> None:
     if found.st_uid == os.geteuid() and not now & stat.S_ISVTX:  # a folder such as /tmp belongs to everyone
         path.chmod(mode)
     elif now & ~mode & 0o077:
-        log.warning(
-            "Other users of this machine may have access to %s (mode %o). Run: chmod %o %s",
-            path,
-            now,
-            mode,
-            path,
-        )
+        text = "Other users of this machine may have access to %s (mode %o). Run: chmod %o %s"
+        log.warning(text, path, now, mode, path)
 
 
 def _migrate() -> None:

@@ -15,7 +15,6 @@ from django_tasks_db.management.commands.db_worker import Worker
 from django_tasks_db.models import DBTaskResult
 
 from evalsite.tasks import workers
-from evalsite.tasks.backoff import Backoff
 
 POLL_SECONDS = 0.25
 WORKED_SECONDS = 10.0  # a worker that ran this long is not failing repeatedly
@@ -68,7 +67,7 @@ def work(queue: str) -> None:
         excluded_queue_names=[],
     )
     worker.configure_signals()
-    backoff = Backoff()
+    backoff = workers.Backoff()
     while worker.running:
         began = time.monotonic()
         try:

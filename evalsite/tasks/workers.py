@@ -38,10 +38,12 @@ BEAT_SECONDS = 2.5
 RECONCILE_SECONDS = 15
 SILENT_AFTER = timedelta(
     seconds=10
-)  # without a heartbeat for this long, a worker is stopped, stuck or disconnected
+)  # without a heartbeat so long, a worker is stopped, stuck or disconnected
 PAUSE_SECONDS = 0.01  # between two batches of long work, so that others can write
 UNEXPECTED, GONE, AWAY = "unexpected", "gone", "away"
 STUCK_SECONDS = 20.0  # a loop without progress for this long is stuck: its process ends
+FIRST_RETRY_SECONDS = 1.0
+LONGEST_RETRY_SECONDS = 5.0  # shorter than leases, so that no other worker takes over
 
 stopping = threading.Event()  # set on SIGTERM: long tasks end soon, the next worker continues them
 
@@ -75,6 +77,21 @@ def _started(pid: int) -> str:
     return "" if state_and_on[0] == "Z" else state_and_on[19]
 
 
+class Backoff:
+    """Pauses before a failed operation is retried; they double with each failure and reset after a success."""
+
+    def __init__(self) -> None:
+        self._next = FIRST_RETRY_SECONDS
+
+    def failed(self) -> float:
+        """Seconds to wait after this failure."""
+        pause, self._next = self._next, min(2 * self._next, LONGEST_RETRY_SECONDS)
+        return pause
+
+    def succeeded(self) -> None:
+        self._next = FIRST_RETRY_SECONDS
+
+
 def is_alive(name: str) -> bool:
     """Whether the process with this owner name is running and making progress.
 
@@ -103,13 +120,6 @@ def _runs_here(name: str) -> bool:
 def silent_workers() -> set[str]:
     """Workers without recent heartbeats, whether or not their processes exist."""
     return {name for name in WorkerProcess.objects.values_list("owner", flat=True) if not is_alive(name)}
-
-
-def worker_alive(queue: str) -> bool:
-    """Whether there is a worker for this queue."""
-    return any(
-        is_alive(name) for name in WorkerProcess.objects.filter(queue=queue).values_list("owner", flat=True)
-    )
 
 
 def obstacle(queue: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
 
@@ -42,17 +41,11 @@ def marked(text: object, wanted: str) -> SafeString:
         if wanted
         else [str(text)]
     )
-    return format_html_join(
-        "",
-        "{}{}",
-        ((part, format_html("<mark>{}</mark>", met) if met else "") for part, met in _pairs(parts)),
+    # every second part is a match
+    marks = (
+        format_html("<mark>{}</mark>", part) if number % 2 else part for number, part in enumerate(parts)
     )
-
-
-def _pairs(parts: list[str]) -> Iterator[tuple[str, str]]:
-    """Pairs of the text before a match and the match itself."""
-    for at in range(0, len(parts), 2):
-        yield parts[at], parts[at + 1] if at + 1 < len(parts) else ""
+    return format_html_join("", "{}", ((part,) for part in marks))
 
 
 @register.filter

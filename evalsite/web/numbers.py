@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest
+from django.utils.deprecation import MiddlewareMixin
 
 LARGEST = 2**63 - 1
 
@@ -16,14 +16,8 @@ def whole(text: str) -> int | None:
     return number if number is not None and number <= LARGEST else None
 
 
-class NumbersMiddleware:
+class NumbersMiddleware(MiddlewareMixin):
     """Responds 404 to URLs with larger numbers, which databases reject in queries."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
 
     def process_view(self, request: HttpRequest, view: Any, arguments: Any, named: dict[str, Any]) -> None:
         if any(isinstance(one, int) and one > LARGEST for one in named.values()):

@@ -1,15 +1,34 @@
-"""Error responses for requests that the site cannot handle, in one form for pages, htmx and scripts.
+"""Error responses in one form for pages, htmx and scripts: for invalid requests, and while storage is unavailable.
 
-They need no database: neither the user nor the session is read.
+They need no database: neither the user nor the session is read. A view's storage errors are handled by
+`UnavailableMiddleware`; those of middleware (the session cannot be read or saved) by `server_error` or `bad_request`,
+which are handler500 and handler400.
 """
 
 from __future__ import annotations
 
+import logging
+import sys
+
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
+from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views import defaults
 from django_htmx.http import trigger_client_event
+
+from evalsite.storage.errors import StorageProblem, storage_problem
+
+log = logging.getLogger(__name__)
+READING = ("GET", "HEAD", "OPTIONS")
+UNAVAILABLE = {  # status, seconds until the client may retry, title
+    StorageProblem.DISK_FULL: (507, 300, gettext_lazy("The server's disk is full")),
+    StorageProblem.DATABASE_BUSY: (503, 5, gettext_lazy("The database is busy")),
+    StorageProblem.DATABASE_AWAY: (503, 30, gettext_lazy("The database is not responding")),
+    StorageProblem.FILES_AWAY: (503, 60, gettext_lazy("The file storage is not responding")),
+}
 
 
 class RequestRefused(BadRequest):
@@ -51,3 +70,57 @@ def refusal(
     if retry_after:
         answer["Retry-After"] = str(retry_after)
     return answer
+
+
+class UnavailableMiddleware(MiddlewareMixin):
+    """Answers storage errors of views."""
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        return unavailable(request, error)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """handler500; Django calls it while the exception is being handled."""
+    error = sys.exc_info()[1]
+    answer = unavailable(request, error) if error else None
+    return answer or defaults.server_error(request)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """handler400. Django treats a session that could not be saved as deleted."""
+    if isinstance(exception, RequestRefused):
+        refused = exception
+        return refusal(request, 400, refused.title, refused.text, link=refused.link, address=refused.address)
+    return unavailable(request, exception) or defaults.bad_request(request, exception)
+
+
+def unavailable(request: HttpRequest, error: BaseException) -> HttpResponse | None:
+    """The response to a storage error; None for other errors."""
+    problem = storage_problem(error)
+    if problem is None:
+        return None
+    log.warning("%s %s: answered with “%s”: %s", request.method, request.path, problem.name.lower(), error)
+    status, seconds, title = UNAVAILABLE[problem]
+    text = _advice(problem, seconds, reading=request.method in READING)
+    return refusal(request, status, str(title), text, retry_after=seconds)
+
+
+def _advice(problem: StorageProblem, seconds: int, *, reading: bool) -> str:
+    """What was kept and what to do. A change may have been stored before something after it failed."""
+    if problem is StorageProblem.DISK_FULL and reading:
+        return _(
+            "Nothing is lost. Ask an administrator to free disk space on the server, then reload the page."
+        )
+    if problem is StorageProblem.DISK_FULL:
+        return _(
+            "Your last change may not have been saved; everything saved before it is safe. What you typed is still in "
+            "the form. Ask an administrator to free disk space on the server, then return to the form and try again."
+        )
+    if reading:
+        return _(
+            "Nothing is lost. Reload the page in %(seconds)s seconds. If that does not help, contact an administrator."
+        ) % {"seconds": seconds}
+    return _(
+        "Your last change may not have been saved; everything saved before it is safe. What you typed is still in the "
+        "form: return to it and try again in %(seconds)s seconds. If that does not help, contact an administrator."
+    ) % {"seconds": seconds}

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.files.uploadhandler import TemporaryFileUploadHandler
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.http.response import HttpResponseBase
+from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 
@@ -59,17 +60,13 @@ def file_too_large(most: int) -> str:
     return text % {"most": filesize(most)}
 
 
-class RequestLimitsMiddleware:
+class RequestLimitsMiddleware(MiddlewareMixin):
     """Rejects bodies over the limit, and transfers beyond the number that the server can handle at a time.
 
     Must come before the CSRF middleware, which reads the body.
     """
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        response = self.get_response(request)
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         discard_upload = getattr(request, "discard_upload", None)
         if discard_upload is not None:  # Django leaves the file of an aborted upload to the garbage collector
             with suppress(OSError):  # its buffered rest may not fit on a full disk

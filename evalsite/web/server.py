@@ -34,9 +34,7 @@ SLICE = 64 * 1024
 WHOLE_BODY = 64 * 1024  # a body up to this size is received before a thread is used
 # Keys in the WSGI environment:
 STEP_ASIDE = "evalsite.step_aside"  # call before waiting for the client; raises ThreadsBusy
-BODY_WAITS = (
-    "evalsite.body_waits"  # there if the body is still on its way; without CONTENT_LENGTH it cannot be read
-)
+BODY_WAITS = "evalsite.body_waits"  # the body is still on its way; without CONTENT_LENGTH it cannot be read
 log = logging.getLogger(__name__)
 
 

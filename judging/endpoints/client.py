@@ -16,7 +16,7 @@ from typing import Any
 from django.db import DatabaseError
 
 from evalsite.secrets import Undecryptable
-from evalsite.tasks.backoff import Backoff
+from evalsite.tasks.workers import Backoff
 from judging.core.judges.circuit_breaker import REFRESH_SECONDS, CircuitBreaker, EndpointStatus
 from judging.core.judges.client import RetryBudget
 from judging.core.judges.concurrency_limiter import ConcurrencyLimiter

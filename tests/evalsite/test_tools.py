@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,28 @@ from tools import messages, tests, vendor
 from tools.bench.engine import evaluate
 
 ROOT = Path(__file__).parents[2]
+STARTED = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts): path.read_text()
+    for path in sorted((ROOT / "tools").rglob("*.py"))
+    if '__name__ == "__main__"' in path.read_text()
+}
+"""Tools with a command line: module → its source."""
+
+
+@pytest.mark.parametrize("name", STARTED)
+def test_every_tool_finds_what_it_imports(name: str) -> None:
+    assert callable(import_module(name).main)
+
+
+@pytest.mark.parametrize("name", [name for name, text in STARTED.items() if ".parse_args()" in text])
+def test_tools_explain_their_arguments(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [name, "--help"])
+    with pytest.raises(SystemExit) as ended:
+        import_module(name).main()
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("usage: ")
 
 
 def test_vendored_files_are_as_fetched() -> None:

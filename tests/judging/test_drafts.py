@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from evalsite.accounts import drafts
+from evalsite.accounts import drafts, services
 from evalsite.accounts.models import Draft, Project, User
 from judging.endpoints.models import Endpoint
 from judging.metrics.models import Metric
@@ -168,7 +168,7 @@ def test_only_the_newest_drafts_are_kept(adam: User, client_of: ClientOf) -> Non
 
 def test_drafts_that_nobody_came_back_to_expire(adam: User, client_of: ClientOf) -> None:
     keep(client_of(adam), "endpoint", "new", name="old")
-    Draft.objects.update(saved_at=timezone.now() - drafts.KEPT_FOR - timedelta(days=1))
+    Draft.objects.update(saved_at=timezone.now() - services.DRAFTS_KEPT_FOR - timedelta(days=1))
     keep(client_of(adam), "endpoint", "2", name="new")
-    drafts.drafts_expire()
+    services.reconcile()
     assert Draft.objects.get().key == "2"

@@ -53,7 +53,7 @@ class Web:
             return False
 
     def problems(self) -> list[str]:
-        return [line for line in self.log.read_text().splitlines() if "evalsite.web.unavailable" in line]
+        return [line for line in self.log.read_text().splitlines() if "evalsite.web.refusals" in line]
 
 
 Start = Callable[..., Web]

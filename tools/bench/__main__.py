@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from itertools import chain
 
+from tools.bench import command_line
 from tools.bench.engine import figures
 from tools.bench.importing import importing_figures
 from tools.bench.reading import reading_figures
@@ -16,7 +17,8 @@ from tools.bench.tables import table_figures
 
 
 def main() -> int:
-    short = 0
+    command_line(__doc__).parse_args()
+    missed = 0
     for figure in chain(
         sandbox_figures(),
         reading_figures(),
@@ -27,12 +29,9 @@ def main() -> int:
         figures(),
         scale_figures(),
     ):
-        short += not figure.holds
-        mark = "ok   " if figure.holds else "SHORT"
-        print(
-            f"{mark} {figure.name}: {figure.value:.2f} (wanted {figure.wanted}; {figure.detail})", flush=True
-        )
-    return 1 if short else 0
+        missed += not figure.holds
+        print(figure, flush=True)
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":

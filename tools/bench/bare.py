@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import json
 import resource
-import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import aiohttp
 import httpx
+
+from tools.bench import command_line
 
 HEADERS = {"content-type": "application/json"}
 
@@ -56,11 +57,16 @@ def cpu() -> float:
 
 
 def main() -> None:
-    kind, url, file, in_flight = sys.argv[1:5]
-    bodies = Path(file).read_bytes().splitlines()
-    loop = {"httpx": with_httpx, "aiohttp": with_aiohttp}[kind]
+    parser = command_line(__doc__)
+    parser.add_argument("kind", choices=["httpx", "aiohttp"])
+    parser.add_argument("url")
+    parser.add_argument("requests", type=Path)
+    parser.add_argument("in_flight", type=int)
+    chosen = parser.parse_args()
+    bodies = chosen.requests.read_bytes().splitlines()
+    loop = with_httpx if chosen.kind == "httpx" else with_aiohttp
     cpu_before, before = cpu(), time.perf_counter()
-    asyncio.run(loop(url, iter(bodies), int(in_flight)))
+    asyncio.run(loop(chosen.url, iter(bodies), chosen.in_flight))
     print(json.dumps({"seconds": time.perf_counter() - before, "cpu": cpu() - cpu_before}))
 
 

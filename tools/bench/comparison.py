@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
 
-from tools.bench import help_if_asked
+from tools.bench import command_line
 from tools.bench.lists import filled, judged_run
+from tools.bench.stored_runs import open_database, signed_in_client
 
 ITEMS = 100_000
 LATER: dict[str, dict[str, Any]] = {
@@ -29,13 +28,10 @@ LATER: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    help_if_asked(__doc__)
-    items = int(sys.argv[1]) if len(sys.argv) > 1 else ITEMS
-    os.environ.setdefault("DATA_DIR", tempfile.mkdtemp(prefix="evalsite-comparison-"))
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
-    import django
-
-    django.setup()
+    parser = command_line(__doc__)
+    parser.add_argument("items", nargs="?", type=int, default=ITEMS)
+    items = parser.parse_args().items
+    open_database()
     before = filled(items)
     figures = {name: _compared(before, _later(before, name, judge)) for name, judge in LATER.items()}
     print(json.dumps({"load": os.getloadavg()[0], "items": items, "seconds": figures}, indent=1))
@@ -53,17 +49,15 @@ def _later(before: Any, name: str, judge: dict[str, Any]) -> Any:
     if found := Run.objects.filter(name=called).first():
         return found
     with transaction.atomic():
-        run = judged_run(before.project, called, before.version, **judge)
+        run = judged_run(called, before.version, **judge)
         third = run.judgements.annotate(third=Mod("position", Value(3))).filter(third=0, score__isnull=False)
         third.update(score=Mod(F("score"), Value(10.0)) + 1)
     return run
 
 
 def _compared(before: Any, after: Any) -> dict[str, float]:
-    from django.test import Client
     from django.urls import reverse
 
-    from evalsite.accounts.models import User
     from judging.comparison.kept import changes_of, work_out
     from judging.comparison.models import Comparison
 
@@ -73,9 +67,7 @@ def _compared(before: Any, after: Any) -> dict[str, float]:
     kept.refresh_from_db()
     if kept.state != Comparison.State.READY or not changes_of(kept):
         raise RuntimeError(f"The comparison is {kept.state}")
-    user, _ = User.objects.get_or_create(username="bench", defaults={"is_superuser": True})
-    client = Client(HTTP_HOST="127.0.0.1")
-    client.force_login(user)
+    client = signed_in_client()
     address = reverse("runs:compare", args=(after.project.slug, after.pk)) + f"?with={before.pk}"
     client.get(address)  # warm up: load the templates, compute the reports
     return found | _timed("page", lambda: client.get(address))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sqlite3
 import subprocess
 import sys
@@ -15,22 +14,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tools.bench import ROOT, Figure, python
+from tools.bench.watched import run_watched
+
 IN_FLIGHT = 64
 TEMPLATE = (
     "Question: {{ data.question }}\nReference: {{ data.ref_answer }}\nAnswer: {{ response.content }}\n[[n]]"
 )
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One result line: the measured value, its target, and whether it is met."""
-
-    name: str
-    value: float
-    wanted: str
-    holds: bool
-    detail: str
 
 
 @contextmanager
@@ -51,15 +41,11 @@ def write_rows(path: Path, rows: int, size: int) -> None:
     filler = "the quick brown fox jumps over the lazy dog " * (size // 44)
     with path.open("w") as file:
         for number in range(rows):
+            answer = {"content": f"answer {number} {filler[: size // 2]}"}
             row = {
                 "messages": [{"role": "user", "content": f"question {number} {filler[: size // 2]}"}],
                 "ref_answer": "forty-two",
-                "model_outputs": [
-                    {
-                        "model_name": "alpha",
-                        "responses": [{"content": f"answer {number} {filler[: size // 2]}"}],
-                    }
-                ],
+                "model_outputs": [{"model_name": "alpha", "responses": [answer]}],
             }
             file.write(json.dumps(row) + "\n")
 
@@ -87,26 +73,18 @@ def evaluate(
     Judges with the rule program `rules` if given, otherwise with the judge model at `url`.
     """
     metrics = folder / "metrics.yaml"
-    judge_model = {
-        "name": "j",
-        "source": "URL",
-        "url": url,
-        "model": "scripted",
-        "judge_template_content": TEMPLATE,
-    }
+    judge_model = {"name": "j", "source": "URL", "url": url, "model": "scripted"}
+    judge_model["judge_template_content"] = TEMPLATE
     judged = {"type": "JUDGE_MODEL", "judge_model": judge_model}
     pipeline = [{"type": "RULES", "file_content": rules} if rules else judged]
     metrics.write_text(
         json.dumps({"data_name": name, "metrics": [{"name": "quality", "pipeline": pipeline}]})
     )
-    command = [sys.executable, "manage.py", "evaluate", str(rows), "--metrics", str(metrics)]
+    command = ["manage.py", "evaluate", str(rows), "--metrics", str(metrics)]
     command += ["--out", str(folder / "out"), "--name", name, "--json"]
-    report = folder / "usage.json"
-    watched = [sys.executable, "-m", "tools.bench.watched", str(report), *command]
-    environment = {**os.environ, "DATA_DIR": str(data), "DATABASE_URL": ""}
-    environment["JUDGE_CONCURRENCY"] = str(in_flight)
-    done = subprocess.run(watched, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True)
-    result, usage = json.loads(done.stdout), json.loads(report.read_text())
+    environment = {"DATA_DIR": str(data), "DATABASE_URL": "", "JUDGE_CONCURRENCY": str(in_flight)}
+    printed, usage = run_watched(folder, *command, **environment)
+    result = json.loads(printed)
     assert result["scored"] == result["judgements"], result
     with sqlite3.connect(data / "evalsite.sqlite3") as database:
         times = database.execute(
@@ -117,17 +95,9 @@ def evaluate(
 
 
 def bare(kind: str, url: str, requests: Path, in_flight: int = IN_FLIGHT) -> dict[str, float]:
-    command = [
-        sys.executable,
-        "-m",
-        "tools.bench.bare",
-        kind,
-        f"{url}/chat/completions",
-        str(requests),
-        str(in_flight),
-    ]
-    done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
-    measured: dict[str, float] = json.loads(done.stdout)
+    address = f"{url}/chat/completions"
+    printed = python("-m", "tools.bench.bare", kind, address, str(requests), str(in_flight))
+    measured: dict[str, float] = json.loads(printed)
     return measured
 
 
@@ -157,7 +127,7 @@ def _processor_time(folder: Path, data: Path, url: str, rows: Path) -> Iterator[
     detail = (
         f"{per_judgement * 1000:.2f} ms a judgement, upload to report; {per_request * 1000:.2f} ms a request"
     )
-    yield Figure("processor time, to a bare httpx loop", ratio, "<= 0.40", ratio <= 0.40, detail)
+    yield Figure.at_most("processor time, to a bare httpx loop", ratio, 0.40, detail)
 
 
 def _processor_time_at(folder: Path, data: Path, url: str, rows: Path) -> Iterator[Figure]:
@@ -167,13 +137,9 @@ def _processor_time_at(folder: Path, data: Path, url: str, rows: Path) -> Iterat
         ours = evaluate(folder, data, url, rows, f"in flight {in_flight}", in_flight=in_flight)
         loop = bare("aiohttp", url, folder / "requests.jsonl", in_flight)
         each = ours.cpu / ours.judgements * 1000
-        yield Figure(
-            f"milliseconds of processor a judgement at {in_flight} in flight",
-            each,
-            "<= 1.0",
-            each <= 1.0,
-            f"a bare aiohttp loop {loop['cpu'] / ours.judgements * 1000:.2f} ms",
-        )
+        detail = f"a bare aiohttp loop {loop['cpu'] / ours.judgements * 1000:.2f} ms"
+        name = f"milliseconds of processor a judgement at {in_flight} in flight"
+        yield Figure.at_most(name, each, 1.0, detail)
 
 
 def _rate_of_one_worker(folder: Path, data: Path, rows: Path) -> Iterator[Figure]:
@@ -184,9 +150,8 @@ def _rate_of_one_worker(folder: Path, data: Path, rows: Path) -> Iterator[Figure
     rate = ours.judgements / ours.seconds
     bare_rate = 10_000 / loop["seconds"]
     detail = f"a bare aiohttp loop {bare_rate:.0f}/s; the slots allow {256 / 0.2:.0f}/s"
-    yield Figure(
-        "judgements a second of one worker at 200 ms and 256 in flight", rate, ">= 900", rate >= 900, detail
-    )
+    name = "judgements a second of one worker at 200 ms and 256 in flight"
+    yield Figure.at_least(name, rate, 900, detail)
 
 
 def _memory(folder: Path, data: Path, url: str, small: Measured) -> Iterator[Figure]:
@@ -195,7 +160,7 @@ def _memory(folder: Path, data: Path, url: str, small: Measured) -> Iterator[Fig
     large = evaluate(folder, data, url, large_rows, "large")
     more = large.peak_mb - small.peak_mb
     detail = f"{small.peak_mb:.0f} MB for 500 rows, {large.peak_mb:.0f} MB for {large_rows.stat().st_size / 1e6:.0f} MB"
-    yield Figure("memory, MB more for a 200 MB file", more, "<= 100", more <= 100, detail)
+    yield Figure.at_most("memory, MB more for a 200 MB file", more, 100, detail)
 
 
 def _rates(folder: Path, data: Path, rows: Path) -> Iterator[Figure]:
@@ -210,9 +175,7 @@ def _rates(folder: Path, data: Path, rows: Path) -> Iterator[Figure]:
         loop = bare("aiohttp", url, folder / "requests.jsonl")
     ratio = loop["seconds"] / ours.seconds
     detail = f"{ours.judgements / ours.seconds:.0f}/s, bare {len(last) / loop['seconds']:.0f}/s"
-    yield Figure(
-        "rate at 200 ms and 64 in flight, to a bare aiohttp loop", ratio, ">= 0.97", ratio >= 0.97, detail
-    )
+    yield Figure.at_least("rate at 200 ms and 64 in flight, to a bare aiohttp loop", ratio, 0.97, detail)
     write_rows(rows, 5_000, 500)
     median, sigma = 0.5, 0.9
     with judge("--median", str(median), "--sigma", str(sigma)) as url:
@@ -220,10 +183,4 @@ def _rates(folder: Path, data: Path, rows: Path) -> Iterator[Figure]:
     ceiling = IN_FLIGHT / (median * math.exp(sigma**2 / 2))
     rate = uneven.judgements / uneven.seconds
     detail = f"{rate:.1f}/s of {ceiling:.1f}/s"
-    yield Figure(
-        "rate at log-normal latency, to the ceiling",
-        rate / ceiling,
-        ">= 0.85",
-        rate / ceiling >= 0.85,
-        detail,
-    )
+    yield Figure.at_least("rate at log-normal latency, to the ceiling", rate / ceiling, 0.85, detail)

@@ -10,73 +10,67 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 
-from tools.bench import help_if_asked
-from tools.bench.engine import ROOT, Figure
+from tools.bench import Figure, command_line, python
+from tools.bench.reading import bare
 from tools.bench.reading_rows import ordinary, write_rows
+from tools.bench.stored_runs import open_database
 
 LOCAL = "postgres://postgres@127.0.0.1:5432/postgres"
 ROWS = 40_000
 MOST_RATIO = 4.5
-MEASURE = """
-import sys, json, time, django; django.setup()
-from pathlib import Path
-from statistics import median
-from evalsite.storage import data_dir; data_dir.prepare()
-from datasets.importing.worker import import_version
-from datasets.models import Dataset, Version
-from evalsite.accounts.models import Project
-from tools.bench.reading import bare
-
-path, rounds = Path(sys.argv[1]).resolve(), 7
-dataset = Dataset.objects.create(project=Project.objects.create(slug="bench", name="bench"), name="bench")
-
-def imported(path):
-    number = dataset.versions.count() + 1
-    version = Version.objects.create(dataset=dataset, number=number, stored_as=str(path), size=path.stat().st_size)
-    import_version(version.pk, "bench:1:1")
-    version.refresh_from_db()
-    assert version.state == "ready" and version.valid_rows, version.problem
-
-def took(task):
-    cpu, wall = time.process_time(), time.perf_counter()
-    task(path)
-    return {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
-
-found = []
-for _ in range(rounds):
-    before, whole, after = took(bare), took(imported), took(bare)
-    found.append({kind: 2 * whole[kind] / (before[kind] + after[kind]) for kind in whole} | {"seconds": whole["wall"]})
-print(json.dumps({kind: median(one[kind] for one in found) for kind in found[0]}))
-"""
+ROUNDS = 7
 
 
 def ratios(path: Path, database_url: str) -> dict[str, float]:
+    """`measured` in a process of its own, with an empty DATA_DIR and this database."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = ("-m", "tools.bench.importing", "--here", str(path))
+        return dict(json.loads(python(*command, DATA_DIR=folder, DATABASE_URL=database_url)))
+
+
+def measured(path: Path) -> dict[str, float]:
     """Return {"cpu", "wall", "seconds"}: ratios to the bare loops just before and after, and elapsed seconds.
 
     Each value is the median of seven rounds.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        environment = {
-            **os.environ,
-            "DATA_DIR": folder,
-            "DATABASE_URL": database_url,
-            "DJANGO_SETTINGS_MODULE": "evalsite.settings",
-        }
-        command = [sys.executable, "-c", MEASURE, str(path)]
-        done = subprocess.run(
-            command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True
-        )
-    return dict(json.loads(done.stdout.splitlines()[-1]))
+    open_database()
+    from datasets.importing.worker import import_version
+    from datasets.models import Dataset, Version
+    from evalsite.accounts.models import Project
+
+    project = Project.objects.create(slug="bench", name="bench")
+    dataset = Dataset.objects.create(project=project, name="bench")
+
+    def imported(path: Path) -> None:
+        number, size = dataset.versions.count() + 1, path.stat().st_size
+        version = Version.objects.create(dataset=dataset, number=number, stored_as=str(path), size=size)
+        import_version(version.pk, "bench:1:1")
+        version.refresh_from_db()
+        assert version.state == "ready", version.problem
+        assert version.valid_rows, version.problem
+
+    found = []
+    for _ in range(ROUNDS):
+        before, whole, after = (timed(task, path) for task in (bare, imported, bare))
+        ratio = {kind: 2 * whole[kind] / (before[kind] + after[kind]) for kind in whole}
+        found.append(ratio | {"seconds": whole["wall"]})
+    return {kind: median(one[kind] for one in found) for kind in found[0]}
+
+
+def timed(task: Callable[[Path], None], path: Path) -> dict[str, float]:
+    cpu, wall = time.process_time(), time.perf_counter()
+    task(path)
+    return {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
 
 
 @contextmanager
@@ -105,7 +99,7 @@ def importing_figures() -> Iterator[Figure]:
             detail = f"{ROWS:,} rows in {found['seconds']:.1f} s"
             for kind, time in (("cpu", "processor"), ("wall", "wall")):
                 name = f"import of judge-only rows of 1 KB into {database}, {time} time to bare json.loads"
-                yield Figure(name, found[kind], f"<= {MOST_RATIO}", found[kind] <= MOST_RATIO, detail)
+                yield Figure.at_most(name, found[kind], MOST_RATIO, detail)
 
 
 def _both(path: Path) -> Iterator[tuple[str, dict[str, float]]]:
@@ -116,10 +110,16 @@ def _both(path: Path) -> Iterator[tuple[str, dict[str, float]]]:
 
 
 def main() -> None:
-    help_if_asked(__doc__)
-    for name in sys.argv[1:]:
-        for database, found in _both(Path(name)):
-            print(f"{name}, {database}:", ", ".join(f"{key} {value:.2f}" for key, value in found.items()))
+    parser = command_line(__doc__)
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--here", action="store_true", help="only into this process's database, as JSON")
+    chosen = parser.parse_args()
+    for path in chosen.files:
+        if chosen.here:
+            print(json.dumps(measured(path.resolve())))
+            continue
+        for database, found in _both(path):
+            print(f"{path}, {database}:", ", ".join(f"{key} {value:.2f}" for key, value in found.items()))
 
 
 if __name__ == "__main__":

@@ -12,13 +12,12 @@ import json
 import os
 import statistics
 import sys
-import tempfile
 import time
 from typing import Any
 
-from tools.bench import help_if_asked
+from tools.bench import command_line
+from tools.bench.stored_runs import open_database, signed_in_client, stored_version
 
-ROWS_A_BATCH = 5_000
 CANDIDATES, METRICS = 5, 2
 _RAW = (
     '{"messages": [{"role": "user", "content": "Question %d: 第%d道题, which of these is right? %s"}], '
@@ -88,9 +87,6 @@ MENUS = {name: PAGES[name] for name in ("first", "candidate and score", "errors"
 
 def filled(judgements: int) -> Any:
     """Return the run, created on first use; build its search index if it is missing."""
-    from evalsite.storage import data_dir
-
-    data_dir.prepare()
     from datasets.versions import search
     from evalsite.tasks import workers
     from judging.runs.models import Run
@@ -108,26 +104,24 @@ def filled(judgements: int) -> Any:
 def _fill(name: str, judgements: int) -> Any:
     from django.db import connection, transaction
 
-    from evalsite.accounts.models import Project
-
-    project, _ = Project.objects.get_or_create(slug="bench", defaults={"name": "bench"})
     with transaction.atomic():
-        version = _version(project, name, judgements // (CANDIDATES * METRICS))
-        run = judged_run(project, name, version)
+        run = judged_run(name, _version(name, judgements // (CANDIDATES * METRICS)))
     with connection.cursor() as cursor:
         # as PostgreSQL's autovacuum would do soon
         cursor.execute("VACUUM (ANALYZE)" if connection.vendor == "postgresql" else "ANALYZE")
     return run
 
 
-def judged_run(project: Any, name: str, version: Any, **judge: Any) -> Any:
+def judged_run(name: str, version: Any, **judge: Any) -> Any:
     """A finished run over all of the version's answers. `judge`: fields of each judge model's definition."""
     from django.db import connection
+    from django.db.models import Count
 
     from judging.core.metric_definition import JudgeModel, MetricDefinition
     from judging.runs.models import Run, RunMetric
 
     total = version.rows * CANDIDATES * METRICS
+    project = version.dataset.project
     run = Run.objects.create(
         project=project, name=name, version=version, state="finished", total=total, rows=version.rows
     )
@@ -139,63 +133,35 @@ def judged_run(project: Any, name: str, version: Any, **judge: Any) -> Any:
         definition = MetricDefinition(name=metric, judges=judges).to_json()
         RunMetric.objects.create(run=run, number=number, name=metric, definition=definition)
     with connection.cursor() as cursor:
-        for statement, values in (
-            (_JUDGEMENTS.replace(" % ", " %% "), [run.pk, True, version.pk, run.pk]),
-            (_REPLIES, [False, run.pk]),
-        ):
-            cursor.execute(statement, values)
-    states = dict(_states(run))
+        cursor.execute(_JUDGEMENTS.replace(" % ", " %% "), [run.pk, True, version.pk, run.pk])
+        cursor.execute(_REPLIES, [False, run.pk])
+    states = dict(run.judgements.values_list("state").annotate(count=Count("*")).order_by())
     run.scored, run.unparsed, run.errors = (states.get(one, 0) for one in ("scored", "unparsed", "error"))
     run.save()
     return run
 
 
-def _states(run: Any) -> Any:
-    from django.db.models import Count
-
-    return run.judgements.values_list("state").annotate(count=Count("*")).order_by()
-
-
-def _version(project: Any, name: str, rows: int) -> Any:
-    from datasets.models import Candidate, Dataset, Response, Row, Version
-
-    dataset = Dataset.objects.create(project=project, name=name)
-    version = Version.objects.create(
-        dataset=dataset, number=1, state="ready", format="judge_only", rows=rows, valid_rows=rows,
-        fields_found={"category": rows, "level": rows, "source": rows},
-    )  # fmt: skip
-    models = [
-        Candidate.objects.create(version=version, name=f"model {n}", rows=rows, responses=rows)
-        for n in range(1, CANDIDATES + 1)
-    ]
+def _version(name: str, rows: int) -> Any:
     kinds = ("数学", "history", "coding", "写作")
-    for start in range(1, rows + 1, ROWS_A_BATCH):
-        made = Row.objects.bulk_create(
-            Row(
-                version=version, line=line, valid=True,
-                raw=_RAW % (line, line, "Say why. " * 20, kinds[line % 4], line % 10, line % 5000),
-            )
-            for line in range(start, min(rows + 1, start + ROWS_A_BATCH))
-        )  # fmt: skip
-        Response.objects.bulk_create(
-            Response(row=row, candidate=model, number=1,
-                     raw=json.dumps({"content": f"Answer {row.line} of {model.name}. {_FILLER}"}, ensure_ascii=False))
-            for row in made for model in models
-        )  # fmt: skip
+
+    def raw(line: int) -> str:
+        return _RAW % (line, line, "Say why. " * 20, kinds[line % 4], line % 10, line % 5000)
+
+    def answer(line: int, model: str) -> str:
+        return json.dumps({"content": f"Answer {line} of {model}. {_FILLER}"}, ensure_ascii=False)
+
+    models = [f"model {n}" for n in range(1, CANDIDATES + 1)]
+    version = stored_version(name, rows, models, raw=raw, answer=answer)
+    version.fields_found = {"category": rows, "level": rows, "source": rows}
+    version.save()
     return version
 
 
 def visits(run: Any, times: int) -> dict[str, dict[str, float]]:
     """{view and page: median and 95th percentile of elapsed time, median processor time}, in ms."""
-    from django.test import Client
     from django.urls import reverse
 
-    from evalsite.accounts.models import User
-
-    user, _ = User.objects.get_or_create(username="bench", defaults={"is_superuser": True})
-    client = Client(HTTP_HOST="127.0.0.1")
-    client.force_login(user)
-    found = {}
+    client, found = signed_in_client(), {}
     for view, pages in (("judgements", PAGES), ("items", PAGES), ("filter_menu", MENUS)):
         address = reverse(f"runs:{view}", args=(run.project.slug, run.pk))
         for name, parameters in pages.items():
@@ -218,15 +184,13 @@ def visits(run: Any, times: int) -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    help_if_asked(__doc__)
-    judgements = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-    times = int(sys.argv[2]) if len(sys.argv) > 2 else 20
-    os.environ.setdefault("DATA_DIR", tempfile.mkdtemp(prefix="evalsite-lists-"))
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
-    import django
-
-    django.setup()
-    print(json.dumps({"load": os.getloadavg()[0], "pages": visits(filled(judgements), times)}, indent=1))
+    parser = command_line(__doc__)
+    parser.add_argument("judgements", nargs="?", type=int, default=1_000_000)
+    parser.add_argument("visits", nargs="?", type=int, default=20)
+    chosen = parser.parse_args()
+    open_database()
+    pages = visits(filled(chosen.judgements), chosen.visits)
+    print(json.dumps({"load": os.getloadavg()[0], "pages": pages}, indent=1))
 
 
 if __name__ == "__main__":

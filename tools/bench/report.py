@@ -4,56 +4,35 @@ from __future__ import annotations
 
 import json
 import resource
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 
 from judging.core.statistics.frame import Judgement, Metric, judgement_frame
 from judging.core.statistics.report import report
-from tools.bench.engine import ROOT, Figure
+from tools.bench import Figure, command_line, python
 
 JUDGEMENTS, MOST_SECONDS, MOST_MEGABYTES = 1_000_000, 5.0, 1000
 CANDIDATES, METRICS = 4, 3
 
 
 def report_figures() -> Iterator[Figure]:
-    done = subprocess.run(
-        [sys.executable, "-m", "tools.bench.report"], cwd=ROOT, check=True, capture_output=True, text=True
-    )
-    frame, figures, megabytes = json.loads(done.stdout)
-    yield Figure(
-        f"processor time for the table of {JUDGEMENTS:,} judgements and their report, s",
-        frame + figures,
-        f"≤ {MOST_SECONDS:g}",
-        frame + figures <= MOST_SECONDS,
-        f"table {frame:.2f}, report {figures:.2f}",
-    )
-    yield Figure(
-        "memory of that process at most, MB",
-        megabytes,
-        f"≤ {MOST_MEGABYTES}",
-        megabytes <= MOST_MEGABYTES,
-        f"{CANDIDATES} candidates, {METRICS} metrics",
-    )
+    frame, figures, megabytes = json.loads(python("-m", "tools.bench.report"))
+    name = f"processor time for the table of {JUDGEMENTS:,} judgements and their report, s"
+    yield Figure.at_most(name, frame + figures, MOST_SECONDS, f"table {frame:.2f}, report {figures:.2f}")
+    detail = f"{CANDIDATES} candidates, {METRICS} metrics"
+    yield Figure.at_most("memory of that process at most, MB", megabytes, MOST_MEGABYTES, detail)
 
 
 def _judgements() -> Iterator[Judgement]:
     for row in range(JUDGEMENTS // (CANDIDATES * METRICS)):
         for candidate in range(CANDIDATES):
             for metric in range(METRICS):
-                yield (
-                    metric,
-                    candidate,
-                    row,
-                    1,
-                    "scored",
-                    str((row * 7 + candidate * 3 + metric) % 10 + 1),
-                    None,
-                )
+                value = str((row * 7 + candidate * 3 + metric) % 10 + 1)
+                yield (metric, candidate, row, 1, "scored", value, None)
 
 
-def _measure() -> None:
+def main() -> None:
+    command_line(__doc__).parse_args()
     metrics = {key: Metric(f"m{key}", 1, 10) for key in range(METRICS)}
     began = time.process_time()
     frame = judgement_frame(_judgements(), metrics, {key: f"c{key}" for key in range(CANDIDATES)})
@@ -65,4 +44,4 @@ def _measure() -> None:
 
 
 if __name__ == "__main__":
-    _measure()
+    main()

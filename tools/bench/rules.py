@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from judging.core.rules.check import read_program
-from tools.bench.engine import Figure, evaluate
+from tools.bench import Figure, command_line
+from tools.bench.engine import evaluate
 
 ANSWERS, MOST_SECONDS = 100_000, 10.0
 LINES, MOST_MILLISECONDS = 200, 5.0
@@ -33,25 +34,17 @@ _BLOCKS = (
 
 def rules_figures() -> Iterator[Figure]:
     spent = min(_seconds_to_read(_long_program()) for _ in range(20)) * 1000
-    yield Figure(
-        f"processor time to read a program of {LINES} lines, ms",
-        spent,
-        f"≤ {MOST_MILLISECONDS:g}",
-        spent <= MOST_MILLISECONDS,
-        "the least of 20",
-    )
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    name = f"processor time to read a program of {LINES} lines, ms"
+    yield Figure.at_most(name, spent, MOST_MILLISECONDS, "the least of 20")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         rows = folder / "rows.jsonl"
         _write_answers(rows)
         measured = evaluate(folder, folder / "data", "", rows, "rules", rules=PROGRAM)
-    yield Figure(
-        f"seconds for {ANSWERS:,} answers by four mechanical lines, stored",
-        measured.seconds,
-        f"≤ {MOST_SECONDS:g}",
-        measured.seconds <= MOST_SECONDS,
-        f"{measured.judgements / measured.seconds:,.0f}/s; processor time with import and report {measured.cpu:.1f} s",
-    )
+    rate = f"{measured.judgements / measured.seconds:,.0f}/s"
+    detail = f"{rate}; processor time with import and report {measured.cpu:.1f} s"
+    name = f"seconds for {ANSWERS:,} answers by four mechanical lines, stored"
+    yield Figure.at_most(name, measured.seconds, MOST_SECONDS, detail)
 
 
 def _seconds_to_read(text: str) -> float:
@@ -77,6 +70,11 @@ def _write_answers(path: Path) -> None:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-if __name__ == "__main__":
+def main() -> None:
+    command_line(__doc__).parse_args()
     for figure in rules_figures():
-        print(f"{figure.name}: {figure.value:.2f} (wanted {figure.wanted}; {figure.detail})", flush=True)
+        print(figure, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -13,7 +13,7 @@ import jinja2
 from judging.core.prompts import RenderItem, render
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import run_preprocess
-from tools.bench.engine import Figure
+from tools.bench import Figure
 
 TEMPLATE = """Question: {{ data.question }}
 Reference: {{ data.ref_answer }}
@@ -101,7 +101,7 @@ def _rate(name: str, use: Callable[[Sandbox], object], bare: float) -> Figure:
     seconds = processor_seconds(use) - starting
     rate = ITEMS / seconds
     detail = f"{seconds / ITEMS * 1e6:.0f} µs each with everything, bare {bare / ITEMS * 1e6:.0f} µs"
-    return Figure(name, rate, f">= {WANTED_RATE}", rate >= WANTED_RATE, detail)
+    return Figure.at_least(name, rate, WANTED_RATE, detail)
 
 
 def _fresh_worker(pairs: list[Pair]) -> Figure:
@@ -114,4 +114,4 @@ def _fresh_worker(pairs: list[Pair]) -> Figure:
             took.append((time.perf_counter() - before) * 1000)
     median = sorted(took)[FRESH // 2]
     detail = f"median of {FRESH}, one after the other; the slowest {max(took):.1f} ms"
-    return Figure("one call in a fresh worker, ms", median, f"< {WANTED_MS:g}", median < WANTED_MS, detail)
+    return Figure.at_most("one call in a fresh worker, ms", median, WANTED_MS, detail)

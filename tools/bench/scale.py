@@ -22,101 +22,65 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from http.cookiejar import CookieJar
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
-from tools.bench import help_if_asked
-from tools.bench.engine import ROOT, Figure, judge
+from tools.bench import ROOT, Figure, command_line
+from tools.bench.engine import judge
 from tools.bench.reading_rows import ordinary, write_rows
+from tools.bench.stored_runs import open_database, signed_in_client, stored_version
 
 ROWS_OF_WORKERS = 2_000
 LONG_ROWS = 1_000_000
 FEW_ROWS = 2_000  # rows of the other version, already imported
-PREPARE = """
-import sys, json, django; django.setup()
-from django.db import connection
-from evalsite.storage import data_dir; data_dir.prepare()
-from datasets.models import Candidate, Dataset, Response, Row, Version
-from evalsite.accounts.models import Project, User
-from judging.core.pipeline import JudgeModel, MetricDefinition
-from judging.runs.services import ChosenMetric, run_create
-url, rows, concurrency = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-User.objects.get_or_create(username="admin", defaults={"is_superuser": True, "is_staff": True})
-project, _ = Project.objects.get_or_create(slug="bench", defaults={"name": "bench"})
-dataset = Dataset.objects.create(project=project, name=f"{rows} {Dataset.objects.count()}")
-version = Version.objects.create(dataset=dataset, number=1, state="ready", format="judge_only", rows=rows,
-                                 valid_rows=rows)
-candidate = Candidate.objects.create(version=version, name="alpha", rows=rows, responses=rows)
-for start in range(1, rows + 1, 5000):
-    lines = range(start, min(rows + 1, start + 5000))
-    made = Row.objects.bulk_create(
-        Row(version=version, line=n, valid=True, raw='{"messages": [{"role": "user", "content": "question %d"}]}' % n)
-        for n in lines)
-    Response.objects.bulk_create(
-        Response(row=row, candidate=candidate, number=1, raw='{"content": "answer %d"}' % row.line) for row in made)
-from judging.endpoints.models import Endpoint
-endpoint = Endpoint.objects.create(project=project, name=dataset.name, url=url, model="m", concurrency=concurrency)
-judge = JudgeModel(name="j", url=url, model="m", template="{{ data.question }} {{ response.content }}",
-                   endpoint=endpoint.pk)
-run = run_create(project=project, name=dataset.name, version=version, candidates=[candidate],
-                 metrics=[ChosenMetric(MetricDefinition(name="q", judges=(judge,)))], user=None)
-print(run.pk)
-"""
-
-PREPARE_IMPORT = """
-import sys, django; django.setup()
-from pathlib import Path
-from datasets.importing.worker import import_version
-from datasets.models import Dataset, Version
-from evalsite.accounts.models import Project, User
-User.objects.get_or_create(username="admin", defaults={"is_superuser": True, "is_staff": True})
-project, _ = Project.objects.get_or_create(slug="bench", defaults={"name": "bench"})
-for path in sys.argv[1:]:
-    dataset = Dataset.objects.create(project=project, name=f"{Path(path).stem} {Dataset.objects.count()}")
-    version = Version.objects.create(dataset=dataset, number=1, stored_as=path, size=Path(path).stat().st_size)
-    print(dataset.pk, version.pk)
-    if path == sys.argv[1]:
-        import_version(version.pk, "bench:1:1")
-"""
 
 
-class Site:
-    """A database and the processes that use it."""
+def make_run(url: str, rows: int, concurrency: int) -> int:
+    """Create a run of one judge model over `rows` answers; return its id."""
+    from judging.core.metric_definition import JudgeModel, MetricDefinition
+    from judging.endpoints.models import Endpoint
+    from judging.runs.models import Run
+    from judging.runs.services import ChosenMetric, run_create
 
-    def __init__(self, folder: Path) -> None:
-        self.environment = {
-            **os.environ,
-            "DATA_DIR": str(folder),
-            "DJANGO_SETTINGS_MODULE": "evalsite.settings",
-            "DEMO_JUDGE": "0",
-        }
+    name = f"{rows} {Run.objects.count()}"
+    version = stored_version(name, rows, ["alpha"])
+    project, template = version.dataset.project, "{{ data.question }} {{ response.content }}"
+    endpoint = Endpoint.objects.create(
+        project=project, name=name, url=url, model="m", concurrency=concurrency
+    )
+    judge_model = JudgeModel(name="j", url=url, model="m", template=template, endpoint=endpoint.pk)
+    metrics = [ChosenMetric(MetricDefinition(name="q", judges=(judge_model,)))]
+    candidates = list(version.candidates.all())
+    run = run_create(
+        project=project, name=name, version=version, candidates=candidates, metrics=metrics, user=None
+    )
+    return run.pk
 
-    def make_run(self, url: str, rows: int, concurrency: int) -> int:
-        command = [sys.executable, "-c", PREPARE, url, str(rows), str(concurrency)]
-        done = subprocess.run(
-            command, cwd=ROOT, env=self.environment, check=True, stdout=subprocess.PIPE, text=True
-        )
-        return int(done.stdout.split()[-1])
 
-    def take_in(self, first: Path, second: Path) -> list[list[int]]:
-        """Create a version of each file; import only the first. Return [data set id, version id] of each."""
-        command = [sys.executable, "-c", PREPARE_IMPORT, str(first), str(second)]
-        done = subprocess.run(
-            command, cwd=ROOT, env=self.environment, check=True, stdout=subprocess.PIPE, text=True
-        )
-        return [[int(key) for key in line.split()] for line in done.stdout.splitlines()]
+def uploaded(path: Path) -> Any:
+    """A new version of a file that a worker has to import."""
+    from datasets.models import Dataset, Version
+    from evalsite.accounts.models import Project
 
-    @contextmanager
-    def running(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-        process = subprocess.Popen([sys.executable, "manage.py", *arguments], cwd=ROOT, env=self.environment)
-        try:
-            yield process
-        finally:
-            process.terminate()
-            process.wait()
+    project, _ = Project.objects.get_or_create(slug="bench", defaults={"name": "bench"})
+    dataset = Dataset.objects.create(project=project, name=f"{path.stem} {Dataset.objects.count()}")
+    return Version.objects.create(dataset=dataset, number=1, stored_as=str(path), size=path.stat().st_size)
+
+
+@contextmanager
+def running(*arguments: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a command of the site, on the database that this process is connected to."""
+    environment = {**os.environ, "DEMO_JUDGE": "0", **environment}
+    process = subprocess.Popen([sys.executable, "manage.py", *arguments], cwd=ROOT, env=environment)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def done_of(run: int) -> tuple[int, str]:
@@ -126,32 +90,27 @@ def done_of(run: int) -> tuple[int, str]:
     return found.done, found.state
 
 
-def judged(site: Site, url: str, workers: int, rows: int, concurrency: int) -> float:
+def judged(url: str, workers: int, rows: int, concurrency: int) -> float:
     """Judgements per second with this number of workers, from the first tenth of the run to its end."""
-    run = site.make_run(url, rows, concurrency)
-    processes = [site.running("worker", "--queue", "runs") for _ in range(workers)]
-    for process in processes:
-        process.__enter__()
-    try:
+    run = make_run(url, rows, concurrency)
+    with ExitStack() as stack:
+        for _ in range(workers):
+            stack.enter_context(running("worker", "--queue", "runs"))
         while done_of(run)[0] < rows // 10:
             time.sleep(0.1)
         began, from_count = time.monotonic(), done_of(run)[0]
         while done_of(run)[1] == "running":
             time.sleep(0.1)
         return (rows - from_count) / (time.monotonic() - began)
-    finally:
-        for process in processes:
-            process.__exit__(None, None, None)
 
 
 def workers_figure() -> Figure:
     """Throughput of two workers relative to one, with 32 slots each; the latency leaves processor time to spare."""
     with tempfile.TemporaryDirectory() as name, judge("--median", "0.5") as url:
-        site = use(Path(name))
-        one = judged(site, url, 1, ROWS_OF_WORKERS, 32)
-        two = judged(site, url, 2, ROWS_OF_WORKERS, 64)
-    ratio = two / one
-    return Figure("two workers to one", ratio, ">= 1.8", ratio >= 1.8, f"{one:.0f}/s and {two:.0f}/s")
+        open_database(name)
+        one = judged(url, 1, ROWS_OF_WORKERS, 32)
+        two = judged(url, 2, ROWS_OF_WORKERS, 64)
+    return Figure.at_least("two workers to one", two / one, 1.8, f"{one:.0f}/s and {two:.0f}/s")
 
 
 def scale_figures() -> Iterator[Figure]:
@@ -159,35 +118,22 @@ def scale_figures() -> Iterator[Figure]:
     yield workers_figure()
 
 
-def use(folder: Path) -> Site:
-    """Create a site and connect this process to its database."""
-    site = Site(folder)
-    os.environ.update({name: site.environment[name] for name in ("DATA_DIR", "DJANGO_SETTINGS_MODULE")})
-    import django
-
-    django.setup()
-    from evalsite.storage import data_dir
-
-    data_dir.prepare()
-    return site
-
-
 def long_run(rows: int) -> dict[str, object]:
     """One worker's memory (MB) and rate for each tenth of the run, and page times (ms) meanwhile."""
     port = "18945"
     with tempfile.TemporaryDirectory() as name, judge() as url:
-        site = use(Path(name))
-        site.environment["PORT"] = port
-        run = site.make_run(url, rows, 64)
+        open_database(name)
+        signed_in_client()  # creates the administrator as whom visitors are signed in
+        run = make_run(url, rows, 64)
         deep = f"{rows // 2}~{rows // 2}"
         lists = ("", f"?after={deep}", "?sort=score")
         pages = ("", f"{run}/", *(f"{run}/judgements/{one}" for one in lists), f"{run}/report/")
         paths = (*(f"/p/bench/runs/{page}" for page in pages), "/status/")
         visitor = Visitor(f"http://127.0.0.1:{port}", paths)
         with (
-            site.running("serve", "--web-only") as web,
+            running("serve", "--web-only", PORT=port) as web,
             visitor.visiting(),
-            site.running("worker", "--queue", "runs") as worker,
+            running("worker", "--queue", "runs") as worker,
         ):
             tenths = []
             for part in range(1, 11):
@@ -208,23 +154,26 @@ def long_import(rows: int) -> dict[str, object]:
     """Elapsed seconds, processor time and memory (MB) of a worker that imports one file, and page times meanwhile."""
     port = "18946"
     with tempfile.TemporaryDirectory() as name:
-        site = use(Path(name))
-        site.environment["PORT"] = port
+        open_database(name)
+        signed_in_client()  # creates the administrator as whom visitors are signed in
+        from datasets.importing.worker import import_version
+
         few, many = Path(name) / "few.jsonl", Path(name) / "many.jsonl"
         write_rows(few, ordinary, FEW_ROWS)
         write_rows(many, ordinary, rows)
-        (small, _), (large, version) = site.take_in(few, many)
+        small, large = uploaded(few), uploaded(many)
+        import_version(small.pk, "bench:1:1")
         sets = "/p/bench/datasets/"
-        paths = ("/p/bench/", sets, f"{sets}{large}/v1/", f"{sets}{small}/v1/rows/")
+        paths = ("/p/bench/", sets, f"{sets}{large.dataset_id}/v1/", f"{sets}{small.dataset_id}/v1/rows/")
         visitor = Visitor(f"http://127.0.0.1:{port}", paths, rest=0.2)
         with (
-            site.running("serve", "--web-only"),
+            running("serve", "--web-only", PORT=port),
             visitor.visiting(),
-            site.running("worker", "--queue", "data") as worker,
+            running("worker", "--queue", "data") as worker,
         ):
-            _wait_for(version, "reading")
+            _wait_for(large.pk, "reading")
             began = time.monotonic()
-            _wait_for(version, "ready")
+            _wait_for(large.pk, "ready")
             seconds = time.monotonic() - began
             used = {"cpu_seconds": _cpu(worker.pid), "peak_mb": _memory(worker.pid, "VmHWM")}
             figures = visitor.figures()
@@ -340,12 +289,15 @@ def _memory(pid: int, which: str) -> float:
 
 
 def main() -> None:
-    help_if_asked(__doc__)
-    if sys.argv[1] == "workers":
+    parser = command_line(__doc__)
+    parser.add_argument("what", choices=["workers", "long", "import"])
+    parser.add_argument("rows", nargs="?", type=int, default=LONG_ROWS)
+    chosen = parser.parse_args()
+    if chosen.what == "workers":
         print(workers_figure())
     else:
-        measured = {"long": long_run, "import": long_import}[sys.argv[1]]
-        print(json.dumps(measured(int(sys.argv[2]) if len(sys.argv) > 2 else LONG_ROWS), indent=1))
+        measured = {"long": long_run, "import": long_import}[chosen.what]
+        print(json.dumps(measured(chosen.rows), indent=1))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from pathlib import Path
 from tools.soak import __doc__ as purpose
 from tools.soak.browser import Requests
 from tools.soak.measure import Sample, growth, problems, sample
-from tools.soak.people import PEOPLE
+from tools.soak.people import everyone
 from tools.soak.site import Site, running
 
 SAMPLES_AT_LEAST = 20
@@ -41,11 +41,9 @@ def soak(site: Site, minutes: float, password: str, requests: Requests) -> list[
     """Run all users for `minutes`; return a sample per minute. Updates samples.json and report.md as it goes."""
     stop, runs = threading.Event(), list[int]()
     threads = []
-    for kind, (count, pause) in PEOPLE.items():
-        for number in range(count):
-            name = f"{kind.__name__.lower()}{number}"
-            person = kind(name, password, site.address, requests, stop, runs, pause)
-            threads.append(threading.Thread(target=person.live, name=name))
+    for kind, name, pause in everyone():
+        person = kind(name, password, site.address, requests, stop, runs, pause)
+        threads.append(threading.Thread(target=person.live, name=name))
     for thread in threads:
         thread.start()
     try:
@@ -130,13 +128,8 @@ def main() -> None:
     folder = chosen.folder or Path(tempfile.mkdtemp(prefix="soak-"))
     folder.mkdir(parents=True, exist_ok=True)
     password, requests = secrets.token_urlsafe(12), Requests()
-    roles = {"reader": "analyst"}
-    people = {
-        f"{kind.__name__.lower()}{number}": roles.get(kind.__name__.lower(), kind.__name__.lower())
-        for kind, (count, _) in PEOPLE.items()
-        for number in range(count)
-    }
-    with running(folder, chosen.port, chosen.database, chosen.celery, people, password) as site:
+    roles = {name: kind.role for kind, name, _pause in everyone()}
+    with running(folder, chosen.port, chosen.database, chosen.celery, roles, password) as site:
         samples = soak(site, chosen.minutes, password, requests)
         last = settled(site, samples[-1], requests)
     print(report(samples, requests))

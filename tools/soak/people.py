@@ -8,8 +8,9 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from tools.soak.browser import Browser, Form, Requests, Unexpected, form_in
 
@@ -47,7 +48,8 @@ class Person:
     requests: Requests
     stop: threading.Event
     runs: list[int]  # ids of finished runs, newest last; analysts append to it
-    pause: float = 4.0
+    pause: float
+    role: ClassVar[str]
     random: random.Random = field(default_factory=random.Random)
 
     def live(self) -> None:
@@ -82,6 +84,8 @@ class Person:
 
 class Analyst(Person):
     """Uploads a file, runs a metric over it, opens the report, and starts an evaluation of a sample."""
+
+    role = "analyst"
 
     def step(self) -> None:
         version = self.upload()
@@ -137,6 +141,7 @@ class Analyst(Person):
 class Rater(Person):
     """Rates assigned items one by one; looks for another evaluation when none are left."""
 
+    role = "rater"
     desk: str = ""
     form: Form = field(default_factory=lambda: Form(""))
     items: dict[str, str] = field(default_factory=dict)  # items on the page: id → side shown first
@@ -168,6 +173,8 @@ class Rater(Person):
 class Reviewer(Person):
     """Pages through a run's judgements, opens one of them, and overrides it one time in ten."""
 
+    role = "reviewer"
+
     def step(self) -> None:
         run = self.a_run()
         if not run:
@@ -190,6 +197,8 @@ class Reviewer(Person):
 
 class Reader(Person):
     """Opens the project's pages and reports, and downloads report files."""
+
+    role = "analyst"
 
     def step(self) -> None:
         run = self.a_run()
@@ -230,3 +239,10 @@ PEOPLE: dict[type[Person], tuple[int, float]] = {
     Reader: (2, 4.0),
 }
 """Number of users of each kind, and mean seconds between their steps."""
+
+
+def everyone() -> Iterator[tuple[type[Person], str, float]]:
+    """The kind, the username and the pause of each user."""
+    for kind, (count, pause) in PEOPLE.items():
+        for number in range(count):
+            yield kind, f"{kind.__name__.lower()}{number}", pause

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
@@ -20,27 +19,40 @@ from typing import IO
 from judging.core.judges.scripted import Answer, Latency, Received, ScriptedJudge, rate_limited, server_error
 
 ROOT = Path(__file__).resolve().parents[2]
-PREPARE = """
-import sys, json, django; django.setup()
-from evalsite.storage import data_dir; data_dir.prepare()
-from evalsite.accounts.members import roles_set
-from evalsite.accounts.models import User
-from evalsite.accounts.services import project_create
-from evalsite.accounts.tokens import token_create
-from judging.core.metric_definition import JudgeModel, MetricDefinition
-from judging.endpoints.models import Endpoint
-from judging.metrics.services import metric_create
-url, password, people = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-admin = User.objects.create_user("admin", password=password, is_superuser=True, is_staff=True)
-project = project_create(name="Soak", slug="soak", owner=admin)
-for name, role in people.items():
-    roles_set(project=project, user=User.objects.create_user(name, password=password), roles=[role])
-endpoint = Endpoint.objects.create(project=project, name="judge", url=url, model="scripted", created_by=admin)
-judge = JudgeModel(name="judge", endpoint=endpoint.pk, template=
-    "Question: {{ data.question }}\\nReference: {{ data.ref_answer }}\\nAnswer: {{ response.content }}\\n[[n]]")
-metric_create(project=project, definition=MetricDefinition(name="quality", judges=(judge,)), user=admin)
-print(token_create(user=admin, name="soak", days=1)[1])
-"""
+TEMPLATE = (
+    "Question: {{ data.question }}\nReference: {{ data.ref_answer }}\nAnswer: {{ response.content }}\n[[n]]"
+)
+
+
+def prepare(url: str, password: str, roles: dict[str, str]) -> str:
+    """Fill the database that the environment names; return an API token of the administrator."""
+    import django
+
+    django.setup()
+    from django.db import connections
+
+    from evalsite.accounts.members import roles_set
+    from evalsite.accounts.models import User
+    from evalsite.accounts.services import project_create
+    from evalsite.accounts.tokens import token_create
+    from evalsite.storage import data_dir
+    from judging.core.metric_definition import JudgeModel, MetricDefinition
+    from judging.endpoints.models import Endpoint
+    from judging.metrics.services import metric_create
+
+    data_dir.prepare()
+    admin = User.objects.create_user("admin", password=password, is_superuser=True, is_staff=True)
+    project = project_create(name="Soak", slug="soak", owner=admin)
+    for name, role in roles.items():
+        roles_set(project=project, user=User.objects.create_user(name, password=password), roles=[role])
+    endpoint = Endpoint.objects.create(
+        project=project, name="judge", url=url, model="scripted", created_by=admin
+    )
+    judge = JudgeModel(name="judge", endpoint=endpoint.pk, template=TEMPLATE)
+    metric_create(project=project, definition=MetricDefinition(name="quality", judges=(judge,)), user=admin)
+    token = token_create(user=admin, name="soak", days=1)[1]
+    connections.close_all()
+    return token
 
 
 @dataclass
@@ -80,11 +92,10 @@ def verdict(received: Received) -> Answer:
 
 @contextmanager
 def running(
-    folder: Path, port: int, database: str, celery: bool, people: dict[str, str], password: str
+    folder: Path, port: int, database: str, celery: bool, roles: dict[str, str], password: str
 ) -> Iterator[Site]:
     """Run the site on `port` with its data below `folder`; stop all processes at the end."""
     environment = {
-        **os.environ,
         "DJANGO_SETTINGS_MODULE": "evalsite.settings",
         "DATA_DIR": str(folder / "data"),
         "DATABASE_URL": database,
@@ -100,27 +111,20 @@ def running(
             broker = stack.enter_context(_redis(port + 1))
             environment |= {"TASK_ENGINE": "celery", "CELERY_BROKER_URL": broker}
             commands = [["serve", "--web-only"], ["worker"]]
-        prepare = [sys.executable, "-c", PREPARE, judge.url, password, json.dumps(people)]
-        made = subprocess.run(
-            prepare, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True
-        )
+        os.environ |= environment
+        token = prepare(judge.url, password, roles)
         log = stack.enter_context((folder / "site.log").open("ab"))
         processes = [
-            stack.enter_context(_started([sys.executable, "manage.py", *one], environment, log))
-            for one in commands
+            stack.enter_context(_started([sys.executable, "manage.py", *one], log)) for one in commands
         ]
-        site = Site(f"http://127.0.0.1:{port}", folder, processes, made.stdout.split()[-1])
+        site = Site(f"http://127.0.0.1:{port}", folder, processes, token)
         _wait_for(site)
         yield site
 
 
 @contextmanager
-def _started(
-    command: list[str], environment: dict[str, str], log: IO[bytes]
-) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True
-    )
+def _started(command: list[str], log: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True)
     try:
         yield process
     finally:

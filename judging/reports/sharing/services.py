@@ -8,9 +8,9 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from evalsite.accounts.links import hashed, new_secret
 from evalsite.accounts.models import User
 from evalsite.audit import Action, record
+from evalsite.secrets import hashed, new_secret
 from judging.reports.models import ReportLink
 from judging.runs.models import Run
 

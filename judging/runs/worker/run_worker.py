@@ -21,7 +21,7 @@ from django.db import DatabaseError, connections
 from django_tasks import task
 
 from evalsite.tasks import workers
-from evalsite.tasks.backoff import Backoff
+from evalsite.tasks.workers import Backoff
 from judging.core.judges.client import RetryPolicy
 from judging.core.judges.http_clients import HttpClients
 from judging.core.sandbox.job import SandboxBroken

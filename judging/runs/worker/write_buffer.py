@@ -18,7 +18,7 @@ from typing import Any
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Exists, F, OuterRef
 
-from evalsite.tasks.backoff import Backoff
+from evalsite.tasks.workers import Backoff
 from judging.core.pipeline import judge_spread
 from judging.core.results import JudgeCall, Ruled, ScriptResult, Verdict
 from judging.endpoints.client import RunInThread

@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.test import Client, RequestFactory
 from django.utils import timezone
 
-from evalsite.accounts import housekeeping
+from evalsite.accounts import services
 from evalsite.accounts.login_throttle import ADDRESS, LIMITS, NAME, client_address
 from evalsite.accounts.models import User
 from evalsite.models import AuditEntry
@@ -157,7 +157,7 @@ def test_ended_sessions_and_old_guesses_are_taken_away(client: Client, alice: Us
     guess(Client(), "bob")
     AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(hours=1))
     Session.objects.update(expire_date=timezone.now() - timedelta(days=1))
-    housekeeping.reconcile()
+    services.reconcile()
     assert not AccessAttempt.objects.exists()
     assert not Session.objects.exists()
 

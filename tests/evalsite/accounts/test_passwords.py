@@ -6,9 +6,9 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client
 
+from evalsite.accounts.forms import NameAndDigitsValidator
 from evalsite.accounts.members import NotYours, password_reset, roles_set, user_create
 from evalsite.accounts.models import Project, User
-from evalsite.accounts.passwords import NameAndDigitsValidator
 from evalsite.accounts.tokens import token_create
 from tests.conftest import PASSWORD, ClientOf
 

@@ -55,10 +55,10 @@ def test_a_worker_elsewhere_is_alive_while_it_reports() -> None:
 @pytest.mark.django_db
 def test_a_queue_without_a_living_worker_is_reported() -> None:
     heard("far-away", timedelta(seconds=60))
-    assert not workers.worker_alive("runs")
+    assert workers.obstacle("runs") == "worker"
     workers.beat("runs")
-    assert workers.worker_alive("runs")
-    assert not workers.worker_alive("data")
+    assert workers.obstacle("runs") == ""
+    assert workers.obstacle("data") == "worker"
 
 
 @pytest.mark.django_db
@@ -180,3 +180,10 @@ def test_a_row_that_another_process_claimed_is_held_while_that_lives() -> None:
     parent = f"{socket.gethostname()}:{os.getppid()}:{workers._started(os.getppid())}"
     assert workers.is_held(parent, WorkerProcess, 7)
     assert not workers.is_held(f"{socket.gethostname()}:{os.getppid()}:1", WorkerProcess, 7)
+
+
+def test_pauses_double_up_to_a_limit_and_start_again_after_a_success() -> None:
+    backoff = workers.Backoff()
+    assert [backoff.failed() for _ in range(4)] == [1.0, 2.0, 4.0, workers.LONGEST_RETRY_SECONDS]
+    backoff.succeeded()
+    assert backoff.failed() == 1.0

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import Client, RequestFactory
 
 from evalsite.accounts.models import Project, User
-from evalsite.web.unavailable import server_error
+from evalsite.web.refusals import server_error
 from tests.conftest import PASSWORD, ClientOf
 from tests.full_and_locked import locked_database
 

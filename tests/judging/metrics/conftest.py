@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -19,6 +19,7 @@ from judging.endpoints.models import Endpoint
 from judging.metrics.models import Metric
 from judging.metrics.selectors import newest_version
 from judging.metrics.services import metric_create
+from tests.datasets.conftest import jsonl
 
 KEY = "sk-very-secret-key-0815"
 
@@ -51,6 +52,15 @@ def live(project: Project, server: ScriptedJudge) -> Endpoint:
     )
 
 
+def imported(project: Project, name: str, rows: list[dict[str, Any]]) -> Version:
+    """A data set of these rows, uploaded and read by the real importer."""
+    file = io.BytesIO(jsonl(*rows))
+    made = dataset_upload(project=project, name=name, file=file, file_name=f"{name}.jsonl", user=None)
+    import_version(made.pk, "a test")
+    made.refresh_from_db()
+    return made
+
+
 @pytest.fixture
 def version(project: Project) -> Version:
     """Three rows with answers from two models. The second row lacks `topic`, and its question looks like HTML."""
@@ -64,13 +74,7 @@ def version(project: Project) -> Version:
             {"model_name": name, "responses": [{"content": f"{name} says {number}"}]}
             for name in ("ant", "bee")
         ]
-    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    made = dataset_upload(
-        project=project, name="Sums", file=io.BytesIO(text.encode()), file_name="sums.jsonl", user=None
-    )
-    import_version(made.pk, "a test")
-    made.refresh_from_db()
-    return made
+    return imported(project, "Sums", rows)
 
 
 @pytest.fixture
@@ -85,13 +89,7 @@ def labels(project: Project) -> Version:
         }
         for n, answer in enumerate(answers, 1)
     ]
-    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    made = dataset_upload(
-        project=project, name="标注", file=io.BytesIO(text.encode()), file_name="l.jsonl", user=None
-    )
-    import_version(made.pk, "a test")
-    made.refresh_from_db()
-    return made
+    return imported(project, "标注", rows)
 
 
 @pytest.fixture

@@ -1,5 +1,0 @@
-from django.apps import AppConfig
-
-
-class EvalsiteConfig(AppConfig):
-    name = "evalsite"
