@@ -42,7 +42,9 @@ def interval(low: float | None, high: float | None, places: int = 3) -> str:
 
 def share_interval(low: float | None, high: float | None) -> str:
     """The interval of a share, in percent."""
-    return NONE if low is None or high is None else f"[{100 * low:.1f}, {100 * high:.1f}]"
+    if low is None or high is None:
+        return NONE
+    return f"[{100 * low:.1f}, {100 * high:.1f}]".replace("-", "−")
 
 
 def probability(p: float | None) -> str:
@@ -86,11 +88,7 @@ class ValueFormat:
         return decimal(100 * value, 1) if self.rate else decimal(value, self.places)
 
     def interval(self, low: float | None, high: float | None) -> str:
-        if low is None or high is None:
-            return NONE
-        if self.rate:
-            return f"[{100 * low:.1f}, {100 * high:.1f}]".replace("-", "−")
-        return f"[{decimal(low, self.places)}, {decimal(high, self.places)}]"
+        return share_interval(low, high) if self.rate else interval(low, high, self.places)
 
     def tick(self, value: float) -> str:
         """The label of an axis tick."""
