@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -25,7 +25,8 @@ Known = Mapping[int, tuple[int, list[MetricOutcome]]]
 
 @dataclass(frozen=True, slots=True)
 class BoardScore:
-    """A candidate's score under a metric in one run; `trend`: over the runs with the same data and metric version."""
+    """A candidate's score under a metric in one run. `trend`: over the runs with the same data and metric version;
+    `run`: in its list of results over time."""
 
     metric: str
     mean: str
@@ -34,6 +35,7 @@ class BoardScore:
     bar: str
     address: str
     trend: str = ""
+    run: Run | None = None
 
 
 @login_required
@@ -160,11 +162,11 @@ def _over_time(
     mine: Mapping[int, Sequence[MetricOutcome]],
     columns: Mapping[str, MetricOutcome],
     number: int,
-) -> list[tuple[Run, BoardScore]]:
+) -> list[BoardScore]:
     """A candidate's comparable scores by metric, newest first."""
     runs = Run.objects.filter(project=project, pk__in=mine).in_bulk()
     return [
-        (runs[run], _score(project, run, metric, one, number))
+        replace(_score(project, run, metric, one, number), run=runs[run])
         for column in columns.values()
         for run, metric in reversed(comparable(column, mine).items())
         if (one := metric.of(name)) and one.mean is not None

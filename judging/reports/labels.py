@@ -170,7 +170,7 @@ def sentence_space() -> str:
     return "" if (get_language() or "").startswith("zh") else " "
 
 
-def pair_summary(pairs: list[dict[str, Any]]) -> str:
+def pair_summary(pairs: list[Mapping[str, Any]]) -> str:
     """How many of a metric's pairs do not differ significantly, and for how many that is unknown."""
     tested = [pair for pair in pairs if pair["distinguishable"] is not None]
     return sentence_space().join(
@@ -178,7 +178,7 @@ def pair_summary(pairs: list[dict[str, Any]]) -> str:
     )
 
 
-def _alike_sentence(tested: list[dict[str, Any]]) -> str:
+def _alike_sentence(tested: list[Mapping[str, Any]]) -> str:
     alike = sum(pair["distinguishable"] is False for pair in tested)
     if not alike:
         return ""

@@ -293,7 +293,7 @@ def ordered(frame: DataFrame) -> DataFrame:
 def answers_coded(frame: DataFrame) -> Ints:
     """A number for each row's metric and answer (or pair of answers), in the order of answers: shape (rows,)."""
     answers = frame[ANSWERS].assign(other=frame["other"].cat.codes)
-    return answers.groupby(ANSWERS, observed=True).ngroup().to_numpy(dtype=np.int64)
+    return np.asarray(answers.groupby(ANSWERS, observed=True).ngroup(), dtype=np.int64)
 
 
 def _check(frame: DataFrame) -> None:
