@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, cast
@@ -108,22 +109,19 @@ def _content(raw: str, form: Format) -> tuple[str | None, str]:
 
 
 def _unique_ids(rows: Iterable[_RowContent]) -> set[str]:
-    seen: dict[str, int] = {}
-    for _pk, own, _content in rows:
-        if own is not None:
-            seen[own] = seen.get(own, 0) + 1
+    seen = Counter(own for _pk, own, _content in rows if own is not None)
     return {own for own, count in seen.items() if count == 1}
 
 
 def _keys(rows: Iterable[_RowContent], shared_ids: set[str]) -> dict[int, RowKey]:
     """Rows with equal content are matched in order of their lines."""
-    seen: dict[str, int] = {}
+    seen = Counter[str]()
     found = {}
     for pk, own, content in rows:
         if own in shared_ids:
             found[pk] = RowKey(("id", own), content)
         else:
-            seen[content] = seen.get(content, 0) + 1
+            seen[content] += 1
             found[pk] = RowKey(("content", content, seen[content]), content)
     return found
 
@@ -168,11 +166,9 @@ def matched(
     first: Items, second: Items, keys: tuple[dict[int, RowKey], dict[int, RowKey]], rereading: Rereading
 ) -> Iterator[SharedItem]:
     """The items that both runs have."""
-    differing = [
-        one for key, one in first.items() if key in second and one.responses != second[key].responses
-    ] + [one for key, one in second.items() if key in first and one.responses != first[key].responses]
-    answers = _answers(differing)
     both = [(one, second[key]) for key, one in first.items() if key in second]
+    differing = [pair for pair in both if pair[0].responses != pair[1].responses]
+    answers = _answers([one for pair in differing for one in pair])
     asked_otherwise = (pair for pair in both if {"judge", "prompt"} <= rereading.settings(*pair))
     prompts = _prompts([one for pair in asked_otherwise for one in pair])
     for key in dict.fromkeys((*first, *second)):
@@ -183,20 +179,18 @@ def matched(
             yield SharedItem(key, first_side, second_side)
         else:
             read = {
-                cause: mean_of(
-                    _read_score(one, after, place, scores) for place, one in enumerate(before.parts)
-                )
+                cause: mean_of(_scores_read(before, after, scores))
                 for cause, scores in rereading.read(before, after).items()
             }
             yield SharedItem(key, first_side, second_side, rereading.settings(before, after), read)
 
 
-def _read_score(
-    one: ItemJudgement, after: Collected, place: int, scores: Mapping[int, float | None]
-) -> float | None:
-    if _shared(one, after, place):
-        return one.override_score
-    return scores.get(one.judgement, one.score)
+def _scores_read(
+    before: Collected, after: Collected, scores: Mapping[int, float | None]
+) -> Iterator[float | None]:
+    for place, one in enumerate(before.parts):
+        shared = _shared(one, after, place)
+        yield one.override_score if shared else scores.get(one.judgement, one.score)
 
 
 def _shared(one: ItemJudgement, other: Collected | None, place: int) -> bool:

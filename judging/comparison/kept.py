@@ -143,7 +143,7 @@ def work_out(comparison_id: int, stop: threading.Event | None = None) -> None:
             _give_back(found)
             return
         log.exception("Comparison %s failed.", comparison_id)
-        _fail(found)
+        _end(found, State.FAILED)  # retried only when one of the runs changes, or on request
 
 
 class _Progress:
@@ -201,11 +201,6 @@ def _keep(found: Comparison, cells: list[ComparedCell], took: float) -> None:
     ComparedCell.objects.bulk_create(cells, batch_size=10)
 
 
-def _fail(found: Comparison) -> None:
-    """Mark as failed; it is retried only when one of the runs changes, or on request."""
-    _end(found, State.FAILED)
-
-
 def _end(found: Comparison, state: str, **more: object) -> int:
     """Set the final state with the runs' revisions at the start. Returns 0 if another worker holds it now."""
     return _held(found).update(
@@ -230,7 +225,7 @@ def reconcile() -> None:
             if found.tries < MOST_TRIES:
                 _held(found).update(state=State.WAITING, owner="", share=0)
             else:
-                _fail(found)
+                _end(found, State.FAILED)
     for pk in Comparison.objects.filter(state=State.WAITING).values_list("pk", flat=True):
         workers.wake(compare_runs, comparison_id=pk)
     ended = Comparison.objects.filter(state__in=(State.READY, State.FAILED))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -24,28 +24,18 @@ Known = Mapping[int, tuple[int, list[MetricOutcome]]]
 
 
 @dataclass(frozen=True, slots=True)
-class BoardCell:
-    """A candidate's newest scores under a metric; `trend`: over the runs with the same data and metric version."""
+class BoardScore:
+    """A candidate's score under a metric in one run. `trend`: over the runs with the same data and metric version;
+    `run`: in its list of results over time."""
 
-    mean: str
-    interval: str
-    items: int
-    bar: str
-    trend: str
-    address: str
-
-
-@dataclass(frozen=True, slots=True)
-class BoardEntry:
-    """One candidate's scores in a run, for its page over time."""
-
-    run: Run
     metric: str
     mean: str
     interval: str
     items: int
     bar: str
     address: str
+    trend: str = ""
+    run: Run | None = None
 
 
 @login_required
@@ -69,7 +59,7 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
         (
             name,
             [
-                (metric.title, _cell(project, name, comparable(metric, mine), series.get(name, 1)))
+                (metric.title, _newest(project, name, comparable(metric, mine), series.get(name, 1)))
                 for metric in columns.values()
             ],
         )
@@ -82,7 +72,9 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
         "series": series,
         "rows": rows,
         "candidate": candidate,
-        "entries": _entries(project, candidate, mine, columns, series) if candidate else [],
+        "entries": _over_time(project, candidate, mine, columns, series.get(candidate, 1))
+        if candidate
+        else [],
         "left_out": _left_out(mine, columns),
     }
     return render(request, "reports/leaderboard.html", context)
@@ -139,47 +131,42 @@ def _names(mine: Mapping[int, Sequence[MetricOutcome]], columns: Mapping[str, Me
     return sorted(found, key=lambda name: (found[name], name))
 
 
-def _cell(project: Project, name: str, runs: Mapping[int, MetricOutcome], number: int) -> BoardCell | None:
+def _newest(project: Project, name: str, runs: Mapping[int, MetricOutcome], number: int) -> BoardScore | None:
+    """A candidate's newest score with its trend, from the runs that can be compared."""
     given = {run: one for run, metric in runs.items() if (one := metric.of(name)) and one.mean is not None}
     if not given:
         return None
     newest = max(given)
-    metric, one = runs[newest], given[newest]
     means = [each.mean for each in given.values()]
-    words = " → ".join(metric.values.text(mean) for mean in means)
-    return BoardCell(
+    words = " → ".join(runs[newest].values.text(mean) for mean in means)
+    return _score(project, newest, runs[newest], given[newest], number, trend(number, means, words))
+
+
+def _score(
+    project: Project, run: int, metric: MetricOutcome, one: CandidateOutcome, number: int, trend: str = ""
+) -> BoardScore:
+    return BoardScore(
+        metric=metric.title,
         mean=metric.values.text(one.mean),
         interval=metric.values.interval(one.low, one.high),
         items=one.items,
-        bar=_bar(metric, one, number),
-        trend=trend(number, means, words),
-        address=reverse("runs:report", args=[project.slug, newest]),
+        bar=mini_interval(number, bar_ends(metric), one.mean, one.low, one.high),
+        address=reverse("runs:report", args=[project.slug, run]),
+        trend=trend,
     )
 
 
-def _bar(metric: MetricOutcome, one: CandidateOutcome, number: int) -> str:
-    return mini_interval(number, bar_ends(metric), one.mean, one.low, one.high)
-
-
-def _entries(
+def _over_time(
     project: Project,
     name: str,
     mine: Mapping[int, Sequence[MetricOutcome]],
     columns: Mapping[str, MetricOutcome],
-    series: Mapping[str, int],
-) -> list[BoardEntry]:
+    number: int,
+) -> list[BoardScore]:
     """A candidate's comparable scores by metric, newest first."""
     runs = Run.objects.filter(project=project, pk__in=mine).in_bulk()
     return [
-        BoardEntry(
-            run=runs[run],
-            metric=metric.title,
-            mean=metric.values.text(one.mean),
-            interval=metric.values.interval(one.low, one.high),
-            items=one.items,
-            bar=_bar(metric, one, series.get(name, 1)),
-            address=reverse("runs:report", args=[project.slug, run]),
-        )
+        replace(_score(project, run, metric, one, number), run=runs[run])
         for column in columns.values()
         for run, metric in reversed(comparable(column, mine).items())
         if (one := metric.of(name)) and one.mean is not None

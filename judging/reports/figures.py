@@ -15,9 +15,9 @@ from django.utils import timezone
 from django_tasks import task
 
 from evalsite.tasks import workers
-from judging.core.statistics.bias import planted_verdicts
 from judging.core.statistics.drill_down import Paired, paired_under
 from judging.core.statistics.frame import Kind
+from judging.core.statistics.judges import planted_verdicts
 from judging.core.statistics.report import report
 from judging.core.statistics.verdicts import counted
 from judging.reports import selectors, slices, verdict_items
@@ -64,6 +64,10 @@ class Kept(msgspec.Struct, frozen=True):
 
     def current(self, run: Run) -> bool:
         return self.revision == run.revision
+
+    def outdated_since(self, run: Run) -> datetime | None:
+        """When they were computed, if the run has changed since."""
+        return None if self.current(run) else self.made_at
 
     def due(self, run: Run) -> bool:
         """Whether to recompute them. While a run is in progress, they are outdated all the time."""

@@ -73,19 +73,8 @@ def repeats_csv(document: Document) -> bytes:
 
 def comparisons_csv(document: Document) -> bytes:
     """A line per author and pair of candidates compared side by side."""
-    columns = [
-        "metric",
-        "by",
-        "a",
-        "b",
-        "wins",
-        "ties",
-        "losses",
-        "both_bad",
-        "win_rate",
-        "ci_low",
-        "ci_high",
-    ]
+    columns = ["metric", "by", "a", "b", "wins", "ties", "losses", "both_bad", "win_rate"]
+    columns += ["ci_low", "ci_high"]
     rows = [
         [one["metric"], one["by"], *(pair[name] for name in columns[2:])]
         for one in document["side_by_side"]
@@ -96,17 +85,8 @@ def comparisons_csv(document: Document) -> bytes:
 
 def agreement_csv(document: Document) -> bytes:
     """A line per judge and its reference: people or another judge."""
-    columns = [
-        "metric",
-        "judge",
-        "against",
-        "items",
-        "exact",
-        "kappa",
-        "kappa_weighted",
-        "kappa_low",
-        "kappa_high",
-    ]
+    columns = ["metric", "judge", "against", "items", "exact", "kappa"]
+    columns += ["kappa_weighted", "kappa_low", "kappa_high"]
     columns += ["spearman", "pearson", "kendall", "alpha", "mean_absolute_difference", "bias"]
     columns += ["bias_low", "bias_high"]
     human = ["items", "exact", "kappa_weighted", "alpha"]

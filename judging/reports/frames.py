@@ -17,7 +17,6 @@ from datasets.models import Response, Row
 from datasets.versions.references import reference_of
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results import Verdict as Said
-from judging.core.statistics.bias import answer_features
 from judging.core.statistics.frame import (
     COMBINED,
     REFERENCE,
@@ -30,6 +29,7 @@ from judging.core.statistics.frame import (
     ordered,
     verdict_frame,
 )
+from judging.core.statistics.judges import answer_features
 from judging.core.values import SCORED, Outcome, outcome_of_value
 from judging.people.models import Adjudication, Evaluation, Item
 from judging.people.selectors import evaluations_of, rater_names

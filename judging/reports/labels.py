@@ -42,7 +42,9 @@ def interval(low: float | None, high: float | None, places: int = 3) -> str:
 
 def share_interval(low: float | None, high: float | None) -> str:
     """The interval of a share, in percent."""
-    return NONE if low is None or high is None else f"[{100 * low:.1f}, {100 * high:.1f}]"
+    if low is None or high is None:
+        return NONE
+    return f"[{100 * low:.1f}, {100 * high:.1f}]".replace("-", "−")
 
 
 def probability(p: float | None) -> str:
@@ -86,11 +88,7 @@ class ValueFormat:
         return decimal(100 * value, 1) if self.rate else decimal(value, self.places)
 
     def interval(self, low: float | None, high: float | None) -> str:
-        if low is None or high is None:
-            return NONE
-        if self.rate:
-            return f"[{100 * low:.1f}, {100 * high:.1f}]".replace("-", "−")
-        return f"[{decimal(low, self.places)}, {decimal(high, self.places)}]"
+        return share_interval(low, high) if self.rate else interval(low, high, self.places)
 
     def tick(self, value: float) -> str:
         """The label of an axis tick."""
@@ -172,7 +170,7 @@ def sentence_space() -> str:
     return "" if (get_language() or "").startswith("zh") else " "
 
 
-def pair_summary(pairs: list[dict[str, Any]]) -> str:
+def pair_summary(pairs: list[Mapping[str, Any]]) -> str:
     """How many of a metric's pairs do not differ significantly, and for how many that is unknown."""
     tested = [pair for pair in pairs if pair["distinguishable"] is not None]
     return sentence_space().join(
@@ -180,7 +178,7 @@ def pair_summary(pairs: list[dict[str, Any]]) -> str:
     )
 
 
-def _alike_sentence(tested: list[dict[str, Any]]) -> str:
+def _alike_sentence(tested: list[Mapping[str, Any]]) -> str:
     alike = sum(pair["distinguishable"] is False for pair in tested)
     if not alike:
         return ""

@@ -12,7 +12,14 @@ import msgspec
 from judging.core.charts.inline import mini_interval, trend
 from judging.reports.labels import ValueFormat
 from judging.reports.models import RunOutcome
-from judging.reports.page.tables import comparisons_under, ranked, ranked_by_wins, win_rate_title
+from judging.reports.page.tables import (
+    comparisons_under,
+    kind_of,
+    ranked,
+    ranked_by_wins,
+    under,
+    win_rate_title,
+)
 from judging.reports.selectors import series_of
 from judging.runs.models import Run
 
@@ -89,7 +96,7 @@ def metric_outcomes(
             found.append(_of_comparisons(metric, version, compared))
             continue
         cells = ranked(report, metric)
-        kind = next((cell["kind"] for cell in cells.values() if cell["kind"]), "") or ""
+        kind = kind_of(cells) or ""
         candidates = [
             CandidateOutcome(name, cell["mean"], cell["ci_low"], cell["ci_high"], cell["items"])
             for name, cell in cells.items()
@@ -120,7 +127,7 @@ def _of_comparisons(metric: str, version: str, compared: Mapping[str, Any]) -> M
 
 def _alike(report: Mapping[str, Any], metric: str, cells: Mapping[str, Any]) -> int:
     leader = next(iter(cells), "")
-    mine = [one for one in report["pairs"] if one["metric"] == metric and leader in (one["a"], one["b"])]
+    mine = [one for one in under(report, "pairs", metric) if leader in (one["a"], one["b"])]
     return sum(one["distinguishable"] is False for one in mine)
 
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judging.core.statistics.cells import TIE
 from judging.core.statistics.frame import Kind, of_kind
-from judging.core.statistics.means import item_means
+from judging.core.statistics.means import differences, item_means
 from judging.core.statistics.numeric import Bools, Floats, Ints
 
 if TYPE_CHECKING:
@@ -73,12 +72,8 @@ class PairItems:
         return [PairItem(line, a, b) for line, a, b in zip(*columns, strict=True)]
 
     def _where(self, outcome: str) -> Bools:
-        difference = self.a - self.b
-        ties: Bools = np.abs(difference) <= TIE * np.maximum(1.0, np.maximum(np.abs(self.a), np.abs(self.b)))
-        if outcome == "ties":
-            return ties
-        ahead: Bools = (difference > 0 if outcome == "wins" else difference < 0) & ~ties
-        return ahead
+        sign = {"wins": 1, "ties": 0, "losses": -1}[outcome]
+        return np.asarray(np.sign(differences(self.a, self.b)) == sign, dtype=np.bool_)
 
 
 def pair_items(first: ItemMeans, second: ItemMeans) -> PairItems:

@@ -15,7 +15,7 @@ from judging.core.rules.evaluate import ANSWER_LACKS
 from judging.core.rules.program import WORST
 from judging.reports.labels import decimal
 from judging.reports.links import Links, linked
-from judging.reports.page.tables import Column, Table
+from judging.reports.page.tables import Table, columns_of
 from judging.runs.models import Judgement, Run
 from judging.runs.teamwork.marks import without_excluded
 
@@ -115,15 +115,8 @@ def rule_table(figures: RuleFigures, metric: str, candidates: list[str], links: 
     keys = sorted(figures.lines, key=lambda key: key[0])[:MOST_LINES]
     rows = [_row(key, figures.lines[key], metric, candidates, links) for key in keys]
     rows.append(_format_row(figures, metric, candidates, links))
-    columns = [
-        Column(_("Rule"), num=False),
-        Column(_("Answers")),
-        Column(_("Scored 1")),
-        Column(_("Missing field")),
-        Column(_("Not scored")),
-        *map(Column, candidates),
-    ]
-    return Table(_("Results by rule"), columns, rows)
+    heads = (_("Answers"), _("Scored 1"), _("Missing field"), _("Not scored"), *candidates)
+    return Table(_("Results by rule"), columns_of([_("Rule")], heads), rows)
 
 
 def _row(

@@ -17,9 +17,9 @@ from datasets.selectors import numbers_of_candidates
 from datasets.versions.references import NAME as REFERENCE_NAME
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results import PLANTED_VERDICT, TRUNCATED
-from judging.core.statistics.bias import Flagged
 from judging.core.statistics.frame import REFERENCE, Metric
 from judging.core.statistics.frame import Judgement as FrameRow
+from judging.core.statistics.judges import Flagged
 from judging.people.models import EvaluationRater
 from judging.people.progress import gold_hits
 from judging.people.selectors import evaluations_of, rater_names

@@ -15,7 +15,7 @@ from judging.reports.links import Links
 from judging.reports.page.agreement_view import AgreementView, agreement_view
 from judging.reports.page.side_by_side_view import SideView, side_views
 from judging.reports.page.slices_view import SliceLinks, SlicesView, slices_of
-from judging.reports.page.tables import Table, ranked
+from judging.reports.page.tables import Table, kind_of, ranked, under
 
 Document = Mapping[str, Any]
 _COUNTS = ("items", "responses", "scored", "no_score", "unparsed", "errors", "not_run")
@@ -47,7 +47,7 @@ def _metric(document: Document, metric: str) -> str:
     heads = ["candidate", "mean", "95 % interval", *(name.replace("_", " ") for name in _COUNTS), "bounds"]
     rows = [[name, *_figures(cell)] for name, cell in cells.items()]
     parts = [metric, columns([heads, *rows])]
-    pairs = [_pair(pair) for pair in document["pairs"] if pair["metric"] == metric]
+    pairs = [_pair(pair) for pair in under(document, "pairs", metric)]
     if pairs:
         heads = ["pair", "difference", "95 % interval", "p (Holm)", "wins", "ties", "losses", "items", ""]
         parts.append(columns([heads, *pairs]))
@@ -87,11 +87,10 @@ def _pair(pair: Mapping[str, Any]) -> list[str]:
 
 def _sections(document: Document, metric: str, cells: Mapping[str, Any]) -> list[str]:
     """A metric's comparisons, judges, raters and slices, each as a heading and a table."""
-    kind = next((cell["kind"] for cell in cells.values() if cell["kind"]), None)
-    values = labels.ValueFormat(rate=kind == "bool", places=3)
+    values = labels.ValueFormat(rate=kind_of(cells) == "bool", places=3)
     agreement = agreement_view(document, metric, values, {}, Links.none())
     sides = [_side_by_side(one) for one in side_views(document, metric, {})]
-    judges = [one for one in document.get("judges", ()) if one["metric"] == metric]
+    judges = under(document, "judges", metric)
     fields = [
         slices_of(one, metric, list(cells), values, (None, None), SliceLinks(Links.none(), metric, ""))
         for one in document.get("breakdowns", ())

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from evalsite.web.paging import paged
-from judging.core.statistics.drill_down import LOSSES, TIES, WINS, Comparison, ComparisonsOf, ListedVerdicts
+from judging.core.statistics.drill_down import LOSSES, TIES, WINS, Comparison, Comparisons, ListedVerdicts
 from judging.core.statistics.frame import Metric
 from judging.core.statistics.verdicts import BOTH_BAD
 from judging.core.values import Value
@@ -76,7 +76,7 @@ def comparisons_page(request: HttpRequest, run: Run) -> HttpResponse:
     """An author's comparisons of a candidate with another one, or with all others."""
     asked = {name: request.GET.get(name, "") for name in ("metric", "a", "b", "by", "outcome")}
     kept = None if rates_here(request, run) else for_page(run)
-    metric = _metric(run, asked["metric"])
+    metric = metric_named(run, asked["metric"])
     found = None
     if kept is not None:
         _check_compared(kept, asked)
@@ -92,7 +92,7 @@ def comparisons_page(request: HttpRequest, run: Run) -> HttpResponse:
         **page,
         "run": run,
         "by_name": author_name(asked["by"]),
-        "made_at": None if kept.current(run) else kept.made_at,
+        "made_at": kept.outdated_since(run),
         "tabs": _outcome_tabs(every, asked),
         "items": _compared_items(run, metric, here),
         "several_answers": any(max(one.response, one.other_response) > 1 for one in here),
@@ -100,7 +100,8 @@ def comparisons_page(request: HttpRequest, run: Run) -> HttpResponse:
     return render(request, "reports/comparisons.html", context)
 
 
-def _metric(run: Run, name: str) -> Metric:
+def metric_named(run: Run, name: str) -> Metric:
+    """Raises Http404."""
     for metric in selectors.metrics_of(run).values():
         if metric.name == name:
             return metric
@@ -117,7 +118,7 @@ def _check_compared(kept: Kept, asked: Mapping[str, str]) -> None:
         raise Http404
 
 
-def _outcome_tabs(every: ComparisonsOf, asked: Mapping[str, str]) -> list[Tab]:
+def _outcome_tabs(every: Comparisons, asked: Mapping[str, str]) -> list[Tab]:
     a, b, outcome = asked["a"], asked["b"], asked["outcome"]
     names = {
         "": _("All"),
@@ -162,23 +163,12 @@ def _verdict(by: str, label: str, a: str, b: str) -> ItemVerdict:
 def verdicts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Answers with the verdicts behind a figure, largest differences first."""
     run = get_run(request, slug, pk)
-    names = (
-        "kind",
-        "metric",
-        "judge",
-        "candidate",
-        "rater",
-        "other",
-        "value",
-        "other_value",
-        "apart",
-        "least",
-    )
-    asked = {name: request.GET.get(name, "") for name in names}
+    names = ("kind", "metric", "judge", "candidate", "rater", "other", "value", "other_value")
+    asked = {name: request.GET.get(name, "") for name in (*names, "apart", "least")}
     kept = None if rates_here(request, run) else for_page(run)
     if kept is None or asked["kind"] not in KINDS:
         return redirect("runs:report", slug, pk)  # which links here, or shows that they are being computed
-    metric = _metric(run, asked["metric"])
+    metric = metric_named(run, asked["metric"])
     of = asked["candidate"] if asked["kind"] == ANSWERS else asked["judge"]
     found = verdict_items.listed_verdicts(run, metric, asked["kind"], of, large=is_large(run))
     if found is None or not {asked["rater"], asked["other"]} <= {"", *found.names}:
@@ -193,7 +183,7 @@ def verdicts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "run": run,
         "heading": _heading(asked),
         "lede": _lede(asked),
-        "made_at": None if kept.current(run) else kept.made_at,
+        "made_at": kept.outdated_since(run),
         "listed": found,
         "tabs": _verdict_tabs(asked, len(every), len(apart)),
         "items": _verdict_items(run, metric, asked["kind"], found, here),

@@ -29,7 +29,7 @@ from judging.reports.page.report_view import PageOptions, fields_of, report_view
 from judging.reports.pairing import OUTCOMES, PairItem, PairItems, pair_items
 from judging.reports.services import report_document
 from judging.reports.sharing.views import report_html
-from judging.reports.verdict_views import comparisons_page
+from judging.reports.verdict_views import comparisons_page, metric_named
 from judging.runs.access import get_run
 from judging.runs.models import Run
 from judging.runs.selectors import worker_missing
@@ -159,9 +159,9 @@ def agreement(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     kept = None if rates_here(request, run) else for_page(run)
     if kept is None or not asked["metric"]:
         return redirect("runs:report", slug, pk)  # which links here, or shows that they are being computed
-    metric = next((one for one in selectors.metrics_of(run).values() if one.name == asked["metric"]), None)
+    metric = metric_named(run, asked["metric"])
     paired = kept.figures.paired.get(asked["metric"], {}).get(asked["judge"])
-    if metric is None or paired is None:
+    if paired is None:
         raise Http404
     places = paired.places(asked["judge_value"], asked["people_value"])
     if asked["candidate"]:
@@ -174,7 +174,7 @@ def agreement(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         **page,
         "run": run,
         "judge_name": author_name(asked["judge"]),
-        "made_at": None if kept.current(run) else kept.made_at,
+        "made_at": kept.outdated_since(run),
         "paired": paired,
         "judge_values": choices(paired, paired.judge, asked["judge_value"]),
         "people_values": choices(paired, paired.people, asked["people_value"]),
@@ -213,7 +213,7 @@ def pair(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         **asked,
         **page,
         "run": run,
-        "made_at": None if kept.current(run) else kept.made_at,
+        "made_at": kept.outdated_since(run),
         "counts": items.counts(),
         "all": len(items),
         "items": _items_shown(run, here, asked),

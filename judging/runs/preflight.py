@@ -16,8 +16,7 @@ from datasets.models import Response, Row, Version
 from evalsite.tasks import workers
 from judging.core.candidates import CandidateModel
 from judging.core.lint import Lint
-from judging.core.statistics.cells import smallest_difference
-from judging.core.statistics.means import Estimate
+from judging.core.statistics.means import Estimate, smallest_difference
 from judging.endpoints.models import Endpoint
 from judging.endpoints.settings import default_concurrency
 from judging.lint_messages import sentence

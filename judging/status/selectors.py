@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -111,15 +112,9 @@ def queues() -> list[SeenQueue]:
 
 def runs_under_way() -> dict[str, int]:
     """Number of runs processed by workers in each state that is not final."""
-    states = (
-        Run.objects.filter(state__in=NOT_ENDED)
-        .exclude(kind__in=WITHOUT_WORKERS)
-        .values_list("state", flat=True)
-    )
-    counts = dict.fromkeys(map(str, NOT_ENDED), 0)
-    for state in states:
-        counts[state] += 1
-    return counts
+    runs = Run.objects.filter(state__in=NOT_ENDED).exclude(kind__in=WITHOUT_WORKERS)
+    counts = Counter(runs.values_list("state", flat=True))
+    return {str(state): counts[state] for state in NOT_ENDED}
 
 
 def stopped_by_budget() -> int:
@@ -155,14 +150,11 @@ def _endpoint(
     code, calls = failures[0] if failures else ("", "")
     tried = msgspec.json.decode(calls) if calls else []
     last_at = tried[-1]["started_unix"] if tried else None
-    if circuit is None:
-        return SeenEndpoint(endpoint, len(replies), len(failures), code, last_at)
-    if circuit.down_for is None:
-        return SeenEndpoint(endpoint, len(replies), len(failures), code, last_at, None, circuit.closed_for)
-    since = limiter.now() - circuit.down_for
-    return SeenEndpoint(
-        endpoint, len(replies), len(failures), code or circuit.problem, last_at, since, circuit.probe_in
-    )
+    down_since, wait = None, circuit.closed_for if circuit else 0.0
+    if circuit and circuit.down_for is not None:
+        code = code or circuit.problem
+        down_since, wait = limiter.now() - circuit.down_for, circuit.probe_in
+    return SeenEndpoint(endpoint, len(replies), len(failures), code, last_at, down_since, wait)
 
 
 def database() -> SeenDatabase:

@@ -49,14 +49,18 @@ def interval_bar(
         element("path", class_="chart-grid", d=f"M{number(axis.place(tick))} 0v22", stroke="currentColor")
         for tick in axis.ticks
     ]
-    marks = []
-    if low is not None and high is not None:
-        left, right = axis.place(low), axis.place(high)
-        box = {"x": left, "y": 7.0, "width": max(1.0, right - left), "height": 8.0, "rx": 4.0}
-        marks.append(element("rect", class_="series-fill soft", fill="currentColor", **box))
+    marks = _interval_box(axis, low, high, 7.0, 8.0)
     if mean is not None:
         marks.append(mark_at(series, axis.place(mean), HEIGHT / 2))
     return _svg(f"interval-inline {colour_class(series)}", INTERVAL_WIDTH, HEIGHT, *grid, *marks, tip=tip)
+
+
+def _interval_box(axis: Axis, low: float | None, high: float | None, y: float, height: float) -> list[str]:
+    if low is None or high is None:
+        return []
+    left, right = axis.place(low), axis.place(high)
+    box = {"x": left, "y": y, "width": max(1.0, right - left), "height": height, "rx": height / 2}
+    return [element("rect", class_="series-fill soft", fill="currentColor", **box)]
 
 
 def mini_interval(
@@ -66,10 +70,7 @@ def mini_interval(
     axis = Axis(ends if ends[0] < ends[1] else (ends[0] - 0.5, ends[1] + 0.5), 6.0, MINI_WIDTH - 6)
     track = {"x": 0.0, "y": 7.0, "width": MINI_WIDTH, "height": 2.0, "rx": 1.0}
     marks = [element("rect", class_="track", fill="currentColor", fill_opacity=0.15, **track)]
-    if low is not None and high is not None:
-        left, right = axis.place(low), axis.place(high)
-        box = {"x": left, "y": 5.0, "width": max(1.0, right - left), "height": 6.0, "rx": 3.0}
-        marks.append(element("rect", class_="series-fill soft", fill="currentColor", **box))
+    marks += _interval_box(axis, low, high, 5.0, 6.0)
     if mean is not None:
         marks.append(mark_at(series, axis.place(mean), 8.0, 8.0))
     return _svg(f"mini {colour_class(series)}", MINI_WIDTH, 16.0, *marks)
@@ -81,11 +82,8 @@ def spread(series: int, bars: Sequence[Bar], name: str) -> str:
     tallest = max((bar.share for bar in bars), default=0.0) or 1.0
     first = next((place for place, bar in enumerate(bars) if bar.address), None)
     drawn = [_bar(bar, place, step, tallest, place == first) for place, bar in enumerate(bars)]
-    return (
-        f'<svg class="spread {colour_class(series)}" viewBox="0 0 {number(SPREAD_WIDTH)} {number(HEIGHT)}" '
-        f'width="{number(SPREAD_WIDTH)}" height="{number(HEIGHT)}" role="group" aria-label="{text_of(name)}" '
-        f'data-along="">{"".join(drawn)}</svg>'
-    )
+    words = f'role="group" aria-label="{text_of(name)}" data-along=""'
+    return _svg(f"spread {colour_class(series)}", SPREAD_WIDTH, HEIGHT, *drawn, more=words)
 
 
 def _bar(bar: Bar, place: int, step: float, tallest: float, first: bool) -> str:
@@ -121,14 +119,8 @@ def trend(series: int, values: Sequence[float | None], name: str) -> str:
         stroke="currentColor",
     )
     words = f'role="img" aria-label="{text_of(name)}"'
-    return _svg(
-        f"trend {colour_class(series)}",
-        TREND_WIDTH,
-        HEIGHT,
-        line,
-        mark_at(series, *points[-1], 7),
-        more=words,
-    )
+    newest = mark_at(series, *points[-1], 7)
+    return _svg(f"trend {colour_class(series)}", TREND_WIDTH, HEIGHT, line, newest, more=words)
 
 
 def _svg(classes: str, wide: float, high: float, *content: str, tip: str = "", more: str = "") -> str:

@@ -5,7 +5,6 @@ Rating matrices have shape (units, raters), with NaN for a missing rating.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ import numpy as np
 
 from .document import RaterFigures, RaterPair, Raters
 from .frame import Level
-from .numeric import ROUNDING, Draws, Floats, Ints, finite, percentiles, same
+from .numeric import ROUNDING, Bools, Draws, Floats, Ints, finite, percentiles, same
 from .verdicts import Verdicts, steps_of
 
 if TYPE_CHECKING:
@@ -34,14 +33,7 @@ def krippendorff_alpha(ratings: Floats, level: Level) -> float | None:
     if together is None:
         return None
     values, observed = together
-    marginal = observed.sum(axis=1)
-    total = marginal.sum()
-    distance = _DISTANCES[level](values, marginal)
-    expected = np.outer(marginal, marginal) - np.diag(marginal)
-    wanted = float((expected * distance).sum())
-    if wanted <= 0:
-        return None
-    return finite(1.0 - float((observed * distance).sum()) * float(total - 1) / wanted)
+    return finite(_alphas(values, observed[None], level)[0])
 
 
 def coincidences(ratings: Floats) -> tuple[Floats, Floats] | None:
@@ -72,38 +64,6 @@ def percent_agreement(ratings: Floats) -> float | None:
         return None
     counts = _counts(ratings)
     return float((counts * (counts - 1)).sum()) / pairs
-
-
-def _nominal(values: Floats, marginal: Floats) -> Floats:
-    distance: Floats = (values[:, None] != values[None, :]).astype(float)
-    return distance
-
-
-def _ordinal(values: Floats, marginal: Floats) -> Floats:
-    """The squared number of ratings between two values, with each end counted half."""
-    middle = np.cumsum(marginal) - marginal / 2
-    distance: Floats = (middle[:, None] - middle[None, :]) ** 2
-    return distance
-
-
-def _interval(values: Floats, marginal: Floats) -> Floats:
-    distance: Floats = (values[:, None] - values[None, :]) ** 2
-    return distance
-
-
-def _ratio(values: Floats, marginal: Floats) -> Floats:
-    summed = values[:, None] + values[None, :]
-    apart = values[:, None] - values[None, :]
-    share: Floats = np.divide(apart, summed, out=np.zeros_like(apart), where=summed != 0)
-    return share**2
-
-
-_DISTANCES: dict[Level, Callable[[Floats, Floats], Floats]] = {
-    "nominal": _nominal,
-    "ordinal": _ordinal,
-    "interval": _interval,
-    "ratio": _ratio,
-}
 
 
 def fleiss_kappa(ratings: Floats) -> float | None:
@@ -200,8 +160,13 @@ def _quadratic_kappas(sums: Floats) -> Floats:
 def contingency(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """The sorted values of both (values,) and the contingency table, a in rows and b in columns (values, values)."""
     values, codes = np.unique(np.concatenate([a, b]), return_inverse=True)
-    counts = np.bincount(codes[: a.size] * values.size + codes[a.size :], minlength=values.size**2)
-    return values, counts.reshape(values.size, values.size).astype(float)
+    return values, pair_counts(codes[: a.size], codes[a.size :], values.size)
+
+
+def pair_counts(a: Floats | Ints, b: Floats | Ints, size: int) -> Floats:
+    """The contingency table (size, size) of the codes 0…size − 1 of two raters on the same items (items,)."""
+    counts = np.bincount((a * size + b).astype(np.int64), minlength=size**2)
+    return counts.reshape(size, size).astype(np.float64)
 
 
 def alpha_interval(
@@ -230,16 +195,27 @@ def _alphas(values: Floats, observed: Floats, level: Level) -> Floats:
     """Alpha for each coincidence matrix (draws, values, values); NaN if nothing varies."""
     marginal = observed.sum(axis=2)
     total = marginal.sum(axis=1)
-    if level == "ordinal":
-        middle = np.cumsum(marginal, axis=1) - marginal / 2
-        distance = (middle[:, :, None] - middle[:, None, :]) ** 2
-    else:
-        distance = _DISTANCES[level](values, marginal[0])[None]
+    distance = _squared_distances(values, marginal, level)
     expected = marginal[:, :, None] * marginal[:, None, :]
     wanted = (expected * distance).sum(axis=(1, 2))
     found = (observed * distance).sum(axis=(1, 2)) * (total - 1)
     alphas: Floats = 1.0 - np.divide(found, wanted, out=np.full(total.shape, np.nan), where=wanted > 0)
     return alphas
+
+
+def _squared_distances(values: Floats, marginal: Floats, level: Level) -> Floats:
+    """Krippendorff's distances between values: (draws or 1, values, values)."""
+    apart = values[:, None] - values[None, :]
+    if level == "nominal":
+        return np.asarray((apart != 0)[None], dtype=np.float64)
+    if level == "ordinal":  # the number of ratings between two values, with each end counted half
+        middle = np.cumsum(marginal, axis=1) - marginal / 2
+        apart = middle[:, :, None] - middle[:, None, :]
+    elif level == "ratio":
+        both = values[:, None] + values[None, :]
+        apart = np.divide(apart, both, out=np.zeros_like(apart), where=both != 0)
+    squared: Floats = np.square(apart if apart.ndim == 3 else apart[None])
+    return squared
 
 
 MOST_TABLED = 200  # most distinct values for which Kendall's tau uses a table; scipy sorts beyond it
@@ -306,6 +282,12 @@ class Ratings:
     names: list[str]
     clusters: Ints
 
+    @property
+    def several(self) -> Bools:
+        """Whether each item has at least two verdicts: (items,)."""
+        several: Bools = (~np.isnan(self.by_slot)).sum(axis=1) >= 2
+        return several
+
 
 def raters_of(verdicts: Verdicts) -> DataFrame:
     """People's own verdicts, excluding adjudicators'."""
@@ -356,12 +338,11 @@ def rater_agreement(verdicts: Verdicts, draws: Draws) -> Raters | None:
     table = ratings_of(rows, verdicts)
     if not table.names:
         return None
-    several = int(((~np.isnan(table.by_slot)).sum(axis=1) >= 2).sum())
     low, high = alpha_interval(table.by_slot, table.clusters, table.level, draws)
     return Raters(
         metric=verdicts.metric.name,
         level=table.level,
-        items=several,
+        items=int(table.several.sum()),
         raters=len(table.names),
         alpha=krippendorff_alpha(table.by_slot, table.level),
         ci_low=low,

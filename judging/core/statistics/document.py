@@ -5,13 +5,38 @@ from typing import NotRequired, TypedDict
 from .numeric import BinCount
 
 
-class CategoryShare(TypedDict):
+class Interval(TypedDict):
+    """The ends of a 95 % interval, in the unit of the figure beside them."""
+
+    ci_low: float | None
+    ci_high: float | None
+
+
+class Difference(Interval):
+    """The difference of two means with its two-sided p, each None if it cannot be computed."""
+
+    difference: float | None
+    p: float | None
+
+
+class Outcomes(Interval):
+    """Comparisons of one candidate with another, or all others; `ties` include `both_bad`.
+
+    `win_rate`: over items, with a tie as half a win and Wilson's interval on the effective size.
+    """
+
+    wins: int
+    ties: int
+    losses: int
+    both_bad: int
+    win_rate: float | None
+
+
+class CategoryShare(Interval):
     """`count`: responses; `share` (0…1): the mean of the items' shares, with Wilson's interval."""
 
     count: int
     share: float | None
-    ci_low: float | None
-    ci_high: float | None
 
 
 class OtherCategories(TypedDict):
@@ -35,7 +60,7 @@ class VarianceShares(TypedDict):
     se_twice_responses: float | None
 
 
-class Cell(TypedDict):
+class Cell(Interval):
     """The figures of one metric for one candidate.
 
     `kind`: "number", "bool" or "category", the kind of values that the mean is over; None if nothing is scored.
@@ -51,8 +76,6 @@ class Cell(TypedDict):
     kind: str | None
     kinds: dict[str, int]
     mean: float | None
-    ci_low: float | None
-    ci_high: float | None
     se: float | None
     items: int
     clusters: int
@@ -84,7 +107,7 @@ class Cell(TypedDict):
     variance: NotRequired[VarianceShares]
 
 
-class Pair(TypedDict):
+class Pair(Difference):
     """Two candidates compared on the items for which both have a mean; `difference` is a − b.
 
     `p_holm` is corrected over all pairs of the same metric; `distinguishable`: whether it is below 1 − level.
@@ -97,11 +120,7 @@ class Pair(TypedDict):
     metric: str
     items: int
     clusters: int
-    difference: float | None
     se: float | None
-    ci_low: float | None
-    ci_high: float | None
-    p: float | None
     p_holm: float | None
     distinguishable: bool | None
     wins: int
@@ -112,24 +131,16 @@ class Pair(TypedDict):
     items_needed: int | None
 
 
-class SideCell(TypedDict):
+class SideCell(Outcomes):
     """One candidate's comparisons.
 
-    `win_rate`: over items, with a tie as half a win and Wilson's interval on the effective size. `rating`:
-    Bradley–Terry in natural log-odds, mean zero over the candidates, with `se` and interval from the sandwich estimator
-    clustered by row; None if a candidate won or lost all, or if the candidates are not connected.
+    `rating`: Bradley–Terry in natural log-odds, mean zero over the candidates, with `se` and interval from the sandwich
+    estimator clustered by row; None if a candidate won or lost all, or if the candidates are not connected.
     `rank_low`…`rank_high`: possible ranks given the intervals, 1 is best. `style_rating`: the rating adjusted for the
     answers' style features; None without them.
     """
 
     comparisons: int
-    wins: int
-    ties: int
-    losses: int
-    both_bad: int
-    win_rate: float | None
-    ci_low: float | None
-    ci_high: float | None
     rating: float | None
     se: float | None
     rating_low: float | None
@@ -139,29 +150,20 @@ class SideCell(TypedDict):
     style_rating: float | None
 
 
-class SidePair(TypedDict):
-    """The comparisons of a with b; `ties` include `both_bad`."""
+class SidePair(Outcomes):
+    """The comparisons of a with b."""
 
     a: str
     b: str
-    wins: int
-    ties: int
-    losses: int
-    both_bad: int
-    win_rate: float | None
-    ci_low: float | None
-    ci_high: float | None
 
 
-class FirstSide(TypedDict):
+class FirstSide(Interval):
     """How often the answer shown first won; `share` counts a tie as half a win."""
 
     first: int
     second: int
     ties: int
     share: float | None
-    ci_low: float | None
-    ci_high: float | None
 
 
 class Coefficient(TypedDict):
@@ -199,7 +201,7 @@ class HumanCeiling(TypedDict):
     alpha: float | None
 
 
-class CandidateBias(TypedDict):
+class CandidateBias(Interval):
     """A judge's bias (judge − people) on one candidate's answers, and its difference from the bias on the others'.
 
     If judge and candidate belong to the same model family, a difference above 0 indicates self-preference.
@@ -211,8 +213,6 @@ class CandidateBias(TypedDict):
     bias_low: float | None
     bias_high: float | None
     difference: float | None
-    ci_low: float | None
-    ci_high: float | None
 
 
 class JudgeAgreement(TypedDict):
@@ -264,7 +264,7 @@ class Repeats(TypedDict):
     alpha: float | None
 
 
-class OrderEffect(TypedDict):
+class OrderEffect(Interval):
     """One judge's comparisons seen in both orders: `flips` out of `pairs`, and how often the side shown first won."""
 
     metric: str
@@ -272,12 +272,10 @@ class OrderEffect(TypedDict):
     pairs: int
     flips: int
     share: float | None
-    ci_low: float | None
-    ci_high: float | None
     first_side: FirstSide
 
 
-class LengthEffect(TypedDict):
+class LengthEffect(Interval):
     """How a judge's scores relate to answer length in characters, within rows.
 
     Rank correlation, and the change in score units per doubling of the length. `items`: rows, sampled with the
@@ -288,8 +286,6 @@ class LengthEffect(TypedDict):
     judge: str
     items: int
     spearman: float | None
-    ci_low: float | None
-    ci_high: float | None
     slope_per_doubling: float | None
     slope_low: float | None
     slope_high: float | None
@@ -345,7 +341,7 @@ class RaterFigures(TypedDict):
     gold: NotRequired[GoldHits]
 
 
-class Raters(TypedDict):
+class Raters(Interval):
     """How well people agree under one metric, over `items` rated by at least two; `level` is the one used for alpha."""
 
     metric: str
@@ -353,8 +349,6 @@ class Raters(TypedDict):
     items: int
     raters: int
     alpha: float | None
-    ci_low: float | None
-    ci_high: float | None
     percent: float | None
     ac1: float | None
     fleiss: float | None
@@ -365,7 +359,7 @@ class Raters(TypedDict):
 _Corrected = TypedDict("_Corrected", {"lambda": float | None})  # a keyword cannot be a class attribute
 
 
-class Corrected(_Corrected):
+class Corrected(_Corrected, Interval):
     """A candidate's mean, from people's labels on a random sample and a judge's scores of the rest (PPI++).
 
     `labelled` items have both, `judged` only the judge's score. `halve`: how many more ratings would halve the
@@ -381,23 +375,17 @@ class Corrected(_Corrected):
     judge_mean: float | None
     value: float | None
     se: float | None
-    ci_low: float | None
-    ci_high: float | None
     halve: int | None
     refused: str | None
 
 
-class Deviation(TypedDict):
+class Deviation(Difference):
     """A candidate's mean on the rows with one value minus its mean on the rest; `p_bh` is over the whole breakdown."""
 
     value: str
     candidate: str
     metric: str
     items: int
-    difference: float | None
-    ci_low: float | None
-    ci_high: float | None
-    p: float | None
     p_bh: float | None
 
 

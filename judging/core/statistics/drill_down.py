@@ -6,7 +6,7 @@ Lists comparisons, ratings, judge agreement, repeats, order effects and scale en
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,27 +15,19 @@ import numpy as np
 from judging.core.values import Value
 
 from .agreement import raters_of, ratings_of
-from .cells import scale_of
 from .frame import Metric, of_kind
-from .judges import plain_number, seen_both_ways, shared_values, with_known_order
+from .judges import plain_number, repeated, seen_both_ways, shared_values, with_known_order
 from .numeric import Bools, Floats, Ints
 from .preference import comparisons_by
-from .verdicts import (
-    BOTH_BAD,
-    LABELS,
-    Verdicts,
-    of_people,
-    on_both,
-    steps_of,
-    verdicts_under,
-    without_single_orders,
-)
+from .report import scale_of
+from .verdicts import BOTH_BAD, LABELS, STEPS, Verdicts, of_people, on_both, steps_of, verdicts_under
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
 WINS, TIES, LOSSES = "wins", "ties", "losses"
 _BAD = 3  # stands for "both answers are bad" in place of a step
+_LABELS = {**LABELS, _BAD: BOTH_BAD}
 _COLUMNS = 6  # row, first candidate, its response, second candidate, its response, step
 
 
@@ -51,64 +43,51 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 class Comparisons(msgspec.Struct, frozen=True):
-    """All comparisons by one author under a metric: `packed` is a table (comparisons, `_COLUMNS`) of int32."""
+    """Comparisons by one author under a metric: `packed` is a table (comparisons, `_COLUMNS`) of int32."""
 
     names: list[str]
     packed: bytes
 
-    def of(self, candidate: str, other: str = "") -> ComparisonsOf:
-        """A candidate's comparisons with all others, or with one. Raises ValueError for names not compared."""
-        table = np.frombuffer(self.packed, "<i4").reshape(-1, _COLUMNS).astype(np.int64)
-        a = self.names.index(candidate)
-        second = (table[:, 3] == a) & (table[:, 1] != a)
-        step = np.where(second & (table[:, 5] != _BAD), -table[:, 5], table[:, 5])
-        table = np.column_stack([np.where(second[:, None], table[:, [0, 3, 4, 1, 2]], table[:, :5]), step])
-        kept = table[:, 1] == a
-        if other:
-            kept &= table[:, 3] == self.names.index(other)
-        return ComparisonsOf(self.names, table[kept])
-
-
-class ComparisonsOf(msgspec.Struct, frozen=True):
-    """Comparisons in which one candidate is always first."""
-
-    names: list[str]
-    table: Ints
+    @property
+    def table(self) -> Ints:
+        return np.frombuffer(self.packed, "<i4").reshape(-1, _COLUMNS).astype(np.int64)
 
     def __len__(self) -> int:
         return len(self.table)
 
-    def having(self, outcome: str) -> ComparisonsOf:
-        """The comparisons that the candidate wins, loses or ties (including both bad), or those with one label."""
-        return ComparisonsOf(self.names, self.table[self._where(outcome)])
+    def of(self, candidate: str, other: str = "") -> Comparisons:
+        """A candidate's comparisons with all others, or with one; it is always first. Raises ValueError for names not
+        compared."""
+        table, a = self.table, self.names.index(candidate)
+        second = (table[:, 3] == a) & (table[:, 1] != a)
+        step = np.where(second & (table[:, 5] != _BAD), -table[:, 5], table[:, 5])
+        table = np.column_stack([np.where(second[:, None], table[:, [0, 3, 4, 1, 2]], table[:, :5]), step])
+        mine = table[:, 1] == a
+        if other:
+            mine &= table[:, 3] == self.names.index(other)
+        return self._with(table[mine])
+
+    def having(self, outcome: str) -> Comparisons:
+        """Those that the first candidate wins, loses or ties (including both bad), or those with one label."""
+        return self._with(self.table[self._where(outcome)])
 
     def count(self, outcome: str) -> int:
         return int(self._where(outcome).sum())
 
     def page(self, places: range) -> list[Comparison]:
         return [
-            Comparison(row, self.names[a], response, self.names[b], other, _label(step))
+            Comparison(row, self.names[a], response, self.names[b], other, _LABELS[step])
             for row, a, response, b, other, step in self.table[places.start : places.stop].tolist()
         ]
 
+    def _with(self, table: Ints) -> Comparisons:
+        return Comparisons(self.names, table.astype("<i4").tobytes())
+
     def _where(self, outcome: str) -> Bools:
         step = self.table[:, 5]
-        found: Bools
-        if outcome in (WINS, LOSSES):
-            found = (step > 0) & (step != _BAD) if outcome == WINS else step < 0
-        elif outcome == TIES:
-            found = (step == 0) | (step == _BAD)
-        else:
-            found = step == (_BAD if outcome == BOTH_BAD else _steps().get(outcome, _BAD + 1))
-        return found
-
-
-def _label(step: int) -> str:
-    return BOTH_BAD if step == _BAD else LABELS[step]
-
-
-def _steps() -> dict[str, int]:
-    return {label: int(step) for step, label in LABELS.items()}
+        side = np.where(step == _BAD, 0, np.sign(step))
+        found: dict[str, Bools] = {WINS: side > 0, TIES: side == 0, LOSSES: side < 0, BOTH_BAD: step == _BAD}
+        return found[outcome] if outcome in found else step == STEPS.get(outcome, _BAD + 1)
 
 
 def comparisons_listed(verdicts: Verdicts) -> dict[str, Comparisons]:
@@ -117,38 +96,57 @@ def comparisons_listed(verdicts: Verdicts) -> dict[str, Comparisons]:
 
 
 def _packed(each: DataFrame) -> Comparisons:
-    first, second = (each[name].astype(object).to_numpy() for name in ("candidate", "other"))
+    first, second = (each[name].astype(object) for name in ("candidate", "other"))
     names = sorted({*first, *second})
     places = {name: place for place, name in enumerate(names)}
     step = np.where(each["label"] == BOTH_BAD, _BAD, steps_of(each))
     columns: list[Any] = [
-        each["row"].to_numpy(),
-        [places[name] for name in first],
-        each["response"].to_numpy(),
-        [places[name] for name in second],
-        each["other_response"].to_numpy(),
-        step,
-    ]
+        each["row"], first.map(places), each["response"], second.map(places), each["other_response"], step,
+    ]  # fmt: skip
     return Comparisons([str(name) for name in names], np.column_stack(columns).astype("<i4").tobytes())
 
 
 MOST_LISTED = 20_000  # most answers listed
 
 
-class ListedVerdicts(msgspec.Struct, frozen=True):
-    """Answers (or pairs of answers) with several verdicts, those with the largest differences first; parallel lists.
+class Listed(msgspec.Struct, frozen=True):
+    """Answers, or pairs of answers, as parallel lists.
 
-    `said`: for each, (index into `names`, value) per verdict. `apart`: whether they differ (for two orders: whether the
-    winner changed). `total`: how many there are; the lists are limited to those that differ most.
+    `others`: the candidates that the answers are compared with. `total`: how many answers there are; the lists are
+    limited to those with the largest differences, which are first.
     """
 
     total: int
-    names: list[str]
     rows: list[int]
     candidates: list[str]
     responses: list[int]
     others: list[str | None]
     other_responses: list[int]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def _answers(about: DataFrame) -> dict[str, Any]:
+    """The lists of `Listed`, from one verdict of each entry."""
+    others = about["other"].astype(object)
+    return {
+        "rows": about["row"].tolist(),
+        "candidates": [str(name) for name in about["candidate"]],
+        "responses": about["response"].tolist(),
+        "others": others.where(others.notna(), None).tolist(),
+        "other_responses": about["other_response"].tolist(),
+    }
+
+
+class ListedVerdicts(Listed, frozen=True):
+    """Answers with several verdicts.
+
+    `said`: for each, (index into `names`, value) per verdict. `apart`: whether they differ (for two orders: whether the
+    winner changed).
+    """
+
+    names: list[str]
     said: list[list[tuple[int, Value]]]
     apart: list[bool]
 
@@ -171,11 +169,7 @@ class ListedVerdicts(msgspec.Struct, frozen=True):
 def ratings_listed(verdicts: Verdicts) -> ListedVerdicts | None:
     """The raters' verdicts, as `agreement.rater_agreement` counts them; None without ratings."""
     rows = raters_of(verdicts)
-    rows = rows[rows["kind"].notna().to_numpy()]
-    if not len(rows):
-        return None
-    table = ratings_of(rows, verdicts)
-    return _by_item(rows, table.items, table.authors, table.names, table.values, table.codes)
+    return _by_author(rows[rows["kind"].notna().to_numpy()], verdicts)
 
 
 def judges_listed(verdicts: Verdicts) -> ListedVerdicts | None:
@@ -185,30 +179,40 @@ def judges_listed(verdicts: Verdicts) -> ListedVerdicts | None:
     judges = [rows for rows in verdicts.authors.values() if (rows["source"] == "judge").all()]
     if len(judges) < 2:
         return None
-    rows = pd.concat(
-        [one[one["kind"].notna().to_numpy()].astype({"by": object, "label": object}) for one in judges]
-    )
-    rows = rows[rows["item"].duplicated(keep=False).to_numpy()]
+    rows = pd.concat([one.astype({"by": object, "label": object}) for one in judges])
+    rows = _several(rows)
+    return _by_author(rows.assign(by=pd.Categorical(rows["by"])), verdicts)
+
+
+def _by_author(rows: DataFrame, verdicts: Verdicts) -> ListedVerdicts | None:
     if not len(rows):
         return None
-    rows = rows.assign(by=pd.Categorical(rows["by"]))
     table = ratings_of(rows, verdicts)
     return _by_item(rows, table.items, table.authors, table.names, table.values, table.codes)
+
+
+def _several(rows: DataFrame) -> DataFrame:
+    """The scored verdicts on items that have at least two."""
+    rows = rows[rows["kind"].notna().to_numpy()]
+    return rows[rows["item"].duplicated(keep=False).to_numpy()]
 
 
 def repeats_listed(verdicts: Verdicts) -> dict[str, ListedVerdicts]:
     """By judge, the answers that it judged several times, as `judges.judge_repeats` counts them."""
     found = {}
-    for judge, all_rows in verdicts.judges.items() if (verdicts.rows["repeat"] > 1).any() else ():
-        rows = without_single_orders(all_rows).drop_duplicates(["item", "repeat"])
-        rows = rows[rows["kind"].notna().to_numpy()]
-        rows = rows[rows["item"].duplicated(keep=False).to_numpy()]
+    for judge, every in repeated(verdicts).items():
+        rows = _several(every)
         if len(rows):
             table = ratings_of(rows, verdicts)
-            numbers, places = np.unique(rows["repeat"].to_numpy(), return_inverse=True)
-            names = [str(number) for number in numbers.tolist()]
+            places, names = _numbered(rows["repeat"])
             found[judge] = _by_item(rows, table.items, places, names, table.values, table.codes)
     return found
+
+
+def _numbered(column: Series[int]) -> tuple[Ints, list[str]]:
+    """The place of each number among the different ones, and those as texts."""
+    numbers, places = np.unique(column.to_numpy(), return_inverse=True)
+    return places, [str(number) for number in numbers.tolist()]
 
 
 ORDERS = ("1", "2")  # which of the two answers was shown first
@@ -246,7 +250,7 @@ def first_sides_listed(verdicts: Verdicts) -> dict[str, ListedVerdicts]:
 
 
 def scale_ends_listed(mine: DataFrame, metric: Metric, end: float | None) -> dict[str, ListedVerdicts]:
-    """By judge, the answers to which it gave this end of a metric's scale, as `bias.scale_ends` counts them."""
+    """By judge, the answers to which it gave this end of a metric's scale, as `judges.scale_ends` counts them."""
     if end is None or metric.compares:
         return {}
     rows = mine[
@@ -269,9 +273,8 @@ def answers_listed(values: DataFrame, metric: Metric) -> dict[str, ListedVerdict
     for name, mine in of_kind(values, scale.kind).groupby("candidate", observed=True):
         rows = mine[mine["row"].duplicated(keep=False).to_numpy()]
         if len(rows):
-            numbers, places = np.unique(rows["response"].to_numpy(), return_inverse=True)
+            places, names = _numbered(rows["response"])
             scores = rows["value"].to_numpy(dtype=np.float64)
-            names = [str(number) for number in numbers.tolist()]
             found[str(name)] = _by_item(rows, rows["row"].to_numpy(), places, names, scores, scores)
     return found
 
@@ -281,7 +284,9 @@ def _alone(rows: DataFrame, places: Ints, names: list[str], apart: Bools) -> Lis
     order = np.argsort(~apart, kind="stable")[:MOST_LISTED]
     about = rows.iloc[order]
     said = [[one] for one in zip(places[order].tolist(), _values(about), strict=True)]
-    return _listed(about, names, len(rows), said, apart[order])
+    return ListedVerdicts(
+        total=len(rows), **_answers(about), names=names, said=said, apart=apart[order].tolist()
+    )
 
 
 def _by_item(
@@ -298,36 +303,35 @@ def _by_item(
 
     `opposed`: only codes of opposite signs count as different.
     """
-    order = np.lexsort((places, entries))
-    starts = np.flatnonzero(np.r_[True, np.diff(entries[order]) > 0])
-    ends = np.r_[starts[1:], order.size]
-    low, high, least, most = (
-        of.reduceat(what[order], starts) for what in (numbers, codes) for of in (np.minimum, np.maximum)
-    )
-    apart = least * most < 0 if opposed else most > least
-    first = np.lexsort((low - high, ~apart))[:MOST_LISTED]
-    about = rows.iloc[order[starts[first]]]
-    given = [order[starts[entry] : ends[entry]] for entry in first.tolist()]
-    values = iter(_values(rows.iloc[np.concatenate(given)]))
-    said = [[(int(places[one]), next(values)) for one in ones] for ones in given]
-    return _listed(about, names, int(starts.size), said, apart[first])
+    import pandas as pd
 
-
-def _listed(
-    about: DataFrame, names: list[str], total: int, said: list[list[tuple[int, Value]]], apart: Bools
-) -> ListedVerdicts:
-    """Build the lists. `about`: one verdict of each entry, in the order of the list; `total`: of all entries."""
-    others = about["other"].astype(object)
+    columns = {
+        "entry": entries,
+        "place": places,
+        "number": numbers,
+        "code": codes,
+        "at": np.arange(len(rows)),
+    }
+    verdicts = pd.DataFrame(columns).sort_values(["entry", "place"])
+    ends = verdicts.groupby("entry").agg(
+        low=("number", "min"), high=("number", "max"), least=("code", "min"), most=("code", "max"), at=("at", "first")
+    )  # fmt: skip
+    ends["apart"] = ends["least"] * ends["most"] < 0 if opposed else ends["most"] > ends["least"]
+    unknown = verdicts["number"].isna().groupby(verdicts["entry"]).any()  # labels among numbers
+    ends["closeness"] = (ends["low"] - ends["high"]).mask(unknown)
+    listed = ends.sort_values(["apart", "closeness"], ascending=[False, True])[:MOST_LISTED]
+    given = verdicts[verdicts["entry"].isin(listed.index)]
+    said = defaultdict(list)
+    for entry, place, value in zip(
+        given["entry"], given["place"], _values(rows.iloc[given["at"]]), strict=True
+    ):
+        said[entry].append((place, value))
     return ListedVerdicts(
-        total=total,
+        total=len(ends),
+        **_answers(rows.iloc[listed["at"]]),
         names=names,
-        rows=about["row"].tolist(),
-        candidates=[str(name) for name in about["candidate"]],
-        responses=about["response"].tolist(),
-        others=others.where(others.notna(), None).tolist(),
-        other_responses=about["other_response"].tolist(),
-        said=said,
-        apart=apart.tolist(),
+        said=[said[entry] for entry in listed.index],
+        apart=listed["apart"].tolist(),
     )
 
 
@@ -345,25 +349,12 @@ MOST_LABELS = 11  # most different numbers; if there are more, they are rounded 
 ABOUT = "~"  # prefix of a number that stands for all values rounded to it
 
 
-class Paired(msgspec.Struct, frozen=True):
-    """A judge's and people's values for the same answers, as parallel lists.
+class Paired(Listed, frozen=True):
+    """A judge's and people's values for the same answers."""
 
-    `others`: the candidates that the answers are compared with. `total`: how many answers there are; the lists are
-    limited to those with the largest differences.
-    """
-
-    total: int
-    candidates: list[str]
-    responses: list[int]
-    others: list[str | None]
-    other_responses: list[int]
-    rows: list[int]
     judge: list[Value]
     people: list[Value]
     differences: list[float]
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
     @property
     def numeric(self) -> bool:
@@ -413,23 +404,16 @@ def paired_under(judgements: DataFrame, metric: Metric, most: int = MOST_PAIRED)
 def _paired(verdicts: Verdicts, judged: DataFrame, most: int) -> Paired:
     rows, people = on_both(judged, verdicts.value)
     shared = shared_values(rows, people, verdicts.level)
-    rows = rows.take(shared.places)
     differs: Floats = np.abs(shared.a - shared.b)
     if shared.level == "nominal":
         differs = (shared.said[0] != shared.said[1]).astype(np.float64)
     order = np.argsort(-differs, kind="stable")[:most]
-    rows = rows.take(order)
-    values = [_said(said[order], shared.labels, shared.coded) for said in shared.said]
-    others = rows["other"].astype(object)
+    of_judge, of_others = (_said(said[order], shared.labels, shared.coded) for said in shared.said)
     return Paired(
         total=int(differs.size),
-        candidates=[str(name) for name in rows["candidate"]],
-        responses=rows["response"].tolist(),
-        others=others.where(others.notna(), None).tolist(),
-        other_responses=rows["other_response"].tolist(),
-        rows=rows["row"].tolist(),
-        judge=values[0],
-        people=values[1],
+        **_answers(shared.rows.take(order)),
+        judge=of_judge,
+        people=of_others,
         differences=differs[order].tolist(),
     )
 

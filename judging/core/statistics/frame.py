@@ -32,10 +32,8 @@ pandas is imported inside functions: start-up does not wait for it.
 
 from __future__ import annotations
 
-import gc
 import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -62,13 +60,25 @@ PEOPLE: tuple[Source, ...] = ("rater", "adjudicator")
 ORDERS: tuple[Order, ...] = ("first", "swapped", "both")
 REFERENCE = "@reference"  # the other side of a comparison with the row's reference answer
 COMBINED = "combined"
-RESPONSE = ["metric", "candidate", "row", "response"]
-ANSWERS = [*RESPONSE, "other", "other_response"]  # what is judged: an answer or a pair of answers
+JUDGEMENT = ("metric", "candidate", "row", "response", "state", "value", "cluster")  # of a tuple
+ANSWERS = [
+    "metric",
+    "candidate",
+    "row",
+    "response",
+    "other",
+    "other_response",
+]  # an answer or a pair
 VERDICT = [*ANSWERS, "source", "by", "repeat", "order", "shown_first", "main"]  # unique per judgement
 COLUMNS = [
     "metric", "candidate", "other", "row", "response", "other_response", "state", "kind", "value", "label",
     "by", "source", "repeat", "order", "main", "shown_first", "drawn_with", "seconds", "cluster", "weight",
 ]  # fmt: skip
+DTYPES = {
+    **dict.fromkeys(("other_response", "repeat", "shown_first"), "int64"),
+    **dict.fromkeys(("drawn_with", "seconds", "weight"), "float64"),
+    "main": "bool",
+}
 BATCH = 50_000  # tuples held as Python objects at a time
 
 
@@ -139,56 +149,27 @@ def judgement_frame(
     """
     import pandas as pd  # imported in functions: it takes 300 ms, which most processes do not need
 
-    names = {key: metric.name for key, metric in metrics.items()}
     stream = iter(judgements)
-    parts = [_part([], names, candidates)]
-    with _without_collector():
-        while batch := list(islice(stream, BATCH)):
-            parts.append(_part(batch, names, candidates))
+    parts = [_part([], JUDGEMENT, metrics, candidates)]
+    while batch := list(islice(stream, BATCH)):
+        parts.append(_part(batch, JUDGEMENT, metrics, candidates))
     frame = pd.concat(parts, ignore_index=True)
-    known = [(authors or {}).get(key, Author("judge", "judge")) for key in names]
+    known = [(authors or {}).get(key, Author("judge", "judge")) for key in metrics]
     of_metric = frame["metric"].cat.codes.to_numpy()
     return _completed(
-        frame,
-        by=_names([one.by for one in known]).take(of_metric),
-        source=_known([one.source for one in known], SOURCES).take(of_metric),
-        order=_known([one.order for one in known], ORDERS).take(of_metric),
+        frame.assign(
+            by=_texts([one.by for one in known]).take(of_metric),
+            source=_texts([one.source for one in known]).take(of_metric),
+            order=_texts([one.order for one in known]).take(of_metric),
+        )
     )
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Disable garbage collection: with a million acyclic tuples, its scans took a third of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def verdict_frame(
     verdicts: Iterable[VerdictRow], metrics: Mapping[Any, Metric], candidates: Mapping[Any, str]
 ) -> DataFrame:
     """The table of verdicts by people, by individual judges or from imports. Raises the same as `judgement_frame`."""
-    given = list(verdicts)
-    columns = dict(zip(VerdictRow._fields, zip(*given, strict=True) if given else [()] * 17, strict=True))
-    names = {key: metric.name for key, metric in metrics.items()}
-    base = [columns[name] for name in ("metric", "candidate", "row", "response", "state", "value", "cluster")]
-    return _completed(
-        _part(list(zip(*base, strict=True)), names, candidates),
-        other=_names(columns["other"]),
-        other_response=np.array(columns["other_response"], dtype=np.int64),
-        by=_names(columns["by"]),
-        source=_known(columns["source"], SOURCES),
-        repeat=np.array(columns["repeat"], dtype=np.int64),
-        order=_known(columns["order"], ORDERS),
-        main=np.array(columns["main"], dtype=np.bool_),
-        shown_first=np.array(columns["shown_first"], dtype=np.int64),
-        drawn_with=np.array(columns["drawn_with"], dtype=np.float64),
-        seconds=np.array(columns["seconds"], dtype=np.float64),
-    )
+    return _completed(_part(list(verdicts), VerdictRow._fields, metrics, candidates))
 
 
 def joined(frames: Sequence[DataFrame]) -> DataFrame:
@@ -215,66 +196,57 @@ def _as_objects(column: Series[Any]) -> Series[Any]:
     return column.cat.rename_categories(pd.Index(column.cat.categories, dtype=object))
 
 
-def _completed(frame: DataFrame, **given: Any) -> DataFrame:
-    """Add the missing columns with their defaults, and split `json` into kind, value and label."""
+def _part(
+    rows: Sequence[tuple[Any, ...]],
+    columns: Sequence[str],
+    metrics: Mapping[Any, Metric],
+    candidates: Mapping[Any, str],
+) -> DataFrame:
+    """Tuples as a table of objects, in which metric, candidate and state are categories."""
     import pandas as pd
 
-    size = len(frame)
-    kind, value, label = _values(pd.Categorical(frame.pop("json")))
-    usual = {
-        "other": pd.Categorical.from_codes(np.full(size, -1), pd.Index([], dtype=object)),
-        "other_response": np.zeros(size, dtype=np.int64),
-        "repeat": np.ones(size, dtype=np.int64),
-        "order": _known(("first",), ORDERS).take(np.zeros(size, dtype=np.int64)),
-        "main": np.ones(size, dtype=np.bool_),
-        "shown_first": np.zeros(size, dtype=np.int64),
-        "drawn_with": np.full(size, np.nan),
-        "seconds": np.full(size, np.nan),
-        "weight": np.ones(size),
-    }
-    values = {"kind": kind, "value": value, "label": label, "cluster": pd.Categorical(frame["cluster"])}
-    return frame.assign(**(usual | values | given))[COLUMNS]
+    given = pd.DataFrame(rows, columns=list(columns), dtype=object)
+    return given.assign(
+        metric=_coded(given["metric"], {key: metric.name for key, metric in metrics.items()}),
+        candidate=_coded(given["candidate"], candidates),
+        state=_coded(given["state"], {state: state for state in STATES}),
+        value=pd.Series(_texts(given["value"])).astype(object),  # equal texts share one object
+    ).astype({"row": np.int64, "response": np.int64})
 
 
-def _names(texts: Sequence[str | None]) -> Any:
-    import pandas as pd
-
-    # As objects, because Arrow, pandas' default for texts, rejects lone surrogates.
-    return pd.Categorical(pd.Series(list[Any](texts), dtype=object))
-
-
-def _known(texts: Iterable[str], known: Sequence[str]) -> Any:
-    import pandas as pd
-
-    return pd.Categorical(list(texts), categories=list(known))
-
-
-def _part(batch: list[Judgement], metrics: Mapping[Any, str], candidates: Mapping[Any, str]) -> DataFrame:
-    import pandas as pd
-
-    metric, candidate, row, response, state, value, cluster = zip(*batch, strict=True) if batch else [()] * 7
-    return pd.DataFrame(
-        {
-            "metric": _coded(metric, metrics),
-            "candidate": _coded(candidate, candidates),
-            "row": np.array(row, dtype=np.int64),
-            "response": np.array(response, dtype=np.int64),
-            "state": _coded(state, {state: state for state in STATES}),
-            "json": pd.Series(pd.Categorical(pd.Series(value, dtype=object))).astype(object),
-            "cluster": pd.Series(cluster, dtype=object),
-        }
-    )
-
-
-def _coded(keys: Sequence[Any], names: Mapping[Any, str]) -> Categorical:
+def _coded(keys: Series[Any], names: Mapping[Any, str]) -> Categorical:
     import pandas as pd
 
     if len(set(names.values())) < len(names):
         raise ValueError("two metrics or two candidates share a name")
-    places = {key: place for place, key in enumerate(names)}
-    codes = np.fromiter(map(places.__getitem__, keys), dtype=np.int64, count=len(keys))
+    codes = pd.Index(list(names), dtype=object).get_indexer(keys)
+    if (codes < 0).any():
+        raise KeyError("a judgement has an unknown metric, candidate or state")
     # As objects, because Arrow, pandas' default for texts, rejects lone surrogates.
     return pd.Categorical.from_codes(codes, pd.Index(list(names.values()), dtype=object))
+
+
+def _texts(texts: Sequence[str | None] | Series[Any]) -> Categorical:
+    import pandas as pd
+
+    return pd.Categorical(pd.Series(texts, dtype=None if hasattr(texts, "cat") else object))
+
+
+def _completed(frame: DataFrame) -> DataFrame:
+    """Add the missing columns with their defaults, split the JSON into kind, value and label, and set the dtypes."""
+    import pandas as pd
+
+    usual = {name: one for name, one in VerdictRow._field_defaults.items() if name not in frame}
+    frame = frame.assign(**usual, weight=1.0)
+    kind, value, label = _values(_texts(frame["value"]))
+    return frame.assign(
+        kind=kind,
+        value=value,
+        label=label,
+        source=pd.Categorical(frame["source"], categories=list(SOURCES)),
+        order=pd.Categorical(frame["order"], categories=list(ORDERS)),
+        **{name: _texts(frame[name]) for name in ("other", "by", "cluster")},
+    ).astype(DTYPES)[COLUMNS]
 
 
 def _values(texts: Categorical) -> tuple[Categorical, Any, Categorical]:
@@ -312,38 +284,16 @@ def ordered(frame: DataFrame) -> DataFrame:
     """
     _check(frame)
     result = frame.astype({"metric": "category", "candidate": "category"})
-    keys = _keys(result, RESPONSE)
-    result, keys = _sorted(result, keys)
-    if (keys[1:] == keys[:-1]).any():
-        result = result.sort_values(VERDICT, ignore_index=True)
-        if result.duplicated(VERDICT).any():
-            raise ValueError("a response has two judgements under one metric")
+    result = result.sort_values(VERDICT, ignore_index=True)
+    if result.duplicated(VERDICT).any():
+        raise ValueError("a response has two judgements under one metric")
     return result.assign(unit=_units(result))
 
 
-def _sorted(frame: DataFrame, keys: Ints) -> tuple[DataFrame, Ints]:
-    if (keys[1:] >= keys[:-1]).all():
-        return frame.reset_index(drop=True), keys
-    order = np.argsort(keys, kind="stable")
-    return frame.take(order).reset_index(drop=True), keys[order]
-
-
-def _keys(frame: DataFrame, columns: Sequence[str]) -> Ints:
-    """A number for each row that sorts like the columns and is equal if they all are."""
-    keys = np.zeros(len(frame), dtype=np.int64)
-    if keys.size == 0:
-        return keys
-    for name in columns:
-        column = frame[name]
-        codes = (column.cat.codes if hasattr(column, "cat") else column).to_numpy().astype(np.int64)
-        codes -= codes.min()
-        keys = keys * (codes.max() + 1) + codes
-    return keys
-
-
 def answers_coded(frame: DataFrame) -> Ints:
-    """A number for each row's metric and answer (or pair of answers): shape (rows,), in the order of rows."""
-    return _keys(frame, ANSWERS)
+    """A number for each row's metric and answer (or pair of answers), in the order of answers: shape (rows,)."""
+    answers = frame[ANSWERS].assign(other=frame["other"].cat.codes)
+    return np.asarray(answers.groupby(ANSWERS, observed=True).ngroup(), dtype=np.int64)
 
 
 def _check(frame: DataFrame) -> None:

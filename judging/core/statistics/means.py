@@ -1,14 +1,33 @@
-"""Means over items with standard errors, intervals and clusters; rates; and figures of several responses per item."""
+"""Means over items with standard errors, intervals and clusters; rates; differences of candidates on shared items,
+with tests, corrections and power; and figures of several responses per item."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .numeric import UPPER, Bools, Floats, Ints, finite, normal_quantile, quiet, same, t_quantile, t_two_sided
+from .document import Difference, Pair
+from .frame import Metric
+from .numeric import (
+    LEVEL,
+    POWER,
+    ROUNDING,
+    UPPER,
+    Bools,
+    Floats,
+    Ints,
+    finite,
+    normal_quantile,
+    quiet,
+    same,
+    t_quantile,
+    t_two_sided,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -28,6 +47,9 @@ class Estimate:
     high: float | None
     items: int
     clusters: int
+
+
+NO_ESTIMATE = Estimate(None, None, None, None, 0, 0)
 
 
 def item_means(judgements: DataFrame) -> Series[float]:
@@ -79,7 +101,7 @@ def estimate_mean(values: Floats, clusters: Ints | None = None) -> Estimate:
     n = values.size
     units = n if clusters is None else np.unique(clusters).size
     if n == 0:
-        return Estimate(None, None, None, None, 0, 0)
+        return NO_ESTIMATE
     mean = mean_of_items(values)
     se = standard_error(values) if clusters is None else clustered_standard_error(values, clusters)
     if mean is None or se is None:
@@ -88,30 +110,22 @@ def estimate_mean(values: Floats, clusters: Ints | None = None) -> Estimate:
     return Estimate(mean, se, finite(mean - reach), finite(mean + reach), n, units)
 
 
-class Apart(NamedTuple):
-    """The difference of two means with its interval and two-sided p, each None if it cannot be computed."""
-
-    difference: float | None
-    low: float | None
-    high: float | None
-    p: float | None
-
-
-def welch(a: Estimate, b: Estimate) -> Apart:
+def welch(a: Estimate, b: Estimate) -> Difference:
     """Welch's t test of two means of different items: `t = (a - b) / sqrt(se_a² + se_b²)`.
 
     Degrees of freedom by Welch and Satterthwaite. Source: Welch, Biometrika 34, 1947.
     """
     if a.mean is None or b.mean is None:
-        return Apart(None, None, None, None)
+        return Difference(difference=None, ci_low=None, ci_high=None, p=None)
     difference = a.mean - b.mean
     if a.se is None or b.se is None or not a.se + b.se > 0:
-        return Apart(finite(difference), None, None, None)
+        return Difference(difference=finite(difference), ci_low=None, ci_high=None, p=None)
     error = math.hypot(a.se, b.se)
     df = 1 / ((a.se / error) ** 4 / (a.clusters - 1) + (b.se / error) ** 4 / (b.clusters - 1))
     reach = t_quantile(UPPER, df) * error
     p = t_two_sided(difference / error, df)
-    return Apart(finite(difference), finite(difference - reach), finite(difference + reach), p)
+    low, high = finite(difference - reach), finite(difference + reach)
+    return Difference(difference=finite(difference), ci_low=low, ci_high=high, p=p)
 
 
 def mean_if_all_got(judgements: DataFrame, fill: float) -> float | None:
@@ -186,6 +200,154 @@ def estimate_rate(judgements: DataFrame) -> Rate:
         low, high = wilson(mean.mean, effective_size(mean, responses))
     count = int(judgements["value"].sum())
     return Rate(mean.mean, mean.se, low, high, count, responses, mean.items, mean.clusters)
+
+
+TIE = 1e-9  # relative; item means of equal responses may differ by rounding
+
+
+@dataclass(frozen=True, slots=True)
+class MeanDifference:
+    """The mean of a − b over shared items, its two-sided p, and the number of items that a wins, ties and loses."""
+
+    estimate: Estimate
+    p: float | None
+    wins: int
+    ties: int
+    losses: int
+
+
+def metric_pairs(means: DataFrame, units: Series[int], metric: Metric) -> list[Pair]:
+    """All pairs of candidates under one metric, by name, with Holm's correction over all of them.
+
+    `means` has a row per item and a column per candidate, NaN for a missing mean; `units` are the items' units.
+    """
+    clusters, values = units.to_numpy(), {str(name): means[name].to_numpy() for name in means}
+    pairs = []
+    for a, b in combinations(sorted(values), 2):
+        shared = ~(np.isnan(values[a]) | np.isnan(values[b]))
+        difference = paired_difference(values[a][shared], values[b][shared], clusters[shared])
+        pairs.append(_pair(a, b, metric, difference))
+    for pair, corrected in zip(pairs, holm([pair["p"] for pair in pairs]), strict=True):
+        pair["p_holm"] = corrected
+        pair["distinguishable"] = None if corrected is None else corrected < 1 - LEVEL
+    return pairs
+
+
+def _pair(a: str, b: str, metric: Metric, difference: MeanDifference) -> Pair:
+    estimate, wanted = difference.estimate, metric.wanted_difference
+    return Pair(
+        a=a,
+        b=b,
+        metric=metric.name,
+        items=estimate.items,
+        clusters=estimate.clusters,
+        difference=estimate.mean,
+        se=estimate.se,
+        ci_low=estimate.low,
+        ci_high=estimate.high,
+        p=difference.p,
+        p_holm=None,
+        distinguishable=None,
+        wins=difference.wins,
+        ties=difference.ties,
+        losses=difference.losses,
+        smallest_difference=smallest_difference(estimate),
+        wanted_difference=wanted,
+        items_needed=items_needed(estimate, wanted) if wanted else None,
+    )
+
+
+def paired_difference(a: Floats, b: Floats, clusters: Ints | None = None) -> MeanDifference:
+    """Compare two candidates' item means on shared items; all arguments have shape (shared items,).
+
+    The difference is the mean of a_i − b_i with the (clustered) t interval and t test of `estimate_mean`. Differences
+    within rounding are ties. Source: paired t test (Student 1908).
+    """
+    apart = differences(a, b)
+    wins, losses = int(np.sum(apart > 0)), int(np.sum(apart < 0))
+    estimate = estimate_mean(apart, clusters)
+    return MeanDifference(estimate, p_value(estimate), wins, int(a.size) - wins - losses, losses)
+
+
+def differences(a: Floats, b: Floats) -> Floats:
+    """`a - b`; 0 within rounding, which is a tie."""
+    near = TIE * np.maximum(1.0, np.maximum(np.abs(a), np.abs(b)))
+    return np.where(np.abs(a - b) <= near, 0.0, a - b)
+
+
+def p_value(estimate: Estimate) -> float | None:
+    """Two-sided p for "the mean is 0": t test with clusters − 1 degrees of freedom; None with fewer than two units.
+
+    If all differences are equal, t is undefined: p is 1 if they are 0, otherwise that of the exact sign test,
+    `2^(1 - n)` over the n independent units, so that two items cannot prove anything.
+    """
+    if estimate.mean is None or estimate.se is None:
+        return None
+    if estimate.se > 0:
+        return t_two_sided(estimate.mean / estimate.se, estimate.clusters - 1)
+    return 1.0 if estimate.mean == 0 else 2.0 ** (1 - estimate.clusters)
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Holm's step-down correction, in the order given: `max_{j <= i} min(1, (m - j + 1) p_(j))`.
+
+    None stays None. Controls the family-wise error under any dependence. m is the number of p values that are not None.
+    Source: Holm 1979.
+    """
+    tested = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
+    corrected: list[float | None] = [None] * len(p_values)
+    largest = 0.0
+    for done, (p, place) in enumerate(tested):
+        largest = max(largest, min(1.0, (len(tested) - done) * p))
+        corrected[place] = largest
+    return corrected
+
+
+def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
+    """The Benjamini–Hochberg step-up correction, in the order given: `min_{j >= i} min(1, m p_(j) / j)`.
+
+    None stays None. Controls the false discovery rate for independent or positively dependent tests. Source: Benjamini
+    and Hochberg, Journal of the Royal Statistical Society B 57(1), 1995.
+    """
+    tested = sorted(((p, place) for place, p in enumerate(p_values) if p is not None), reverse=True)
+    corrected: list[float | None] = [None] * len(p_values)
+    least = 1.0
+    for done, (p, place) in enumerate(tested):
+        least = min(least, p * len(tested) / (len(tested) - done))
+        corrected[place] = least
+    return corrected
+
+
+def smallest_difference(estimate: Estimate) -> float | None:
+    """The smallest true difference that a test on these items detects with a power of 80 %.
+
+    `(t_{1-a/2} + t_power) se`, in score units. Uses the observed spread as the true one; None without a spread. Source:
+    Bloom, "Minimum Detectable Effects", Evaluation Review 19(5), 1995.
+    """
+    if not estimate.se:
+        return None
+    return _reach(estimate.clusters - 1) * estimate.se
+
+
+def items_needed(estimate: Estimate, wanted: float) -> int | None:
+    """The number of items of this kind that detects a true difference of `wanted` (score units) with a power of 80 %.
+
+    The smallest n with `(t_{1-a/2, df} + t_{power, df})² n0 se² / n <= wanted²`, where df keeps the observed ratio of
+    clusters to items. None without a spread, or if `wanted` is 0.
+    """
+    if not estimate.se or wanted == 0:
+        return None
+    variance, per_item = estimate.items * estimate.se**2, estimate.clusters / estimate.items
+    normal = normal_quantile(UPPER) + normal_quantile(POWER)
+    n = max(math.ceil(2 / per_item), math.ceil(normal**2 * variance / wanted**2))
+    enough = wanted**2 * (1 + ROUNDING) / variance
+    while _reach(n * per_item - 1) ** 2 / n > enough:
+        n += max(1, n // 1000)
+    return n
+
+
+def _reach(df: float) -> float:
+    return t_quantile(UPPER, df) + t_quantile(POWER, df)
 
 
 MANY = 10  # every k up to this is shown; beyond it only powers of two and the largest

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .agreement import raters_of
-from .bias import FEATURES, answer_keys
-from .document import Coefficient, SideBySide, SideCell, SidePair
+from .document import Coefficient, Outcomes, SideBySide, SideCell, SidePair
 from .frame import Metric
-from .judges import first_side
+from .judges import FEATURES, answer_keys, first_side
 from .means import effective_size, estimate_mean, wilson
 from .numeric import UPPER, Floats, Ints, finite, normal_quantile
 from .verdicts import BOTH_BAD, STEPS, Verdicts, steps_of
@@ -176,7 +175,7 @@ def rank_intervals(found: Strengths) -> list[tuple[int, int]]:
 def side_by_side(verdicts: Verdicts, features: DataFrame | None = None) -> list[SideBySide]:
     """One entry per author of a metric's comparisons, with all people as `people`; empty if nothing is compared.
 
-    `features`: of the answers, from `bias.answer_features`.
+    `features`: of the answers, from `judges.answer_features`.
     """
     found = [
         _of_author(verdicts.metric, name, each, all_of, features)
@@ -238,27 +237,29 @@ def _comparisons(each: DataFrame, names: list[str]) -> PairedComparisons:
     )
 
 
-def _rate(won: Floats, clusters: Ints) -> tuple[float | None, float | None, float | None]:
-    """The mean of outcomes 1, ½ and 0 (comparisons,) with Wilson's interval on the effective size."""
-    mean = estimate_mean(won, clusters)
-    if mean.mean is None:
-        return None, None, None
-    return mean.mean, *wilson(mean.mean, effective_size(mean, won.size))
-
-
-def _cell(place: int, met: PairedComparisons, each: DataFrame) -> SideCell:
-    mine = (met.a == place) | (met.b == place)
-    won = np.where(met.a == place, met.won, 1 - met.won)[mine]
-    rate, low, high = _rate(won, met.clusters[mine])
-    return SideCell(
-        comparisons=int(mine.sum()),
+def _outcomes(met: PairedComparisons, each: DataFrame, first: int, second: int | None = None) -> Outcomes:
+    """The outcomes of a candidate's comparisons with a second one, or with all others."""
+    here = (met.a == first) | (met.b == first)
+    if second is not None:
+        here &= (met.a == second) | (met.b == second)
+    won = np.where(met.a == first, met.won, 1 - met.won)[here]
+    mean = estimate_mean(won, met.clusters[here])
+    low, high = (None, None) if mean.mean is None else wilson(mean.mean, effective_size(mean, won.size))
+    return Outcomes(
         wins=int((won == 1).sum()),
         ties=int((won == 0.5).sum()),
         losses=int((won == 0).sum()),
-        both_bad=int((each["label"] == BOTH_BAD).to_numpy()[mine].sum()),
-        win_rate=rate,
+        both_bad=int((each["label"] == BOTH_BAD).to_numpy()[here].sum()),
+        win_rate=mean.mean,
         ci_low=low,
         ci_high=high,
+    )
+
+
+def _cell(place: int, met: PairedComparisons, each: DataFrame) -> SideCell:
+    return SideCell(
+        comparisons=int(((met.a == place) | (met.b == place)).sum()),
+        **_outcomes(met, each, place),
         rating=None,
         se=None,
         rating_low=None,
@@ -282,28 +283,13 @@ def _add_ratings(cells: dict[str, SideCell], found: Strengths) -> None:
 
 
 def _pairs(names: list[str], met: PairedComparisons, each: DataFrame) -> list[SidePair]:
-    found = []
-    bad = (each["label"] == BOTH_BAD).to_numpy()
-    for a, b in combinations(range(len(names)), 2):
-        here = ((met.a == a) & (met.b == b)) | ((met.a == b) & (met.b == a))
-        if not here.any():
-            continue
-        won = np.where(met.a == a, met.won, 1 - met.won)[here]
-        rate, low, high = _rate(won, met.clusters[here])
-        found.append(
-            SidePair(
-                a=names[a],
-                b=names[b],
-                wins=int((won == 1).sum()),
-                ties=int((won == 0.5).sum()),
-                losses=int((won == 0).sum()),
-                both_bad=int(bad[here].sum()),
-                win_rate=rate,
-                ci_low=low,
-                ci_high=high,
-            )
-        )
-    return found
+    """The pairs of candidates that were compared."""
+    compared = wins_between(met) + wins_between(met).T > 0
+    return [
+        SidePair(a=names[a], b=names[b], **_outcomes(met, each, a, b))
+        for a, b in combinations(range(len(names)), 2)
+        if compared[a, b]
+    ]
 
 
 class StyleEffects(NamedTuple):

@@ -1,21 +1,59 @@
-"""Builds the report of a run, shared by the page, the command line and the API, and breakdowns by a field."""
+"""Builds the report of a run, shared by the page, the command line and the API: its cells (one metric for one
+candidate), the sections of the other modules, and breakdowns by a field."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED
+
 from .agreement import rater_agreement
-from .bias import corrected_scores, length_effects, scale_ends
-from .cells import metric_cells, metric_pairs, scale_of
-from .document import Breakdown, Cell, Deviation, Pair, Report, ValueAgreement
-from .frame import REFERENCE, Metric, of_kind, ordered, rated_candidates
-from .judges import agreements_with_people, judge_agreements, judge_repeats, order_effects
-from .means import Estimate, estimate_mean, item_means, item_units, welch
-from .numeric import LEVEL, POWER, Draws, quiet
+from .document import (
+    Breakdown,
+    CategoryShare,
+    Cell,
+    Deviation,
+    OtherCategories,
+    Pair,
+    Report,
+    ValueAgreement,
+    VarianceShares,
+)
+from .frame import KINDS, REFERENCE, Kind, Metric, of_kind, ordered, rated_candidates
+from .judges import (
+    agreements_with_people,
+    corrected_scores,
+    judge_agreements,
+    judge_repeats,
+    length_effects,
+    order_effects,
+    scale_ends,
+)
+from .means import (
+    Estimate,
+    all_pass_at_k,
+    benjamini_hochberg,
+    best_at_k,
+    estimate_mean,
+    estimate_rate,
+    item_means,
+    item_units,
+    mean_if_all_got,
+    mean_of_items,
+    metric_pairs,
+    pass_at_k,
+    ranked,
+    sizes_shown,
+    variance_components,
+    welch,
+    worst_at_k,
+)
+from .numeric import LEVEL, POWER, Bins, Draws, Floats, Ints, choose_bins, histogram, quiet, same
 from .preference import side_by_side
 from .verdicts import counted, of_people, one_each, says_one_thing_each, verdicts_under
 
@@ -23,6 +61,211 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 Cells = dict[str, dict[str, Cell]]
+MOST_CATEGORIES = 30
+FEW = 30  # below this many independent units, the t interval relies on scores being roughly normal
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scale:
+    """The scale shared by all candidates of one metric.
+
+    `kind`: what the mean is over: numbers if any value is one, otherwise bools, otherwise categories; None without
+    values. `low`, `high`: the declared scale (0…1 for bools); `lowest`, `highest`: the scale extended to the observed
+    scores.
+    """
+
+    metric: Metric
+    kind: Kind | None
+    low: float | None = None
+    high: float | None = None
+    lowest: float | None = None
+    highest: float | None = None
+    bins: Bins | None = None
+
+    @property
+    def threshold(self) -> float | None:
+        """The lowest score with which a response passes."""
+        if self.kind == "bool":
+            return 1.0
+        return self.high if self.metric.pass_threshold is None else self.metric.pass_threshold
+
+
+def scale_of(judgements: DataFrame, metric: Metric) -> Scale:
+    """The scale of the metric that these judgements belong to."""
+    kind = next((kind for kind in KINDS if (judgements["kind"] == kind).any()), None)
+    if kind == "category":
+        return Scale(metric, kind)
+    low, high = (0.0, 1.0) if kind == "bool" else (metric.low, metric.high)
+    scores = of_kind(judgements, kind)["value"].to_numpy()
+    if not scores.size:
+        return Scale(metric, kind, low, high, low, high)
+    lowest = None if low is None else min(low, float(scores.min()))
+    highest = None if high is None else max(high, float(scores.max()))
+    return Scale(metric, kind, low, high, lowest, highest, choose_bins(scores, low, high))
+
+
+def metric_cells(
+    mine: DataFrame, scale: Scale, names: Sequence[str], *, clustered: bool
+) -> tuple[dict[str, Cell], dict[str, Series[float]]]:
+    """Each candidate's cell under one metric and its items' means, from one row per answer."""
+    given: Mapping[str, DataFrame] = dict(iter(mine.groupby("candidate", observed=True)))  # type: ignore[arg-type]
+    cells, means = {}, {}
+    for name in names:
+        cell = given.get(name, mine.iloc[:0])
+        means[name] = item_means(of_kind(cell, scale.kind))
+        cells[name] = _cell(cell, np.asarray(means[name], dtype=np.float64), scale, clustered)
+    return cells, means
+
+
+def _cell(given: DataFrame, means: Floats, scale: Scale, clustered: bool) -> Cell:
+    """The figures of one metric for one candidate; `means`: of its items with a value of the scale's kind."""
+    scored = of_kind(given, scale.kind)
+    cell = _counts_and_mean(given, _main(means, item_units(scored), scale), scale)
+    cell["off_scale"] = _off_scale(scored, scale)
+    cell["top_share"] = _top_share(scored, scale)
+    cell["distribution"] = histogram(scored["value"].to_numpy(), scale.bins) if scale.bins else []
+    _add_rate(cell, given, scale)
+    _add_categories(cell, given)
+    if means.size < len(scored) and scale.kind != "category":
+        _add_repeats(cell, scored, scale)
+    cell["notes"] = _notes(cell, means, clustered)
+    return cell
+
+
+def _main(means: Floats, units: Ints, scale: Scale) -> Estimate:
+    if scale.kind == "category":
+        return Estimate(None, None, None, None, means.size, np.unique(units).size)
+    return estimate_mean(means, units)
+
+
+def _counts_and_mean(given: DataFrame, main: Estimate, scale: Scale) -> Cell:
+    """Counts, mean and bounds; the other fields are left empty."""
+    counts, kinds = _counts(given["state"]), _counts(given["kind"])
+    states = {state: int(counts.get(state, 0)) for state in (SCORED, NO_SCORE, UNPARSED, ERROR, NOT_RUN)}
+    asked = len(given) - states[NO_SCORE]
+    low = high = main.mean
+    if asked > states[SCORED] and scale.kind != "category":
+        low, high = _bounds(given, scale)
+    return Cell(
+        kind=scale.kind,
+        kinds={kind: int(kinds.get(kind, 0)) for kind in KINDS},
+        mean=main.mean,
+        ci_low=main.low,
+        ci_high=main.high,
+        se=main.se,
+        items=main.items,
+        clusters=main.clusters,
+        responses=len(given),
+        asked=asked,
+        scored=states[SCORED],
+        no_score=states[NO_SCORE],
+        unparsed=states[UNPARSED],
+        errors=states[ERROR],
+        not_run=states[NOT_RUN],
+        coverage=states[SCORED] / asked if asked else None,
+        low_bound=low,
+        high_bound=high,
+        top_share=None,
+        off_scale=0,
+        distribution=[],
+        notes=[],
+    )
+
+
+def _counts(column: Series[Any]) -> dict[str, int]:
+    """How often each category occurs."""
+    counts = np.bincount(column.cat.codes.to_numpy() + 1, minlength=len(column.cat.categories) + 1)[1:]
+    return dict(zip(column.cat.categories, counts.tolist(), strict=True))
+
+
+def _bounds(given: DataFrame, scale: Scale) -> tuple[float | None, float | None]:
+    """The mean if all unscored responses had got the lowest, or the highest, score; None if that is unknown."""
+    unscored = ~given["state"].isin([SCORED, NO_SCORE])
+    counted = given[unscored | (given["kind"] == scale.kind)]
+    low, high = (
+        None if end is None else mean_if_all_got(counted, end) for end in (scale.lowest, scale.highest)
+    )
+    return low, high
+
+
+def _off_scale(scored: DataFrame, scale: Scale) -> int:
+    scores = scored["value"].to_numpy()
+    below = 0 if scale.low is None else np.sum(scores < scale.low)
+    above = 0 if scale.high is None else np.sum(scores > scale.high)
+    return int(below + above)
+
+
+def _top_share(scored: DataFrame, scale: Scale) -> float | None:
+    if scale.high is None or scored.empty:
+        return None
+    at_top = item_means(scored.assign(value=scored["value"] >= scale.high))
+    return mean_of_items(np.asarray(at_top, dtype=np.float64))
+
+
+def _add_rate(cell: Cell, given: DataFrame, scale: Scale) -> None:
+    """Add the rate of true values if there are bools; if they are the main kind, its interval replaces the cell's."""
+    if scale.kind != "bool" and not cell["kinds"]["bool"]:
+        return
+    rate = estimate_rate(of_kind(given, "bool"))
+    cell["rate"], cell["rate_ci_low"], cell["rate_ci_high"] = rate.rate, rate.low, rate.high
+    if scale.kind == "bool":
+        cell["ci_low"], cell["ci_high"] = rate.low, rate.high
+
+
+def _add_categories(cell: Cell, given: DataFrame) -> None:
+    """Add the most frequent labels, by frequency and then name, and the number of the rest."""
+    if not cell["kinds"]["category"]:
+        return
+    mine = of_kind(given, "category")[["row", "unit", "label"]]
+    counts = mine["label"].value_counts()
+    present = sorted(((-count, str(label)) for label, count in counts[counts > 0].items()))
+    cell["categories"] = {}
+    for _, label in present[:MOST_CATEGORIES]:
+        rate = estimate_rate(mine.assign(value=mine["label"] == label))
+        share = CategoryShare(count=rate.count, share=rate.rate, ci_low=rate.low, ci_high=rate.high)
+        cell["categories"][label] = share
+    if rest := present[MOST_CATEGORIES:]:
+        cell["other_categories"] = OtherCategories(labels=len(rest), count=-sum(count for count, _ in rest))
+
+
+def _add_repeats(cell: Cell, scored: DataFrame, scale: Scale) -> None:
+    """Add the figures that need several responses per item."""
+    responses = ranked(scored)
+    sizes = sizes_shown(int(responses.sizes.max()))
+    best = {str(k): best_at_k(responses, k) for k in sizes}
+    cell["best_at_k"] = {k: value for k, (value, _) in best.items()}
+    cell["worst_at_k"] = {str(k): worst_at_k(responses, k)[0] for k in sizes}
+    cell["at_k_items"] = {k: count for k, (_, count) in best.items()}
+    threshold = scale.threshold
+    if threshold is not None:
+        cell["pass_at_k"] = {str(k): pass_at_k(responses, k, threshold)[0] for k in sizes}
+        cell["all_pass_at_k"] = {str(k): all_pass_at_k(responses, k, threshold)[0] for k in sizes}
+        cell["pass_threshold"] = threshold
+    variance = variance_components(scored)
+    items = int(responses.items[-1]) + 1
+    each = responses.items.size / items
+    cell["variance"] = VarianceShares(
+        between=variance.between,
+        within=variance.within,
+        share_between=variance.share_between,
+        se_twice_items=variance.error_of_mean(2 * items, each),
+        se_twice_responses=variance.error_of_mean(items, 2 * each),
+    )
+
+
+def _notes(cell: Cell, means: Floats, clustered: bool) -> list[str]:
+    """What a reader must know before trusting the mean, as codes from `document.NOTES`."""
+    units = cell["clusters"]
+    reasons = {
+        "nothing_scored": cell["scored"] == 0,
+        "one_unit": units == 1,
+        "few_items": 1 < units < FEW and not clustered,
+        "few_clusters": 1 < units < FEW and clustered,
+        "no_variation": units > 1 and cell["mean"] is not None and same(means),
+        "mixed_kinds": sum(count > 0 for count in cell["kinds"].values()) > 1,
+        "off_scale": cell["off_scale"] > 0,
+    }
+    return [code for code, holds in reasons.items() if holds]
 
 
 def report(
@@ -35,9 +278,9 @@ def report(
     """Compute the report from a table of judgements (see `frame`); `document.Report` describes the result.
 
     `metrics`: the metrics to report, with their scales, in this order. `rows`: how many rows the run covers; defaults
-    to those with a judgement. `features`: of the answers, from `bias.answer_features`. Every candidate has a cell under
-    every metric, with zeros and None if it has no judgement. If nothing is scored, every figure is None. A single item
-    (or cluster) has a mean without standard error or interval (a rate has Wilson's). If all values are equal, the
+    to those with a judgement. `features`: of the answers, from `judges.answer_features`. Every candidate has a cell
+    under every metric, with zeros and None if it has no judgement. If nothing is scored, every figure is None. A single
+    item (or cluster) has a mean without standard error or interval (a rate has Wilson's). If all values are equal, the
     standard error is 0, the interval has no width and `notes` says so. The result does not depend on the order of the
     judgements. Raises ValueError as `frame.ordered` does.
     """
@@ -192,35 +435,14 @@ def _deviations(mine: DataFrame, metric: Metric, kept: Sequence[str]) -> list[De
         for value in kept:
             here = part == value
             a, b = (estimate_mean(means[one], units[one]) for one in (here, ~here))
-            found.append(_deviation(value, str(name), metric.name, a, b))
+            found.append(
+                Deviation(
+                    value=value,
+                    candidate=str(name),
+                    metric=metric.name,
+                    items=a.items,
+                    **welch(a, b),
+                    p_bh=None,
+                )
+            )
     return found
-
-
-def _deviation(value: str, candidate: str, metric: str, a: Estimate, b: Estimate) -> Deviation:
-    apart = welch(a, b)
-    return Deviation(
-        value=value,
-        candidate=candidate,
-        metric=metric,
-        items=a.items,
-        difference=apart.difference,
-        ci_low=apart.low,
-        ci_high=apart.high,
-        p=apart.p,
-        p_bh=None,
-    )
-
-
-def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
-    """The Benjamini–Hochberg step-up correction, in the order given: `min_{j >= i} min(1, m p_(j) / j)`.
-
-    None stays None. Controls the false discovery rate for independent or positively dependent tests. Source: Benjamini
-    and Hochberg, Journal of the Royal Statistical Society B 57(1), 1995.
-    """
-    tested = sorted(((p, place) for place, p in enumerate(p_values) if p is not None), reverse=True)
-    corrected: list[float | None] = [None] * len(p_values)
-    least = 1.0
-    for done, (p, place) in enumerate(tested):
-        least = min(least, p * len(tested) / (len(tested) - done))
-        corrected[place] = least
-    return corrected

@@ -27,12 +27,11 @@ from judging.reports.labels import (
 )
 from judging.reports.links import Links, linked
 from judging.reports.page.judge_health import PARTS as HEALTH_PARTS
-from judging.reports.page.judge_health import JudgeHealth, judge_health
-from judging.reports.page.leaderboard import Series, marked
-from judging.reports.page.pair_matrix import MatrixCell
+from judging.reports.page.judge_health import JudgeHealth, flips_address, judge_health
+from judging.reports.page.pairs import MatrixCell
 from judging.reports.page.result_card import Stat
-from judging.reports.page.tables import Column, Table, with_mark
-from judging.reports.verdict_items import JUDGES, ORDERS, RATINGS
+from judging.reports.page.tables import Series, Table, columns_of, marked, under
+from judging.reports.verdict_items import JUDGES, RATINGS
 
 SHADES = 5
 MOST_POINTS = 100  # rows of the table next to a scatter chart
@@ -109,7 +108,7 @@ def agreement_view(
 ) -> AgreementView:
     """`beside`: {judge: its values next to people's}."""
     mine = {
-        part: [one for one in document.get(part, ()) if one["metric"] == metric]
+        part: under(document, part, metric)
         for part in ("judges", *HEALTH_PARTS, "planted", "raters", "corrected")
     }
     order = {one["judge"]: one for one in mine["order"]}
@@ -138,11 +137,7 @@ def points_table(paired: Paired, metric: str, judge: str, links: Links) -> Table
         ]
         for (said, people), count in paired.counts().most_common(MOST_POINTS)
     ]
-    return Table(
-        _("Judge and people"),
-        [Column(_("Judge"), num=False), Column(_("People")), Column(_("Answers"))],
-        rows,
-    )
+    return Table(_("Judge and people"), columns_of([_("Judge")], [_("People"), _("Answers")]), rows)
 
 
 def _judge(
@@ -193,8 +188,7 @@ def _by_candidate(one: Mapping[str, Any], values: ValueFormat, links: Links) -> 
         ]
         for cell in found
     ]
-    columns = [Column(_("Candidate"), num=False), Column(_("Answers")), Column(_("Bias"))]
-    columns += [Column(_("Compared with the others"))]
+    columns = columns_of([_("Candidate")], [_("Answers"), _("Bias"), _("Compared with the others")])
     return Table(_("Bias by candidate"), columns, rows) if len(rows) > 1 else None
 
 
@@ -243,13 +237,8 @@ def _further(one: Mapping[str, Any], values: ValueFormat) -> list[Stat]:
 def _flips(order: Mapping[str, Any] | None, links: Links) -> list[Stat]:
     if order is None or not order["pairs"]:
         return []
-    counts = {"n": number(order["flips"]), "total": number(order["pairs"])}
-    address = links.to_verdicts(
-        ORDERS, order["metric"], order["judge"], apart="yes" if order["flips"] else ""
-    )
-    return [
-        Stat(_("Order flips"), percent(order["share"], 0), linked(_("%(n)s of %(total)s") % counts, address))
-    ]
+    counts = _("%(n)s of %(total)s") % {"n": number(order["flips"]), "total": number(order["pairs"])}
+    return [Stat(_("Order flips"), percent(order["share"], 0), linked(counts, flips_address(order, links)))]
 
 
 def confusion_of(one: Mapping[str, Any], links: Links, paired: Paired | None = None) -> Confusion | None:
@@ -358,10 +347,9 @@ def _each_rater(one: Mapping[str, Any], links: Links) -> Table:
         ]
         for name, rater in one["each"].items()
     ]
-    columns = [Column(_("Rater"), num=False), Column(_("Items"))]
-    columns += [Column(_("Agreement with the others")), Column(_("Time per item"))]
-    columns += [Column(_("Known answers right"))] if gold else []
-    return Table(_("Raters"), columns, rows)
+    heads = [_("Items"), _("Agreement with the others"), _("Time per item")]
+    heads += [_("Known answers right")] if gold else []
+    return Table(_("Raters"), columns_of([_("Rater")], heads), rows)
 
 
 def _hits(gold: Mapping[str, int] | None) -> str:
@@ -381,9 +369,8 @@ def _rater_pairs(one: Mapping[str, Any], links: Links) -> Table | None:
         ]
         for pair in one["pairs"]
     ]
-    columns = [Column(_("Pair"), num=False), Column(_("Items")), Column(_("Exact agreement"))]
-    columns += [Column(_("κ, quadratic") if one["level"] != "nominal" else "κ")]
-    return Table(_("Pairs of raters"), columns, rows) if rows else None
+    heads = (_("Items"), _("Exact agreement"), _("κ, quadratic") if one["level"] != "nominal" else "κ")
+    return Table(_("Pairs of raters"), columns_of([_("Pair")], heads), rows) if rows else None
 
 
 def _corrected(
@@ -392,7 +379,7 @@ def _corrected(
     """Both raw means next to the corrected mean."""
     rows = [
         [
-            with_mark(marked(series, one["candidate"]), one["candidate"]),
+            marked(series, one["candidate"]),
             author_name(one["judge"]),
             values.text(one["people_mean"]),
             linked(
@@ -407,12 +394,7 @@ def _corrected(
         ]
         for one in found
     ]
-    columns = [Column(_("Candidate"), num=False), Column(_("Judge"), num=False), Column(_("People's mean"))]
-    columns += [
-        Column(_("Rated")),
-        Column(_("Judge's mean")),
-        Column(_("Judge only")),
-        Column(_("Corrected")),
-    ]
-    columns += [Column(_("95 % interval")), Column(_("Ratings to halve the interval"))]
+    heads = [_("People's mean"), _("Rated"), _("Judge's mean"), _("Judge only"), _("Corrected")]
+    heads += [_("95 % interval"), _("Ratings to halve the interval")]
+    columns = columns_of([_("Candidate"), _("Judge")], heads)
     return Table(_("Corrected by people"), columns, rows) if rows else None

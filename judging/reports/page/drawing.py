@@ -17,9 +17,9 @@ from judging.core.statistics.drill_down import Paired, value_key
 from judging.core.statistics.frame import Metric
 from judging.reports.labels import ValueFormat, author_name, label_text
 from judging.reports.links import Links
+from judging.reports.page.tables import Cells, kind_of, ranked
 
 MOST_POINTS = 400  # different pairs of values; with more, the chart would be unreadable
-Cells = Mapping[str, Mapping[str, Any]]
 
 
 def means_chart(chart_id: str, cells: Cells, metric: Metric) -> str:
@@ -89,8 +89,7 @@ def metrics_radar(document: Mapping[str, Any], metrics: Sequence[Metric], series
 
 
 def _ends(document: Mapping[str, Any], metric: Metric) -> tuple[float, float] | None:
-    cells = [cells[metric.name] for cells in document["candidates"].values()]
-    kind = next((cell["kind"] for cell in cells if cell["kind"]), None)
+    kind = kind_of(ranked(document, metric.name))
     if kind == "bool":
         return 0.0, 1.0
     if kind != "number" or metric.low is None or metric.high is None or metric.low >= metric.high:

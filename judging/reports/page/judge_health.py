@@ -15,8 +15,7 @@ from evalsite.templatetags.show import NONE, number, percent
 from judging.core.results import PLANTED_VERDICT
 from judging.reports.labels import ValueFormat, author_name, interval, kappa
 from judging.reports.links import Links, linked
-from judging.reports.page.leaderboard import Series, marked
-from judging.reports.page.tables import Column, Table, with_mark
+from judging.reports.page.tables import Series, Table, columns_of, marked
 from judging.reports.verdict_items import FIRST, HIGHEST, LOWEST, ORDERS, REPEATS
 
 PARTS = ("repeats", "order", "length", "scale_ends")
@@ -49,16 +48,9 @@ def judges_table(found: Found, values: ValueFormat, links: Links) -> Table | Non
         [author_name(judge), *_figures({part: parts[part].get(judge) for part in PARTS}, values, links)]
         for judge in judges
     ]
-    columns = [
-        Column(_("Judge"), num=False),
-        Column(_("Repeats that agree")),
-        Column(_("Order flips")),
-        Column(_("First side preferred")),
-        Column(_("Score and length (Spearman)")),
-        Column(_("Score per doubled length")),
-        Column(_("Lowest score given")),
-        Column(_("Highest score given")),
-    ]
+    heads = [_("Repeats that agree"), _("Order flips"), _("First side preferred")]
+    heads += [_("Score and length (Spearman)"), _("Score per doubled length")]
+    columns = columns_of([_("Judge")], [*heads, _("Lowest score given"), _("Highest score given")])
     kept = [place for place in range(len(columns)) if any(row[place] != NONE for row in rows)]
     shown = [[row[place] for place in kept] for row in rows]
     return Table(_("Judges"), [columns[place] for place in kept], shown) if rows else None
@@ -88,11 +80,13 @@ def _repeats(repeats: Mapping[str, Any], links: Links) -> str:
 
 def _flips(order: Mapping[str, Any], links: Links) -> str:
     """Share of pairs whose winner changed with the order, linked to them."""
-    address = links.to_verdicts(
-        ORDERS, order["metric"], order["judge"], apart="yes" if order["flips"] else ""
-    )
     counts = f"{number(order['flips'])}/{number(order['pairs'])}"
-    return format_html("{} ({})", percent(order["share"], 0), linked(counts, address))
+    return format_html("{} ({})", percent(order["share"], 0), linked(counts, flips_address(order, links)))
+
+
+def flips_address(order: Mapping[str, Any], links: Links) -> str:
+    """The pairs that a judge compared in both orders; if there are flipped ones, only those."""
+    return links.to_verdicts(ORDERS, order["metric"], order["judge"], apart="yes" if order["flips"] else "")
 
 
 def _first_side(order: Mapping[str, Any], links: Links) -> str:
@@ -115,13 +109,13 @@ def planted_table(
     """Each candidate's suspicious answers, linked to their judgements, with their mean next to the other answers'."""
     rows = [
         [
-            with_mark(marked(series, one["candidate"]), one["candidate"]),
+            marked(series, one["candidate"]),
             linked(number(one["answers"]), links.to(one["candidate"], metric, flag=PLANTED_VERDICT)),
             values.text(one["mean"]),
             values.text(one["others_mean"]),
         ]
         for one in planted
     ]
-    columns = [Column(_("Candidate"), num=False), Column(_("Answers that contain a verdict"))]
-    columns += [Column(_("Their mean")), Column(_("Mean of the others"))]
+    heads = (_("Answers that contain a verdict"), _("Their mean"), _("Mean of the others"))
+    columns = columns_of([_("Candidate")], heads)
     return Table(_("Suspected planted verdicts"), columns, rows) if rows else None

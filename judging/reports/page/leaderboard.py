@@ -13,15 +13,9 @@ from django.utils.translation import gettext as _
 from evalsite.templatetags.show import NONE, number, percent
 from judging.core.charts.axis import Axis
 from judging.core.charts.inline import Bar, axis_head, interval_bar, shared_axis, spread
-from judging.core.charts.series import mark
 from judging.reports.labels import ValueFormat
 from judging.reports.links import Links, breakable, linked
-from judging.reports.page.tables import with_mark
-
-Cells = Mapping[str, Mapping[str, Any]]
-"""{candidate: its figures under one metric}, best first."""
-Series = Mapping[str, int]
-"""{candidate: number of its colour and mark}."""
+from judging.reports.page.tables import Cells, Series, marked, rank_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,25 +116,18 @@ def _name_parts(data: BoardData) -> list[Part]:
     ranks = rank_ranges(data.cells, data.pairs)
     help_text = _("A range where the candidates in it do not differ significantly.")
     return [
-        (BoardColumn("rank", _("Rank"), help_text), lambda name, _cell: _rank(ranks.get(name)), True),
+        (
+            BoardColumn("rank", _("Rank"), help_text),
+            lambda name, _cell: rank_text(*ranks.get(name, (None, None))),
+            True,
+        ),
         (BoardColumn("candidate", _("Candidate"), num=False), lambda name, _cell: _name(data, name), True),
     ]
 
 
-def _rank(places: tuple[int, int] | None) -> str:
-    if places is None:
-        return NONE
-    best, worst = places
-    return str(best) if best == worst else f"{best}–{worst}"
-
-
 def _name(data: BoardData, name: str) -> str:
-    return with_mark(marked(data.series, name), linked(breakable(name), data.links.to(name, data.metric)))
-
-
-def marked(series: Series, name: str) -> SafeString:
-    """The candidate's mark; empty if the run has no candidate of this name."""
-    return mark_safe(mark(series[name]) if name in series else "")  # noqa: S308 (paths of ours)
+    address = data.links.to(name, data.metric)
+    return marked(data.series, name, linked(breakable(name), address))
 
 
 def _mean_parts(data: BoardData) -> list[Part]:

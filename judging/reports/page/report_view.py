@@ -17,22 +17,28 @@ from judging.reports.links import Links
 from judging.reports.page.agreement_view import AgreementView, JudgeAndPeople, agreement_view, points_table
 from judging.reports.page.drawing import agreement_chart, metrics_radar, spread_chart
 from judging.reports.page.leaderboard import BoardData, Leaderboard, leaderboard
-from judging.reports.page.pair_matrix import PairMatrix, pair_matrix
+from judging.reports.page.pairs import (
+    PairMatrix,
+    WantedDifference,
+    pair_matrix,
+    pairs_table,
+    wanted_difference,
+)
 from judging.reports.page.result_card import ResultCard, result_card
 from judging.reports.page.side_by_side_view import SideView, side_views
 from judging.reports.page.slices_view import SliceLinks, SlicesView, slices_of
 from judging.reports.page.tables import (
     Table,
     distribution_table,
+    kind_of,
     metrics_table,
-    pairs_table,
     ranked,
     repeats_table,
     shares_table,
     uncertain,
+    under,
     variance_table,
 )
-from judging.reports.page.wanted_difference import WantedDifference, wanted_difference
 from judging.reports.rule_lines import left_out_lines, rule_table
 from judging.reports.services import report_document
 from judging.reports.slices import Slices, default_field
@@ -151,7 +157,7 @@ def view_of(run: Run, kept: Kept, links: Links, options: PageOptions) -> ReportV
         scored=sum(cell["scored"] for cell in cells),
         responses=sum(cell["responses"] for cell in cells),
         truncated=figures.truncated,
-        made_at=None if kept.current(run) else kept.made_at,
+        made_at=kept.outdated_since(run),
     )
 
 
@@ -188,8 +194,8 @@ class _Maker:
 
     def metric(self, place: int, metric: Metric) -> MetricView:
         links, cells = self.links, ranked(self.document, metric.name)
-        pairs = [pair for pair in self.document["pairs"] if pair["metric"] == metric.name]
-        kind = next((cell["kind"] for cell in cells.values() if cell["kind"]), None)
+        pairs = under(self.document, "pairs", metric.name)
+        kind = kind_of(cells)
         values = labels.ValueFormat.of(kind, metric.low, metric.high)
         lines, scale = self.figures.rule_lines.get(metric.name), (metric.low, metric.high)
         wanted = wanted_difference(self.options.difference, pairs, scale, rate=values.rate)
@@ -203,7 +209,7 @@ class _Maker:
             board=leaderboard(self._board(metric, cells, pairs, values), self.options.columns),
             notes=[*labels.note_sentences(cells), *labels.cluster_sentences(cells)],
             uncertain=any(map(uncertain, cells.values())),
-            matrix=pair_matrix(list(cells), pairs, values, links),
+            matrix=pair_matrix([*cells], pairs, values, links),
             pairs=pairs_table(pairs, values, links, wanted.needed if wanted else ()),
             pairs_summary=labels.pair_summary(pairs),
             wanted=wanted,
@@ -251,8 +257,8 @@ class _Maker:
     ) -> BoardData:
         corrected = {
             one["candidate"]: one
-            for one in reversed(self.document.get("corrected", ()))
-            if one["metric"] == metric.name and one["value"] is not None
+            for one in reversed(under(self.document, "corrected", metric.name))
+            if one["value"] is not None
         }
         return BoardData(
             metric=metric.name,

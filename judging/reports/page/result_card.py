@@ -21,7 +21,7 @@ from judging.reports.labels import (
     share_interval,
     without_variation,
 )
-from judging.reports.page.tables import comparisons_under, ranked_by_wins
+from judging.reports.page.tables import comparisons_under, ranked_by_wins, under
 
 NAMES_SHOWN = 3
 
@@ -52,12 +52,14 @@ def result_card(
     series: Mapping[str, int],
 ) -> ResultCard:
     """The card of one metric; `cells`: its candidates' figures, best first."""
-    pairs = [pair for pair in document["pairs"] if pair["metric"] == metric]
     compared = comparisons_under(document, metric)
     if compared:
         lead, standing = compared_sentences(compared, series)
     else:
-        lead, standing = lead_sentence(cells, values, series), standing_sentence(cells, pairs)
+        lead, standing = (
+            lead_sentence(cells, values, series),
+            standing_sentence(cells, under(document, "pairs", metric)),
+        )
     sentences = [standing, unscored_sentence(cells), agreement_sentence(document, metric)]
     text = sentence_space().join(one for one in sentences if one)
     return ResultCard(lead, text, stats_of(document, metric, cells))
@@ -170,9 +172,7 @@ def unscored_sentence(cells: Mapping[str, Any]) -> str:
 
 def agreement_sentence(document: Mapping[str, Any], metric: str) -> str:
     """The judge's agreement with people, next to the agreement among people."""
-    judges = [
-        one for one in document.get("judges", ()) if one["metric"] == metric and one["against"] == "people"
-    ]
+    judges = [one for one in under(document, "judges", metric) if one["against"] == "people"]
     if len(judges) > 1:
         return _agreements_sentence(judges)
     if judges and (why := without_variation(judges[0])):
@@ -226,7 +226,7 @@ def _why_unscored(cells: Mapping[str, Any]) -> str:
 
 
 def _people_stat(document: Mapping[str, Any], metric: str) -> list[Stat]:
-    rated = next((one for one in document.get("raters", ()) if one["metric"] == metric), None)
+    rated = next(iter(under(document, "raters", metric)), None)
     if rated is None or not rated["items"]:
         return []
     raters = ngettext("%(n)s rater", "%(n)s raters", rated["raters"]) % {"n": number(rated["raters"])}

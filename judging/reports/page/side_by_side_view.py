@@ -16,10 +16,9 @@ from evalsite.templatetags.show import NONE, number, percent
 from judging.core.charts.inline import mini_interval
 from judging.reports.labels import author_name, share_interval, step_names
 from judging.reports.links import Links, linked
-from judging.reports.page.leaderboard import Series, marked
-from judging.reports.page.pair_matrix import MatrixCell, PairMatrix
+from judging.reports.page.pairs import MatrixCell, PairMatrix
 from judging.reports.page.result_card import Stat, names_of
-from judging.reports.page.tables import Column, Table, with_mark
+from judging.reports.page.tables import Series, Table, columns_of, marked, rank_text, under
 from judging.reports.pairing import OUTCOMES
 from judging.reports.verdict_items import FIRST
 
@@ -64,8 +63,8 @@ def rating_points(rating: float | None) -> str:
 def side_views(
     document: Mapping[str, Any], metric: str, series: Series, links: Links | None = None
 ) -> list[SideView]:
-    found = [one for one in document.get("side_by_side", ()) if one["metric"] == metric]
-    return [_view(one, series, links or Links.none()) for one in found]
+    links = links or Links.none()
+    return [_view(one, series, links) for one in under(document, "side_by_side", metric)]
 
 
 def _view(one: Mapping[str, Any], series: Series, links: Links) -> SideView:
@@ -88,8 +87,8 @@ def _table(names: Sequence[str], one: Mapping[str, Any], series: Series, links: 
     styled = any(cell.get("style_rating") is not None for cell in cells.values())
     rows = [
         [
-            with_mark(marked(series, name), name),
-            _rank(cells[name]),
+            marked(series, name),
+            rank_text(cells[name]["rank_low"], cells[name]["rank_high"]),
             rating_points(cells[name]["rating"]),
             _range(cells[name]),
             *([rating_points(cells[name]["style_rating"])] if styled else []),
@@ -100,16 +99,8 @@ def _table(names: Sequence[str], one: Mapping[str, Any], series: Series, links: 
         for name in names
     ]
     heads = [_("Rank"), _("Rating"), _("95 % interval"), *([_("Style-controlled rating")] if styled else [])]
-    heads += [
-        _("Win rate"),
-        _("95 % interval"),
-        _("Wins"),
-        _("Ties"),
-        _("Losses"),
-        _("Both bad"),
-        _("Comparisons"),
-    ]
-    columns = [Column(_("Candidate"), num=False), *map(Column, heads)]
+    heads += [_("Win rate"), _("95 % interval"), _("Wins"), _("Ties"), _("Losses"), _("Both bad")]
+    columns = columns_of([_("Candidate")], [*heads, _("Comparisons")])
     return Table(_("Comparisons by candidate"), columns, rows)
 
 
@@ -141,19 +132,12 @@ def style_table(style: Mapping[str, Mapping[str, float]] | None) -> Table | None
         ]
         for feature, one in (style or {}).items()
     ]
-    columns = [Column(_("Feature"), num=False), Column(_("Rating points")), Column(_("95 % interval"))]
+    columns = columns_of([_("Feature")], [_("Rating points"), _("95 % interval")])
     return Table(_("Style of the answers"), columns, rows) if rows else None
 
 
 def _points(log_odds: float) -> str:
     return f"{POINTS * log_odds:+.0f}".replace("-", "−")
-
-
-def _rank(cell: Mapping[str, Any]) -> str:
-    low, high = cell["rank_low"], cell["rank_high"]
-    if low is None:
-        return NONE
-    return str(low) if low == high else f"{low}–{high}"
 
 
 def _range(cell: Mapping[str, Any]) -> str:

@@ -12,8 +12,8 @@ from evalsite.templatetags.show import NONE, number, percent
 from judging.core.values import scale_level
 from judging.reports.labels import ValueFormat, author_name, interval, kappa, probability
 from judging.reports.links import Links, linked
-from judging.reports.page.pair_matrix import MatrixCell
-from judging.reports.page.tables import Column, Table
+from judging.reports.page.pairs import MatrixCell
+from judging.reports.page.tables import Table, columns_of, under
 
 ALPHA = 0.05
 
@@ -74,9 +74,7 @@ def slices_of(
     if not means:
         return SlicesView(breakdown["field"], names, [], 0, 0, agreement) if agreement else None
     low, high = ends_of(means, scale, rate=values.rate)
-    deviations = {
-        (one["value"], one["candidate"]): one for one in breakdown["comparisons"] if one["metric"] == metric
-    }
+    deviations = {(one["value"], one["candidate"]): one for one in under(breakdown, "comparisons", metric)}
     rows = [
         (
             value,
@@ -100,7 +98,7 @@ def agreement_table(
     breakdown: Mapping[str, Any], metric: str, values: ValueFormat, links: SliceLinks
 ) -> Table | None:
     """Each judge against people, by value."""
-    found = [one for one in breakdown.get("judges", ()) if one["metric"] == metric]
+    found = under(breakdown, "judges", metric)
     several = len({one["judge"] for one in found}) > 1
     rows = [
         [
@@ -116,11 +114,9 @@ def agreement_table(
         ]
         for one in found
     ]
-    columns = [Column(breakdown["field"], num=False)]
-    columns += [Column(_("Judge"), num=False)] if several else []
-    columns += [Column(_("Answers")), Column(_("Exact agreement")), Column(_("κ, quadratic"))]
-    columns += [Column(_("95 % interval")), Column(_("κ among people")), Column("Spearman ρ")]
-    columns += [Column(_("Bias"))]
+    texts = [breakdown["field"], *([_("Judge")] if several else [])]
+    heads = (_("Answers"), _("Exact agreement"), _("κ, quadratic"), _("95 % interval"))
+    columns = columns_of(texts, (*heads, _("κ among people"), "Spearman ρ", _("Bias")))
     return Table(_("Judge and people, by value"), columns, rows) if rows else None
 
 

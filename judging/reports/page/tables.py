@@ -8,19 +8,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils.html import format_html
-from django.utils.safestring import mark_safe
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
 from evalsite.templatetags.show import NONE, number, percent
 from judging.core.charts.series import mark
 from judging.core.statistics.frame import Metric
-from judging.reports.labels import ValueFormat, decimal, probability, share_interval, verdict
+from judging.reports.labels import ValueFormat, decimal, share_interval
 from judging.reports.links import Links, linked
 from judging.reports.verdict_items import ANSWERS
 from judging.runs.filters import meaning_category
 
 Cells = Mapping[str, Mapping[str, Any]]
 """{candidate: its figures under one metric}, in display order."""
+Series = Mapping[str, int]
+"""{candidate: number of its colour and mark}."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,34 @@ class Table:
         return (list(zip(self.columns, row, strict=True)) for row in self.rows)
 
 
+def columns_of(texts: Sequence[str], numbers: Sequence[str]) -> list[Column]:
+    """The columns of texts, then those of numbers."""
+    return [*(Column(name, num=False) for name in texts), *map(Column, numbers)]
+
+
+def marked(series: Series, name: str, text: str = "") -> SafeString:
+    """A candidate's name, or a text about it, after its mark, if the run has a candidate of this name."""
+    icon = mark_safe(mark(series[name]) if name in series else "")  # noqa: S308 (paths of ours)
+    return format_html("{}{}", icon, text or name)
+
+
+def under(document: Mapping[str, Any], part: str, metric: str) -> list[Mapping[str, Any]]:
+    """The entries of a part of the document for one metric."""
+    return [one for one in document.get(part, ()) if one["metric"] == metric]
+
+
+def kind_of(cells: Cells) -> str | None:
+    """What the metric's means are over: numbers, bools or categories; None without scores."""
+    return next((cell["kind"] for cell in cells.values() if cell["kind"]), None)
+
+
+def rank_text(best: int | None, worst: int | None) -> str:
+    """A range of possible ranks."""
+    if best is None:
+        return NONE
+    return str(best) if best == worst else f"{best}–{worst}"
+
+
 def ranked(document: Mapping[str, Any], metric: str) -> dict[str, Any]:
     """The cells of a metric, highest mean first, those without a mean last, then by name."""
     cells = {name: metrics[metric] for name, metrics in document["candidates"].items()}
@@ -64,12 +94,12 @@ def comparisons_under(document: Mapping[str, Any], metric: str) -> Mapping[str, 
     a tie."""
     if any(metrics[metric]["mean"] is not None for metrics in document["candidates"].values()):
         return None
-    found = [one for one in document.get("side_by_side", ()) if one["metric"] == metric]
-    return max(found, key=lambda one: (_comparisons(one), one["by"] == "people"), default=None)
+    found = under(document, "side_by_side", metric)
 
+    def comparisons(side: Mapping[str, Any]) -> int:
+        return sum(cell["comparisons"] for cell in side["candidates"].values())
 
-def _comparisons(side: Mapping[str, Any]) -> int:
-    return sum(cell["comparisons"] for cell in side["candidates"].values())
+    return max(found, key=lambda one: (comparisons(one), one["by"] == "people"), default=None)
 
 
 def uncertain(cell: Mapping[str, Any]) -> bool:
@@ -77,19 +107,12 @@ def uncertain(cell: Mapping[str, Any]) -> bool:
     return cell["kind"] != "category" and bool(cell["unparsed"] or cell["errors"] or cell["not_run"])
 
 
-def metrics_table(document: Mapping[str, Any], metrics: Sequence[Metric], series: Mapping[str, int]) -> Table:
+def metrics_table(document: Mapping[str, Any], metrics: Sequence[Metric], series: Series) -> Table:
     """Each candidate's mean or win rate with its interval, for all metrics, ordered by the first."""
     order = ranked(document, metrics[0].name)
     heads, cells = zip(*(_under(document, metric) for metric in metrics), strict=True)
-    rows = [
-        [
-            format_html("{}{}", mark_safe(mark(series[name])), name),  # noqa: S308 (paths of ours)
-            *(one.get(name, NONE) for one in cells),
-        ]
-        for name in order
-    ]
-    columns = [Column(_("Candidate"), num=False), *map(Column, heads)]
-    return Table(_("Mean by metric"), columns, rows)
+    rows = [[marked(series, name), *(one.get(name, NONE) for one in cells)] for name in order]
+    return Table(_("Mean by metric"), columns_of([_("Candidate")], heads), rows)
 
 
 def _under(document: Mapping[str, Any], metric: Metric) -> tuple[str, dict[str, str]]:
@@ -99,8 +122,8 @@ def _under(document: Mapping[str, Any], metric: Metric) -> tuple[str, dict[str, 
         won = ranked_by_wins(compared)
         cells = {name: _figure(rate, cell["win_rate"], cell) for name, cell in won.items()}
         return win_rate_title(metric.name), cells
-    values = ValueFormat.of(_kind(document, metric.name), metric.low, metric.high)
     found = ranked(document, metric.name)
+    values = ValueFormat.of(kind_of(found), metric.low, metric.high)
     return metric.name, {name: _figure(values, cell["mean"], cell) for name, cell in found.items()}
 
 
@@ -108,21 +131,12 @@ def win_rate_title(metric: str) -> str:
     return _("%(metric)s (win rate)") % {"metric": metric}
 
 
-def with_mark(mark_of: str, name: str) -> str:
-    """A candidate's name next to its mark, as a row header."""
-    return format_html("{}{}", mark_of, name)
-
-
-def _kind(document: Mapping[str, Any], metric: str) -> str | None:
-    return next((one[metric]["kind"] for one in document["candidates"].values() if one[metric]["kind"]), None)
-
-
 def _figure(values: ValueFormat, value: float | None, cell: Mapping[str, Any]) -> str:
     interval_text = values.interval(cell["ci_low"], cell["ci_high"])
     return format_html("<b>{}</b> <small>{}</small>", values.text(value), interval_text)
 
 
-def _count(count: int, address: str) -> str:
+def linked_count(count: int, address: str) -> str:
     return linked(number(count), address) if count else "0"
 
 
@@ -136,11 +150,11 @@ def distribution_table(cells: Cells, metric: str, links: Links) -> Table | None:
     for place, bar in enumerate(bins):
         last = place == len(bins) - 1
         counts = [
-            _count(mine[place]["count"], links.to_bin(name, metric, mine[place], last=last))
+            linked_count(mine[place]["count"], links.to_bin(name, metric, mine[place], last=last))
             for name, mine in bars.items()
         ]
         rows.append([_bin_name(bar, last=last), *counts])
-    return Table(_("Score distribution"), [Column(_("Score"), num=False), *map(Column, bars)], rows)
+    return Table(_("Score distribution"), columns_of([_("Score")], [*bars]), rows)
 
 
 def _bin_name(bar: Mapping[str, Any], *, last: bool) -> str:
@@ -166,8 +180,7 @@ def shares_table(cells: Cells, metric: str, links: Links) -> Table | None:
     if any("other_categories" in cell for cell in cells.values()):
         rest = [cell.get("other_categories", {}).get("count", 0) for cell in cells.values()]
         rows.append([_("other categories"), *map(number, rest)])
-    columns = [Column(_("Category"), num=False), *map(Column, cells)]
-    return Table(_("Shares of the categories"), columns, rows)
+    return Table(_("Shares of the categories"), columns_of([_("Category")], [*cells]), rows)
 
 
 def _share(name: str, cell: Mapping[str, Any], metric: str, label: str, links: Links) -> str:
@@ -193,15 +206,9 @@ def repeats_table(cells: Cells, metric: str, values: ValueFormat, links: Links) 
             address = links.to(name, metric, state="scored")
             if count < cell["items"]:
                 address = links.to_verdicts(ANSWERS, metric, candidate=name, least=k)
-            rows.append([name, k, *ends, *shares, _count(count, address)])
-    columns = [
-        Column(_("Candidate"), num=False),
-        Column("k"),
-        Column(_("Best of k")),
-        Column(_("Worst of k")),
-    ]
-    columns += [Column(_("Pass of k")), Column(_("All k pass")), Column(_("Items"))]
-    return Table(_("Repeated answers"), columns, rows) if rows else None
+            rows.append([name, k, *ends, *shares, linked_count(count, address)])
+    heads = ("k", _("Best of k"), _("Worst of k"), _("Pass of k"), _("All k pass"), _("Items"))
+    return Table(_("Repeated answers"), columns_of([_("Candidate")], heads), rows) if rows else None
 
 
 def variance_table(cells: Cells) -> Table | None:
@@ -220,9 +227,9 @@ def variance_table(cells: Cells) -> Table | None:
         for name, one in known.items()
         if one["share_between"] is not None
     ]
-    columns = [Column(_("Candidate"), num=False), Column(_("Between-item variance"))]
-    columns += [Column(_("Standard error")), Column(_("With twice the items"))]
-    columns += [Column(_("With twice the answers")), Column(_("More precise"), num=False)]
+    heads = [_("Between-item variance"), _("Standard error"), _("With twice the items")]
+    columns = columns_of([_("Candidate")], [*heads, _("With twice the answers")])
+    columns.append(Column(_("More precise"), num=False))
     return Table(_("More items or more answers"), columns, rows) if rows else None
 
 
@@ -231,37 +238,3 @@ def _better_bought(items: float | None, answers: float | None) -> str:
     if items is None or answers is None or abs(items - answers) <= 0.01 * max(items, answers):
         return _("no difference")
     return _("more items") if items < answers else _("more answers per item")
-
-
-def pairs_table(
-    pairs: Sequence[Mapping[str, Any]],
-    values: ValueFormat,
-    links: Links,
-    needed: Sequence[int | None] = (),
-) -> Table | None:
-    """Differences on shared items; None for a single candidate. `needed`: items that each pair needs to detect the
-    requested difference, if there is one."""
-    rows = [
-        [
-            f"{pair['a']} − {pair['b']}",
-            verdict(pair),
-            *([number(needed[place])] if needed else []),
-            linked(values.signed(pair["difference"]), links.to_pair(pair)),
-            values.interval(pair["ci_low"], pair["ci_high"]),
-            probability(pair["p"]),
-            probability(pair["p_holm"]),
-            *(_count(pair[name], links.to_pair(pair, name)) for name in ("wins", "ties", "losses")),
-            linked(number(pair["items"]), links.to_pair(pair)),
-            values.difference(pair["smallest_difference"]),
-        ]
-        for place, pair in enumerate(pairs)
-    ]
-    words = (_("Difference"), _("95 % interval"), "p", _("p (Holm)"), _("Wins"), _("Ties"), _("Losses"))
-    columns = [
-        Column(_("Pair"), num=False),
-        Column(_("Conclusion"), num=False),
-        *map(Column, [_("Items needed")] if needed else []),
-        *map(Column, words),
-    ]
-    columns += [Column(_("Shared items")), Column(_("Minimum detectable difference (80 % power)"))]
-    return Table(_("Pairwise comparison on shared items"), columns, rows) if rows else None

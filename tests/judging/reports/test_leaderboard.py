@@ -9,7 +9,7 @@ import pytest
 from judging.reports.labels import ValueFormat
 from judging.reports.links import Links
 from judging.reports.page.leaderboard import rank_ranges, win_shares
-from judging.reports.page.pair_matrix import pair_matrix, tone
+from judging.reports.page.pairs import pair_matrix, tone
 from judging.reports.page.report_view import chosen_metrics
 from judging.reports.page.result_card import (
     agreement_sentence,

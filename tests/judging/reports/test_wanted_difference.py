@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from judging.core.statistics.cells import items_needed
-from judging.core.statistics.means import Estimate
-from judging.reports.page.wanted_difference import WantedDifference, wanted_difference
+from judging.core.statistics.means import Estimate, items_needed
+from judging.reports.page.pairs import WantedDifference, wanted_difference
 
 
 def a_pair(se: float | None = 0.2, items: int = 100) -> dict[str, Any]:

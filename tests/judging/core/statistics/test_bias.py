@@ -1,7 +1,7 @@
 """Signs of bias: scores at the ends of the scale, and answers with a planted verdict."""
 
-from judging.core.statistics.bias import Flagged, planted_verdicts
 from judging.core.statistics.frame import Metric
+from judging.core.statistics.judges import Flagged, planted_verdicts
 from tests.judging.core.statistics.cast import document, frame, person, said
 
 METRIC = Metric("m", 1, 10)

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from judging.core.statistics.frame import Metric
-from judging.core.statistics.report import MOST_VALUES, benjamini_hochberg, breakdown
+from judging.core.statistics.means import benjamini_hochberg
+from judging.core.statistics.report import MOST_VALUES, breakdown
 from tests.judging.core.statistics.cast import compared, person, said, table
 
 METRIC = Metric("m", 1, 10)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from judging.core.statistics.bias import (
+from judging.core.statistics.numeric import (
     Labelled,
     inverse_probability,
     prediction_powered,

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from judging.core.statistics.cells import holm, items_needed, paired_difference, smallest_difference
-from judging.core.statistics.means import Estimate
+from judging.core.statistics.means import Estimate, holm, items_needed, paired_difference, smallest_difference
 
 # Student, Biometrika 6, 1908: additional hours of sleep of ten patients under two drugs
 DRUG_1 = np.array([0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0])

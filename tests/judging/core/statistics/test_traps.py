@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from judging.core.statistics.bias import answer_features
 from judging.core.statistics.frame import Metric
+from judging.core.statistics.judges import answer_features
 from judging.core.statistics.report import breakdown
 from tests.judging.core.statistics.cast import compared, document, person, said, table
 
