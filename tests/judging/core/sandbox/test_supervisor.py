@@ -77,7 +77,8 @@ def workers(sandbox: Sandbox, mark: str) -> list[int]:
 
 def kill_workers(sandbox: Sandbox, mark: str) -> None:
     for process in workers(sandbox, mark):
-        os.kill(process, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # one killed before may have been reaped since it was listed
+            os.kill(process, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("wall", WITHOUT.keys())
