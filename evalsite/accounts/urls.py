@@ -1,15 +1,15 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from evalsite.accounts import audit_log, drafts, oidc, project_views, views
+from evalsite.accounts import audit_log, drafts, oidc_views, project_views, views
 
 app_name = "accounts"
 _PEOPLE = "p/<slug:slug>/people/"
 
 urlpatterns = [
     path("sign-in/", views.SignIn.as_view(), name="sign_in"),
-    path("sign-in/sso/", oidc.redirect_to_provider, name="oidc"),
-    path("sign-in/sso/back/", oidc.provider_callback, name="oidc_back"),
+    path("sign-in/sso/", oidc_views.redirect_to_provider, name="oidc"),
+    path("sign-in/sso/back/", oidc_views.provider_callback, name="oidc_back"),
     path("sign-out/", LogoutView.as_view(), name="sign_out"),
     path("language/", views.choose_language, name="language"),
     path("theme/", views.choose_theme, name="theme"),
