@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from django.db.backends.signals import connection_created
 from django.test import Client, TransactionTestCase
 from django.utils import translation
 from hypothesis import HealthCheck, settings
+from pytest_django import DjangoDbBlocker
 
 from evalsite.accounts.models import Membership, Project, Role, User
 from tests.migrated import migrated
@@ -169,9 +170,22 @@ def _language_of_nobody() -> None:
     translation.activate("en")
 
 
+@pytest.fixture(scope="module")
+def module_db(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """The database for fixtures of module scope: their rows are there for all tests of a module, each of which rolls
+    back only its own changes. Not for modules with transactional tests."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+def a_project() -> Project:
+    return Project.objects.create(name="Physics", slug="physics")
+
+
 @pytest.fixture
 def project(db: None) -> Project:
-    return Project.objects.create(name="Physics", slug="physics")
+    return a_project()
 
 
 @pytest.fixture

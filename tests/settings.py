@@ -17,3 +17,5 @@ os.environ.setdefault("EVALSITE_TESTS", _folder)  # set by the first process for
 from evalsite.settings import *  # noqa: E402, F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # the real one is slow on purpose
+# WhiteNoise would list the static files again for each test client: a twentieth of the suite's time.
+WHITENOISE_USE_FINDERS = False

@@ -74,7 +74,8 @@ def test_with_accounts_a_proxy_is_welcome(client: Client, settings: LazySettings
 
 
 @pytest.mark.parametrize("path", ["/", "/static/favicon.svg"])
-def test_no_other_site_may_load_a_page_or_a_file(client: Client, path: str) -> None:
+def test_no_other_site_may_load_a_page_or_a_file(client: Client, path: str, settings: LazySettings) -> None:
+    settings.WHITENOISE_USE_FINDERS = True
     answer = client.get(path)
     answer.close()
     assert answer.status_code == 200

@@ -16,7 +16,7 @@ from judging.review.places import nearest
 from judging.runs.counts import counts_by_state, reasons
 from judging.runs.filters import Filters
 from judging.runs.models import Run
-from tests.conftest import ClientOf
+from tests.conftest import ClientOf, a_project
 from tests.judging.judged import a_judged_run, failed, said
 from tests.judging.review.pages import ORDERS, SORTED_BY, address, pages, text
 
@@ -28,10 +28,20 @@ def varied(place: int) -> JudgementResult:
     return failed() if place % 7 == 3 else said(place * 5 % 11 / 2, seconds=place * 3 % 5)
 
 
-@pytest.fixture
-def run(project: Project) -> Run:
+@pytest.fixture(scope="module")
+def project(module_db: None) -> Project:
+    return a_project()
+
+
+@pytest.fixture(scope="module")
+def run_pk(project: Project) -> int:
     """A run with 130 judgements: three pages."""
-    return a_judged_run(project, varied, rows=65)
+    return a_judged_run(project, varied, rows=65).pk
+
+
+@pytest.fixture
+def run(run_pk: int) -> Run:
+    return Run.objects.get(pk=run_pk)
 
 
 @pytest.mark.parametrize("sort", ORDERS)

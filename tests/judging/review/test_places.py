@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from datasets.models import Response
-from evalsite.accounts.models import Project, User
+from evalsite.accounts.models import Project, Role, User
 from judging.core.results import JudgementResult
 from judging.review import places, selectors
 from judging.review.grid import grid_page
@@ -23,7 +23,7 @@ from judging.runs.models import Judgement, Run
 from judging.runs.overrides import override_add
 from judging.runs.rerun.rejudge import run_rejudge
 from judging.runs.rerun.selection import Selection
-from tests.conftest import ClientOf
+from tests.conftest import ClientOf, a_project, member
 from tests.judging.judged import a_judged_run, failed, said
 from tests.judging.review.pages import ORDERS, SORTED_BY, address, pages, text
 
@@ -37,11 +37,19 @@ def varied(place: int) -> JudgementResult:
     return said(place * 5 % 11 / 2, seconds=place * 3 % 5, flags=flags)
 
 
-@pytest.fixture
-def run(project: Project, bob: User, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """130 judgements, queried like a large run: small windows, and no result counts as few."""
-    monkeypatch.setattr(places, "FEW", -1)
-    monkeypatch.setattr(places, "WINDOW", 8)
+@pytest.fixture(scope="module")
+def project(module_db: None) -> Project:
+    return a_project()
+
+
+@pytest.fixture(scope="module")
+def bob(project: Project) -> User:
+    return member("bob", project, Role.REVIEWER)
+
+
+@pytest.fixture(scope="module")
+def run_pk(project: Project, bob: User) -> int:
+    """130 judgements, some overridden."""
     run = a_judged_run(project, varied, rows=65)
     overridden = run.judgements.filter(position__in=(3, 10, 20, 50)).order_by("position")
     for place, one in enumerate(overridden):
@@ -50,7 +58,15 @@ def run(project: Project, bob: User, monkeypatch: pytest.MonkeyPatch) -> Run:
     run_rejudge(
         run=run, selection=Selection(Filters(), last.pk), user=None
     )  # overridden and queued for re-judging
-    return Run.objects.get(pk=run.pk)
+    return run.pk
+
+
+@pytest.fixture
+def run(run_pk: int, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Queried like a large run: small windows, and no result counts as few."""
+    monkeypatch.setattr(places, "FEW", -1)
+    monkeypatch.setattr(places, "WINDOW", 8)
+    return Run.objects.get(pk=run_pk)
 
 
 @pytest.mark.parametrize("sort", ORDERS)

@@ -18,6 +18,7 @@ from judging.runs import row_filters
 from judging.runs.filters import Filters, lines_of, matching
 from judging.runs.models import Run
 from judging.runs.row_filters import RowFilter
+from tests.conftest import a_project
 from tests.judging.judged import a_judged_run, said
 from tests.judging.review.pages import pages
 
@@ -37,13 +38,24 @@ def by_judges(place: int) -> JudgementResult:
     return replace(said(8, content=f"Reply {place}: 推理正确"), verdicts=verdicts)
 
 
-@pytest.fixture(params=[False, True], ids=["looked through", "indexed"])
-def run(project: Project, request: pytest.FixtureRequest) -> Run:
+@pytest.fixture(scope="module")
+def project(module_db: None) -> Project:
+    return a_project()
+
+
+@pytest.fixture(scope="module")
+def run_pk(project: Project) -> int:
     """Two judgements per row, positions 0 to 7; questions stored with and without JSON escapes."""
     run = a_judged_run(project, by_judges, rows=len(ROWS))
     for line, row in enumerate(ROWS, 1):
         raw = json.dumps(row, ensure_ascii=bool(line % 2))
         Row.objects.filter(version=run.version, line=line).update(raw=raw)
+    return run.pk
+
+
+@pytest.fixture(params=[False, True], ids=["looked through", "indexed"])
+def run(run_pk: int, request: pytest.FixtureRequest) -> Run:
+    run = Run.objects.get(pk=run_pk)
     if request.param:
         assert search.build(run.version_id, workers.owner())
     return run
