@@ -10,10 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import aiohttp
-import httpx
 import msgspec
 
 from judging.core.judges.error_responses import error_for_status, redacted
@@ -22,6 +20,9 @@ from judging.core.judges.http_clients import network_error, request_headers
 from judging.core.judges.reply import Reply, Usage
 from judging.core.judges.reply_reader import OnText, ReplyReader
 from judging.core.judges.settings import JudgeSettings, Request, Timeouts, chat_url, without
+
+if TYPE_CHECKING:
+    import httpx
 
 MAX_ERROR_BYTES = 64 * 1024
 # Servers close the stream right after the end mark; we wait no longer than this for those that do not.
@@ -278,6 +279,9 @@ async def ask(
 
     Raises JudgeError, whose message contains no secret.
     """
+    import aiohttp
+    import httpx
+
     call, connecting = _Call(settings.timeouts, on_text), settings.timeouts.connect
     with _without_secrets(settings):
         http_request = client.build_request(
@@ -368,6 +372,8 @@ def _encoded(request: Request) -> bytes:
 
 @lru_cache(maxsize=256)
 def _parsed_url(url: str) -> httpx.URL:
+    import httpx
+
     try:
         return httpx.URL(chat_url(url))
     except httpx.InvalidURL as error:

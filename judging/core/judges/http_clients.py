@@ -1,22 +1,26 @@
 """HTTP clients for OpenAI-compatible endpoints: httpx with aiohttp's transport, at a fraction of httpx's overhead.
 
 Nothing is read from the environment. Redirects are rejected, because they would send the key to another server.
+
+Here, in `client` and in `probe`, httpx and aiohttp are imported where they are used: they take a quarter of the time
+in which a process starts, and most processes call no endpoint.
 """
 
 from __future__ import annotations
 
 import base64
 import ssl
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-
-import aiohttp
-import httpx
-from httpx_aiohttp import AiohttpTransport
 
 from judging.core.judges.error_responses import redacted
 from judging.core.judges.errors import Interrupted, JudgeError, Unreachable, Unusable
 from judging.core.judges.settings import JudgeSettings, chat_url
+
+if TYPE_CHECKING:
+    import aiohttp
+    import httpx
 
 # Less than the 5 s after which uvicorn, and so most model servers, close an idle connection.
 KEEP_ALIVE_SECONDS = 4.0
@@ -24,6 +28,10 @@ KEEP_ALIVE_SECONDS = 4.0
 
 def open_client(settings: JudgeSettings) -> httpx.AsyncClient:
     """Open a client. Call it in the event loop and close it. Raises Unreachable `bad_ca` or `bad_url`."""
+    import aiohttp
+    import httpx
+    from httpx_aiohttp import AiohttpTransport
+
     context = _tls_context(settings)
     proxy = _proxy(settings) if settings.proxy else None
 
@@ -67,6 +75,8 @@ def request_headers(settings: JudgeSettings) -> httpx.Headers:
 
 @lru_cache(maxsize=256)
 def _headers(api_key: str, extra: tuple[tuple[str, str], ...]) -> httpx.Headers:
+    import httpx
+
     found = {"content-type": "application/json", "accept-encoding": "identity"}
     if api_key.strip():
         found["authorization"] = f"Bearer {api_key.strip()}"
@@ -79,6 +89,8 @@ def _headers(api_key: str, extra: tuple[tuple[str, str], ...]) -> httpx.Headers:
 
 def _proxy(settings: JudgeSettings) -> httpx.Proxy:
     """The proxy with its password as a header, because aiohttp's own argument for it is deprecated."""
+    import httpx
+
     try:
         proxy = httpx.Proxy(settings.proxy)
     except (ValueError, httpx.InvalidURL) as error:
@@ -90,6 +102,8 @@ def _proxy(settings: JudgeSettings) -> httpx.Proxy:
 
 
 def _tls_context(settings: JudgeSettings) -> ssl.SSLContext:
+    import httpx
+
     context = httpx.create_ssl_context(trust_env=False)
     if settings.ca_pem:
         try:
@@ -99,33 +113,41 @@ def _tls_context(settings: JudgeSettings) -> ssl.SSLContext:
     return context
 
 
-# The cause decides: the transport reports a connection closed by the server as a connect timeout.
-_BY_CAUSE: tuple[tuple[type[BaseException], type[JudgeError], str], ...] = (
-    (aiohttp.ClientConnectorCertificateError, Unreachable, "certificate"),
-    (aiohttp.ClientSSLError, Unreachable, "certificate"),
-    (aiohttp.ClientProxyConnectionError, Unreachable, "proxy"),
-    (aiohttp.ClientHttpProxyError, Unreachable, "proxy"),
-    (aiohttp.ClientConnectorError, Unreachable, "connect"),
-    (aiohttp.ConnectionTimeoutError, Unreachable, "timeout_connect"),
-    (aiohttp.ServerTimeoutError, Interrupted, "timeout_idle"),
-    (aiohttp.ServerDisconnectedError, Interrupted, "cut"),
-    (aiohttp.ClientPayloadError, Interrupted, "cut"),
-    (aiohttp.InvalidURL, Unreachable, "bad_url"),
-    (aiohttp.ClientResponseError, Unusable, "bad_reply"),
-    (httpx.DecodingError, Unusable, "bad_reply"),
-    (httpx.UnsupportedProtocol, Unreachable, "bad_url"),
-    (httpx.InvalidURL, Unreachable, "bad_url"),
-    (httpx.ProxyError, Unreachable, "proxy"),
-    (httpx.ConnectTimeout, Unreachable, "timeout_connect"),
-    (httpx.ConnectError, Unreachable, "connect"),
-    (UnicodeError, Unreachable, "bad_url"),  # a host name that cannot be encoded
-)
+@cache
+def _codes() -> dict[type[BaseException], tuple[type[JudgeError], str]]:
+    """Error and code by exception; the first that fits counts."""
+    import aiohttp
+    import httpx
+
+    return {
+        aiohttp.ClientConnectorCertificateError: (Unreachable, "certificate"),
+        aiohttp.ClientSSLError: (Unreachable, "certificate"),
+        aiohttp.ClientProxyConnectionError: (Unreachable, "proxy"),
+        aiohttp.ClientHttpProxyError: (Unreachable, "proxy"),
+        aiohttp.ClientConnectorError: (Unreachable, "connect"),
+        aiohttp.ConnectionTimeoutError: (Unreachable, "timeout_connect"),
+        aiohttp.ServerTimeoutError: (Interrupted, "timeout_idle"),
+        aiohttp.ServerDisconnectedError: (Interrupted, "cut"),
+        aiohttp.ClientPayloadError: (Interrupted, "cut"),
+        aiohttp.InvalidURL: (Unreachable, "bad_url"),
+        aiohttp.ClientResponseError: (Unusable, "bad_reply"),
+        httpx.DecodingError: (Unusable, "bad_reply"),
+        httpx.UnsupportedProtocol: (Unreachable, "bad_url"),
+        httpx.InvalidURL: (Unreachable, "bad_url"),
+        httpx.ProxyError: (Unreachable, "proxy"),
+        httpx.ConnectTimeout: (Unreachable, "timeout_connect"),
+        httpx.ConnectError: (Unreachable, "connect"),
+        UnicodeError: (Unreachable, "bad_url"),  # a host name that cannot be encoded
+    }
 
 
 def network_error(error: BaseException) -> JudgeError:
     """The JudgeError for an exception raised by httpx, aiohttp or the operating system."""
+    import aiohttp
+
+    # The cause decides: the transport reports a connection closed by the server as a connect timeout.
     cause = error.__cause__ if isinstance(error.__cause__, aiohttp.ClientError) else error
-    for kind, branch, code in _BY_CAUSE:
+    for kind, (branch, code) in _codes().items():
         if isinstance(cause, kind):
             return branch(code, str(cause)[:500])
     return Interrupted("cut", str(cause)[:500])

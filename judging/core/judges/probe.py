@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-import httpx
 import msgspec
 
 from judging.core.judges.client import NO_GUARD, AskResult, Guard, RetryPolicy, ask_with_retries
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.http_clients import open_client, request_headers
 from judging.core.judges.settings import JudgeSettings, build_request, models_url
+
+if TYPE_CHECKING:
+    import httpx
 
 QUESTION = "Reply with the single word OK."
 MAX_MODELS = 200
@@ -78,6 +81,8 @@ def _result(asked: AskResult, models: tuple[str, ...]) -> Probe:
 
 async def _models(client: httpx.AsyncClient, settings: JudgeSettings) -> tuple[str, ...]:
     """The model ids; () if the endpoint has no list, like most gateways."""
+    import httpx
+
     try:
         async with client.stream(
             "GET", models_url(settings.url), headers=request_headers(settings), timeout=5.0
