@@ -8,15 +8,11 @@ import sys
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
-    gc.disable()  # imports leave nothing to free, and searching them for it took a sixth of the start
-    import django
+    gc.disable()  # until all apps are imported (judging/apps.py): garbage collection took a sixth of the start
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
     try:
-        django.setup()
-        gc.freeze()
-        gc.enable()
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:  # a wrong setting: a sentence helps, a traceback does not
         sys.stderr.write(f"{error}\n")
