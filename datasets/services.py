@@ -253,22 +253,3 @@ def version_leave_bad_rows_out(*, version: Version, user: User | None) -> bool:
     unread = {"not_read_on": version.stopped_by} if version.stopped_by else {}
     record_version(Action.DATASET_LEFT_OUT, version, by=user, rows=version.bad_rows, **unread)
     return True
-
-
-@transaction.atomic
-def dataset_archive(*, dataset: Dataset) -> bool:
-    """Archive a data set; nothing is deleted. False if it was archived before."""
-    if not Dataset.objects.filter(pk=dataset.pk, archived_at=None).update(archived_at=timezone.now()):
-        return False
-    record(Action.DATASET_ARCHIVED, project=dataset.project, thing=dataset)
-    return True
-
-
-@transaction.atomic
-def dataset_restore(*, dataset: Dataset) -> bool:
-    """Restore an archived data set. False if it was not archived."""
-    archived = Dataset.objects.filter(pk=dataset.pk, archived_at__isnull=False)
-    if not archived.update(archived_at=None):
-        return False
-    record(Action.DATASET_RESTORED, project=dataset.project, thing=dataset)
-    return True
