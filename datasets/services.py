@@ -58,16 +58,11 @@ def dataset_upload(
     Raises ValidationError with a message if the file cannot be stored; nothing is left of it then.
     """
     stored, file_name = store(file), uploads.shown_name(file_name)
-    try:
-        with transaction.atomic():
-            dataset = dataset_named(project, name.strip()[:200] or uploads.name_from(file_name), user)
-            version = Version(
-                dataset=dataset, file_name=file_name, chosen_format=chosen_format, **asdict(stored)
-            )
-            return version_add(version, Action.DATASET_UPLOADED, user, file=file_name, bytes=stored.size)
-    except BaseException:
-        files.delete(stored.stored_as)
-        raise
+    with files.deleted_on_error() as kept, transaction.atomic():
+        kept.append(stored.stored_as)
+        dataset = dataset_named(project, name.strip()[:200] or uploads.name_from(file_name), user)
+        version = Version(dataset=dataset, file_name=file_name, chosen_format=chosen_format, **asdict(stored))
+        return version_add(version, Action.DATASET_UPLOADED, user, file=file_name, bytes=stored.size)
 
 
 def store(file: uploads.Incoming) -> Stored:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -170,11 +169,9 @@ def do_short_work(stop: threading.Event) -> None:
             log.exception("%s failed in the middle of longer work.", name)
 
 
-def reconcile(now: datetime | None = None) -> None:
+def reconcile() -> None:
     """Release versions whose worker is gone, and wake a worker for all waiting ones."""
-    READING.free_lost(now)
-    for version_id in READING.ids_waiting():
-        workers.wake(read_version, version_id=version_id)
+    READING.reconcile(lambda pk: workers.wake(read_version, version_id=pk))
 
 
 def _end(
