@@ -28,7 +28,7 @@ from judging.reports.page.drawing import agreement_chart
 from judging.reports.page.report_view import PageOptions, fields_of, report_view
 from judging.reports.pairing import OUTCOMES, PairItem, PairItems, pair_items
 from judging.reports.services import report_document
-from judging.reports.sharing.views import report_html
+from judging.reports.sharing import report_html
 from judging.reports.verdict_views import comparisons_page, metric_named
 from judging.runs.access import get_run
 from judging.runs.models import Run
