@@ -97,7 +97,7 @@ def work_off(pk: int, step: Callable[[int], bool], fail: Callable[[int], object]
     try:
         while not workers.stopping.is_set() and step(pk):
             pass
-    except Exception as error:
+    except Exception as error:  # an action that fails must not block those after it
         if database_unavailable(error):
             raise
         log.exception("Review action %s failed.", pk)
