@@ -113,10 +113,8 @@ def _log(request: HttpRequest, project: Project | None) -> HttpResponse:
 
 def _csv(request: HttpRequest, project: Project | None, name: str) -> StreamingHttpResponse:
     entries = LogFilter.read(request.GET).of(entries_of(project))
-    table = csv_of(COLUMNS, _rows(entries))
-    return StreamingHttpResponse(
-        table, content_type="text/csv; charset=utf-8", headers=download_headers(name)
-    )
+    table, headers = csv_of(COLUMNS, _rows(entries)), download_headers(name)
+    return StreamingHttpResponse(table, content_type="text/csv; charset=utf-8", headers=headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +167,9 @@ class LogLine:
 
     @property
     def details(self) -> list[tuple[str, str]]:
-        found = self.entry.detail.items()
         return [
             (str(DETAILS.get(name, name)), moment(at) if (at := _time(name, value)) else listed(value))
-            for name, value in found
+            for name, value in self.entry.detail.items()
         ]
 
 

@@ -67,8 +67,8 @@ def metric_copy(*, metric: Metric, user: User | None) -> Metric:
     """Create a metric with a copy of the newest version, under the first free name."""
     definition = MetricDefinition.from_json(newest_version(metric).definition)
     taken = set(Metric.objects.filter(project=metric.project).values_list("name", flat=True))
-    wanted = (f"{metric.name[:180]} ({number})" for number in range(2, len(taken) + 3))
-    name = next(name for name in wanted if name not in taken)
+    names = (f"{metric.name[:180]} ({number})" for number in range(2, len(taken) + 3))
+    name = next(name for name in names if name not in taken)
     return metric_create(project=metric.project, definition=renamed(definition, name), user=user)
 
 

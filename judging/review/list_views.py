@@ -171,8 +171,8 @@ def _count(filters: Filters, counts: dict[str, int] | None) -> dict[str, Any]:
     """The number of matching judgements, and its text: '' if unknown."""
     if counts is None:
         return {"count": None, "count_shown": ""}
-    meant = [counts.get(filters.state, 0)] if filters.state else list(counts.values())
-    return {"count": sum(meant), "count_shown": count_text(*meant, exact=counts_are_exact(filters))}
+    chosen = [counts.get(filters.state, 0)] if filters.state else list(counts.values())
+    return {"count": sum(chosen), "count_shown": count_text(*chosen, exact=counts_are_exact(filters))}
 
 
 @login_required

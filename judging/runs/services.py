@@ -231,10 +231,10 @@ def _broken(kind: ScriptKind, source: str) -> SandboxFailure | None:
     return failure if failure and failure.code in ("syntax", "load") else None
 
 
-def free_name(project: Project, wanted: str) -> str:
-    """`wanted` with the first free number in the project, such as "physics 3"."""
-    taken = set(Run.objects.filter(project=project, name__startswith=wanted).values_list("name", flat=True))
-    return next(f"{wanted} {n}" for n in range(1, len(taken) + 2) if f"{wanted} {n}" not in taken)
+def free_name(project: Project, base: str) -> str:
+    """`base` with the first free number in the project, such as "physics 3"."""
+    taken = set(Run.objects.filter(project=project, name__startswith=base).values_list("name", flat=True))
+    return next(f"{base} {n}" for n in range(1, len(taken) + 2) if f"{base} {n}" not in taken)
 
 
 @transaction.atomic

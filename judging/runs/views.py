@@ -106,7 +106,7 @@ def chosen_version(request: HttpRequest, project: Project, form: str) -> Version
     number = whole((request.POST if request.method == "POST" else request.GET).get("version", ""))
     if number is None and (draft := newest_draft(access.signed_in(request), project, form)):
         number = whole(QueryDict(draft.data).get("version", ""))
-    return usable.filter(pk=number).first() or usable.first()
+    return usable.filter(pk=number or 0).first() or usable.first()
 
 
 def _start(request: HttpRequest, project: Project, form: RunForm) -> Run | None:

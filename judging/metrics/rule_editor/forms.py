@@ -44,9 +44,7 @@ class RuleForm(MetricForm):
             "Called only by rules such as fuzzy_match and rule. Other rules make no calls."
         ),
     )
-    system_prompt = CodeField(
-        rows=3, label=gettext_lazy("System prompt"), required=False, max_length=MAX_PROGRAM
-    )
+    system_prompt = JudgeForm.base_fields["system_prompt"]
     params = JudgeForm.base_fields["params"]
 
     def __init__(self, data: Any, *, project: Project, before: MetricDefinition) -> None:

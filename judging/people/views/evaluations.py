@@ -144,8 +144,8 @@ def rename_sides(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def add_raters(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Add raters, or bring back former ones."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
-    wanted = [number for text in request.POST.getlist("user") if (number := whole(text)) is not None]
-    found = list(possible_raters(evaluation.run.project).filter(pk__in=wanted))
+    numbers = [number for text in request.POST.getlist("user") if (number := whole(text)) is not None]
+    found = list(possible_raters(evaluation.run.project).filter(pk__in=numbers))
     if found:
         assignments.raters_add(evaluation=evaluation, users=found, by=access.signed_in(request))
         names = ", ".join(user.username for user in found)
