@@ -9,7 +9,7 @@ from typing import Any, cast, get_args
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
-from datasets.candidate_numbers import Named, candidate_numbers
+from datasets.core.candidate_numbers import Named, candidate_numbers
 from datasets.core.decode import Encoding
 from datasets.core.formats import LEGACY, Format
 from datasets.core.variables import reference_data, row_data

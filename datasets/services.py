@@ -58,16 +58,11 @@ def dataset_upload(
     Raises ValidationError with a message if the file cannot be stored; nothing is left of it then.
     """
     stored, file_name = store(file), uploads.shown_name(file_name)
-    try:
-        with transaction.atomic():
-            dataset = dataset_named(project, name.strip()[:200] or uploads.name_from(file_name), user)
-            version = Version(
-                dataset=dataset, file_name=file_name, chosen_format=chosen_format, **asdict(stored)
-            )
-            return version_add(version, Action.DATASET_UPLOADED, user, file=file_name, bytes=stored.size)
-    except BaseException:
-        files.delete(stored.stored_as)
-        raise
+    with files.deleted_on_error() as kept, transaction.atomic():
+        kept.append(stored.stored_as)
+        dataset = dataset_named(project, name.strip()[:200] or uploads.name_from(file_name), user)
+        version = Version(dataset=dataset, file_name=file_name, chosen_format=chosen_format, **asdict(stored))
+        return version_add(version, Action.DATASET_UPLOADED, user, file=file_name, bytes=stored.size)
 
 
 def store(file: uploads.Incoming) -> Stored:
@@ -252,23 +247,4 @@ def version_leave_bad_rows_out(*, version: Version, user: User | None) -> bool:
         return False
     unread = {"not_read_on": version.stopped_by} if version.stopped_by else {}
     record_version(Action.DATASET_LEFT_OUT, version, by=user, rows=version.bad_rows, **unread)
-    return True
-
-
-@transaction.atomic
-def dataset_archive(*, dataset: Dataset) -> bool:
-    """Archive a data set; nothing is deleted. False if it was archived before."""
-    if not Dataset.objects.filter(pk=dataset.pk, archived_at=None).update(archived_at=timezone.now()):
-        return False
-    record(Action.DATASET_ARCHIVED, project=dataset.project, thing=dataset)
-    return True
-
-
-@transaction.atomic
-def dataset_restore(*, dataset: Dataset) -> bool:
-    """Restore an archived data set. False if it was not archived."""
-    archived = Dataset.objects.filter(pk=dataset.pk, archived_at__isnull=False)
-    if not archived.update(archived_at=None):
-        return False
-    record(Action.DATASET_RESTORED, project=dataset.project, thing=dataset)
     return True

@@ -67,7 +67,6 @@ class Action(models.TextChoices):
     RUN_READ_AGAIN = "run.read_again", _("Replies re-parsed")
     RUN_ARCHIVED = "run.archived", _("Run archived")
     RUN_RESTORED = "run.restored", _("Run restored")
-    RUN_DELETED = "run.deleted", _("Run deleted")
     REPORT_SHARED = "report.shared", _("Report link created")
     REPORT_UNSHARED = "report.unshared", _("Report link revoked")
     EVALUATION_CREATED = "evaluation.created", _("Human evaluation created")

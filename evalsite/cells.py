@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-MARK = "\ufeff"
-"""Byte order mark for CSV files, without which Excel does not recognise UTF-8."""
-
 CELL_CHARACTERS = 32_000  # a spreadsheet cell can contain 32,767
 FORMULA_BEGINS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 

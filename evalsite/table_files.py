@@ -1,13 +1,16 @@
-"""Writes tables as Excel and Parquet files, holding only a batch of rows in memory.
+"""Writes tables as CSV, Excel and Parquet files, holding only a batch of rows in memory.
 
 openpyxl writes an Excel file row by row; pandas would need the whole table in memory (docs/decisions/dependencies.md).
 """
 
 from __future__ import annotations
 
+import csv
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import StringIO
+from itertools import chain
 from typing import IO, Any
 
 from evalsite.cells import cell
@@ -19,6 +22,25 @@ _BLOCK = 2**16
 _ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # control characters not allowed in Excel files
 
 Cell = str | int | float | None
+
+
+def csv_of(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
+    """Yield a CSV file that is safe to open in a spreadsheet."""
+    return csv_blocks([cell(value) for value in row] for row in chain([columns], rows))
+
+
+def csv_blocks(rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
+    """Yield the rows, cells unchanged, as CSV in UTF-8."""
+    yield b"\xef\xbb\xbf"  # Excel needs it to recognise UTF-8; on its own, so that a download starts at once
+    buffer = StringIO()
+    writer = csv.writer(buffer)
+    for row in rows:
+        writer.writerow(row)
+        if buffer.tell() >= _BLOCK:
+            yield buffer.getvalue().encode()
+            buffer.seek(0)
+            buffer.truncate()
+    yield buffer.getvalue().encode()
 
 
 def xlsx_of(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:

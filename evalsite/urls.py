@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import include, path
 
 from judging.people import urls as people
+from judging.reports import sharing
 
 handler400 = "evalsite.web.refusals.bad_request"
 handler500 = "evalsite.web.refusals.server_error"
@@ -13,7 +14,7 @@ urlpatterns = [
     path("", include("judging.status.urls")),
     path("", include("judging.overview.urls")),
     path("", include("evalsite.accounts.urls")),
-    path("shared/", include("judging.reports.sharing.urls")),
+    path("shared/<str:secret>/", sharing.shared, name="shared_report"),
     path("p/<slug:slug>/datasets/", include("datasets.urls")),
     path("p/<slug:slug>/endpoints/", include("judging.endpoints.urls")),
     path("p/<slug:slug>/metrics/", include("judging.metrics.urls")),

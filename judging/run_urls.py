@@ -9,9 +9,8 @@ import judging.review.teamwork.bulk as bulk
 import judging.review.teamwork.inbox as inbox
 import judging.review.teamwork.views as teamwork
 from judging.comparison import views as comparison
-from judging.reports import board_views, people_result, verdict_views
+from judging.reports import board_views, people_result, sharing, verdict_views
 from judging.reports import views as reports
-from judging.reports.sharing import views as sharing
 from judging.review import columns, judgement_page, saved_views
 from judging.runs import views
 from judging.runs.rerun import views as rerun

@@ -149,7 +149,7 @@ class Nesting:
         self.expects = "value"
 
     @property
-    def wanted(self) -> str:
+    def expected(self) -> str:
         """What is expected next, as named in a JsonProblem."""
         if self.expects == "separator":
             return "comma_or_brace" if self.open[-1] == "{" else "comma_or_bracket"
@@ -187,7 +187,7 @@ def _end_of_value(text: str, at: int) -> int:
         elif nesting.expects in ("key", "key_or_end") and sign == '"':
             at, nesting.expects = _end_of_string(text, at), "colon"
         elif nesting.expects not in ("value", "value_or_end"):
-            raise _problem(text, at, nesting.wanted)
+            raise _problem(text, at, nesting.expected)
         elif sign and sign in "{[":
             if len(nesting.open) == MAX_DEPTH:
                 raise JsonProblem("too_deep", at, str(MAX_DEPTH))
@@ -245,18 +245,18 @@ def _end_of_scalar(text: str, at: int) -> int:
     raise _problem(text, at, "value")
 
 
-def _problem(text: str, at: int, wanted: str) -> JsonProblem:
-    """The error for what is found where `wanted` is expected."""
-    met = text[at : at + 1]
-    if not met:
-        return JsonProblem("end", at, "", wanted)
+def _problem(text: str, at: int, expected: str) -> JsonProblem:
+    """The error for what stands where `expected` should."""
+    character = text[at : at + 1]
+    if not character:
+        return JsonProblem("end", at, "", expected)
     if comment := _COMMENT.match(text, at):
-        return JsonProblem("comment", at, comment.group(), wanted)
-    if met == "'":
+        return JsonProblem("comment", at, comment.group(), expected)
+    if character == "'":
         return JsonProblem("single_quote", at, "'", '"')
-    if meant := FULL_WIDTH.get(met):
-        return JsonProblem(_FULL_WIDTH_REASONS.get(meant, "full_width"), at, met, meant)
-    return JsonProblem("unexpected", at, word_at(text, at), wanted)
+    if plain := FULL_WIDTH.get(character):
+        return JsonProblem(_FULL_WIDTH_REASONS.get(plain, "full_width"), at, character, plain)
+    return JsonProblem("unexpected", at, word_at(text, at), expected)
 
 
 _FULL_WIDTH_REASONS = {'"': "full_width_quote", ",": "full_width_comma"}
@@ -265,8 +265,8 @@ _FULL_WIDTH_REASONS = {'"': "full_width_quote", ",": "full_width_comma"}
 def word_at(text: str, position: int) -> str:
     """The word or character at a position, for use in a message; '' at the end."""
     word = _WORD.match(text, position)
-    met = text[position : position + 1]
-    return word.group()[:40] if word else met and character_name(met)
+    character = text[position : position + 1]
+    return word.group()[:40] if word else character and character_name(character)
 
 
 def character_name(character: str) -> str:

@@ -89,7 +89,7 @@ class Splitter(Nesting):
         return "".join(marks[:_CLOSING_SHOWN]) + ("…" if len(marks) > _CLOSING_SHOWN else "")
 
     @property
-    def begun(self) -> str:
+    def text(self) -> str:
         """The text of the incomplete value so far."""
         return "".join((*self._joined, *self._parts))
 
@@ -191,7 +191,7 @@ class Splitter(Nesting):
         self.ended()
         if self._level() == 0:
             line, column = self.start
-            pieces.append(PrintedValue(line, column, number - line + 1, end, self.begun))
+            pieces.append(PrintedValue(line, column, number - line + 1, end, self.text))
             self._values += 1
             self._forget()
 
@@ -354,7 +354,7 @@ class Objects:
                 yield self._broken(number, at + 1, "{", unended=True)
                 yield Passed(line[:at], ended=True)
             else:
-                yield self._broken(number, broken.column, _met(line, at))
+                yield self._broken(number, broken.column, _token_at(line, at))
             if is_next or (line.startswith("{", at) and not self.splitter.size):  # only a comma is missing
                 self._begin_again()
                 yield from self._read(number, line, at)
@@ -371,11 +371,11 @@ class Objects:
             found = _INDENT.match(line)
             self._indent = found[0] if found else ""
 
-    def _broken(self, number: int, column: int, met: str, unended: bool = False) -> Broken:
+    def _broken(self, number: int, column: int, found: str, unended: bool = False) -> Broken:
         splitter = self.splitter
         if unended:
-            return Broken(number, column, met, splitter.closing, splitter.begun, splitter.start[0])
-        return Broken(number, column, met, splitter.wanted, splitter.begun)
+            return Broken(number, column, found, splitter.closing, splitter.text, splitter.start[0])
+        return Broken(number, column, found, splitter.expected, splitter.text)
 
     def _begin_again(self) -> None:
         array = self.splitter.open[:1] == ["["]
@@ -383,5 +383,5 @@ class Objects:
         self._lost = self._holds = False
 
 
-def _met(line: str, at: int) -> str:
+def _token_at(line: str, at: int) -> str:
     return "/*" if line.startswith("/*", at) else word_at(line, at)

@@ -15,15 +15,12 @@ from django.utils import timezone
 
 from evalsite.storage.errors import database_unavailable
 from evalsite.tasks import workers
+from evalsite.tasks.workers import WorkStopped
 
 log = logging.getLogger("datasets.importing.leases")
 
 LEASE = timedelta(minutes=10)  # for a worker that hangs; a dead one is detected by its process
 RENEW_SECONDS = 0.5
-
-
-class WorkStopped(Exception):
-    """The worker was asked to stop, or no longer owns the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +60,12 @@ class Leases:
             expired = until is None or until < (now or timezone.now())
             if expired or not workers.is_held(owner, self.model, pk):
                 self.give_back(pk, owner)
+
+    def reconcile(self, wake: Callable[[int], object]) -> None:
+        """Release rows whose worker is gone, and call `wake` for each row that waits."""
+        self.free_lost()
+        for pk in self.ids_waiting():
+            wake(pk)
 
     def ids_waiting(self) -> QuerySet[Any]:
         """IDs of the rows that no worker owns."""

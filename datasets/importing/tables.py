@@ -22,8 +22,9 @@ from django.utils import timezone
 from datasets.core.findings import Finding
 from datasets.core.line_set import Lines
 from datasets.core.rows import NewRow
-from datasets.importing.leases import LEASE, Leases, WorkStopped
+from datasets.importing.leases import LEASE, Leases
 from datasets.models import Candidate, FindingLines, Version, VersionState
+from evalsite.tasks.workers import WorkStopped
 
 READING = Leases(Version, VersionState.WAITING, VersionState.READING, begun=("bytes_read", "rows"))
 IDS_AT_ONCE = 10_000

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -25,13 +24,14 @@ from datasets.core.line_set import Lines
 from datasets.core.reader import Summary, read
 from datasets.core.rows import NewRow
 from datasets.importing import tables
-from datasets.importing.leases import LEASE, WorkStopped
+from datasets.importing.leases import LEASE
 from datasets.importing.tables import READING
 from datasets.models import Version, VersionState
 from datasets.uploads import limits_of_kept
 from evalsite.storage import files
 from evalsite.storage.errors import StorageProblem, database_unavailable, storage_problem
 from evalsite.tasks import workers
+from evalsite.tasks.workers import WorkStopped
 
 log = logging.getLogger("datasets.importing.worker")
 
@@ -166,15 +166,13 @@ def do_short_work(stop: threading.Event) -> None:
             return
         try:
             import_string(name)()
-        except Exception:
+        except Exception:  # the longer work goes on
             log.exception("%s failed in the middle of longer work.", name)
 
 
-def reconcile(now: datetime | None = None) -> None:
+def reconcile() -> None:
     """Release versions whose worker is gone, and wake a worker for all waiting ones."""
-    READING.free_lost(now)
-    for version_id in READING.ids_waiting():
-        workers.wake(read_version, version_id=version_id)
+    READING.reconcile(lambda pk: workers.wake(read_version, version_id=pk))
 
 
 def _end(

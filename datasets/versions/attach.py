@@ -115,16 +115,14 @@ def _match(hold: Hold) -> None:
         attempt = f"{attachment.stored_as}.{uuid.uuid4().hex[:8]}"
         made = {work.target: f"{attempt}.merged", work.unmatched: f"{attempt}.unmatched"}
         merged_as, unmatched_as = made.values()
-        try:
+        with files.deleted_on_error() as kept:
+            kept += made.values()
             for path, name in made.items():
                 files.send(path, name, hold.renew_at_times)
             with transaction.atomic():
                 hold.end(State.MATCHED, report=found, merged_as=merged_as, unmatched_as=unmatched_as)
                 for path, name in made.items():
                     files.place(path, name)
-        except BaseException:
-            files.delete(merged_as, unmatched_as)
-            raise
 
 
 def _advance(hold: Hold, done: int, total: int) -> None:
@@ -179,9 +177,7 @@ def attachment_discard(*, attachment: Attachment) -> bool:
 
 def reconcile() -> None:
     """Restart matching whose worker is gone, wake a worker for waiting files, and delete old undecided ones."""
-    MATCHING.free_lost()
-    for attachment_id in MATCHING.ids_waiting():
-        workers.wake(match_answers, attachment_id=attachment_id)
+    MATCHING.reconcile(lambda pk: workers.wake(match_answers, attachment_id=pk))
     temp_files.sweep(WORK, MATCHING.ids_busy)
     old = Attachment.objects.filter(created_at__lt=timezone.now() - KEPT_FOR, state=State.MATCHED)
     for attachment in old.select_related("version")[:10]:

@@ -79,9 +79,7 @@ def _failed(error: Exception) -> dict[str, Any]:
 
 def reconcile() -> None:
     """Restart comparisons whose worker is gone, and wake a worker for all waiting ones."""
-    COMPARING.free_lost()
-    for pk in COMPARING.ids_waiting():
-        workers.wake(compare_versions, difference_id=pk)
+    COMPARING.reconcile(lambda pk: workers.wake(compare_versions, difference_id=pk))
     temp_files.sweep(WORK, COMPARING.ids_busy)
 
 

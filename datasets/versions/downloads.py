@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from io import StringIO
-from itertools import chain
 from typing import Any
 
 from datasets.core.formats import LEGACY_COLUMNS, Format, structural_keys
@@ -23,13 +20,12 @@ from datasets.core.variables import (
 from datasets.models import Candidate, Row, Version
 from datasets.selectors import format_of
 from datasets.versions.row_writer import WholeRow, free_name, whole_rows, with_answers
-from evalsite.cells import MARK, cell, clean_text
-from evalsite.table_files import parquet_of, xlsx_of
+from evalsite.cells import clean_text
+from evalsite.table_files import csv_blocks, csv_of, parquet_of, xlsx_of
 
 FIELDS = 100
 """How many of the most frequent custom fields have their own column; the others share one."""
 LOOKED_AT = 100  # first lines searched for a row, from which a page decides what to offer
-_PART = 2**16
 
 
 class Unfit(ValueError):
@@ -42,7 +38,7 @@ class Unfit(ValueError):
 
 def legacy_csv(version: Version) -> Iterator[bytes]:
     """The valid rows as prompts and responses, texts unchanged; raises Unfit if `unfit` is not None."""
-    return _csv(_with_header(_records(version)))
+    return csv_blocks(_with_header(_records(version)))
 
 
 def _with_header(records: Iterator[dict[str, str]]) -> Iterator[Sequence[str]]:
@@ -118,8 +114,7 @@ def _names_a_column(name: str) -> bool:
 
 def table_csv(version: Version) -> Iterator[bytes]:
     """One record per answer (or row without answers), each with the row's values; safe to open in a spreadsheet."""
-    columns, rows = _table(version)
-    return _csv([cell(value) for value in row] for row in chain([columns], rows))
+    return csv_of(*_table(version))
 
 
 def table_xlsx(version: Version) -> Iterator[bytes]:
@@ -209,17 +204,3 @@ def _answers(row: WholeRow) -> Iterator[tuple[dict[str, Any], list[Any]]]:
         yield response, [model, numbers[model], *given, others or None]
     if not row.answers:
         yield {}, [None] * len(_ANSWER)
-
-
-def _csv(rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
-    """Encode the rows as CSV in UTF-8 with a byte order mark, in chunks."""
-    buffer = StringIO()
-    buffer.write(MARK)
-    writer = csv.writer(buffer)
-    for row in rows:
-        writer.writerow(row)
-        if buffer.tell() >= _PART:
-            yield buffer.getvalue().encode()
-            buffer.seek(0)
-            buffer.truncate()
-    yield buffer.getvalue().encode()

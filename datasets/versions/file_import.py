@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
@@ -106,18 +105,16 @@ def draft_of_files(
 ) -> FileImport:
     """Store files uploaded together as a draft. Raises ValidationError with a message; nothing is stored then."""
     kept: list[dict[str, Any]] = []
-    with ExitStack() as undo:
+    with files.deleted_on_error() as names:
         for file, file_name in given:
             file.seek(0)
             stored = services.store(file)
-            undo.callback(files.delete, stored.stored_as)
+            names.append(stored.stored_as)
             kept.append({"name": uploads.shown_name(file_name), **asdict(stored)})
         name = name.strip()[:200] or _name_of(kept, source)
-        draft = FileImport.objects.create(
+        return FileImport.objects.create(
             project=project, name=name, files=kept, source=source.name, created_by=user
         )
-        undo.pop_all()
-    return draft
 
 
 def _name_of(kept: Sequence[dict[str, Any]], source: Source) -> str:

@@ -109,14 +109,20 @@ def dataset_upload_parts(
     joined or stored; nothing is left then.
     """
     sources = [PartSource(uploads.shown_name(name), Upload(file, limits())) for file, name in given]
-    kept: list[services.Stored] = []
-    try:
-        joining = fit_together(sources, limits_of_kept().file_bytes, format_called(chosen_format))
-        whole = services.store_chunks(joining, joining.most)
-        kept.append(whole)
-        for (file, _name), source in zip(given, sources, strict=True):
-            kept.append(_store_part(file, source.name))
-        parts = [_as_json(*one) for one in zip(sources, kept[1:], joining.placed, strict=True)]
+    with files.deleted_on_error() as kept:
+        try:
+            joining = fit_together(sources, limits_of_kept().file_bytes, format_called(chosen_format))
+            whole = services.store_chunks(joining, joining.most)
+        except Misfit as misfit:
+            raise ValidationError(
+                _("%(problem)s Nothing was saved.") % {"problem": _problem(misfit)}
+            ) from None
+        kept.append(whole.stored_as)
+        parts = []
+        for (file, _name), source, placed in zip(given, sources, joining.placed, strict=True):
+            stored = _store_part(file, source.name)
+            kept.append(stored.stored_as)
+            parts.append(_as_json(source, stored, placed))
         names = [source.name for source in sources]
         ending = "csv" if joining.is_csv else "jsonl"
         file_name = uploads.shown_name(f"{name_of_parts(names)}.{ending}")
@@ -128,13 +134,6 @@ def dataset_upload_parts(
             made = Version(dataset=dataset, **given_as, **asdict(whole))
             detail = {"file": file_name, "bytes": whole.size, "parts": names}
             return services.version_add(made, Action.DATASET_UPLOADED, user, **detail)
-    except BaseException as error:
-        files.delete(*(stored.stored_as for stored in kept))
-        if isinstance(error, Misfit):
-            raise ValidationError(
-                _("%(problem)s Nothing was saved.") % {"problem": _problem(error)}
-            ) from None
-        raise
 
 
 def _store_part(file: BinaryIO, name: str) -> services.Stored:

@@ -32,7 +32,7 @@ from datasets.core.search_index import (
     texts_of,
 )
 from datasets.importing import worker
-from datasets.importing.leases import Hold, Leases, WorkStopped
+from datasets.importing.leases import Hold, Leases
 from datasets.models import (
     Attachment,
     Candidate,
@@ -47,6 +47,7 @@ from datasets.models import (
 from evalsite.storage import files
 from evalsite.storage.errors import StorageUnreachable
 from evalsite.tasks import workers
+from evalsite.tasks.workers import WorkStopped
 
 log = logging.getLogger("datasets.versions.search")
 

@@ -32,6 +32,7 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.storage import files
 from evalsite.tasks import workers
+from evalsite.web.headers import download_headers
 from evalsite.web.request_limits import allow, upload_page
 
 
@@ -176,7 +177,7 @@ def unmatched(
     if not found.unmatched_as or not files.exists(found.unmatched_as):
         raise Http404
     lines = _with_reasons(files.local(found.unmatched_as), get_language())
-    headers = {"Content-Disposition": f'attachment; filename="unmatched-{found.pk}.jsonl"'}
+    headers = download_headers(f"unmatched-{found.pk}.jsonl")
     return StreamingHttpResponse(lines, content_type="application/octet-stream", headers=headers)
 
 

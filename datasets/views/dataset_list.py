@@ -13,9 +13,10 @@ from django.views.decorators.http import require_POST
 from datasets import selectors, services
 from datasets.access import LOOK, get_dataset
 from datasets.models import Dataset
-from evalsite import access
+from evalsite import access, archiving
 from evalsite.access import May
 from evalsite.accounts.models import Project
+from evalsite.audit import Action
 from evalsite.tasks import workers
 from evalsite.web.numbers import whole
 
@@ -61,7 +62,7 @@ def dataset(request: HttpRequest, slug: str, dataset: int) -> HttpResponse:
 def archive(request: HttpRequest, slug: str, dataset: int) -> HttpResponse:
     """Archive: hide from the list without deleting anything."""
     found = get_dataset(request, slug, dataset, May.UPLOAD)
-    services.dataset_archive(dataset=found)
+    archiving.archive(found, Action.DATASET_ARCHIVED, found.project)
     return redirect(f"{reverse('datasets:list', args=[slug])}?undo={found.pk}")
 
 
@@ -70,6 +71,6 @@ def archive(request: HttpRequest, slug: str, dataset: int) -> HttpResponse:
 def restore(request: HttpRequest, slug: str, dataset: int) -> HttpResponse:
     """Restore an archived data set."""
     found = get_dataset(request, slug, dataset, May.UPLOAD)
-    services.dataset_restore(dataset=found)
+    archiving.restore(found, Action.DATASET_RESTORED, found.project)
     messages.success(request, _("“%(name)s” was restored.") % {"name": found.name})
     return redirect("datasets:dataset", slug, found.pk)

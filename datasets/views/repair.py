@@ -11,7 +11,6 @@ from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
-from django.utils.http import content_disposition_header
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
@@ -24,6 +23,7 @@ from datasets.versions import downloads, invalid_rows, repair_offers, row_writer
 from datasets.versions.repair import version_repair
 from evalsite import access
 from evalsite.access import May
+from evalsite.web.headers import download_headers
 
 OTHER = "other"  # the choice for a name entered as text
 
@@ -117,8 +117,5 @@ def _name(version: Version, what: str, ending: str) -> str:
 
 
 def _streamed(parts: Iterator[bytes], name: str) -> StreamingHttpResponse:
-    headers = {
-        "Content-Disposition": content_disposition_header(True, name) or "",
-        "Content-Encoding": "identity",  # see version.original
-    }
+    headers = download_headers(name) | {"Content-Encoding": "identity"}  # see version.original
     return StreamingHttpResponse(parts, content_type="application/octet-stream", headers=headers)

@@ -25,6 +25,7 @@ from datasets.versions import invalid_rows, row_edits, row_findings, search
 from datasets.views import number_asked, part_wanted, row_browser
 from datasets.views.findings_view import finding_views
 from datasets.views.row_browser import BrowserFilter
+from evalsite.web.headers import download_headers
 
 LONGEST_TEXT = 100_000  # characters of a text shown on a page; the complete row can be downloaded
 MOST_VALUES = 500
@@ -197,7 +198,7 @@ def raw(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -
     """The complete stored text of a row, as a download."""
     version = get_ready_version(request, slug, dataset, number)
     found = get_object_or_404(version.data_rows, line=line)
-    headers = {"Content-Disposition": f'attachment; filename="row-{found.line}.json"'}
+    headers = download_headers(f"row-{found.line}.json")
     return HttpResponse(found.raw, content_type="application/octet-stream", headers=headers)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -20,9 +19,10 @@ from django.utils.translation import pgettext_lazy
 from evalsite import access
 from evalsite.accounts.models import Project, Role
 from evalsite.audit import Action
-from evalsite.cells import no_formula
 from evalsite.models import AuditEntry
+from evalsite.table_files import csv_of
 from evalsite.templatetags.show import moment
+from evalsite.web.headers import download_headers
 from evalsite.web.numbers import whole
 from evalsite.web.paging import newest_first
 
@@ -113,9 +113,8 @@ def _log(request: HttpRequest, project: Project | None) -> HttpResponse:
 
 def _csv(request: HttpRequest, project: Project | None, name: str) -> StreamingHttpResponse:
     entries = LogFilter.read(request.GET).of(entries_of(project))
-    answer = StreamingHttpResponse(csv_lines(entries), content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="{name}"'
-    return answer
+    table, headers = csv_of(COLUMNS, _rows(entries)), download_headers(name)
+    return StreamingHttpResponse(table, content_type="text/csv; charset=utf-8", headers=headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +167,9 @@ class LogLine:
 
     @property
     def details(self) -> list[tuple[str, str]]:
-        found = self.entry.detail.items()
         return [
             (str(DETAILS.get(name, name)), moment(at) if (at := _time(name, value)) else listed(value))
-            for name, value in found
+            for name, value in self.entry.detail.items()
         ]
 
 
@@ -227,36 +225,21 @@ def actions_in(entries: QuerySet[AuditEntry]) -> list[tuple[str, str]]:
     return [(action.value, str(action.label)) for action in Action if action.value in met]
 
 
-def csv_lines(entries: QuerySet[AuditEntry]) -> Iterator[bytes]:
-    """The log as CSV, newest first. Cells that could be formulas start with an apostrophe."""
-    writer = csv.writer(_Echo())
-    yield b"\xef\xbb\xbf" + writer.writerow(COLUMNS)
+def _rows(entries: QuerySet[AuditEntry]) -> Iterator[Sequence[Any]]:
+    """The entries as rows of COLUMNS."""
     names = dict(Project.objects.values_list("pk", "name"))
     for entry in entries.iterator(chunk_size=500):
-        project = names.get(entry.project_id, "") if entry.project_id else ""
-        values = (
+        yield (
             entry.at.isoformat(timespec="seconds"),
             entry.actor_name,
             entry.via,
-            project,
+            names.get(entry.project_id, "") if entry.project_id else "",
             entry.action,
             entry.kind,
             entry.object_id,
             entry.name,
             json.dumps(entry.detail, ensure_ascii=False),
         )
-        yield writer.writerow([_harmless(value) for value in values])
-
-
-class _Echo:
-    """A file for csv.writer whose `write` returns the text."""
-
-    def write(self, line: str) -> bytes:
-        return line.encode()
-
-
-def _harmless(value: Any) -> Any:
-    return no_formula(value) if isinstance(value, str) else value
 
 
 def _lines(entries: list[AuditEntry]) -> list[LogLine]:

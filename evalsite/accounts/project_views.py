@@ -15,7 +15,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
-from evalsite import access
+from evalsite import access, archiving
 from evalsite.accounts.forms import AddMemberForm, CreateMemberForm, InvitationForm, ProjectForm, RolesForm
 from evalsite.accounts.invitations import invitation_create, invitation_revoke, open_invitations
 from evalsite.accounts.members import (
@@ -29,7 +29,8 @@ from evalsite.accounts.members import (
     user_create,
 )
 from evalsite.accounts.models import Invitation, Project, User
-from evalsite.accounts.services import project_archive, project_create, project_rename, project_restore
+from evalsite.accounts.services import project_create, project_rename
+from evalsite.audit import Action
 
 
 @login_required
@@ -64,7 +65,7 @@ def project_settings(request: HttpRequest, slug: str) -> HttpResponse:
 def archive_project(request: HttpRequest, slug: str) -> HttpResponse:
     """Archive a project; the next page offers to restore it."""
     project = access.get_project(request, slug, access.May.MANAGE)
-    project_archive(project=project)
+    archiving.archive(project, Action.PROJECT_ARCHIVED, project)
     return redirect("accounts:project_settings", slug)
 
 
@@ -73,7 +74,7 @@ def archive_project(request: HttpRequest, slug: str) -> HttpResponse:
 def restore_project(request: HttpRequest, slug: str) -> HttpResponse:
     """Restore an archived project."""
     project = access.get_project(request, slug, access.May.MANAGE)
-    if project_restore(project=project):
+    if archiving.restore(project, Action.PROJECT_RESTORED, project):
         messages.success(request, _("Project restored."))
     return redirect("project", slug)
 

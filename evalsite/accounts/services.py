@@ -50,24 +50,6 @@ def project_rename(*, project: Project, name: str) -> bool:
 
 
 @transaction.atomic
-def project_archive(*, project: Project) -> bool:
-    """Archive: hidden and read-only; nothing is deleted. False if it was already archived."""
-    if not Project.objects.filter(pk=project.pk, archived_at=None).update(archived_at=timezone.now()):
-        return False
-    record(Action.PROJECT_ARCHIVED, project=project, thing=project)
-    return True
-
-
-@transaction.atomic
-def project_restore(*, project: Project) -> bool:
-    """Restore an archived project. False if it was not archived."""
-    if not Project.objects.filter(pk=project.pk, archived_at__isnull=False).update(archived_at=None):
-        return False
-    record(Action.PROJECT_RESTORED, project=project, thing=project)
-    return True
-
-
-@transaction.atomic
 def password_change(*, user: User, password: str) -> None:
     """Set a password chosen by the user. Other sessions end; tokens stay valid."""
     user.set_password(password)

@@ -6,6 +6,8 @@ A file has a name such as `uploads/0f3c…`. It is written atomically and never 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -82,6 +84,17 @@ def delete(*names: str) -> None:
             storage().delete(name)
         except StorageUnreachable as error:
             log.warning("%s could not be deleted: %s", name, error)
+
+
+@contextmanager
+def deleted_on_error() -> Iterator[list[str]]:
+    """Delete the files whose names are added to the list, if the block does not end well."""
+    names: list[str] = []
+    try:
+        yield names
+    except BaseException:  # also when the process is stopped: nothing refers to the files
+        delete(*names)
+        raise
 
 
 def storage() -> FileStorage:

@@ -96,7 +96,7 @@ class Exchange:
                     close()
         except (ClientGone, ThreadsBusy):
             self.failed = True
-        except Exception:
+        except Exception:  # whatever it is, the client's connection must end
             self.failed = True
             log.exception("Unhandled exception in the application.")
         finally:

@@ -137,7 +137,7 @@ def work_out(comparison_id: int, stop: threading.Event | None = None) -> None:
         pass  # its new owner starts over
     except Stopped:
         _give_back(found)
-    except Exception as error:
+    except Exception as error:  # no error may leave the comparison half done
         if database_unavailable(error):
             log.warning("Comparison %s is waiting for the database: %s", comparison_id, error)
             _give_back(found)

@@ -88,10 +88,10 @@ def with_indentation(source: str) -> str:
 
 def _statements(source: str) -> Iterator[tuple[int, int, str, bool]]:
     """For each statement: first and last line, first word, and whether it ends with a colon."""
-    met: list[tokenize.TokenInfo] = []
+    tokens: list[tokenize.TokenInfo] = []
     for one in tokenize.generate_tokens(io.StringIO(source).readline):
         if one.type == tokenize.NEWLINE:
-            yield met[0].start[0], met[-1].end[0], met[0].string, met[-1].string == ":"
-            met = []
+            yield tokens[0].start[0], tokens[-1].end[0], tokens[0].string, tokens[-1].string == ":"
+            tokens = []
         elif one.type not in _WITHOUT_MEANING:
-            met.append(one)
+            tokens.append(one)

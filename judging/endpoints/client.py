@@ -77,13 +77,13 @@ class EndpointClient:
         """Return the changes since the last report to other workers, and reset them."""
         events, failures, self.breaker.unreported = self.concurrency.take_events(), self.breaker.unreported, 0
         in_flight = self.concurrency.in_flight
-        wanted = 1 if self.manual else max(in_flight + self.concurrency.waiting, self._expected)
+        needed = 1 if self.manual else max(in_flight + self.concurrency.waiting, self._expected)
         self._expected = 0
         return limiter.WorkerReport(
             self.key,
             self.endpoint,
             self.max_concurrency,
-            wanted,
+            needed,
             in_flight,
             events,
             failures,

@@ -126,7 +126,7 @@ class _DatabaseWork:
     def run(self) -> None:
         try:
             result, error = self.work(*self.arguments), None
-        except Exception as raised:
+        except Exception as raised:  # raised again where the result is awaited
             result, error = None, raised
         self.future.get_loop().call_soon_threadsafe(self._settle, result, error)
 

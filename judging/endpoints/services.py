@@ -55,20 +55,6 @@ def _save(endpoint: Endpoint) -> None:
         raise ValidationError({"name": taken % {"name": endpoint.name}}) from None
 
 
-@transaction.atomic
-def endpoint_archive(*, endpoint: Endpoint) -> None:
-    """Hide the endpoint from the lists. Runs and metrics that use it still work."""
-    if Endpoint.objects.filter(pk=endpoint.pk, archived_at=None).update(archived_at=timezone.now()):
-        record(Action.ENDPOINT_ARCHIVED, project=endpoint.project, thing=endpoint)
-
-
-@transaction.atomic
-def endpoint_restore(*, endpoint: Endpoint) -> None:
-    """Show an archived endpoint in the lists again."""
-    if Endpoint.objects.filter(pk=endpoint.pk, archived_at__isnull=False).update(archived_at=None):
-        record(Action.ENDPOINT_RESTORED, project=endpoint.project, thing=endpoint)
-
-
 def endpoint_remember_test(*, endpoint: Endpoint, found: Probe) -> None:
     """Store the result of a connection test. Rejected parameters are replaced only if the server answered."""
     if found.code in Held.codes:  # nothing was sent, so keep the known models

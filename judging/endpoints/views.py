@@ -15,10 +15,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_POST
 
-from evalsite import access
+from evalsite import access, archiving
 from evalsite.access import May, signed_in
 from evalsite.accounts.drafts import form_draft
 from evalsite.accounts.models import Project
+from evalsite.audit import Action
 from evalsite.web.numbers import whole
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.settings import chat_url
@@ -181,7 +182,7 @@ def publish(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
 def archive(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
     """Hide the endpoint from the lists; nothing is deleted."""
     found = get_endpoint(request, slug, endpoint, May.MANAGE)
-    services.endpoint_archive(endpoint=found)
+    archiving.archive(found, Action.ENDPOINT_ARCHIVED, found.project)
     text = _(
         "“%(name)s” archived. New metrics can't select it; existing ones still work. You can restore it."
     )
@@ -193,7 +194,7 @@ def archive(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
 def restore(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
     """Show the endpoint in the lists again."""
     found = get_endpoint(request, slug, endpoint, May.MANAGE)
-    services.endpoint_restore(endpoint=found)
+    archiving.restore(found, Action.ENDPOINT_RESTORED, found.project)
     return _changed(request, slug, found, _("“%(name)s” restored."))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from evalsite.accounts.models import Project, User
@@ -68,23 +67,9 @@ def metric_copy(*, metric: Metric, user: User | None) -> Metric:
     """Create a metric with a copy of the newest version, under the first free name."""
     definition = MetricDefinition.from_json(newest_version(metric).definition)
     taken = set(Metric.objects.filter(project=metric.project).values_list("name", flat=True))
-    wanted = (f"{metric.name[:180]} ({number})" for number in range(2, len(taken) + 3))
-    name = next(name for name in wanted if name not in taken)
+    names = (f"{metric.name[:180]} ({number})" for number in range(2, len(taken) + 3))
+    name = next(name for name in names if name not in taken)
     return metric_create(project=metric.project, definition=renamed(definition, name), user=user)
-
-
-@transaction.atomic
-def metric_archive(*, metric: Metric) -> None:
-    """Hide the metric from lists. Runs keep their copies."""
-    if Metric.objects.filter(pk=metric.pk, archived_at=None).update(archived_at=timezone.now()):
-        record(Action.METRIC_ARCHIVED, project=metric.project, thing=metric)
-
-
-@transaction.atomic
-def metric_restore(*, metric: Metric) -> None:
-    """Show an archived metric in lists again."""
-    if Metric.objects.filter(pk=metric.pk, archived_at__isnull=False).update(archived_at=None):
-        record(Action.METRIC_RESTORED, project=metric.project, thing=metric)
 
 
 def renamed(definition: MetricDefinition, name: str) -> MetricDefinition:

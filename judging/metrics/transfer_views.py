@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import Any
 
@@ -12,7 +11,6 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 from django.views.decorators.http import require_GET
@@ -20,6 +18,7 @@ from django.views.decorators.http import require_GET
 from evalsite import access
 from evalsite.access import May, signed_in
 from evalsite.accounts.models import Project
+from evalsite.web.headers import download_headers, file_stem
 from judging.core.metrics_file import MAX_FILE_BYTES, MetricsFileError
 from judging.metrics import selectors, transfer
 from judging.metrics.access import get_metric, get_metric_version
@@ -134,7 +133,5 @@ def export_version(request: HttpRequest, slug: str, metric: int, number: int) ->
 
 
 def _file(versions: list[MetricVersion], name: str) -> HttpResponse:
-    answer = HttpResponse(transfer.metrics_text(versions), content_type="application/yaml; charset=utf-8")
-    name = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "metrics"
-    answer["Content-Disposition"] = content_disposition_header(True, f"{name}.yaml") or ""
-    return answer
+    text, headers = transfer.metrics_text(versions), download_headers(f"{file_stem(name) or 'metrics'}.yaml")
+    return HttpResponse(text, content_type="application/yaml; charset=utf-8", headers=headers)

@@ -13,9 +13,10 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from evalsite import access
+from evalsite import access, archiving
 from evalsite.access import May, signed_in
 from evalsite.accounts.drafts import drafts_of_new
+from evalsite.audit import Action
 from judging.core.builtin import BUILTINS
 from judging.core.metric_definition import MetricDefinition
 from judging.core.rules.functions import FUNCTIONS
@@ -57,7 +58,7 @@ def copy(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
 def archive(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
     """Hide a metric from the list; nothing is deleted."""
     found = get_metric(request, slug, metric)
-    services.metric_archive(metric=found)
+    archiving.archive(found, Action.METRIC_ARCHIVED, found.project)
     text = _("“%(name)s” archived. Nothing was deleted, and runs keep it. You can restore it.")
     messages.success(request, text % {"name": found.name})
     return redirect("metrics:list", slug)
@@ -68,7 +69,7 @@ def archive(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
 def restore(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
     """Show an archived metric in the list again."""
     found = get_metric(request, slug, metric)
-    services.metric_restore(metric=found)
+    archiving.restore(found, Action.METRIC_RESTORED, found.project)
     messages.success(request, _("“%(name)s” was restored.") % {"name": found.name})
     return redirect("metrics:edit", slug, found.pk)
 

@@ -41,13 +41,13 @@ class Differing:
 
 def differing(evaluation: Evaluation) -> list[Differing]:
     """Items with differing verdicts of two or more raters, largest difference first."""
-    said = {item: list(by.values()) for item, by in rated(evaluation).items() if len(by) > 1}
+    ratings = {item: list(by.values()) for item, by in rated(evaluation).items() if len(by) > 1}
     criteria = criteria_of(evaluation)
-    apart = {item: difference(criteria, values) for item, values in said.items()}
+    apart = {item: difference(criteria, values) for item, values in ratings.items()}
     decided = set(Adjudication.objects.filter(item__evaluation=evaluation).values_list("item", flat=True))
     numbers = dict(Item.objects.filter(evaluation=evaluation).values_list("pk", "number"))
     found = [
-        Differing(numbers[item], much, len(said[item]), item in decided)
+        Differing(numbers[item], much, len(ratings[item]), item in decided)
         for item, much in apart.items()
         if much
     ]
@@ -91,11 +91,11 @@ def adjudicate(*, item: Item, values: Mapping[int, Any], reason: str, by: User) 
 _HARDLY = 0.1  # "both bad" vs. "the same": different verdicts without a different preference
 
 
-def difference(criteria: Mapping[int, Criterion], said: Sequence[Mapping[int, Value]]) -> float:
+def difference(criteria: Mapping[int, Criterion], ratings: Sequence[Mapping[int, Value]]) -> float:
     """Return 0 if all verdicts on an item are equal, 1 if they are as far apart as possible; with several criteria,
     the largest difference. Free-text criteria are ignored."""
     apart = [
-        _apart(one, [values[number] for values in said if number in values])
+        _apart(one, [values[number] for values in ratings if number in values])
         for number, one in criteria.items()
         if one.scale != "text"
     ]

@@ -56,9 +56,9 @@ def claim(
     held = _renewed(evaluation, rater)
     on_page = _take_back(evaluation, rater, limit - len(held), of=known)
     fresh = len([pk for pk in held if pk not in {*known, *given}])
-    wanted = min(limit - len(held) - on_page, count - fresh)
-    wanted -= _take_back(evaluation, rater, wanted)
-    for item in _next_items(evaluation, rater, wanted) if wanted > 0 else []:
+    missing = min(limit - len(held) - on_page, count - fresh)
+    missing -= _take_back(evaluation, rater, missing)
+    for item in _next_items(evaluation, rater, missing) if missing > 0 else []:
         assign(evaluation, rater, item)
     found = list(_leased(rater).exclude(pk__in=[*known, *given]).select_related(*_SHOWN)[:count])
     for one in found:

@@ -74,10 +74,10 @@ def _said_by_people(run: Run, among: Collection[int] | None) -> dict[tuple[str, 
     runs = [run] if run.imported else [one.run for one in run.evaluations.select_related("run")]
     found: dict[tuple[str, int], float] = {}
     for one in runs:
-        said = _scored(one).filter(_BY_PEOPLE) if run.imported else _scored(one)
+        judgements = _scored(one).filter(_BY_PEOPLE) if run.imported else _scored(one)
         if among is not None:
-            said = said.filter(by_response(one), response__in=these(sorted(among)))
-        by_answer = said.order_by().values_list("run_metric__name", "response")
+            judgements = judgements.filter(by_response(one), response__in=these(sorted(among)))
+        by_answer = judgements.order_by().values_list("run_metric__name", "response")
         for metric, response, mean in by_answer.annotate(mean=Avg("score_in_force")):
             found[metric, response] = mean
     return found

@@ -202,8 +202,8 @@ class EvaluationForm(forms.Form):
         size, strata = self.fields["sample_size"], self.fields["stratify_by"]
         judged = about.total // max(1, about.metrics.count())
         if self.filters != ANYTHING:
-            meant = matching(about, self.filters).order_by().values("response").distinct()
-            judged = min(judged, meant[: MOST_ITEMS + 1].count())
+            answers = matching(about, self.filters).order_by().values("response").distinct()
+            judged = min(judged, answers[: MOST_ITEMS + 1].count())
         size.label, size.required = _("Number of answers"), True
         size.help_text = _("Sampled at random from all %(n)s judged answers, equally across candidates.") % {
             "n": number(judged)

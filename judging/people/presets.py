@@ -160,8 +160,8 @@ def others(version: Version) -> QuerySet[Version]:
     """Versions of legacy origin whose answers can be compared with this one's, newest first."""
     known = legacy_versions(version.dataset.project)
     began = known.get(version.pk)
-    wanted = [pk for pk, of in known.items() if of != began]
-    return usable_versions(version.dataset.project).filter(pk__in=wanted)
+    ids = [pk for pk, of in known.items() if of != began]
+    return usable_versions(version.dataset.project).filter(pk__in=ids)
 
 
 def twin_of(version: Version) -> Version | None:
@@ -210,8 +210,8 @@ def _sides(
     if code == Scheme.VERSIONS:
         theirs = reference_response(beside, beside.version.format) if beside else None
         return [_as_response(reference), _as_response(theirs)] if reference and theirs else []
-    wanted = [one for one in candidates if one != baseline]
-    answers = _first_answers(row, wanted)
+    compared = [one for one in candidates if one != baseline]
+    answers = _first_answers(row, compared)
     if code == Scheme.REFERENCE:
         return [answers[0], _as_response(reference)] if answers and reference else []
     if code == Scheme.BASELINE:

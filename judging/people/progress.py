@@ -117,13 +117,13 @@ def repeat_hits(evaluation: Evaluation) -> dict[int, Hits]:
     """{rater: hidden repeats with the same verdict as the first time}."""
     texts = {number for number, one in criteria_of(evaluation).items() if one.scale == "text"}
     again = _given(evaluation).filter(item__repeat_of__isnull=False)
-    wanted = list(again.values_list("rater", "item__repeat_of", "rating__values"))
-    first = _given(evaluation).filter(item__in=[of for _, of, _ in wanted])
+    repeats = list(again.values_list("rater", "item__repeat_of", "rating__values"))
+    first = _given(evaluation).filter(item__in=[of for _, of, _ in repeats])
     before = {
         (rater, item): text for rater, item, text in first.values_list("rater", "item", "rating__values")
     }
     hits: dict[int, Hits] = defaultdict(Hits)
-    for rater, of, text in wanted:
+    for rater, of, text in repeats:
         if of is not None and (rater, of) in before:
             known = {n: v for n, v in values_of(before[rater, of]).items() if n not in texts}
             hits[rater] = _with(hits[rater], known, values_of(text))
@@ -146,7 +146,7 @@ def rated(evaluation: Evaluation, items: Sequence[int] | None = None) -> Rated:
     found = _given(evaluation).filter(item__needed__gt=0)
     if items is not None:
         found = found.filter(item__in=items)
-    said: Rated = defaultdict(dict)
+    values: Rated = defaultdict(dict)
     for item, rater, text in found.order_by("item", "rater").values_list("item", "rater", "rating__values"):
-        said[item][rater] = values_of(text)
-    return said
+        values[item][rater] = values_of(text)
+    return values

@@ -135,13 +135,13 @@ class RatingBatch:
 
     def _keys(self) -> dict[UUID, int]:
         """{key: evaluation} of existing ratings whose keys a line may get."""
-        wanted: set[UUID] = set()
+        keys: set[UUID] = set()
         for line in self.lines:
             if line.key is not None:
-                wanted |= {line.key, self._own_key(line.key)}
+                keys |= {line.key, self._own_key(line.key)}
             elif rater := self.raters.get(line.rater):
-                wanted |= {self._made_key(item, rater) for item in self._meant(line)}
-        found = Rating.objects.filter(key__in=wanted)
+                keys |= {self._made_key(item, rater) for item in self._meant(line)}
+        found = Rating.objects.filter(key__in=keys)
         return dict(found.values_list("key", "rater__evaluation"))
 
     def _meant(self, line: RatingLine) -> list[Item]:
@@ -189,14 +189,14 @@ class RatingBatch:
         return _Found(self.items[line.item])
 
     def _by_names(self, line: RatingLine) -> _Found:
-        wanted = [(line.candidate, line.answer)] + ([(line.other, line.other_answer)] if line.other else [])
+        given = [(line.candidate, line.answer)] + ([(line.other, line.other_answer)] if line.other else [])
         there = self.by_row.get(line.row or 0, [])
         by_number = [item for item in there if item.number == line.item]
         for item in by_number + [item for item in there if item.repeat_of_id is None]:
             sides = [(one.candidate.name, one.number) for one in item.answers]
-            if sides == wanted:
+            if sides == given:
                 return _Found(item)
-            if len(sides) == 2 and sides[::-1] == wanted:
+            if len(sides) == 2 and sides[::-1] == given:
                 return _Found(item, turned=True)
         raise LineRefused("no_such_item")
 

@@ -3,14 +3,12 @@ again (rating_import.py), here or into an evaluation of the same rows."""
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Collection, Iterator
-from io import StringIO
 from typing import Any
 
 from datasets.models import Candidate, Response
-from evalsite.cells import cell
+from evalsite.table_files import csv_of
 from judging.core.people.criteria import Criterion
 from judging.people.labels import values_of
 from judging.people.models import Adjudication, Evaluation, EvaluationRater, Rating, RatingKind
@@ -139,15 +137,12 @@ def csv_lines(evaluation: Evaluation, *, names: bool = False, history: bool = Fa
     """The same as a table for spreadsheets, with a column for each criterion. UTF-8 with a byte order mark."""
     criteria = [one.name for one in criteria_of(evaluation).values()]
     heads = [prefix + name for prefix in (VALUE, DECIDED) for name in criteria]
-    yield b"\xef\xbb\xbf" + _line([*COLUMNS, *heads])
-    for record in records(evaluation, names=names, history=history):
-        cells = [record[column] for column in COLUMNS]
-        for values in (record["values"], record["adjudicated"] or {}):
-            cells += [values.get(name) for name in criteria]
-        yield _line([cell(one) for one in cells])
-
-
-def _line(cells: list[Any]) -> bytes:
-    buffer = StringIO()
-    csv.writer(buffer).writerow(cells)
-    return buffer.getvalue().encode()
+    rows = (
+        [
+            *(record[column] for column in COLUMNS),
+            *(record["values"].get(name) for name in criteria),
+            *((record["adjudicated"] or {}).get(name) for name in criteria),
+        ]
+        for record in records(evaluation, names=names, history=history)
+    )
+    return csv_of([*COLUMNS, *heads], rows)

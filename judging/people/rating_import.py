@@ -135,7 +135,7 @@ def _failed(mine: _Own, error: Exception) -> None:
             _undo(mine)
     except workers.WorkStopped:
         pass  # another process continues
-    except Exception:
+    except Exception:  # the reconciler tries again
         log.exception("The import of ratings %s could not be undone yet; retrying.", mine.row.pk)
 
 

@@ -293,16 +293,16 @@ def said_of(items: Sequence[int]) -> list[PersonVerdict]:
     rated = list(given.select_related("rater", "rating", *parts).order_by("pk")[:MOST])
     overridden = _overridden([one.rating_id for one in rated if one.rating_id])
     decided = list(Adjudication.objects.filter(item__in=items).select_related(*parts).order_by("pk")[:MOST])
-    said = [
+    verdicts = [
         (one.item, one.rater.pseudonym, rating.values, rating.comment, overridden.get(rating.pk, {}))
         for one in rated
         if (rating := one.rating)
     ]
-    said += [(one.item, "", one.values, one.reason, {}) for one in decided]
+    verdicts += [(one.item, "", one.values, one.reason, {}) for one in decided]
     criteria = cache(criteria_of)
     return [
         PersonVerdict(item, pseudonym, _in_force(item, criteria(item.evaluation), values, changed), comment)
-        for item, pseudonym, values, comment, changed in said
+        for item, pseudonym, values, comment, changed in verdicts
     ]
 
 

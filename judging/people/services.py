@@ -11,6 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from evalsite import archiving
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from judging.core.people.criteria import Criterion
@@ -226,17 +227,9 @@ def evaluation_reopen(*, evaluation: Evaluation, by: User) -> bool:
 def evaluation_archive(*, evaluation: Evaluation, by: User) -> bool:
     """Archive and close the evaluation; nothing is deleted. False if it was archived."""
     evaluation_close(evaluation=evaluation, by=by)
-    if not Run.objects.filter(pk=evaluation.run_id, archived_at=None).update(archived_at=timezone.now()):
-        return False
-    audit(Action.RUN_ARCHIVED, evaluation, by)
-    return True
+    return archiving.archive(evaluation.run, Action.RUN_ARCHIVED, evaluation.run.project, by)
 
 
-@transaction.atomic
 def evaluation_restore(*, evaluation: Evaluation, by: User) -> bool:
     """Restore it from the archive, still closed. False if it was not archived."""
-    archived = Run.objects.filter(pk=evaluation.run_id, archived_at__isnull=False)
-    if not archived.update(archived_at=None):
-        return False
-    audit(Action.RUN_RESTORED, evaluation, by)
-    return True
+    return archiving.restore(evaluation.run, Action.RUN_RESTORED, evaluation.run.project, by)

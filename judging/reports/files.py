@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from io import StringIO
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from evalsite.cells import MARK, clean_text, no_formula
+from evalsite.table_files import csv_of
 from judging.core.charts.svg import as_file
 from judging.core.statistics.frame import Metric
 from judging.reports.page.drawing import means_chart, metrics_radar, spread_chart
@@ -52,7 +50,7 @@ def pairs_csv(document: Document) -> bytes:
 def distributions_csv(document: Document) -> bytes:
     """A line per bin of a distribution, and per category."""
     columns = ["candidate", "metric", "low", "high", "category", "count"]
-    return _csv(columns, list(_bars(document)))
+    return _csv(columns, _bars(document))
 
 
 def repeats_csv(document: Document) -> bytes:
@@ -122,19 +120,5 @@ def _bars(document: Document) -> Iterator[list[Any]]:
             yield [candidate, metric, None, None, label, share["count"]]
 
 
-def _csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
-    buffer = StringIO()
-    buffer.write(MARK)
-    writer = csv.writer(buffer)
-    writer.writerow(columns)
-    writer.writerows([_cell(value) for value in row] for row in rows)
-    return buffer.getvalue().encode()
-
-
-def _cell(value: Any) -> Any:
-    """Numbers unchanged; texts escaped so that spreadsheets don't read them as formulas."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if not isinstance(value, str):
-        return value
-    return no_formula(clean_text(value))
+def _csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+    return b"".join(csv_of(columns, rows))

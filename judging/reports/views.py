@@ -9,11 +9,11 @@ from typing import Any
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.http import content_disposition_header
 from django_htmx.http import HttpResponseClientRefresh
 
 from evalsite.tasks import workers
 from evalsite.templatetags.show import score
+from evalsite.web.headers import download_headers, file_stem
 from evalsite.web.paging import paged
 from judging.core.charts.svg import as_file
 from judging.core.statistics.drill_down import Paired
@@ -28,7 +28,7 @@ from judging.reports.page.drawing import agreement_chart
 from judging.reports.page.report_view import PageOptions, fields_of, report_view
 from judging.reports.pairing import OUTCOMES, PairItem, PairItems, pair_items
 from judging.reports.services import report_document
-from judging.reports.sharing.views import report_html
+from judging.reports.sharing import report_html
 from judging.reports.verdict_views import comparisons_page, metric_named
 from judging.runs.access import get_run
 from judging.runs.models import Run
@@ -121,10 +121,8 @@ def report_file(request: HttpRequest, slug: str, pk: int, name: str) -> HttpResp
         content = _content(report_document(run, kept.figures), kept.figures, run, name)
     if not content:
         raise Http404
-    response = HttpResponse(content, content_type=_TYPES[name.rpartition(".")[2]])
-    file_name = re.sub(r"[^\w.-]+", "-", f"{run.name}-{name}")
-    response["Content-Disposition"] = content_disposition_header(True, file_name) or ""
-    return response
+    headers = download_headers(f"{file_stem(run.name) or run.pk}-{name}")
+    return HttpResponse(content, content_type=_TYPES[name.rpartition(".")[2]], headers=headers)
 
 
 def _content(document: files.Document, figures: Figures, run: Run, name: str) -> bytes:

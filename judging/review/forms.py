@@ -65,8 +65,8 @@ class OverrideForm(forms.Form):
             self.bools or self.texts
         )
         self.bounded = (least, most) != (-LARGEST, LARGEST)
-        said = {"least": f"{least:g}", "most": f"{most:g}", "values": " · ".join(self.choices)}
-        self.fields["value"].help_text = self._help() % said
+        limits = {"least": f"{least:g}", "most": f"{most:g}", "values": " · ".join(self.choices)}
+        self.fields["value"].help_text = self._help() % limits
 
     def _help(self) -> str:
         if self.choices:

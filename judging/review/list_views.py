@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,11 +11,11 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 
 from datasets.models import Response
 from evalsite.access import signed_in
+from evalsite.web.headers import download_headers, file_stem
 from judging.markdown import MarkupBudget, html_of
 from judging.people.access import ratings_hidden
 from judging.people.disagreement import differences
@@ -172,8 +171,8 @@ def _count(filters: Filters, counts: dict[str, int] | None) -> dict[str, Any]:
     """The number of matching judgements, and its text: '' if unknown."""
     if counts is None:
         return {"count": None, "count_shown": ""}
-    meant = [counts.get(filters.state, 0)] if filters.state else list(counts.values())
-    return {"count": sum(meant), "count_shown": count_text(*meant, exact=counts_are_exact(filters))}
+    chosen = [counts.get(filters.state, 0)] if filters.state else list(counts.values())
+    return {"count": sum(chosen), "count_shown": count_text(*chosen, exact=counts_are_exact(filters))}
 
 
 @login_required
@@ -185,8 +184,6 @@ def export(request: HttpRequest, slug: str, pk: int, form: str) -> StreamingHttp
     if ratings_hidden(request, run):
         raise PermissionDenied
     make, kind = FORMS[form]
-    response = StreamingHttpResponse(make(run, form_in(request, run).filters), content_type=kind)
-    name = re.sub(r"[^\w.-]+", "-", run.name).strip("-.") or str(run.pk)
-    ending = ENDINGS.get(form, form)
-    response["Content-Disposition"] = content_disposition_header(True, f"{name}.{ending}") or ""
-    return response
+    blocks = make(run, form_in(request, run).filters)
+    headers = download_headers(f"{file_stem(run.name) or run.pk}.{ENDINGS.get(form, form)}")
+    return StreamingHttpResponse(blocks, content_type=kind, headers=headers)

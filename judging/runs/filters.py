@@ -263,8 +263,8 @@ def matching(run: Run, filters: Filters, *, by_figures: bool = True) -> Judgemen
     """
     if by_figures and filters.by_figures:
         # List every metric, candidate and state, so that the index's first columns are always constrained.
-        wanted = Q(run_metric__in=_metrics(run, filters), candidate__in=_candidates(run, filters))
-        return _matching(run, filters, wanted & Q(state_in_force__in=states_of(filters)))
+        condition = Q(run_metric__in=_metrics(run, filters), candidate__in=_candidates(run, filters))
+        return _matching(run, filters, condition & Q(state_in_force__in=states_of(filters)))
     return _matching(run, filters, _named(run, filters))
 
 
@@ -296,8 +296,8 @@ def names_of(run: Run) -> RunNames:
     return list(metrics), list(candidates)
 
 
-def _matching(run: Run, filters: Filters, wanted: Q) -> JudgementQuerySet:
-    found, inside = Judgement.objects.filter(_attempts(filters), wanted, run=run), filters
+def _matching(run: Run, filters: Filters, condition: Q) -> JudgementQuerySet:
+    found, inside = Judgement.objects.filter(_attempts(filters), condition, run=run), filters
     if filters.reason:
         found = found.filter(ENDED_WITHOUT, reason=filters.reason)
     if filters.flag:

@@ -133,9 +133,9 @@ def _fewest(asked: RowFilter, index: Index) -> list[int] | None:
     if asked.equals and asked.field not in EVERY_ROW and len(asked.equals.strip()) <= LONGEST_VALUE:
         found.append(index.with_value(asked.field, asked.equals.strip(), SearchFrom(), MOST_LINES + 1))
     for text in (asked.question, asked.answer):
-        wanted = index.question(fold(text)) if text else None
-        if wanted is not None:
-            found.append(index.with_text(wanted, SearchFrom(), MOST_LINES + 1))
+        query = index.question(fold(text)) if text else None
+        if query is not None:
+            found.append(index.with_text(query, SearchFrom(), MOST_LINES + 1))
     lines = min(found, key=len, default=None)
     return lines if lines is not None and len(lines) <= MOST_LINES else None
 

@@ -16,10 +16,11 @@ from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.tasks import workers
 from judging.core.candidates import CandidateModel
-from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.core.sandbox.job import SandboxFailure
 from judging.core.scripts import KINDS, ScriptKind
 from judging.endpoints.models import Endpoint
+from judging.endpoints.settings import with_address
 from judging.metrics.editor.scripts import script_failure, script_sentence
 from judging.metrics.models import MetricVersion
 from judging.runs import planning
@@ -56,17 +57,11 @@ class ChosenMetric:
 def frozen(definition: MetricDefinition) -> MetricDefinition:
     """The definition with each endpoint's URL, model and parameters copied into it, so that later edits of the endpoint
     don't affect the run. The API key is not copied but read for each connection."""
-    return msgspec.structs.replace(
-        definition, judges=tuple(_frozen_judge(judge) for judge in definition.judges)
+    judges = tuple(
+        judge if judge.endpoint is None else with_address(judge, Endpoint.objects.get(pk=judge.endpoint))
+        for judge in definition.judges
     )
-
-
-def _frozen_judge(judge: JudgeModel) -> JudgeModel:
-    if judge.endpoint is None:
-        return judge
-    endpoint = Endpoint.objects.get(pk=judge.endpoint)
-    params = {**endpoint.params, **judge.params}
-    return msgspec.structs.replace(judge, url=endpoint.url, model=endpoint.model, params=params)
+    return msgspec.structs.replace(definition, judges=judges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,10 +231,10 @@ def _broken(kind: ScriptKind, source: str) -> SandboxFailure | None:
     return failure if failure and failure.code in ("syntax", "load") else None
 
 
-def free_name(project: Project, wanted: str) -> str:
-    """`wanted` with the first free number in the project, such as "physics 3"."""
-    taken = set(Run.objects.filter(project=project, name__startswith=wanted).values_list("name", flat=True))
-    return next(f"{wanted} {n}" for n in range(1, len(taken) + 2) if f"{wanted} {n}" not in taken)
+def free_name(project: Project, base: str) -> str:
+    """`base` with the first free number in the project, such as "physics 3"."""
+    taken = set(Run.objects.filter(project=project, name__startswith=base).values_list("name", flat=True))
+    return next(f"{base} {n}" for n in range(1, len(taken) + 2) if f"{base} {n}" not in taken)
 
 
 @transaction.atomic

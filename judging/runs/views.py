@@ -56,7 +56,7 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     """The form for a new run. The cost estimate is updated with every change."""
     project = access.get_project(request, slug, May.RUN)
     versions = usable_versions(project)
-    version = _chosen_version(request, project)
+    version = chosen_version(request, project, "run")
     choices = selectors.metric_choices(project)
     context: dict[str, Any] = {"version": version, "versions": versions, "choices": choices}
     context["unusable"] = selectors.unusable_versions(project)
@@ -99,13 +99,14 @@ def _sent(request: HttpRequest) -> Any:
     return request.GET if "part" in request.GET else None
 
 
-def _chosen_version(request: HttpRequest, project: Project) -> Version | None:
-    """The version named in the query string or form, else the one of the last draft, else the newest usable one."""
+def chosen_version(request: HttpRequest, project: Project, form: str) -> Version | None:
+    """The version named in the query string or form, else the one of the form's last draft, else the newest usable
+    one."""
     usable = usable_versions(project)
-    wanted = _number(request, "version", int)
-    if wanted is None and (draft := newest_draft(access.signed_in(request), project, "run")):
-        wanted = whole(QueryDict(draft.data).get("version", ""))
-    return (usable.filter(pk=wanted).first() if wanted is not None else None) or usable.first()
+    number = whole((request.POST if request.method == "POST" else request.GET).get("version", ""))
+    if number is None and (draft := newest_draft(access.signed_in(request), project, form)):
+        number = whole(QueryDict(draft.data).get("version", ""))
+    return usable.filter(pk=number or 0).first() or usable.first()
 
 
 def _start(request: HttpRequest, project: Project, form: RunForm) -> Run | None:

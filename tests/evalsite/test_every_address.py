@@ -23,7 +23,7 @@ from judging.endpoints.models import Endpoint
 from judging.metrics.models import Metric, MetricVersion
 from judging.people import assignments
 from judging.people.models import RatingsImport
-from judging.reports.sharing.services import report_link_create
+from judging.reports.sharing import report_link_create
 from judging.review.models import SavedView
 from judging.runs.results_import.models import ResultsImport
 from judging.runs.teamwork.comments import comment_add
@@ -76,7 +76,7 @@ def table(method: str, may: str, names: str, refusal: str = "403", superuser: st
     TABLE.update({name: Rule(method, may, refusal, superuser) for name in names.split()})
 
 
-table(GET, PUBLIC, "accounts:sign_in accounts:join reports:shared")
+table(GET, PUBLIC, "accounts:sign_in accounts:join shared_report")
 table(POST, PUBLIC, "accounts:sign_out accounts:language accounts:theme")
 table(GET, NOBODY, "accounts:oidc accounts:oidc_back", "404")  # single sign-on is off
 table(POST, NOBODY, "accounts:view_as", "403")  # local mode only
@@ -297,7 +297,7 @@ def run_places(project: Project, cast: dict[str, User], version: Version) -> Pla
     tagged = change_one(judgement=first_of(run), change=Change("tag", "x"), by=bob)
     of_import = ("results_import", "import_confirm", "import_discard")
     return {
-        "reports:shared": {"secret": secret},
+        "shared_report": {"secret": secret},
         "runs:report_revoke_link": {"link_pk": link.pk},
         "runs:export": {"form": "jsonl"},
         **{f"runs:{name}": {"pk": results.pk} for name in of_import},

@@ -1,4 +1,4 @@
-"""Parquet files can be read with pandas and pyarrow."""
+"""CSV files are safe to open in spreadsheets; Parquet files can be read with pandas and pyarrow."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 from pyarrow.parquet import ParquetFile
 
-from evalsite.table_files import GROUP_ROWS, parquet_of
+from evalsite.cells import CELL_CHARACTERS
+from evalsite.table_files import GROUP_ROWS, csv_blocks, csv_of, parquet_of
 
 NAMES = ["line", "value", "score"]
 
@@ -53,3 +54,16 @@ def test_long_tables_are_written_in_groups() -> None:
 
 def test_a_group_ends_where_its_texts_are_long() -> None:
     assert ParquetFile(written([[n, "x" * 2**20, None] for n in range(18)])).num_row_groups == 2
+
+
+def test_csv_cells_are_no_formulas_and_fit_a_spreadsheet() -> None:
+    text = b"".join(csv_of(["=name", "value"], [["@b", True], [None, -1.5], ["a\n", "x" * 40_000]])).decode()
+    lines = ["\ufeff'=name,value", "'@b,true", ",-1.5", '"a\n",' + "x" * CELL_CHARACTERS + "… [+8000]"]
+    assert text == "".join(f"{line}\r\n" for line in lines)
+
+
+def test_csv_is_sent_in_blocks_after_its_byte_order_mark() -> None:
+    blocks = list(csv_blocks([["=x" * 1000, "ü"]] * 100))
+    assert blocks[0] == b"\xef\xbb\xbf"
+    assert [len(block) < 2**17 for block in blocks[1:]] == [True] * 4
+    assert b"".join(blocks[1:]) == ("=x" * 1000 + ",ü\r\n").encode() * 100

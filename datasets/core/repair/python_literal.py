@@ -51,31 +51,31 @@ def _written(text: str) -> str:
     for token in _TOKEN.finditer(text):
         parts.append(text[at : token.start()])
         at = token.end()
-        kind, met = token.lastgroup, token.group()
+        kind, piece = token.lastgroup, token.group()
         if kind == "string":
-            met = _string(met)
+            piece = _string(piece)
         elif kind == "word":
-            met = _WORDS[met]
+            piece = _WORDS[piece]
         elif kind == "comment":
-            met = ""
+            piece = ""
         elif kind == "open":
             opened.append(len(parts))
             commas.append(False)
         elif kind == "comma":
             commas[-1] = True
         elif kind == "close":
-            met = _close(met, parts, opened.pop(), commas.pop())
-        parts.append(met)
+            piece = _close(piece, parts, opened.pop(), commas.pop())
+        parts.append(piece)
     return "".join((*parts, text[at:])).strip()
 
 
-def _close(met: str, parts: list[str], opening: int, has_comma: bool) -> str:
+def _close(piece: str, parts: list[str], opening: int, has_comma: bool) -> str:
     """The closing bracket without a preceding comma; a tuple becomes a list."""
-    bracket = met[-1]
+    bracket = piece[-1]
     if bracket == ")":
-        is_tuple = has_comma or "," in met or not "".join(parts[opening + 1 :]).strip()
+        is_tuple = has_comma or "," in piece or not "".join(parts[opening + 1 :]).strip()
         parts[opening], bracket = ("[", "]") if is_tuple else ("", "")
-    return met[:-1].replace(",", "") + bracket
+    return piece[:-1].replace(",", "") + bracket
 
 
 def _string(literal: str) -> str:

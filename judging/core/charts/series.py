@@ -1,6 +1,6 @@
 """Each candidate's colour and mark, the same everywhere in a run; the shape makes it readable without colour."""
 
-from datasets.candidate_numbers import COLOURS
+from datasets.core.candidate_numbers import COLOURS
 
 from .svg import element
 

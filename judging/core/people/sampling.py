@@ -89,7 +89,7 @@ def balanced(items: Sequence[Sequence[int]], per_item: int, seed: int) -> list[l
     """
     order = random.Random(f"pairs:{seed}")
     used: Counter[int] = Counter()
-    met: Counter[Pair] = Counter()
+    pair_counts: Counter[Pair] = Counter()
     dealt: list[list[Pair]] = [[] for _ in items]
     places = list(range(len(items)))
     order.shuffle(places)
@@ -97,17 +97,17 @@ def balanced(items: Sequence[Sequence[int]], per_item: int, seed: int) -> list[l
         free = every_pair(items[place])
         order.shuffle(free)
         for _ in range(min(per_item, len(free))):
-            pair = min(free, key=lambda one: _burden(one, used, met))
+            pair = min(free, key=lambda one: _burden(one, used, pair_counts))
             free.remove(pair)
             used.update(pair)
-            met[pair] += 1
+            pair_counts[pair] += 1
             dealt[place].append(pair)
     return dealt
 
 
-def _burden(pair: Pair, used: Counter[int], met: Counter[Pair]) -> tuple[int, int, int]:
+def _burden(pair: Pair, used: Counter[int], pair_counts: Counter[Pair]) -> tuple[int, int, int]:
     one, other = used[pair[0]], used[pair[1]]
-    return max(one, other), one + other, met[pair]
+    return max(one, other), one + other, pair_counts[pair]
 
 
 def first_sides(pairs: Sequence[Name], seed: int) -> list[int]:

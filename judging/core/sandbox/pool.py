@@ -134,7 +134,7 @@ class Sandbox:
         supervisor = ZygoteSupervisor(self.limits, self._without, cpu_seconds)
         try:
             self._held = self._found_to_hold(supervisor)
-        except BaseException:
+        except BaseException:  # also on interrupts: no process may be left behind
             supervisor.close()
             raise
         return supervisor
@@ -158,14 +158,14 @@ class Sandbox:
                 except TooManyFiles:
                     raise
                 except NeverBegan as error:
-                    met: SandboxBroken = error
+                    broken: SandboxBroken = error
                 except SandboxBroken as error:
-                    met = error
+                    broken = error
                     self._forget(supervisor)
-            if isinstance(met, NeverBegan):
-                ended = SandboxFailure("killed", str(met))
+            if isinstance(broken, NeverBegan):
+                ended = SandboxFailure("killed", str(broken))
                 return Answered(ended=ended) if batch else Answered(job_failure=ended)
-            raise met
+            raise broken
 
     def _forget(self, supervisor: ZygoteSupervisor) -> None:
         with self._starting:

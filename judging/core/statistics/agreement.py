@@ -48,8 +48,8 @@ def coincidences(ratings: Floats) -> tuple[Floats, Floats] | None:
     values = np.unique(ratings[~np.isnan(ratings)])
     counts = _counts(ratings)
     weights = 1.0 / (counts.sum(axis=1) - 1.0)
-    met = (counts * weights[:, None]).T @ counts
-    return values, met - np.diag((counts * weights[:, None]).sum(axis=0))
+    matrix = (counts * weights[:, None]).T @ counts
+    return values, matrix - np.diag((counts * weights[:, None]).sum(axis=0))
 
 
 def percent_agreement(ratings: Floats) -> float | None:
@@ -184,10 +184,10 @@ def alpha_interval(
         return None, None
     counts = _counts(ratings)
     weights = 1.0 / (counts.sum(axis=1) - 1.0)
-    met = counts[:, :, None] * counts[:, None, :] * weights[:, None, None]
+    matrix = counts[:, :, None] * counts[:, None, :] * weights[:, None, None]
     places = np.arange(values.size)
-    met[:, places, places] -= counts * weights[:, None]
-    observed = draws.sums(clusters, met.reshape(len(met), -1)).reshape(-1, values.size, values.size)
+    matrix[:, places, places] -= counts * weights[:, None]
+    observed = draws.sums(clusters, matrix.reshape(len(matrix), -1)).reshape(-1, values.size, values.size)
     return percentiles(_alphas(values, observed, level))
 
 
@@ -197,9 +197,9 @@ def _alphas(values: Floats, observed: Floats, level: Level) -> Floats:
     total = marginal.sum(axis=1)
     distance = _squared_distances(values, marginal, level)
     expected = marginal[:, :, None] * marginal[:, None, :]
-    wanted = (expected * distance).sum(axis=(1, 2))
+    by_chance = (expected * distance).sum(axis=(1, 2))
     found = (observed * distance).sum(axis=(1, 2)) * (total - 1)
-    alphas: Floats = 1.0 - np.divide(found, wanted, out=np.full(total.shape, np.nan), where=wanted > 0)
+    alphas: Floats = 1.0 - np.divide(found, by_chance, out=np.full(total.shape, np.nan), where=by_chance > 0)
     return alphas
 
 

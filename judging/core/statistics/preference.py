@@ -205,21 +205,21 @@ def _of_author(
     metric: Metric, name: str, each: DataFrame, verdicts: DataFrame, features: DataFrame | None
 ) -> SideBySide:
     names = sorted({*each["candidate"].astype(object), *each["other"].astype(object)})
-    met = _comparisons(each, names)
-    ratings = bradley_terry(met)
-    cells = {one: _cell(place, met, each) for place, one in enumerate(names)}
+    paired = _comparisons(each, names)
+    ratings = bradley_terry(paired)
+    cells = {one: _cell(place, paired, each) for place, one in enumerate(names)}
     if ratings is not None:
         _add_ratings(cells, ratings)
-    style = None if features is None or features.empty else style_effects(each, met, features)
+    style = None if features is None or features.empty else style_effects(each, paired, features)
     for place, cell in enumerate(cells.values()):
         cell["style_rating"] = finite(style.ratings[place]) if style else None
     return SideBySide(
         metric=metric.name,
         by=name,
         candidates=cells,
-        pairs=_pairs(names, met, each),
+        pairs=_pairs(names, paired, each),
         steps={step: int((each["label"] == step).sum()) for step in STEPS},
-        connected=is_connected(met),
+        connected=is_connected(paired),
         perfect=[one for one, cell in cells.items() if cell["comparisons"] in (cell["wins"], cell["losses"])],
         first_side=first_side(verdicts),
         style=style.coefficients if style else None,
@@ -237,13 +237,13 @@ def _comparisons(each: DataFrame, names: list[str]) -> PairedComparisons:
     )
 
 
-def _outcomes(met: PairedComparisons, each: DataFrame, first: int, second: int | None = None) -> Outcomes:
+def _outcomes(paired: PairedComparisons, each: DataFrame, first: int, second: int | None = None) -> Outcomes:
     """The outcomes of a candidate's comparisons with a second one, or with all others."""
-    here = (met.a == first) | (met.b == first)
+    here = (paired.a == first) | (paired.b == first)
     if second is not None:
-        here &= (met.a == second) | (met.b == second)
-    won = np.where(met.a == first, met.won, 1 - met.won)[here]
-    mean = estimate_mean(won, met.clusters[here])
+        here &= (paired.a == second) | (paired.b == second)
+    won = np.where(paired.a == first, paired.won, 1 - paired.won)[here]
+    mean = estimate_mean(won, paired.clusters[here])
     low, high = (None, None) if mean.mean is None else wilson(mean.mean, effective_size(mean, won.size))
     return Outcomes(
         wins=int((won == 1).sum()),
@@ -256,10 +256,10 @@ def _outcomes(met: PairedComparisons, each: DataFrame, first: int, second: int |
     )
 
 
-def _cell(place: int, met: PairedComparisons, each: DataFrame) -> SideCell:
+def _cell(place: int, paired: PairedComparisons, each: DataFrame) -> SideCell:
     return SideCell(
-        comparisons=int(((met.a == place) | (met.b == place)).sum()),
-        **_outcomes(met, each, place),
+        comparisons=int(((paired.a == place) | (paired.b == place)).sum()),
+        **_outcomes(paired, each, place),
         rating=None,
         se=None,
         rating_low=None,
@@ -282,11 +282,11 @@ def _add_ratings(cells: dict[str, SideCell], found: Strengths) -> None:
             cell["rank_low"], cell["rank_high"] = ranks[place]
 
 
-def _pairs(names: list[str], met: PairedComparisons, each: DataFrame) -> list[SidePair]:
+def _pairs(names: list[str], paired: PairedComparisons, each: DataFrame) -> list[SidePair]:
     """The pairs of candidates that were compared."""
-    compared = wins_between(met) + wins_between(met).T > 0
+    compared = wins_between(paired) + wins_between(paired).T > 0
     return [
-        SidePair(a=names[a], b=names[b], **_outcomes(met, each, a, b))
+        SidePair(a=names[a], b=names[b], **_outcomes(paired, each, a, b))
         for a, b in combinations(range(len(names)), 2)
         if compared[a, b]
     ]
@@ -299,7 +299,7 @@ class StyleEffects(NamedTuple):
     ratings: Floats
 
 
-def style_effects(each: DataFrame, met: PairedComparisons, features: DataFrame) -> StyleEffects | None:
+def style_effects(each: DataFrame, paired: PairedComparisons, features: DataFrame) -> StyleEffects | None:
     """The style coefficients and the style-adjusted ratings from a Bradley–Terry model with candidates and features.
 
     A feature's value is `(a - b) / (a + b)` of the two answers, 0 if both have none, divided by its standard deviation.
@@ -317,7 +317,9 @@ def style_effects(each: DataFrame, met: PairedComparisons, features: DataFrame) 
     a, b = sides[0][known], sides[1][known]
     apart = np.divide(a - b, a + b, out=np.zeros_like(a), where=a + b > 0)
     spread = apart.std(axis=0)
-    part = PairedComparisons(met.size, met.a[known], met.b[known], met.won[known], met.clusters[known])
+    part = PairedComparisons(
+        paired.size, paired.a[known], paired.b[known], paired.won[known], paired.clusters[known]
+    )
     kept = _informative(part, apart, spread)
     found = bradley_terry(part, apart[:, kept] / spread[kept]) if kept else None
     if found is None or not np.isfinite(found.coefficient_errors).all():
@@ -329,9 +331,9 @@ def style_effects(each: DataFrame, met: PairedComparisons, features: DataFrame) 
     return StyleEffects(coefficients, found.ratings)
 
 
-def _informative(met: PairedComparisons, apart: Floats, spread: Floats) -> list[int]:
+def _informative(paired: PairedComparisons, apart: Floats, spread: Floats) -> list[int]:
     """The features that vary and are not collinear with the candidates and the features before them."""
-    design = candidate_design(met)
+    design = candidate_design(paired)
     kept: list[int] = []
     for place in np.flatnonzero(spread > 0).tolist():
         wider = np.column_stack([design, apart[:, place]])

@@ -139,9 +139,9 @@ def _merged(firsts: DataFrame, rows: DataFrame, item: Ints) -> DataFrame:
     rank = ranks[_codes(rows["state"])]
     states = np.array(_COUNTED_FIRST, dtype=object)[_least(rank, item, size, 0)]
     scored = (rows["state"] == SCORED).to_numpy()
-    said, of = rows[scored], item[scored]
-    kinds = np.array([*KINDS, None], dtype=object)[_least(_codes(said["kind"]), of, size, len(KINDS))]
-    labels = _majorities(said, of, size)
+    scores, of = rows[scored], item[scored]
+    kinds = np.array([*KINDS, None], dtype=object)[_least(_codes(scores["kind"]), of, size, len(KINDS))]
+    labels = _majorities(scores, of, size)
     labels[kinds != "category"] = None
     hung = (kinds == "category") & pd.isna(labels)
     states[hung] = NO_SCORE if of_people(rows).all() else UNPARSED
@@ -152,7 +152,7 @@ def _merged(firsts: DataFrame, rows: DataFrame, item: Ints) -> DataFrame:
     return firsts.assign(
         state=pd.Categorical(states, categories=list(STATES)),
         kind=pd.Categorical(kinds, categories=list(KINDS)),
-        value=np.where(numeric, _means(said, of, size), np.nan),
+        value=np.where(numeric, _means(scores, of, size), np.nan),
         label=pd.Categorical(labels),
         **{name: rows[name].array.take(last) for name in ("by", "source", "drawn_with")},
         shown_first=0,
@@ -171,23 +171,23 @@ def _least(values: Ints, item: Ints, size: int, most: int) -> Ints:
     return pd.Series(values).groupby(item).min().reindex(range(size), fill_value=most).to_numpy()
 
 
-def _means(said: DataFrame, item: Ints, size: int) -> Floats:
+def _means(scores: DataFrame, item: Ints, size: int) -> Floats:
     """The mean of the authors' means over their repeats: (items,), NaN without a number."""
-    by_author = said["value"].groupby([item, said["source"].cat.codes, said["by"].cat.codes]).mean()
+    by_author = scores["value"].groupby([item, scores["source"].cat.codes, scores["by"].cat.codes]).mean()
     return by_author.groupby(level=0).mean().reindex(range(size)).to_numpy()
 
 
-def _majorities(said: DataFrame, item: Ints, size: int) -> NDArray[np.object_]:
+def _majorities(scores: DataFrame, item: Ints, size: int) -> NDArray[np.object_]:
     """Each item's majority label: (items,), None without a majority."""
-    labelled = said["label"].notna().to_numpy()
+    labelled = scores["label"].notna().to_numpy()
     found = np.full(size, None, dtype=object)
     if not labelled.any():
         return found
-    said, item = said[labelled], item[labelled]
-    names = np.array([*said["label"].cat.categories, None], dtype=object)
-    if said["other"].notna().all() and set(said["label"].dropna()) <= set(STEPS):
-        return _directions(steps_of(said), said["label"].to_numpy(dtype=object), item, size)
-    return names[_majority(_codes(said["label"]), item, size, len(names) - 1)]
+    scores, item = scores[labelled], item[labelled]
+    names = np.array([*scores["label"].cat.categories, None], dtype=object)
+    if scores["other"].notna().all() and set(scores["label"].dropna()) <= set(STEPS):
+        return _directions(steps_of(scores), scores["label"].to_numpy(dtype=object), item, size)
+    return names[_majority(_codes(scores["label"]), item, size, len(names) - 1)]
 
 
 def _directions(steps: Floats, labels: NDArray[np.object_], item: Ints, size: int) -> NDArray[np.object_]:

@@ -57,21 +57,21 @@ class OfferedName:
         return "{{ " + self.expression + " }}"
 
 
-def choose_sample(project: Project, wanted: QueryDict) -> Sample | None:
+def choose_sample(project: Project, query: QueryDict) -> Sample | None:
     """The row selected by the form data (row_version, row_line, row_response, go); None without a usable version."""
-    version = chosen_version(project, wanted)
-    row, not_found = _row(version, wanted) if version else (None, "")
+    version = chosen_version(project, query)
+    row, not_found = _row(version, query) if version else (None, "")
     if version is None or row is None:
         return None
     responses = selectors.responses_of(row)
-    response = _response(responses, wanted.get("row_response", ""))
+    response = _response(responses, query.get("row_response", ""))
     return Sample(version, row, selectors.row_values(row), responses, response, not_found)
 
 
-def chosen_version(project: Project, wanted: QueryDict) -> Version | None:
+def chosen_version(project: Project, query: QueryDict) -> Version | None:
     """The version selected by `row_version`, or the newest usable one."""
     versions = selectors.usable_versions(project)
-    return versions.filter(pk=whole(wanted.get("row_version", "")) or 0).first() or versions.first()
+    return versions.filter(pk=whole(query.get("row_version", "")) or 0).first() or versions.first()
 
 
 def versions_offered(project: Project) -> QuerySet[Version]:
@@ -79,8 +79,8 @@ def versions_offered(project: Project) -> QuerySet[Version]:
     return selectors.usable_versions(project)[:50]
 
 
-def _row(version: Version, wanted: QueryDict) -> tuple[Row | None, str]:
-    line, go = whole(wanted.get("row_line", "")) or 0, wanted.get("go", "")
+def _row(version: Version, query: QueryDict) -> tuple[Row | None, str]:
+    line, go = whole(query.get("row_line", "")) or 0, query.get("go", "")
     now = selectors.row_for(version, line)
     now = now if now is not None and now.valid else selectors.next_row(version, 0)
     if now is None or not go:

@@ -19,6 +19,7 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
 from evalsite.tasks import workers
+from evalsite.web.headers import download_headers
 from evalsite.web.numbers import whole
 from evalsite.web.request_limits import allow, file_too_large, upload_page
 from judging.core.people.rating_lines import BadLine
@@ -143,8 +144,8 @@ def rename_sides(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def add_raters(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Add raters, or bring back former ones."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
-    wanted = [number for text in request.POST.getlist("user") if (number := whole(text)) is not None]
-    found = list(possible_raters(evaluation.run.project).filter(pk__in=wanted))
+    numbers = [number for text in request.POST.getlist("user") if (number := whole(text)) is not None]
+    found = list(possible_raters(evaluation.run.project).filter(pk__in=numbers))
     if found:
         assignments.raters_add(evaluation=evaluation, users=found, by=access.signed_in(request))
         names = ", ".join(user.username for user in found)
@@ -259,9 +260,8 @@ def export(request: HttpRequest, slug: str, pk: int, form: str) -> HttpResponseB
     if names and May.RUN not in access.permissions(request, evaluation.run.project):
         raise PermissionDenied
     lines = (jsonl_lines if form == "jsonl" else csv_lines)(evaluation, names=names, history=history)
-    response = StreamingHttpResponse(lines, content_type=_TYPES[form])
-    response["Content-Disposition"] = f'attachment; filename="ratings-{evaluation.run_id}.{form}"'
-    return response
+    headers = download_headers(f"ratings-{evaluation.run_id}.{form}")
+    return StreamingHttpResponse(lines, content_type=_TYPES[form], headers=headers)
 
 
 @upload_page

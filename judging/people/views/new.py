@@ -14,7 +14,7 @@ from datasets.models import Candidate, Version
 from datasets.selectors import usable_versions
 from evalsite import access
 from evalsite.access import May
-from evalsite.accounts.drafts import form_draft, newest_draft
+from evalsite.accounts.drafts import form_draft
 from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
 from judging.people.blindness import HIDEABLE, Blindness, blindness
@@ -33,6 +33,7 @@ from judging.runs.filters import ANYTHING, Filters
 from judging.runs.forms import create_once
 from judging.runs.models import Run
 from judging.runs.selectors import unusable_versions
+from judging.runs.views import chosen_version
 
 _PREFIX = "criteria"
 _PARTS = {"criteria": "_criteria_forms", "sides": "_side_names"}
@@ -44,7 +45,7 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     project = access.get_project(request, slug, May.RUN)
     versions = usable_versions(project)
     about = _run_named(request, slug)
-    version = about.version if about else _chosen(request, project)
+    version = about.version if about else chosen_version(request, project, "evaluation")
     context: dict[str, Any] = {
         "about": about,
         "versions": versions,
@@ -98,16 +99,6 @@ def _filters(request: HttpRequest, about: Run | None) -> Filters:
     if about is None or not sent.get("filter"):
         return ANYTHING
     return FilterForm(QueryDict(sent["filter"]), about).filters
-
-
-def _chosen(request: HttpRequest, project: Project) -> Version | None:
-    usable = usable_versions(project)
-    sent = request.POST if request.method == "POST" else request.GET
-    wanted = sent.get("version", "")
-    if not wanted and (draft := newest_draft(access.signed_in(request), project, "evaluation")):
-        wanted = QueryDict(draft.data).get("version", "")
-    named = usable.filter(pk=int(wanted)).first() if wanted.isdecimal() and len(wanted) < 19 else None
-    return named or usable.first()
 
 
 def _forms(

@@ -88,12 +88,12 @@ def rank_ranges(cells: Cells, pairs: Sequence[Mapping[str, Any]]) -> dict[str, t
 def win_shares(pairs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Each candidate's share of wins in all comparisons with others on shared items; ties count half."""
     won: dict[str, float] = {}
-    met: dict[str, int] = {}
+    compared_items: dict[str, int] = {}
     for pair in pairs:
         for name, wins in ((pair["a"], pair["wins"]), (pair["b"], pair["losses"])):
             won[name] = won.get(name, 0) + wins + pair["ties"] / 2
-            met[name] = met.get(name, 0) + pair["items"]
-    return {name: won[name] / met[name] for name in won if met[name]}
+            compared_items[name] = compared_items.get(name, 0) + pair["items"]
+    return {name: won[name] / compared_items[name] for name in won if compared_items[name]}
 
 
 def _parts(data: BoardData) -> dict[str, tuple[BoardColumn, Show, bool]]:

@@ -83,8 +83,8 @@ def pair_matrix(
 ) -> PairMatrix | None:
     """Row minus column; None for fewer than three candidates."""
     known = {(pair["a"], pair["b"]): pair for pair in pairs}
-    met = [name for name in names if any(name in pair for pair in known)]
-    if len(met) < FEWEST:
+    compared = [name for name in names if any(name in pair for pair in known)]
+    if len(compared) < FEWEST:
         return None
     largest = max((abs(pair["difference"]) for pair in pairs if pair["distinguishable"]), default=0.0)
 
@@ -94,7 +94,7 @@ def pair_matrix(
         pair, sign = (known[row, column], 1) if (row, column) in known else (known[column, row], -1)
         return _cell(pair, sign, largest, values, links)
 
-    return PairMatrix(met, [(row, [cell(row, column) for column in met]) for row in met])
+    return PairMatrix(compared, [(row, [cell(row, column) for column in compared]) for row in compared])
 
 
 def _cell(

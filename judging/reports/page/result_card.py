@@ -237,12 +237,12 @@ def _cost_stat(cost: Mapping[str, Any]) -> list[Stat]:
     if not cost["requests"]:
         return []
     tokens = cost["prompt_tokens"] + cost["completion_tokens"]
-    said = _("%(n)s tokens") % {"n": short_number(tokens)}
+    text = _("%(n)s tokens") % {"n": short_number(tokens)}
     if cost.get("currency"):
-        return [Stat(_("Cost"), f"{cost['money']:,.2f} {cost['currency']}", said)]
+        return [Stat(_("Cost"), f"{cost['money']:,.2f} {cost['currency']}", text)]
     requests = ngettext("%(n)s request", "%(n)s requests", cost["requests"]) % {"n": number(cost["requests"])}
     return [
-        Stat(_("Duration"), duration(cost["wall_seconds"]), f"{requests} · {said}" if tokens else requests)
+        Stat(_("Duration"), duration(cost["wall_seconds"]), f"{requests} · {text}" if tokens else requests)
     ]
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from django.db.models import Count, Max
 
 from datasets.core.variables import reference_in, response_data
-from evalsite.cells import MARK, cell, clean_text
-from evalsite.table_files import Cell, parquet_of, xlsx_of
+from evalsite.cells import clean_text
+from evalsite.table_files import Cell, csv_of, parquet_of, xlsx_of
 from judging.core.metric_definition import MetricDefinition
 from judging.runs import json_text
 from judging.runs.counts import overridden_states
@@ -26,7 +24,6 @@ from judging.runs.models import JudgeReply, Run
 from judging.runs.teamwork.marks import exclusions_of
 
 RECORD_BYTES = 2 * 2**20  # spec: commands
-_BLOCK = 2**16
 
 _WHOLE = ("line", "response", "attempt", "other_response", "shown_first", "repeat")
 _NUMBERS = ("seconds", "score", "drawn_with")
@@ -52,22 +49,7 @@ def jsonl_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
 
 def csv_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
     """The table as blocks of CSV, safe to open in spreadsheets: no formulas, and Chinese is displayed correctly."""
-    buffer = StringIO()
-    writer = csv.writer(buffer)
-    yield MARK.encode()
-    writer.writerow(table_columns(run))
-    for row in table_values(run, filters):
-        writer.writerow([cell(value) for value in row])
-        if buffer.tell() > _BLOCK:
-            yield _taken(buffer)
-    yield _taken(buffer)
-
-
-def _taken(buffer: StringIO) -> bytes:
-    text = buffer.getvalue()
-    buffer.seek(0)
-    buffer.truncate()
-    return text.encode()
+    return csv_of(table_columns(run), table_values(run, filters))
 
 
 def xlsx_blocks(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:

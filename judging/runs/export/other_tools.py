@@ -40,7 +40,7 @@ class _Answer:
     line: int
     model: str
     number: int
-    said: list[Line]
+    verdicts: list[Line]
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -71,13 +71,13 @@ def _answers(run: Run, filters: Filters) -> Iterator[_Answer]:
     loaded = load(run, filters, texts=True)
     for _response, group in groupby(loaded, lambda one: one.judgement.response_id):
         found = list(group)
-        said = [
+        verdicts = [
             line
             for _question, about in groupby(found, question_of)
             for line in lines_of(run, list(about))
             if line["value"] is not None and line["other_model"] is None
         ]
-        if said:
+        if verdicts:
             judgement = found[0].judgement
             yield _Answer(
                 data=data_of(judgement.row.raw, run.version.format),
@@ -85,7 +85,7 @@ def _answers(run: Run, filters: Filters) -> Iterator[_Answer]:
                 line=judgement.row.line,
                 model=model_name(judgement.candidate),
                 number=judgement.response.number,
-                said=said,
+                verdicts=verdicts,
             )
 
 
@@ -101,10 +101,10 @@ def _shared(run: Run) -> set[str]:
     return {name for name, count in Counter(name for name, _author in authors).items() if count > 1}
 
 
-def _named(said: list[Line], shared: set[str]) -> Iterator[tuple[str, Line]]:
+def _named(verdicts: list[Line], shared: set[str]) -> Iterator[tuple[str, Line]]:
     """Verdicts with unique names: the metric, the judge if the metric has several, and the number of the repeat."""
     seen: Counter[str] = Counter()
-    for line in said:
+    for line in verdicts:
         name, who = str(line["metric"]), line.get("judge") or line.get("rater")
         if name in shared and who != "combined":
             name = f"{name} ({who})"
@@ -117,7 +117,7 @@ def every_eval_ever_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[byt
     tops = {one.name: MetricDefinition.from_json(one.definition) for one in run.metrics.all()}
     shared = _shared(run)
     for answer in _answers(run, filters):
-        for name, line in _named(answer.said, shared):
+        for name, line in _named(answer.verdicts, shared):
             if isinstance(line["value"], bool | int | float):
                 sample = _sample(run, answer, name, line, tops[line["metric"]])
                 yield json_text.dumps(sample, LINE_BYTES) + b"\n"
@@ -171,8 +171,8 @@ def _is_correct(value: Any, metric: MetricDefinition) -> bool:
 
 def _metadata(answer: _Answer, line: Line) -> dict[str, str]:
     """The row's fields, the judge and its reasoning; the schema allows only strings here."""
-    said = {name: line.get(name) for name in ("judge", "rater", "reasoning")}
-    given = answer.fields | {name: value for name, value in said.items() if value}
+    author = {name: line.get(name) for name in ("judge", "rater", "reasoning")}
+    given = answer.fields | {name: value for name, value in author.items() if value}
     return {str(name): _text(value) for name, value in given.items() if value is not None}
 
 
@@ -232,7 +232,7 @@ def _inspect_sample(answer: _Answer, epoch: int, shared: set[str]) -> dict[str, 
         "target": _text(reference_in(answer.data)),
         "messages": [*asked, message],
         "output": {"model": answer.model, "choices": [{"message": message, "stop_reason": "stop"}]},
-        "scores": {name: _score(line) for name, line in _named(answer.said, shared)},
+        "scores": {name: _score(line) for name, line in _named(answer.verdicts, shared)},
         "metadata": answer.fields,
         "store": {},
         "events": [],
@@ -241,8 +241,8 @@ def _inspect_sample(answer: _Answer, epoch: int, shared: set[str]) -> dict[str, 
 
 
 def _score(line: Line) -> dict[str, Any]:
-    said = {name: line[name] for name in ("judge", "rater") if line.get(name)}
-    return {"value": line["value"], "explanation": line.get("reasoning"), "metadata": said}
+    author = {name: line[name] for name in ("judge", "rater") if line.get(name)}
+    return {"value": line["value"], "explanation": line.get("reasoning"), "metadata": author}
 
 
 def not_held_sentences(run: Run, filters: Filters, form: str) -> list[str]:

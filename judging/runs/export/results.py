@@ -132,8 +132,8 @@ def _reply(reply: JudgeReply | None) -> Line:
 def _of_rater(one: LoadedJudgement) -> Line:
     judgement, author = one.judgement, one.author or {}
     comment = judgement.rating.comment if judgement.rating else ""
-    said = {"rater": author.get("rater") or f"rater {judgement.rater_id}", "reasoning": comment or None}
-    return _about(one) | _in_force(judgement) | said | _circumstances(judgement)
+    origin = {"rater": author.get("rater") or f"rater {judgement.rater_id}", "reasoning": comment or None}
+    return _about(one) | _in_force(judgement) | origin | _circumstances(judgement)
 
 
 def _of_source(one: LoadedJudgement) -> Line:
@@ -141,11 +141,11 @@ def _of_source(one: LoadedJudgement) -> Line:
     judgement, source = one.judgement, one.judgement.source
     assert source is not None
     people = (SourceKind.RATER, SourceKind.ADJUDICATOR)
-    said = {"rater" if source.kind in people else "judge": source.name}
+    origin = {"rater" if source.kind in people else "judge": source.name}
     if source.kind == SourceKind.ADJUDICATOR:
-        said["role"] = ADJUDICATOR
+        origin["role"] = ADJUDICATOR
     reply = one.replies[0] if one.replies else None
-    return _about(one) | _own(judgement) | said | _reply(reply) | _circumstances(judgement)
+    return _about(one) | _own(judgement) | origin | _reply(reply) | _circumstances(judgement)
 
 
 def _of_metric(one: LoadedJudgement) -> Iterator[Line]:

@@ -94,9 +94,9 @@ def _first(run_metric: RunMetric, selection: Selection) -> tuple[list[int], bool
     """Ids of the judgements for a preview, and whether more match."""
     run, filters = run_metric.run, selection.filters
     inside = selection.only is None and reads_judgements(run, filters)
-    meant = readable(run_metric, replace(selection, filters=filters.outside) if inside else selection)
-    meant = meant.alias(place=PLACE).filter(place__gte=0).order_by("place")
-    ids = list(meant.values_list("pk", flat=True)[: MOST + 1])
+    matches = readable(run_metric, replace(selection, filters=filters.outside) if inside else selection)
+    matches = matches.alias(place=PLACE).filter(place__gte=0).order_by("place")
+    ids = list(matches.values_list("pk", flat=True)[: MOST + 1])
     shown = sorted(among(run, filters, ids[:MOST])) if inside else ids[:MOST]
     return shown, len(ids) > MOST
 

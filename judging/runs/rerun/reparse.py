@@ -44,44 +44,42 @@ def definitions_now(run: Run) -> dict[int, MetricDefinition]:
 
 
 def reparsed_definition(
-    now: MetricDefinition, wanted: MetricDefinition, asked: MetricDefinition | None = None
+    now: MetricDefinition, new: MetricDefinition, asked: MetricDefinition | None = None
 ) -> MetricDefinition | None:
-    """`now` with the parsers, jury, postprocess, scale and rule program of `wanted`; None if `wanted` asks something
+    """`now` with the parsers, jury, postprocess, scale and rule program of `new`; None if `new` asks something
     else.
 
     Connections are ignored and stay unchanged; only prompts are compared. `asked`: the definition that the run started
     with, if not `now`.
     """
-    if now.preprocess != wanted.preprocess or bool(now.rules) != bool(wanted.rules):
+    if now.preprocess != new.preprocess or bool(now.rules) != bool(new.rules):
         return None
-    if wanted.rules:
-        return _by_rules(now, wanted, asked or now)
-    if not _same_requests(now, wanted):
+    if new.rules:
+        return _by_rules(now, new, asked or now)
+    if not _same_requests(now, new):
         return None
-    pairs = zip(now.judges, wanted.judges, strict=True)
+    pairs = zip(now.judges, new.judges, strict=True)
     return msgspec.structs.replace(
         now,
-        min_score=wanted.min_score,
-        max_score=wanted.max_score,
-        postprocess=wanted.postprocess,
-        sandbox=wanted.sandbox,
-        jury=wanted.jury,
-        quorum=wanted.quorum,
+        min_score=new.min_score,
+        max_score=new.max_score,
+        postprocess=new.postprocess,
+        sandbox=new.sandbox,
+        jury=new.jury,
+        quorum=new.quorum,
         judges=tuple(msgspec.structs.replace(judge, parse=other.parse) for judge, other in pairs),
     )
 
 
 def _by_rules(
-    now: MetricDefinition, wanted: MetricDefinition, asked: MetricDefinition
+    now: MetricDefinition, new: MetricDefinition, asked: MetricDefinition
 ) -> MetricDefinition | None:
-    before, after = read_program(asked.rules).program, read_program(wanted.rules).program
+    before, after = read_program(asked.rules).program, read_program(new.rules).program
     if before is None or after is None or not asks_no_more(after, before):
         return None
-    if after.needs_judge and not _same_requests(now, wanted):
+    if after.needs_judge and not _same_requests(now, new):
         return None
-    return msgspec.structs.replace(
-        now, rules=wanted.rules, postprocess=wanted.postprocess, sandbox=wanted.sandbox
-    )
+    return msgspec.structs.replace(now, rules=new.rules, postprocess=new.postprocess, sandbox=new.sandbox)
 
 
 def scale_of(definition: MetricDefinition) -> tuple[float, float]:

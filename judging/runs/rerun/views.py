@@ -226,7 +226,7 @@ def _start_reparse(
     selection: Selection,
     version: MetricVersion | None,
 ) -> HttpResponse:
-    meant: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "run": found.run,
         "run_metric": found,
         "definition": definition,
@@ -235,9 +235,9 @@ def _start_reparse(
         "selection": selection,
     }
     many = too_many_at_once(found.run, selection)
-    if many and reparse_begin(**meant):
+    if many and reparse_begin(**arguments):
         return redirect("runs:actions", found.run.project.slug, found.run.pk)
-    made = 0 if many else reparse.run_reparse(**meant)
+    made = 0 if many else reparse.run_reparse(**arguments)
     if made:
         text = ngettext(
             "Re-parsing %(n)s judgement. No API calls are made, and the earlier attempt is kept.",

@@ -274,7 +274,7 @@ def _failed(mine: _OwnImport, error: Exception) -> None:
         log.error("The results %s could not be imported.", mine.row.pk, exc_info=error)
     try:
         _end(mine, problem, {})
-    except Exception:
+    except Exception:  # the reconciler tries again
         log.exception("The import of results %s could not be undone yet; retrying.", mine.row.pk)
 
 

@@ -97,7 +97,7 @@ def work_off(pk: int, step: Callable[[int], bool], fail: Callable[[int], object]
     try:
         while not workers.stopping.is_set() and step(pk):
             pass
-    except Exception as error:
+    except Exception as error:  # an action that fails must not block those after it
         if database_unavailable(error):
             raise
         log.exception("Review action %s failed.", pk)
@@ -154,8 +154,8 @@ def found_within(
     found = matching(run, filters.outside if inside else filters, by_figures=False)
     found = found.filter(position__gt=after, position__lte=upto)
     known = {pk: tuple(values) for pk, *values in found.values_list("pk", *fields)}
-    meant = among(run, filters, list(known)) if inside else known.keys()
-    return {pk: values for pk, values in known.items() if pk in meant}
+    matches = among(run, filters, list(known)) if inside else known.keys()
+    return {pk: values for pk, values in known.items() if pk in matches}
 
 
 def _undo_batch(action: ReviewAction) -> None:

@@ -39,12 +39,16 @@ def notify_assigned(action: ReviewAction) -> None:
 def notify_mentioned(comment: Comment, mentioned: Iterable[User]) -> None:
     """Notify each mentioned user once. Deletes unread notices of mentions that were edited away."""
     known = dict(comment.notices.values_list("user", "pk"))
-    wanted = {one.pk: one for one in mentioned if one.pk != comment.author_id}
+    recipients = {one.pk: one for one in mentioned if one.pk != comment.author_id}
     project = comment.run.project
     Notice.objects.bulk_create(
-        [Notice(user=one, project=project, comment=comment) for pk, one in wanted.items() if pk not in known]
+        [
+            Notice(user=one, project=project, comment=comment)
+            for pk, one in recipients.items()
+            if pk not in known
+        ]
     )
-    comment.notices.filter(read_at=None, user__in=set(known) - set(wanted)).delete()
+    comment.notices.filter(read_at=None, user__in=set(known) - set(recipients)).delete()
 
 
 def unread_of(user: User, projects: QuerySet[Project]) -> QuerySet[Notice]:

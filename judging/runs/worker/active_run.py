@@ -168,7 +168,7 @@ class ActiveRun:
                 judged = chunks.Judged(answered, with_flags(answered, result))
         except (Abandoned, asyncio.CancelledError):
             pass  # it stays `not_run`
-        except Exception as error:
+        except Exception as error:  # one judgement's error must not stop the run
             judged = internal_error(item, error)
         self.shared.buffer.judged(item.chunk, judged)
 
@@ -187,7 +187,7 @@ def judged_by_program(item: chunks.ToJudge, program: RuleEffects) -> chunks.Judg
     """Judge an item with a rule program that needs no judge model."""
     try:
         return chunks.Judged(item, with_flags(item, program.result(item.item)))
-    except Exception as error:
+    except Exception as error:  # one judgement's error must not stop the run
         return internal_error(item, error)
 
 

@@ -94,7 +94,7 @@ class AnswerGenerator:
             asked = await self.caller.call(model.connection, request, waiting)
         except Abandoned:
             raise
-        except Exception as error:
+        except Exception as error:  # one answer's error must not stop the run
             log.error("Internal error while generating an answer (response %s)", of.response, exc_info=error)
             request, asked = {}, Failure("internal", type(error).__name__)
         if isinstance(asked, Failure):

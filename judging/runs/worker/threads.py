@@ -65,7 +65,7 @@ class Batcher(Generic[Question, Answer]):
             batch, self._waiting = self._waiting[:MOST_IN_BATCH], self._waiting[MOST_IN_BATCH:]
             try:
                 answers = await self._run(self._work, [question for question, _ in batch])
-            except Exception as error:
+            except Exception as error:  # raised again where the answers are awaited
                 for _, future in batch:
                     if not future.done():
                         future.set_exception(error)

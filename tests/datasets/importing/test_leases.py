@@ -9,9 +9,10 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
-from datasets.importing.leases import LEASE, Hold, Leases, WorkStopped
+from datasets.importing.leases import LEASE, Hold, Leases
 from datasets.models import Difference, DifferenceState, SearchIndex, Version
 from evalsite.tasks import workers
+from evalsite.tasks.workers import WorkStopped
 from tests.datasets.conftest import Upload
 
 State = DifferenceState

@@ -279,7 +279,7 @@ def test_a_living_reader_is_left_alone(upload: Upload) -> None:
 def test_a_lease_that_ran_out_is_taken_away(upload: Upload) -> None:
     version = upload(numbered(5))
     tables.READING.claim(version.pk, workers.owner())
-    reconcile(now=timezone.now() + tables.LEASE + timedelta(seconds=1))
+    tables.READING.free_lost(timezone.now() + tables.LEASE + timedelta(seconds=1))
     version.refresh_from_db()
     assert version.state == VersionState.WAITING
 

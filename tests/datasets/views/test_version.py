@@ -14,7 +14,6 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from datasets import services
 from datasets.core.reader import KEPT_PER_CODE
 from datasets.importing import tables
 from datasets.importing.worker import import_version
@@ -22,7 +21,9 @@ from datasets.models import Version, VersionState
 from datasets.views import row_browser
 from datasets.views.findings_view import groups
 from datasets.views.row_browser import BrowserFilter
+from evalsite import archiving
 from evalsite.accounts.models import User
+from evalsite.audit import Action
 from evalsite.tasks import workers
 from evalsite.web.exchange import BUFFERED
 from evalsite.web.server import STEP_ASIDE
@@ -434,7 +435,7 @@ def test_an_archived_data_set_offers_no_version_to_runs(upload: Upload, project:
 
     version = upload(numbered(2), read=True)
     assert list(usable_versions(project)) == [version]
-    services.dataset_archive(dataset=version.dataset)
+    archiving.archive(version.dataset, Action.DATASET_ARCHIVED, project)
     assert list(usable_versions(project)) == []
 
 

@@ -4,7 +4,9 @@ import pytest
 from django.utils import timezone
 
 from evalsite.accounts.models import Project, User
-from evalsite.accounts.services import project_archive, project_rename, project_restore
+from evalsite.accounts.services import project_rename
+from evalsite.archiving import archive, restore
+from evalsite.audit import Action
 from evalsite.models import AuditEntry
 from tests.conftest import ClientOf
 
@@ -44,10 +46,8 @@ def test_an_archived_project_is_closed_to_changes(client_of: ClientOf, alice: Us
 
 def test_each_change_is_written_down_once(project: Project) -> None:
     assert project_rename(project=project, name="Maths")
-    assert project_archive(project=project)
-    assert not project_archive(project=project)
-    assert project_restore(project=project)
-    assert not project_restore(project=project)
+    assert [archive(project, Action.PROJECT_ARCHIVED, project) for _ in range(2)] == [True, False]
+    assert [restore(project, Action.PROJECT_RESTORED, project) for _ in range(2)] == [True, False]
     assert list(AuditEntry.objects.order_by("pk").values_list("action", flat=True)) == [
         "project.renamed",
         "project.archived",

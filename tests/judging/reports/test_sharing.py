@@ -15,8 +15,7 @@ from datasets.models import Row, Version
 from evalsite.accounts.models import Project, User
 from evalsite.models import AuditEntry
 from judging.reports.models import ReportLink
-from judging.reports.sharing.services import NoReportLink, report_link_create, report_link_revoke, shared_run
-from judging.reports.sharing.views import SHEETS
+from judging.reports.sharing import SHEETS, NoReportLink, report_link_create, report_link_revoke, shared_run
 from judging.runs.models import Run
 from tests.conftest import ClientOf
 from tests.judging.people.make import make_evaluation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datasets.candidate_numbers import COLOURS, Named, candidate_numbers
+from datasets.core.candidate_numbers import COLOURS, Named, candidate_numbers
 
 
 def version(number: int, *names: str, uploaded: bool = True) -> list[Named]:

@@ -1,16 +1,22 @@
-"""Shared reports: managing links, the page behind a link, and a report as one file."""
+"""Shared reports: links for readers without an account, which show figures only, until a date or until revoked; and a
+report as one file."""
 
 from __future__ import annotations
+
+from datetime import timedelta
 
 from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
@@ -18,23 +24,73 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evalsite import access
 from evalsite.access import May
+from evalsite.accounts.models import User
+from evalsite.audit import Action, record
+from evalsite.secrets import hashed, new_secret
 from judging.reports.figures import Kept, for_page
 from judging.reports.links import Links
 from judging.reports.models import ReportLink
 from judging.reports.page.report_view import EACH_METRIC, PageOptions, view_of
-from judging.reports.sharing.services import (
-    DAYS,
-    NoReportLink,
-    may_be_shared,
-    report_link_create,
-    report_link_revoke,
-    report_links,
-    shared_run,
-)
 from judging.runs.access import get_run
 from judging.runs.models import Run
 
 SHEETS = ("tokens", "site", "charts")
+DAYS = (7, 30, 90, 365)
+
+
+class NoReportLink(Exception):
+    """The link is unknown, expired or revoked, or its report can't be shared now; the response does not say which."""
+
+
+def may_be_shared(run: Run) -> bool:
+    """False for an open human evaluation: its raters must not learn whose answers they rate."""
+    return run.ended or not run.by_people
+
+
+@transaction.atomic
+def report_link_create(*, run: Run, note: str, days: int, by: User) -> tuple[ReportLink, str]:
+    """Create a link. Returns it with its secret, which is not stored."""
+    secret = new_secret()
+    made = ReportLink.objects.create(
+        run=run,
+        note=note,
+        token_hash=hashed(secret),
+        created_by=by,
+        expires_at=timezone.now() + timedelta(days=days),
+    )
+    until = made.expires_at.isoformat(timespec="minutes")
+    record(
+        Action.REPORT_SHARED, project=run.project, thing=made, name=run.name, by=by, note=note, until=until
+    )
+    return made, secret
+
+
+@transaction.atomic
+def report_link_revoke(*, link: ReportLink) -> bool:
+    """Revoke a link. False if it was revoked before."""
+    if not ReportLink.objects.filter(pk=link.pk, revoked_at=None).update(revoked_at=timezone.now()):
+        return False
+    run = link.run
+    record(Action.REPORT_UNSHARED, project=run.project, thing=link, name=run.name, note=link.note)
+    return True
+
+
+def report_links(run: Run) -> QuerySet[ReportLink]:
+    """All links to a run's report, newest first."""
+    return ReportLink.objects.filter(run=run).select_related("created_by").order_by("-pk")
+
+
+def shared_run(*, secret: str) -> Run:
+    """The run of a valid link. Raises NoReportLink."""
+    found = (
+        ReportLink.objects.filter(token_hash=hashed(secret), revoked_at=None, expires_at__gt=timezone.now())
+        .filter(run__archived_at=None, run__project__archived_at=None)
+        .select_related("run__project", "run__version__dataset")
+        .first()
+    )
+    if found is None or not may_be_shared(found.run):
+        raise NoReportLink
+    return found.run
 
 
 class LinkForm(forms.Form):
@@ -65,7 +121,7 @@ def links(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if request.method == "POST" and may_be_shared(run) and form.is_valid():
         by = access.signed_in(request)
         _link, secret = report_link_create(run=run, by=by, **form.cleaned_data)
-        address = request.build_absolute_uri(reverse("reports:shared", args=[secret]))
+        address = request.build_absolute_uri(reverse("shared_report", args=[secret]))
         form = LinkForm()
     context = {"run": run, "form": form, "links": report_links(run), "address": address}
     context["may_be_shared"] = may_be_shared(run)
