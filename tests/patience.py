@@ -19,7 +19,8 @@ def wait_until(true: Callable[[], object], seconds: float = PATIENCE, *, yieldin
     """Wait until `true()` is truthy; return the elapsed seconds, or fail after `seconds`.
 
     `seconds` refers to the idle machine of docs/benchmarks.md. On a slower or busy machine, elapsed time counts less,
-    in proportion; with `yielding` still less, for tests that wait for a process of lower priority.
+    in proportion; with `yielding` still less, for tests that wait for a process of lower priority. The longer it
+    takes, the less often it looks: a look is often a query or a page.
     """
     began = last = time.monotonic()
     spent = 0.0
@@ -28,7 +29,7 @@ def wait_until(true: Callable[[], object], seconds: float = PATIENCE, *, yieldin
         spent += (now - last) / slack() / (YIELDING if yielding and crowd() > 1.0 else 1.0)
         last = now
         assert spent < seconds, f"it did not happen within {seconds} s"
-        time.sleep(0.02)
+        time.sleep(min(max(0.02, (now - began) / 50), 0.1))
     return time.monotonic() - began
 
 

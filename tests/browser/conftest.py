@@ -27,7 +27,9 @@ QUIET = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--process-per-site",  # all tabs share the kept tab's process; a new one costs a second of processor time
 ]
+EMPTY = '<link rel="icon" href="data:,">'  # without it, Chromium would ask the server for an icon
 expect.set_options(timeout=PATIENCE)
 
 # htmx also logs an error when a newer request replaces an older one. A failed request is logged as sendError.
@@ -69,23 +71,32 @@ def console() -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def shared_context(browser: Browser, browser_context_args: dict[str, Any]) -> Iterator[BrowserContext]:
+def kept_tab(
+    browser: Browser, browser_context_args: dict[str, Any], live_server: LiveServer
+) -> Iterator[Page]:
+    """A tab that stays open, so that the process of the site's tabs does not end with each test. The server is not
+    asked for it: no test's database is there yet."""
     context = browser.new_context(**browser_context_args)
     context.set_default_timeout(PATIENCE)
-    yield context
+    tab = context.new_page()
+    tab.route("**", lambda route: route.fulfill(content_type="text/html", body=EMPTY))
+    tab.goto(live_server.url)
+    yield tab
     context.close()
 
 
 @pytest.fixture
-def context(shared_context: BrowserContext) -> Iterator[BrowserContext]:
+def context(kept_tab: Page) -> Iterator[BrowserContext]:
     """One browser context per process, cleared of the previous test's cookies and tabs: a new one costs half a
     second of processor time and starts with an empty cache."""
-    shared_context.set_offline(False)
-    shared_context.clear_cookies()
-    yield shared_context
-    shared_context.set_offline(True)  # a closing page could send a request while the tables are being emptied
-    for tab in shared_context.pages:
-        tab.close()
+    shared = kept_tab.context
+    shared.set_offline(False)
+    shared.clear_cookies()
+    yield shared
+    shared.set_offline(True)  # a closing page could send a request while the tables are being emptied
+    for tab in shared.pages:
+        if tab != kept_tab:
+            tab.close()
 
 
 @pytest.fixture

@@ -6,14 +6,13 @@ answer was re-judged, two human evaluations by two raters with adjudications, an
 
 from __future__ import annotations
 
-import contextlib
 import gzip
-import io
 import json
 import os
 import re
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from typing import Any
 import psycopg
 import pytest
 from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from evalsite.supervisor import manage
 from tests.processes.conftest import SETTINGS
@@ -112,41 +112,33 @@ def test_a_raters_judgements_belong_to_the_rating_that_made_them(upgraded: Upgra
     assert output(upgraded.environment, "shell", "--no-imports", "-c", OF_RATERS).split() == ["True"] * 3
 
 
-COLUMNS = """
-import json
-from django.db import connection
-with connection.cursor() as cursor:
-    tables = {
-        table: sorted(column.name for column in connection.introspection.get_table_description(cursor, table))
-        for table in connection.introspection.table_names()
-    }
-    named = {
-        table: sorted(connection.introspection.get_constraints(cursor, table))
-        for table in tables
-    }
-print(json.dumps([tables, named]))
-"""
-
-
 def test_an_upgraded_database_has_the_columns_indexes_and_constraints_of_a_new_one(
     upgraded: Upgraded,
 ) -> None:
-    new = io.StringIO()
-    with contextlib.redirect_stdout(new):
-        exec(COLUMNS, {})  # the test database was created by the migrations for new installations
-    assert own(output(upgraded.environment, "shell", "--no-imports", "-c", COLUMNS)) == own(new.getvalue())
+    other = connection.copy()
+    if connection.vendor == "sqlite":
+        other.settings_dict["NAME"] = Path(upgraded.environment["DATA_DIR"], "evalsite.sqlite3")
+    else:
+        other.settings_dict["NAME"] = upgraded.environment["DATABASE_URL"].rpartition("/")[2]
+    with closing(other):
+        assert tables(other) == tables(connection)  # the test database was migrated as a new installation is
 
 
-def own(printed: str) -> list[dict[str, list[str]]]:
-    """The printed data of this product's tables, without names that Django generated from a hash."""
-    return [
-        {
-            table: [name for name in names if not MADE_UP.search(name)]
-            for table, names in tables.items()
+def tables(of: BaseDatabaseWrapper) -> dict[str, tuple[list[str], list[str]]]:
+    """The columns, indexes and constraints of this product's tables, without names generated from a hash."""
+    with of.cursor() as cursor:
+        return {
+            table: (
+                sorted(column.name for column in of.introspection.get_table_description(cursor, table)),
+                sorted(
+                    name
+                    for name in of.introspection.get_constraints(cursor, table)
+                    if not MADE_UP.search(name)
+                ),
+            )
+            for table in of.introspection.table_names(cursor)
             if table.startswith(("datasets_", "judging_", "evalsite_", "accounts_"))
         }
-        for tables in json.loads(printed)
-    ]
 
 
 MADE_UP = re.compile(r"_[0-9a-f]{8}(_|$)|_pkey$|_key$|_like$|^sqlite_|^fk_[0-9]+$|^__")
