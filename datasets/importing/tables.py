@@ -130,7 +130,7 @@ class Writer:
         for row_id, row in zip(self._row_ids(len(rows)), rows, strict=True):
             values += (row_id, version, row.line, int(row.valid), bytearray(row.raw))
             for model, number, text in row.answers:
-                answers += (row_id, known.get(model) or self._new_candidate(model), number, bytearray(text))
+                answers += (row_id, known.get(model) or self._new_candidate(model), number, text)
         self.written.update(zip(answers[1::4], answers[2::4], strict=True))
         driver = connection.connection  # Django's cursor would rewrite each statement and inspect each row
         given = ((_ROWS, values), (_RESPONSES, answers))
