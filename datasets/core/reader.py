@@ -93,11 +93,15 @@ def examined_lines(
                         state.note(number, line, found, sound=True)
                         found = RowFindings(state.log.full)
                 elif line.strip() or number in block.oversized:
-                    valid = _other_line(number, line, state, watch, oversized=number in block.oversized)
+                    valid, row = _other_line(number, line, state, watch, oversized=number in block.oversized)
                 else:
                     continue
                 if keep:
-                    kept.append(NewRow(number, True, *cut(line)) if valid else bad_row(number, line))
+                    kept.append(
+                        NewRow(number, True, *cut(line, row))
+                        if valid and row is not None
+                        else bad_row(number, line)
+                    )
             yield kept, len(block.text)
             kept = []
     except Unreadable:
@@ -113,8 +117,8 @@ def _observe(number: int, line: bytes, watch: Detector) -> None:
 
 def _other_line(
     number: int, line: bytes, state: ReadState, watch: Detector | None, *, oversized: bool
-) -> bool:
-    """Process a line that is not a row, or not a flawless one."""
+) -> tuple[bool, dict[str, Any] | None]:
+    """Process a line that is not a row, or not a flawless one; return whether it is valid, and the row."""
     refused = refusal(number, line, state.limits, oversized=oversized)
     is_text = refused is None or refused.params.get("of") == "values"
     if watch and not is_text and state.detection.encoding != "utf-16":
@@ -130,7 +134,7 @@ def _other_line(
     if row is not None:
         state.stats.add(number, row)
     state.note(number, line, found, sound=False)
-    return valid
+    return valid, row
 
 
 def describe_pretty(blocks: Iterator[Block], state: ReadState, unended_comment: int | None) -> None:

@@ -129,7 +129,7 @@ class Writer:
         values: Flat = []
         answers: Flat = []
         for row_id, row in zip(self._row_ids(len(rows)), rows, strict=True):
-            values += (row_id, version, row.line, int(row.valid), row.raw)
+            values += (row_id, version, row.line, int(row.valid), bytearray(row.raw))
             for model, number, text in row.answers:
                 answers += (row_id, known.get(model) or self._new_candidate(model), number, text)
         self.written.update(zip(answers[1::4], answers[2::4], strict=True))
@@ -212,7 +212,8 @@ def _statements(target: Target, flat: Flat) -> Iterator[tuple[str, Iterator[tupl
     """Yield (statement, values of each execution), with as many rows per statement as possible.
 
     Starting and ending a statement costs as much as a row. Texts are passed as bytes and cast in SQL: decoding them for
-    Python and encoding them for SQLite would copy them twice.
+    Python and encoding them for SQLite would copy them twice. The driver looks for adapters of every value's class but
+    bytearray, str, int and float, which would take a tenth of the time.
     """
     start = 0
     one = f"({'?, ' * len(target.kinds)}CAST(? AS TEXT))"

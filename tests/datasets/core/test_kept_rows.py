@@ -164,6 +164,14 @@ def test_calls_that_look_like_the_row_around_them_are_not_cut(inner: Any, escape
     assert result(taken(source)) == result(of_second_pass(source))
 
 
+@pytest.mark.parametrize("key", ["model_outputs", "\\u006dodel_outputs"])
+def test_a_key_that_ends_like_the_one_of_the_answers_stays_in_the_row(key: str) -> None:
+    source = json.dumps({"messages": [USER], key: OTHERS, 'x"model_outputs': [output("finch", "no")]})
+    (kept,) = taken(source.replace("\\\\u", "\\u").encode())
+    assert json.loads(kept.raw) == {"messages": [USER], 'x"model_outputs': [output("finch", "no")]}
+    assert [model for model, _number, _text in kept.answers] == ["lark", "wren"]
+
+
 def test_the_file_is_gone_through_once(tmp_path: Path) -> None:
     file = tmp_path / "rows.jsonl"
     file.write_bytes(many(judged()))
