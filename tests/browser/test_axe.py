@@ -11,11 +11,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import APIRequestContext, Browser, CDPSession, Page, Playwright, expect
+from playwright.sync_api import APIRequestContext, Browser, Page, Playwright, expect
 
 from tests.browser.serving import served
 from tests.browser.walking import refuses_get, walk
@@ -122,51 +121,30 @@ def look_at(reader: Page, address: str, language: str) -> None:
 
 @dataclass(frozen=True)
 class Visit:
-    """axe's findings on a page, light and dark, and what the page would load with an empty cache."""
+    """axe's findings on a page, light and dark, and what the page loads with an empty cache."""
 
     problems: list[str]
     requested: set[str]  # distinct URLs: pages with progress request the same URL repeatedly
     loaded: float  # bytes
 
 
-class Traffic:
-    """What a page requests. A cached file counts with the bytes that it took when it was loaded: an empty cache for
-    each page would cost a tenth more processor time."""
-
-    def __init__(self, network: CDPSession) -> None:
-        self.requested: set[str] = set()  # URLs, of this page
-        self.url_of: dict[str, str] = {}  # by request
-        self.sizes: dict[str, float] = {}  # bytes by URL, of all pages so far
-        network.send("Network.enable")
-        network.send("Network.clearBrowserCache")
-        network.on("Network.requestWillBeSent", self._begin)
-        network.on("Network.loadingFinished", self._end)
-
-    def _begin(self, event: dict[str, Any]) -> None:
-        url = event["request"]["url"]
-        self.url_of[event["requestId"]] = url
-        self.requested.add(url)
-
-    def _end(self, event: dict[str, Any]) -> None:
-        url = self.url_of.get(event["requestId"], "")
-        self.sizes[url] = max(self.sizes.get(url, 0), event["encodedDataLength"])  # 0 from the cache
-
-    @property
-    def loaded(self) -> float:
-        return sum(self.sizes.get(url, 0) for url in self.requested)
-
-
 @pytest.fixture(scope="module")
 def visits(site: str, reader: Page, found: tuple[dict[str, str], set[str]]) -> dict[str, Visit]:
     """One visit to each page in English, shared by several tests, since each visit takes a second."""
     network = reader.context.new_cdp_session(reader)
-    traffic = Traffic(network)
+    network.send("Network.enable")
+    network.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    requested: set[str] = set()
+    loaded: list[float] = []
+    network.on("Network.requestWillBeSent", lambda event: requested.add(event["request"]["url"]))
+    network.on("Network.loadingFinished", lambda event: loaded.append(event["encodedDataLength"]))
     visited = {}
     for name, address in found[0].items():
-        traffic.requested.clear()
+        requested.clear()
+        loaded.clear()
         look_at(reader, site + address, "en")
-        own = {url for url in traffic.requested if url.startswith(site) and "favicon" not in url}
-        size = traffic.loaded
+        own = {url for url in requested if url.startswith(site) and "favicon" not in url}
+        size = sum(loaded)
         problems = reader.evaluate(ASK, [EVERYTHING, True])
         reader.emulate_media(color_scheme="dark")
         problems += [f"dark: {each}" for each in reader.evaluate(ASK, [CONTRAST, True])]

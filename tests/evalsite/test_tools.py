@@ -106,8 +106,12 @@ def test_every_test_belongs_to_one_part() -> None:
         "tests/judging/endpoints/test_limiter.py",
     ]
     options = [["--collect-only", "-q", "--part", part, *some] for part in tests.PARTS]
-    program = f"import pytest\nfor one in {options}: pytest.main(one); print('---')"  # one start instead of three
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    program = (
+        f"import pytest\nfor one in {options}: pytest.main(one); print('---')"  # one start instead of three
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     files = [
         {Path(line.partition(":")[0]).name for line in part.splitlines() if line}
         for part in done.stdout.split("---\n")
