@@ -16,12 +16,13 @@ from django.test.utils import CaptureQueriesContext
 from datasets.models import Row, Version
 from evalsite.accounts.models import Project, User
 from judging.core.values import Outcome
+from judging.reports.figures import for_page
 from judging.reports.labels import ValueFormat, interval
 from judging.reports.links import Links, breakable
 from judging.reports.services import report_by, report_document
 from judging.runs import planning
 from judging.runs.models import Judgement, Run
-from tests.conftest import ClientOf
+from tests.conftest import ClientOf, a_project
 from tests.judging import judged
 from tests.judging.importing import imported, verdict
 from tests.judging.reports.cast import a_judged_run, by_name, judge_all
@@ -30,10 +31,22 @@ from tests.make import a_metric, a_run, a_version
 pytestmark = pytest.mark.django_db
 
 
+@pytest.fixture(scope="module")
+def project(module_db: None) -> Project:
+    return a_project()
+
+
+@pytest.fixture(scope="module")
+def run_pk(project: Project) -> int:
+    """Two candidates, 12 rows, two answers each; some without a score. The figures are computed."""
+    run = a_judged_run(a_version(project, rows=12, answers=2), mixed, "quality", "style")
+    for_page(run)
+    return run.pk
+
+
 @pytest.fixture
-def run(project: Project) -> Run:
-    """Two candidates, 12 rows, two answers each; some without a score."""
-    return a_judged_run(a_version(project, rows=12, answers=2), mixed, "quality", "style")
+def run(run_pk: int) -> Run:
+    return Run.objects.get(pk=run_pk)
 
 
 def mixed(judgement: Judgement) -> int | Outcome | None:

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from html import unescape
-from pathlib import Path
 
 import pytest
 from django.test import Client
@@ -14,7 +13,7 @@ from django.test import Client
 from evalsite.accounts.models import Project, User
 from judging.reports import figures
 from judging.runs.models import Run
-from tests.conftest import ClientOf
+from tests.conftest import ClientOf, a_project
 from tests.judging.importing import imported, verdict
 from tests.make import a_version
 
@@ -43,15 +42,26 @@ def lines() -> Iterator[dict[str, object]]:
             yield verdict(line, "alpha", number, response=number)
 
 
-@pytest.fixture
-def run(project: Project, tmp_path: Path) -> Run:
+@pytest.fixture(scope="module")
+def project(module_db: None) -> Project:
+    return a_project()
+
+
+@pytest.fixture(scope="module")
+def run_pk(project: Project, tmp_path_factory: pytest.TempPathFactory) -> int:
     version = a_version(project, rows=6, models=("alpha", "beta", "gamma"), answers=3)
-    run = imported(version, tmp_path, *lines())
+    run = imported(version, tmp_path_factory.mktemp("run"), *lines())
     score = run.metrics.get(name="score")
     scale = {"scale_declared": True, "min_score": 1, "max_score": 6}
     score.definition = json.dumps(json.loads(score.definition) | scale)
     score.save()
-    return run
+    figures.for_page(Run.objects.get(pk=run.pk))
+    return run.pk
+
+
+@pytest.fixture
+def run(run_pk: int) -> Run:
+    return Run.objects.get(pk=run_pk)
 
 
 @pytest.fixture
