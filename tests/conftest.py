@@ -183,13 +183,9 @@ def module_db(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iter
         transaction.set_rollback(True)
 
 
-def a_project() -> Project:
-    return Project.objects.create(name="Physics", slug="physics")
-
-
 @pytest.fixture
 def project(db: None) -> Project:
-    return a_project()
+    return Project.objects.create(name="Physics", slug="physics")
 
 
 @pytest.fixture

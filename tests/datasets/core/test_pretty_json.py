@@ -229,7 +229,7 @@ def test_faults_cost_time_in_proportion_to_the_text(name: str) -> None:
             best = min(best, time.process_time() - before)
         return best
 
-    assert cost(40_000, rounds=1) < 8 * 4 * max(cost(5_000, rounds=3), 0.005)
+    assert cost(80_000, rounds=1) < 8 * 4 * max(cost(10_000, rounds=3), 0.005)
 
 
 UNENDED_COMMENTS = {

@@ -22,11 +22,11 @@ from judging.reports.links import Links, breakable
 from judging.reports.services import report_by, report_document
 from judging.runs import planning
 from judging.runs.models import Judgement, Run
-from tests.conftest import ClientOf, a_project
+from tests.conftest import ClientOf
 from tests.judging import judged
 from tests.judging.importing import imported, verdict
 from tests.judging.reports.cast import a_judged_run, by_name, judge_all
-from tests.make import a_metric, a_run, a_version
+from tests.make import a_metric, a_project, a_run, a_version
 
 pytestmark = pytest.mark.django_db
 

@@ -13,9 +13,9 @@ from django.test import Client
 from evalsite.accounts.models import Project, User
 from judging.reports import figures
 from judging.runs.models import Run
-from tests.conftest import ClientOf, a_project
+from tests.conftest import ClientOf
 from tests.judging.importing import imported, verdict
-from tests.make import a_version
+from tests.make import a_project, a_version
 
 pytestmark = pytest.mark.django_db
 

@@ -16,9 +16,10 @@ from judging.review.places import nearest
 from judging.runs.counts import counts_by_state, reasons
 from judging.runs.filters import Filters
 from judging.runs.models import Run
-from tests.conftest import ClientOf, a_project
+from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run, failed, said
 from tests.judging.review.pages import ORDERS, SORTED_BY, address, pages, text
+from tests.make import a_project
 
 pytestmark = pytest.mark.django_db
 

@@ -23,9 +23,10 @@ from judging.runs.models import Judgement, Run
 from judging.runs.overrides import override_add
 from judging.runs.rerun.rejudge import run_rejudge
 from judging.runs.rerun.selection import Selection
-from tests.conftest import ClientOf, a_project, member
+from tests.conftest import ClientOf, member
 from tests.judging.judged import a_judged_run, failed, said
 from tests.judging.review.pages import ORDERS, SORTED_BY, address, pages, text
+from tests.make import a_project
 
 pytestmark = pytest.mark.django_db
 

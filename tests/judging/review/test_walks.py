@@ -19,8 +19,9 @@ from judging.runs.models import Run
 from judging.runs.overrides import override_add
 from judging.runs.rerun.rejudge import run_rejudge
 from judging.runs.rerun.selection import Selection
-from tests.conftest import a_project, member
+from tests.conftest import member
 from tests.judging.judged import a_judged_run, failed, said
+from tests.make import a_project
 
 pytestmark = pytest.mark.django_db
 

@@ -18,9 +18,9 @@ from judging.runs import row_filters
 from judging.runs.filters import Filters, lines_of, matching
 from judging.runs.models import Run
 from judging.runs.row_filters import RowFilter
-from tests.conftest import a_project
 from tests.judging.judged import a_judged_run, said
 from tests.judging.review.pages import pages
+from tests.make import a_project
 
 pytestmark = pytest.mark.django_db
 
