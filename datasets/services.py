@@ -58,8 +58,7 @@ def dataset_upload(
     Raises ValidationError with a message if the file cannot be stored; nothing is left of it then.
     """
     stored, file_name = store(file), uploads.shown_name(file_name)
-    with files.deleted_on_error() as kept, transaction.atomic():
-        kept.append(stored.stored_as)
+    with files.deleted_on_error(stored.stored_as), transaction.atomic():
         dataset = dataset_named(project, name.strip()[:200] or uploads.name_from(file_name), user)
         version = Version(dataset=dataset, file_name=file_name, chosen_format=chosen_format, **asdict(stored))
         return version_add(version, Action.DATASET_UPLOADED, user, file=file_name, bytes=stored.size)

@@ -5,6 +5,7 @@ openpyxl writes an Excel file row by row; pandas would need the whole table in m
 
 from __future__ import annotations
 
+import codecs
 import csv
 import re
 import tempfile
@@ -31,7 +32,7 @@ def csv_of(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[by
 
 def csv_blocks(rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
     """Yield the rows, cells unchanged, as CSV in UTF-8."""
-    yield b"\xef\xbb\xbf"  # Excel needs it to recognise UTF-8; on its own, so that a download starts at once
+    yield codecs.BOM_UTF8  # Excel needs it to recognise UTF-8; on its own, so that a download starts at once
     buffer = StringIO()
     writer = csv.writer(buffer)
     for row in rows:

@@ -216,14 +216,14 @@ class Splitter(Nesting):
 class Broken:
     """A syntax error: its position, what was found and expected, and the text of the object so far.
 
-    `unended`: the line of an object that should have been closed here by `wanted`.
+    `unended`: the line of an object that should have been closed here by `expected`.
     """
 
     line: int
     column: int
-    met: str
-    wanted: str
-    begun: str
+    found: str
+    expected: str
+    text: str
     unended: int | None = None
 
 

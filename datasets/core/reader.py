@@ -83,7 +83,7 @@ def examined_lines(
                 if row is not None:
                     if state.format:
                         check_row(row, state.format, found)
-                    valid = state.count(not found.counts or found.valid)
+                    valid_row = row if state.count(not found.counts or found.valid) else None
                     state.stats.add(number, row)
                     if watch and watch.splitter.active:  # a value may span lines
                         _observe(number, line, watch)
@@ -93,14 +93,14 @@ def examined_lines(
                         state.note(number, line, found, sound=True)
                         found = RowFindings(state.log.full)
                 elif line.strip() or number in block.oversized:
-                    valid, row = _other_line(number, line, state, watch, oversized=number in block.oversized)
+                    valid_row = _other_line(number, line, state, watch, oversized=number in block.oversized)
                 else:
                     continue
                 if keep:
                     kept.append(
-                        NewRow(number, True, *cut(line, row))
-                        if valid and row is not None
-                        else bad_row(number, line)
+                        bad_row(number, line)
+                        if valid_row is None
+                        else NewRow(number, True, *cut(line, valid_row))
                     )
             yield kept, len(block.text)
             kept = []
@@ -117,8 +117,8 @@ def _observe(number: int, line: bytes, watch: Detector) -> None:
 
 def _other_line(
     number: int, line: bytes, state: ReadState, watch: Detector | None, *, oversized: bool
-) -> tuple[bool, dict[str, Any] | None]:
-    """Process a line that is not a row, or not a flawless one; return whether it is valid, and the row."""
+) -> dict[str, Any] | None:
+    """Process a line that is not a row, or not a flawless one; return the row if it is valid."""
     refused = refusal(number, line, state.limits, oversized=oversized)
     is_text = refused is None or refused.params.get("of") == "values"
     if watch and not is_text and state.detection.encoding != "utf-16":
@@ -134,7 +134,7 @@ def _other_line(
     if row is not None:
         state.stats.add(number, row)
     state.note(number, line, found, sound=False)
-    return valid, row
+    return row if valid else None
 
 
 def describe_pretty(blocks: Iterator[Block], state: ReadState, unended_comment: int | None) -> None:
@@ -171,16 +171,16 @@ def _lines(blocks: Iterator[Block], state: ReadState) -> Iterator[tuple[int, str
 
 def _describe_broken(broken: Broken, votes: Votes, state: ReadState) -> None:
     """Count the broken object; its text decides the format if no complete object does."""
-    params: dict[str, Any] = {"reason": "spread", "met": broken.met, "wanted": broken.wanted}
-    if broken.met == "/*":
+    params: dict[str, Any] = {"reason": "spread", "met": broken.found, "wanted": broken.expected}
+    if broken.found == "/*":
         params |= {"reason": "unended_comment", "wanted": "*/"}
     elif broken.unended is not None:
-        params |= {"reason": "unended" if broken.met else "never_ends", "begun": broken.unended}
+        params |= {"reason": "unended" if broken.found else "never_ends", "begun": broken.unended}
     state.log.add(finding("json.invalid", line=broken.line, column=broken.column, **params))
-    if broken.begun:
+    if broken.text:
         state.count(valid=False)
         if votes.format() is None:
-            messages, outputs, conversation = (f'"{key}"' in broken.begun for key in FORMAT_KEYS)
+            messages, outputs, conversation = (f'"{key}"' in broken.text for key in FORMAT_KEYS)
             votes[messages, outputs, conversation] += 1
 
 

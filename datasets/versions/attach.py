@@ -115,8 +115,7 @@ def _match(hold: Hold) -> None:
         attempt = f"{attachment.stored_as}.{uuid.uuid4().hex[:8]}"
         made = {work.target: f"{attempt}.merged", work.unmatched: f"{attempt}.unmatched"}
         merged_as, unmatched_as = made.values()
-        with files.deleted_on_error() as kept:
-            kept += made.values()
+        with files.deleted_on_error(merged_as, unmatched_as):
             for path, name in made.items():
                 files.send(path, name, hold.renew_at_times)
             with transaction.atomic():

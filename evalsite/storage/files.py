@@ -87,13 +87,13 @@ def delete(*names: str) -> None:
 
 
 @contextmanager
-def deleted_on_error() -> Iterator[list[str]]:
-    """Delete the files whose names are added to the list, if the block does not end well."""
-    names: list[str] = []
+def deleted_on_error(*names: str) -> Iterator[list[str]]:
+    """Delete these files, and those whose names are added to the list, if the block does not end well."""
+    stored = list(names)
     try:
-        yield names
+        yield stored
     except BaseException:  # also when the process is stopped: nothing refers to the files
-        delete(*names)
+        delete(*stored)
         raise
 
 

@@ -123,7 +123,7 @@ def long_run(rows: int) -> dict[str, object]:
     port = "18945"
     with tempfile.TemporaryDirectory() as name, judge() as url:
         open_database(name)
-        signed_in_client()  # creates the administrator as whom visitors are signed in
+        signed_in_client()  # creates the administrator account that visitors use
         run = make_run(url, rows, 64)
         deep = f"{rows // 2}~{rows // 2}"
         lists = ("", f"?after={deep}", "?sort=score")
@@ -155,7 +155,7 @@ def long_import(rows: int) -> dict[str, object]:
     port = "18946"
     with tempfile.TemporaryDirectory() as name:
         open_database(name)
-        signed_in_client()  # creates the administrator as whom visitors are signed in
+        signed_in_client()  # creates the administrator account that visitors use
         from datasets.importing.worker import import_version
 
         few, many = Path(name) / "few.jsonl", Path(name) / "many.jsonl"

@@ -256,9 +256,9 @@ class _OneLine:
     def take(self, found: Broken | Passed) -> str:
         """The text that can be written now."""
         if isinstance(found, Broken):
-            self._written = len(found.begun)
-            self._in_line = bool(found.begun)
-            return found.begun
+            self._written = len(found.text)
+            self._in_line = bool(found.text)
+            return found.text
         text = (without_comment(found.text.rstrip("\r\n")) or "").strip(" \t\r\n")
         if not self._written and not text.strip(", "):
             return ""
