@@ -13,36 +13,45 @@ from django.utils import timezone
 from judging.core.sandbox.job import Layer, SandboxBroken, SandboxLimits
 from judging.core.sandbox.pool import Sandbox
 
+PREVIEW_SECONDS = 2.0  # CPU time per item; a user is waiting
 
-def make_sandbox(*, seconds: float | None = None) -> Sandbox:
-    """Create a sandbox with the configured limits. `seconds`: a lower limit of CPU time per item."""
+_lock = threading.Lock()
+_shared: dict[tuple[SandboxLimits, int], Sandbox] = {}
+
+
+def shared_sandbox() -> Sandbox:
+    """This process's sandbox with the configured limits, shared by its threads.
+
+    It starts on first use, which takes 0.1 s, and ends with the process.
+    """
+    return _with(_limits())
+
+
+def preview_sandbox() -> Sandbox:
+    """The same with at most PREVIEW_SECONDS of CPU time per item."""
+    return _with(_limits(PREVIEW_SECONDS))
+
+
+def _limits(seconds: float | None = None) -> SandboxLimits:
     config = settings.CONFIG
-    limits = SandboxLimits(
+    return SandboxLimits(
         seconds or config.sandbox_seconds, config.sandbox_memory_mb, config.sandbox_output_kb
     )
-    return Sandbox(limits, minimum_level=minimum_level())
+
+
+def _with(limits: SandboxLimits) -> Sandbox:
+    key = limits, minimum_level()
+    with _lock:
+        if key not in _shared:
+            _shared[key] = Sandbox(limits, minimum_level=key[1])
+            atexit.register(_shared[key].close)
+        return _shared[key]
 
 
 def minimum_level() -> int:
     """The isolation level required to run user code. Level 0 (no isolation) is allowed for development only."""
     config = settings.CONFIG
     return 0 if config.sandbox_allow_unsafe and settings.DEBUG else max(1, int(config.sandbox_minimum_level))
-
-
-PREVIEW_SECONDS = 2.0  # CPU time per item; a user is waiting
-
-_preview_lock = threading.Lock()
-_preview: Sandbox | None = None
-
-
-def preview_sandbox() -> Sandbox:
-    """This process's sandbox for previews, shared by its threads and created on first use."""
-    global _preview
-    with _preview_lock:
-        if _preview is None:
-            _preview = make_sandbox(seconds=PREVIEW_SECONDS)
-            atexit.register(_preview.close)
-        return _preview
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +87,7 @@ def status(*, again: bool = False) -> SandboxStatus:
 
 
 def _tried() -> SandboxStatus:
-    with make_sandbox() as sandbox:
+    with Sandbox(_limits(), minimum_level=minimum_level()) as sandbox:
         try:
             return SandboxStatus(sandbox.level, sandbox.missing, minimum_level(), timezone.now())
         except SandboxBroken as error:

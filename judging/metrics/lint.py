@@ -10,7 +10,6 @@ import json
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -33,14 +32,13 @@ from judging.core.sandbox.job import SandboxError
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import run_preprocess
 from judging.metrics.models import TemplateLint
-from judging.sandboxes import make_sandbox, preview_sandbox
+from judging.sandboxes import preview_sandbox, shared_sandbox
 
 MAX_RESPONSES_AT_ONCE = 2_000  # linted within a request
 MAX_REFERENCES_AT_ONCE = 5_000
 _BATCH = 500  # rows read at a time
 _KEPT = 500  # stored results; older ones are deleted
 _REVISION = 2  # increased when stored results would lack a new kind of finding
-SandboxOf = Callable[[], AbstractContextManager[Sandbox]]
 Progress = Callable[[int], None]
 Kind = TemplateLint.Kind
 
@@ -87,7 +85,7 @@ def begin(version: Version, template: str, preprocess: str, kind: Kind = Kind.TE
     if found.result:
         return found
     if is_quick(version, kind):
-        work(found.pk, workers.owner(), sandbox_of=lambda: nullcontext(preview_sandbox()))
+        work(found.pk, workers.owner(), sandbox=preview_sandbox())
     else:
         workers.wake(lint_template, lint_id=found.pk)
     found.refresh_from_db()
@@ -122,9 +120,9 @@ def work(
     owner: str,
     *,
     stop: threading.Event | None = None,
-    sandbox_of: SandboxOf = make_sandbox,
+    sandbox: Sandbox | None = None,
 ) -> None:
-    """Run a lint, unless another process already does. `stop` releases it; `sandbox_of` opens a sandbox if needed."""
+    """Run a lint, unless another process already does. `stop` releases it."""
     mine = TemplateLint.objects.filter(pk=lint_id, result="", problem="")
     if not mine.filter(owner="").update(owner=owner, subjects_done=0):
         return
@@ -132,7 +130,7 @@ def work(
     mine = mine.filter(owner=owner)
     run = _lint_rules if found.kind == Kind.RULES else _lint_template
     try:
-        result = run(found, sandbox_of, partial(_note_progress, found, stop))
+        result = run(found, sandbox or shared_sandbox(), partial(_note_progress, found, stop))
     except workers.WorkStopped:
         mine.update(owner="")
     except SandboxError:
@@ -156,10 +154,9 @@ def reconcile() -> None:
 # --- a template: every answer of every row ---------------------------------------------------------------------
 
 
-def _lint_template(found: TemplateLint, sandbox_of: SandboxOf, progress: Progress) -> str:
-    with sandbox_of() as sandbox:
-        answers = _counted(answers_of(found.version), progress)
-        result = lint(sandbox, found.template, subjects(sandbox, answers, found.preprocess))
+def _lint_template(found: TemplateLint, sandbox: Sandbox, progress: Progress) -> str:
+    answers = _counted(answers_of(found.version), progress)
+    result = lint(sandbox, found.template, subjects(sandbox, answers, found.preprocess))
     return msgspec.json.encode(result).decode()
 
 
@@ -203,11 +200,8 @@ def _stored_answers(batch: list[tuple[int, int, str]]) -> dict[int, list[str]]:
 # --- a rule program: the reference of every row -----------------------------------------------------------------
 
 
-def _lint_rules(found: TemplateLint, sandbox_of: SandboxOf, progress: Progress) -> str:
-    program = read_program(found.template).program
-    scripted = bool(found.preprocess) or (program and any(one.function.by == "code" for one in program.rules))
-    with sandbox_of() if scripted else nullcontext() as sandbox:
-        result = lint_references(found.version, found.template, found.preprocess, sandbox, progress)
+def _lint_rules(found: TemplateLint, sandbox: Sandbox, progress: Progress) -> str:
+    result = lint_references(found.version, found.template, found.preprocess, sandbox, progress)
     # Lone surrogates, which references may contain as escapes, become question marks.
     text = json.dumps(msgspec.to_builtins(result), ensure_ascii=False)
     return text.encode("utf-8", "replace").decode()

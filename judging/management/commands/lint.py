@@ -20,7 +20,7 @@ from judging.core.lint import Answer, Lint, LintFinding, lint, subjects
 from judging.core.sandbox.job import SandboxError
 from judging.lint_messages import sentence
 from judging.management.command_line import HAS_ERRORS, WRONG_USAGE, add_json_option, json_line, text_of
-from judging.sandboxes import make_sandbox
+from judging.sandboxes import shared_sandbox
 
 
 class Command(BaseCommand):
@@ -52,7 +52,8 @@ def linted(file: Path, source: str, script: str | None) -> Lint:
     """Lint the template. Raises CommandError (status 2) if the file has no valid rows or can't be read, or if the
     sandbox is not available."""
     try:
-        with read(file, digest=False, progress=progress()) as reading, make_sandbox() as sandbox:
+        sandbox = shared_sandbox()
+        with read(file, digest=False, progress=progress()) as reading:
             return lint(sandbox, source, subjects(sandbox, answers(file, reading), script))
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror}", returncode=WRONG_USAGE) from None

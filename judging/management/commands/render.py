@@ -16,7 +16,7 @@ from judging.core.sandbox.job import SandboxError, SandboxFailure
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import run_preprocess
 from judging.management.command_line import add_json_option, json_line, text_of
-from judging.sandboxes import make_sandbox
+from judging.sandboxes import shared_sandbox
 
 Pair = tuple[dict[str, Any], dict[str, Any]]
 
@@ -42,8 +42,7 @@ class Command(BaseCommand):
         script = text_of(options["preprocess"]) if options["preprocess"] else None
         pair = chosen(file, options["row"], options["model"], options["response"])
         try:
-            with make_sandbox() as sandbox:
-                document = rendered(sandbox, source, script, pair, scale)
+            document = rendered(shared_sandbox(), source, script, pair, scale)
         except SandboxError as error:
             raise CommandError(f"The sandbox can't be used: {error}", returncode=2) from None
         if options["json"]:

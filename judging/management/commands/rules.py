@@ -37,7 +37,7 @@ from judging.endpoints.models import Endpoint
 from judging.management.command_line import HAS_ERRORS, WRONG_USAGE, add_json_option
 from judging.messages import reason_sentence as judge_sentence
 from judging.rule_messages import problem_sentence, reason_sentence
-from judging.sandboxes import make_sandbox
+from judging.sandboxes import shared_sandbox
 
 Document = dict[str, Any]
 
@@ -165,9 +165,8 @@ def found_for(evaluation: RuleEvaluation, settings: JudgeSettings | None) -> dic
     """Results from the sandbox and the judge model for the lines that need them, by line index."""
     found: dict[int, Scored | Reason] = {}
     try:
-        with make_sandbox() as sandbox:
-            for call in evaluation.calls:
-                (found[call.line],) = run_code(sandbox, call.code, [call])
+        for call in evaluation.calls:
+            (found[call.line],) = run_code(shared_sandbox(), call.code, [call])
     except SandboxError as error:
         raise CommandError(f"The sandbox can't be used: {error}", returncode=WRONG_USAGE) from None
     if any(isinstance(one, Reason) for one in found.values()):

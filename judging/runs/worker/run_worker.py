@@ -38,7 +38,7 @@ from judging.runs.worker.active_run import ActiveRun, WorkerResources, neediest_
 from judging.runs.worker.journal import Journal
 from judging.runs.worker.threads import in_thread
 from judging.runs.worker.write_buffer import WriteBuffer
-from judging.sandboxes import make_sandbox, minimum_level
+from judging.sandboxes import minimum_level, shared_sandbox
 
 log = logging.getLogger("judging.run_worker")
 
@@ -79,7 +79,7 @@ class RunWorker:
             policy,
             HttpClients(),
             ClientPool(owner, reads=self.in_watching, writes=agreeing),
-            make_sandbox(),
+            shared_sandbox(),
             in_thread(self.sandbox_threads),
             self.in_watching,
             journal,
@@ -254,7 +254,6 @@ class RunWorker:
             await in_thread(threads)(connections.close_all)
             threads.shutdown()
         self.sandbox_threads.shutdown()
-        self.shared.sandbox.close()
 
 
 def runs_to_work_on(only: int | None) -> set[int]:
