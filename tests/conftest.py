@@ -136,8 +136,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(trylast=True)  # after tests/browser/conftest.py has added its markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run browser tests last (Playwright's event loop keeps running in this thread); apply the selection options."""
-    items.sort(key=lambda item: "browser" in item.path.parts)
+    """Run browser tests last (Playwright's event loop keeps running in this thread), starting with the longest file;
+    apply the selection options."""
+    items.sort(key=lambda item: ("browser" in item.path.parts, item.path.name != "test_axe.py"))
     if config.getoption("other_database"):
         config.hook.pytest_deselected(items=[item for item in items if not may_differ(item)])
         items[:] = [item for item in items if may_differ(item)]
