@@ -16,7 +16,7 @@ from datasets.core.limits import Limits
 
 _TOKEN = re.compile(
     r"""[ \t\r\n]*(?:
-      (?P<string>"(?:[^"\\\x00-\x1f]|\\.)*+")
+      (?P<string>"(?:[^"\\\x00-\x1f]++|\\.)*+")
     | (?P<mark>[{}\[\],:])
     | (?P<scalar>[-+.\w]+)
     | (?P<comment>//.*|\#.*|/\*.*?\*/)
