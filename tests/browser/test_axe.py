@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -121,11 +122,12 @@ def look_at(reader: Page, address: str, language: str) -> None:
 
 @dataclass(frozen=True)
 class Visit:
-    """axe's findings on a page, light and dark, and what the page loads with an empty cache."""
+    """axe's findings on a page, light and dark, and what the page requests: distinct URLs, since pages with progress
+    request the same URL repeatedly."""
 
     problems: list[str]
-    requested: set[str]  # distinct URLs: pages with progress request the same URL repeatedly
-    loaded: float  # bytes
+    requested: set[str]
+    loaded: float  # bytes with an empty cache
 
 
 @pytest.fixture(scope="module")
@@ -133,18 +135,24 @@ def visits(site: str, reader: Page, found: tuple[dict[str, str], set[str]]) -> d
     """One visit to each page in English, shared by several tests, since each visit takes a second."""
     network = reader.context.new_cdp_session(reader)
     network.send("Network.enable")
-    network.send("Network.setCacheDisabled", {"cacheDisabled": True})
-    requested: set[str] = set()
-    loaded: list[float] = []
-    network.on("Network.requestWillBeSent", lambda event: requested.add(event["request"]["url"]))
-    network.on("Network.loadingFinished", lambda event: loaded.append(event["encodedDataLength"]))
+    requested: dict[str, str] = {}  # URL by request
+    sizes: dict[str, float] = {}  # bytes by URL; a cached response has none
+
+    def began(event: dict[str, Any]) -> None:
+        requested[event["requestId"]] = event["request"]["url"]
+
+    def ended(event: dict[str, Any]) -> None:
+        if url := requested.get(event["requestId"]):
+            sizes[url] = max(sizes.get(url, 0), event["encodedDataLength"])
+
+    network.on("Network.requestWillBeSent", began)
+    network.on("Network.loadingFinished", ended)
     visited = {}
     for name, address in found[0].items():
         requested.clear()
-        loaded.clear()
         look_at(reader, site + address, "en")
-        own = {url for url in requested if url.startswith(site) and "favicon" not in url}
-        size = sum(loaded)
+        own = {url for url in requested.values() if url.startswith(site) and "favicon" not in url}
+        size = sum(sizes.get(url, 0) for url in own)
         problems = reader.evaluate(ASK, [EVERYTHING, True])
         reader.emulate_media(color_scheme="dark")
         problems += [f"dark: {each}" for each in reader.evaluate(ASK, [CONTRAST, True])]
