@@ -61,7 +61,10 @@ class CandidateModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     @classmethod
     def from_json(cls, text: str) -> CandidateModel:
         """Raises msgspec.ValidationError if the text is not a valid candidate."""
-        return msgspec.json.decode(text, type=cls)
+        return _decode(text)
+
+
+_decode = msgspec.json.Decoder(CandidateModel).decode
 
 
 def build_request(

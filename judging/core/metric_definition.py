@@ -105,4 +105,7 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     @classmethod
     def from_json(cls, text: str) -> MetricDefinition:
         """Raises msgspec.ValidationError if the text is not a valid definition."""
-        return msgspec.json.decode(text, type=cls)
+        return _decode(text)
+
+
+_decode = msgspec.json.Decoder(MetricDefinition).decode

@@ -71,6 +71,9 @@ class MetricOutcome(msgspec.Struct, frozen=True):
         return self.kind == COMPARED
 
 
+_OUTCOMES = msgspec.json.Decoder(list[MetricOutcome])
+
+
 @dataclass(frozen=True, slots=True)
 class OutcomeView:
     """A run's result in a list of runs: the leader under its first metric, and the number of other metrics."""
@@ -151,7 +154,7 @@ def outcomes(projects: Iterable[int]) -> dict[int, tuple[int, list[MetricOutcome
         "-run_id"
     )
     rows = found.values_list("run_id", "run__version_id", "metrics")[:MOST_EARLIER]
-    return {run: (version, msgspec.convert(metrics, list[MetricOutcome])) for run, version, metrics in rows}
+    return {run: (version, msgspec.convert(metrics, _OUTCOMES.type)) for run, version, metrics in rows}
 
 
 def outcome_views(runs: Sequence[Run]) -> dict[int, OutcomeView]:

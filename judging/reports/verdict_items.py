@@ -42,7 +42,7 @@ _PARTS = ("side_by_side", "judges", "raters", "repeats", "order")
 def comparisons(run: Run, metric: Metric, by: str, *, large: bool) -> Comparisons | None:
     """An author's verdicts on pairs of answers; None if they are not stored."""
     if large:
-        return _kept(run, _name(metric.name, "", by), Comparisons)
+        return _kept(run, _name(metric.name, "", by), _COMPARISONS)
     return comparisons_listed(_verdicts(run_frame(run), metric)).get(by)
 
 
@@ -50,7 +50,7 @@ def listed_verdicts(run: Run, metric: Metric, kind: str, of: str, *, large: bool
     """Verdicts of one kind: of raters, of a judge, or on a candidate's answers; `of`: its name. None if they are not
     stored."""
     if large:
-        return _kept(run, _name(metric.name, kind, of), ListedVerdicts)
+        return _kept(run, _name(metric.name, kind, of), _VERDICTS)
     judgements = run_frame(run)
     if kind in _OF_SCORES:
         return _of_scores(judgements, metric, kind).get(of)
@@ -108,7 +108,10 @@ def _name(*parts: str) -> str:
 
 Listed = TypeVar("Listed", Comparisons, ListedVerdicts)
 
+_COMPARISONS = msgspec.msgpack.Decoder(Comparisons)
+_VERDICTS = msgspec.msgpack.Decoder(ListedVerdicts)
 
-def _kept(run: Run, name: str, kind: type[Listed]) -> Listed | None:
+
+def _kept(run: Run, name: str, decoder: msgspec.msgpack.Decoder[Listed]) -> Listed | None:
     part = part_of(run, PREFIX + name)
-    return None if part is None else msgspec.msgpack.decode(part.packed, type=kind)
+    return None if part is None else decoder.decode(part.packed)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -42,6 +42,9 @@ _NOTES = (
 )
 
 
+Kind = TypeVar("Kind")
+
+
 class _Header(msgspec.Struct):
     eval: dict[str, Any] = {}
     results: dict[str, Any] | None = None
@@ -65,6 +68,11 @@ class _Sample(msgspec.Struct):
     attachments: dict[str, str] = {}
 
 
+_HEADER = msgspec.json.Decoder(_Header)
+_LOG = msgspec.json.Decoder(_Log)
+_SAMPLE = msgspec.json.Decoder(_Sample)
+
+
 def _is_log(file: SourceFile) -> bool:
     start = beginning(file)
     if start.startswith(b"{"):
@@ -77,12 +85,12 @@ def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
     options = found.options
     for file in files:
         if beginning(file).startswith(b"{"):
-            log = _decoded(document(file, options.limits), _Log, file)
+            log = _decoded(document(file, options.limits), _LOG, file)
             _samples(found, log, islice(_of_log(log, file, found), options.first), before)
             continue
         with closing(Archive(file, options.limits)) as archive:
             name = next((name for name in _HEADERS if name in archive.names), _HEADERS[0])
-            header = _decoded(archive.read(name), _Header, file)
+            header = _decoded(archive.read(name), _HEADER, file)
             _samples(found, header, islice(_of_archive(archive, file, found), options.first), before)
 
 
@@ -101,7 +109,7 @@ def _of_archive(archive: Archive, file: SourceFile, found: Gathering) -> Iterato
     for number, name in enumerate(names, 1):
         place = Place(file.name, number)
         try:
-            yield place, _decoded(archive.read(name), _Sample, file)
+            yield place, _decoded(archive.read(name), _SAMPLE, file)
         except NotUsable as trouble:
             found.leave_out(place, trouble.code, name)
 
@@ -110,19 +118,19 @@ def _of_log(log: _Log, file: SourceFile, found: Gathering) -> Iterator[tuple[Pla
     for number, one in enumerate(log.samples or [], 1):
         place = Place(file.name, number)
         try:
-            yield place, msgspec.convert(one, _Sample)
+            yield place, msgspec.convert(one, _SAMPLE.type)
         except UNDECODED:
             found.leave_out(place, "not_a_record")
 
 
-def _decoded(text: bytes, kind: Any, file: SourceFile) -> Any:
+def _decoded(text: bytes, decoder: msgspec.json.Decoder[Kind], file: SourceFile) -> Kind:
     """Decode JSON that may contain NaN, as Inspect writes it. Raises NotUsable."""
     try:
-        return msgspec.json.decode(text, type=kind)
+        return decoder.decode(text)
     except UNDECODED:
         pass
     try:
-        return msgspec.convert(msgspec.json.decode(_without_nan(text)), kind)
+        return msgspec.convert(msgspec.json.decode(_without_nan(text)), decoder.type)
     except UNDECODED:
         raise NotUsable("json_broken", file=file.name) from None
 

@@ -230,10 +230,10 @@ def document(file: SourceFile, limits: Limits) -> bytes:
     return bytes(found)
 
 
-def decoded(text: bytes, kind: type[Kind], file: SourceFile) -> Kind:
-    """Decode only the parts of a document that `kind` declares. Raises NotUsable."""
+def decoded(text: bytes, decoder: msgspec.json.Decoder[Kind], file: SourceFile) -> Kind:
+    """Decode only the parts of a document that the decoder's type declares. Raises NotUsable."""
     try:
-        return msgspec.json.decode(text, type=kind)
+        return decoder.decode(text)
     except UNDECODED:
         raise NotUsable("json_broken", file=file.name) from None
 

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+import msgspec
+
 from datasets.core.imports.chat import chat
 from datasets.core.imports.gathering import Gathering, fields, tool
 from datasets.core.imports.json_records import beginning, decoded, document, first_record
@@ -25,6 +27,7 @@ _NOTES = (
     Note("verdict", "metrics"),
     Note("left_out", "gen_kwargs, doc_hash, prompt_hash, target_hash"),
 )
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
 
 
 def _is_sample(record: Any) -> bool:
@@ -62,7 +65,7 @@ def _model_names(results: Sequence[SourceFile], limits: Limits) -> dict[str, str
     names = {}
     for file in results:
         with suppress(NotUsable):
-            given = decoded(document(file, limits), dict[str, Any], file)
+            given = decoded(document(file, limits), _OBJECT, file)
             name = given.get("model_name") or given.get("model_source")
             if isinstance(name, str) and name.strip():
                 names[_stamp(file)] = name

@@ -53,6 +53,10 @@ class _Wrapped(msgspec.Struct):
     results: _Results
 
 
+_RESULTS = msgspec.json.Decoder(_Results)
+_WRAPPED_RESULTS = msgspec.json.Decoder(_Wrapped)
+
+
 def _is_file(file: SourceFile) -> bool:
     return _is_lines(file) or _is_export(file) or _is_yaml(file) or _is_report(file) or is_table(file)
 
@@ -108,9 +112,9 @@ def _values(file: SourceFile, limits: Limits) -> Iterator[tuple[Place, Any]]:
 def _results(file: SourceFile, limits: Limits) -> Iterator[Any]:
     text = document(file, limits)
     try:
-        results = decoded(text, _Results, file).results
+        results = decoded(text, _RESULTS, file).results
     except NotUsable:
-        results = decoded(text, _Wrapped, file).results.results
+        results = decoded(text, _WRAPPED_RESULTS, file).results.results
     return map(value_of, results)
 
 

@@ -92,7 +92,7 @@ async def _models(client: httpx.AsyncClient, settings: JudgeSettings) -> tuple[s
                 body += data
                 if len(body) > MAX_LIST_BYTES:
                     return ()
-        listed = msgspec.json.decode(body, type=_Models).data
+        listed = _decode(body).data
     except (httpx.HTTPError, OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
         return ()
     return tuple(sorted({model.id for model in listed})[:MAX_MODELS])
@@ -104,3 +104,6 @@ class _Model(msgspec.Struct):
 
 class _Models(msgspec.Struct):
     data: list[_Model]
+
+
+_decode = msgspec.json.Decoder(_Models).decode

@@ -49,7 +49,8 @@ class _Chunk(msgspec.Struct, gc=False):
     object: str | None = None
 
 
-_decode = msgspec.json.Decoder(_Chunk).decode
+_CHUNK = msgspec.json.Decoder(_Chunk)
+_decode = _CHUNK.decode
 
 
 class ReplyReader:
@@ -147,7 +148,7 @@ class ReplyReader:
         self._check_size(whole)
         try:
             value = json.loads(whole.decode("utf-8", "replace"), parse_constant=lambda _: None)
-            chunk = msgspec.convert(value, _Chunk, strict=False)
+            chunk = msgspec.convert(value, _CHUNK.type, strict=False)
         except (ValueError, RecursionError):
             self._held = whole
             if len(whole) > MAX_LINE:

@@ -67,7 +67,10 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def from_json(cls, text: str) -> Criterion:
         """Raises msgspec.ValidationError if the text is not a valid criterion."""
-        return msgspec.json.decode(text, type=cls)
+        return _decode(text)
+
+
+_decode = msgspec.json.Decoder(Criterion).decode
 
 
 class ValuesRefused(Exception):

@@ -11,10 +11,10 @@ import json
 import os
 import re
 import signal
+import threading
 import time
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Annotated, Any, Literal, NoReturn, cast
 
 import msgspec
@@ -51,10 +51,16 @@ def frame(message: Any) -> bytes:
     return HEAD.pack(len(body)) + body
 
 
-@lru_cache(maxsize=32)
+_decoders: dict[Hashable, msgspec.json.Decoder[Any]] = {}
+_building = threading.Lock()
+
+
 def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
-    parts = (float, cast(Any, shape) | None, ReportedFailure | None)
-    return msgspec.json.Decoder(tuple.__class_getitem__(parts), strict=True)
+    if shape not in _decoders:
+        parts = (float, cast(Any, shape) | None, ReportedFailure | None)
+        with _building:  # msgspec crashes if two threads build the first decoder of a Struct at the same time
+            _decoders[shape] = msgspec.json.Decoder(tuple.__class_getitem__(parts), strict=True)
+    return _decoders[shape]
 
 
 def read_reply(body: bytes | bytearray, job: Job[Any]) -> tuple[float, Any, SandboxFailure | None]:
