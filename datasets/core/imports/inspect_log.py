@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -13,6 +13,7 @@ from datasets.core.imports.chat import answer, chat
 from datasets.core.imports.gathering import Gathering, fields, tool
 from datasets.core.imports.json_records import (
     UNDECODED,
+    Kind,
     beginning,
     document,
     is_deep,
@@ -40,9 +41,6 @@ _NOTES = (
     Note("verdict", "scores"),
     Note("left_out", "messages, events, store, usage, plan"),
 )
-
-
-Kind = TypeVar("Kind")
 
 
 class _Header(msgspec.Struct):

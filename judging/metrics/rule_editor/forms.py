@@ -13,12 +13,12 @@ from evalsite.accounts.models import Project
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.rules.check import read_program
 from judging.core.rules.program import Problem
-from judging.endpoints.fields import JsonObjectField
 from judging.endpoints.models import Endpoint
 from judging.metrics.editor.forms import MetricForm
 from judging.metrics.editor.judge_forms import (
     CodeField,
     EndpointField,
+    JudgeForm,
     judge_initial,
     offer_endpoints,
     with_endpoint,
@@ -47,12 +47,7 @@ class RuleForm(MetricForm):
     system_prompt = CodeField(
         rows=3, label=gettext_lazy("System prompt"), required=False, max_length=MAX_PROGRAM
     )
-    params = JsonObjectField(
-        label=gettext_lazy("Generation parameters"),
-        help_text=gettext_lazy(
-            'JSON object, for example {"temperature": 0}. Overrides the endpoint\'s parameters.'
-        ),
-    )
+    params = JudgeForm.base_fields["params"]
 
     def __init__(self, data: Any, *, project: Project, before: MetricDefinition) -> None:
         self.before = before

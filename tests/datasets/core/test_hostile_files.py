@@ -100,7 +100,7 @@ def test_a_faulty_row_is_counted_whole_in_a_few_times_its_bytes(name: str, tmp_p
 
 
 FILES: dict[str, tuple[Callable[[], bytes], dict[str, int]]] = {
-    "one endless line": (lambda: FINE + b'{"messages": "' + b"x" * 120 * MEBIBYTE, {"row.too_large": 1}),
+    "one endless line": (lambda: FINE + b'{"messages": "' + b"x" * 130 * MEBIBYTE, {"row.too_large": 1}),
     "a bomb": (
         lambda: gzip.compress(bytes(300 * MEBIBYTE)),
         {"file.too_large": 1, "file.unknown_format": 1},
@@ -114,7 +114,7 @@ FILES: dict[str, tuple[Callable[[], bytes], dict[str, int]]] = {
         {"csv.quote": 1},
     ),
     "an endless quote": (
-        lambda: b'prompt,response\na,"' + b'x,""y\n' * 1_500_000,
+        lambda: b'prompt,response\na,"' + b'x,""y\n' * 2_000_000,
         {"csv.quote": 1},
     ),
     "an object over lines without end": (
@@ -129,7 +129,7 @@ FILES: dict[str, tuple[Callable[[], bytes], dict[str, int]]] = {
         lambda: b"prompt,response," + b",".join(b"%06d" % number for number in range(300_000)) + b"\na,b\n",
         {"csv.extra_column": 300_000, "csv.columns": 1},
     ),
-    "blank lines": (lambda: FINE + b"\n" * 20 * MEBIBYTE, {}),
+    "blank lines": (lambda: FINE + b"\n" * 40 * MEBIBYTE, {}),
 }
 
 
