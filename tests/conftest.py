@@ -52,6 +52,7 @@ ALIKE_ON_ALL_DATABASES = (
         f"tests/judging/metrics/test_{name}.py"
         for name in ("endpoints", "preview", "rules", "scripts", "transfer")
     ),
+    "tests/judging/test_evaluate_command.py",
     *(f"tests/processes/test_{name}.py" for name in ("evaluate", "serve", "slow_clients", "supervisor")),
 )
 
@@ -136,9 +137,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(trylast=True)  # after tests/browser/conftest.py has added its markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run browser tests last (Playwright's event loop keeps running in this thread), starting with the longest file;
-    apply the selection options."""
-    items.sort(key=lambda item: ("browser" in item.path.parts, item.path.name != "test_axe.py"))
+    """Run browser tests last: Playwright's event loop keeps running in this thread, where some tests run one of their
+    own. None of the part `processes` does, so there the longest file starts first. Apply the selection options."""
+    axe_first = config.getoption("part") == "processes"
+
+    def order(item: pytest.Item) -> tuple[bool, bool]:
+        axe = item.path.name == "test_axe.py"
+        return "browser" in item.path.parts and not (axe and axe_first), not axe
+
+    items.sort(key=order)
     if config.getoption("other_database"):
         config.hook.pytest_deselected(items=[item for item in items if not may_differ(item)])
         items[:] = [item for item in items if may_differ(item)]

@@ -1,6 +1,6 @@
 """`manage.py evaluate` as scripts use it: a process, two output files, an exit status.
 
-What does not depend on the process runs in this one: a new one takes a second of processor time.
+What does not depend on the process is in tests/judging/test_evaluate_command.py.
 """
 
 from __future__ import annotations
@@ -10,29 +10,21 @@ import os
 import shutil
 import signal
 import subprocess
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import LazySettings
 
 from evalsite.supervisor import manage
 from judging.core.judges.scripted import Answer, ScriptedJudge
-from judging.management.command_line import CannotStart
-from judging.management.commands.evaluate import begin, document, go_on, work_to_the_end
-from judging.runs.models import Run
-from tests import mtbench
 from tests.commands import command
-from tests.judging.core.metrics_example import write_example
+from tests.judging.evaluate_files import write_metrics, write_rows
 from tests.migrated import migrated
 from tests.processes.conftest import SETTINGS, wait_until
-from tests.real_data import real_data
 from tests.starting import leashed
 
 pytestmark = pytest.mark.processes
-TEMPLATE = "[{{ data.id }}]\\n{{ response.content }}\\nScore: [[n]]"
 
 
 class Folder:
@@ -50,27 +42,11 @@ class Folder:
             "JUDGE_KEY": "k-123456",
         }
 
-    def metrics(self, url: str, template: str = TEMPLATE) -> Path:
-        path = self.path / "metrics.yaml"
-        path.write_text(
-            "data_name: physics\nmetrics:\n- name: quality\n  pipeline:\n  - type: JUDGE_MODEL\n    judge_model:\n"
-            f"      name: judge\n      source: URL\n      url: {url}\n      model: scripted\n"
-            f'      api_key_env: JUDGE_KEY\n      judge_template_content: "{template}"\n'
-        )
-        return path
+    def metrics(self, url: str) -> Path:
+        return write_metrics(self.path, url)
 
     def rows(self, count: int) -> Path:
-        path = self.path / "rows.jsonl"
-        with path.open("w") as file:
-            for number in range(count):
-                outputs = [{"model_name": "alpha", "responses": [{"content": f"answer {number}"}]}]
-                row = {
-                    "id": str(number),
-                    "messages": [{"role": "user", "content": "?"}],
-                    "model_outputs": outputs,
-                }
-                file.write(json.dumps(row) + "\n")
-        return path
+        return write_rows(self.path, count)
 
     def start(self, *arguments: object) -> subprocess.Popen[str]:
         command = manage("evaluate", *map(str, arguments), "--out", str(self.out), "--json")
@@ -193,64 +169,3 @@ def environment(process: Path) -> bytes:
         return (process / "environ").read_bytes()
     except OSError:
         return b""
-
-
-@pytest.fixture
-def here(
-    transactional_db: None, tmp_path: Path, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
-) -> Folder:
-    """A folder to evaluate in without another process. The run's threads have their own database connections."""
-    settings.DATA_DIR = tmp_path
-    for name in ("JUDGE_KEY", "QWEN_KEY"):
-        monkeypatch.setenv(name, "k-123456")
-    made = Folder(tmp_path)
-    made.out.mkdir()
-    return made
-
-
-def evaluated(run: Run, out: Path) -> dict[str, Any]:
-    """Judge a run to its end; return the command's JSON document."""
-    return document(*work_to_the_end(run, out, threading.Event()))
-
-
-def test_a_key_that_is_not_set_is_named_before_anything_is_asked(
-    here: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("JUDGE_KEY")
-    with pytest.raises(CannotStart, match="JUDGE_KEY is not set"):
-        begin(here.rows(2), here.metrics("http://127.0.0.1:9"), "")
-
-
-def test_a_finished_run_that_is_resumed_asks_nothing_and_has_the_same_result(here: Folder) -> None:
-    with ScriptedJudge(reply="Score: [[8]]") as judge:
-        found = evaluated(begin(here.rows(2), here.metrics(judge.url), ""), here.out)
-        assert evaluated(go_on(str(found["run"])), here.out) == found
-        assert len(judge.requests) == found["scored"] == 2
-
-
-def test_published_verdicts_give_the_published_means(here: Folder) -> None:
-    published = mtbench.verdicts()
-    rows = mtbench.rows_that_name_their_model(here.path / "mtbench.jsonl")
-    with ScriptedJudge(reply=mtbench.judge(published)) as judge:
-        found = evaluated(begin(rows, here.metrics(judge.url, mtbench.TEMPLATE), ""), here.out)
-    means = {name: metrics["quality"]["mean"] for name, metrics in found["report"]["candidates"].items()}
-    assert means == pytest.approx(mtbench.published_means(published), abs=0.0005)
-
-
-def test_arena_hard_is_judged_whole(here: Folder) -> None:
-    with ScriptedJudge(reply="Score: [[8]]") as judge:
-        upload = real_data("arena_hard_v01_upload.jsonl")
-        found = evaluated(begin(upload, here.metrics(judge.url), ""), here.out)
-    assert (found["judgements"], found["scored"]) == (1500, 1500)
-
-
-def test_the_documented_example_of_a_metrics_file_runs_as_it_is_written(here: Folder) -> None:
-    metrics = write_example(here.path)
-    with ScriptedJudge(reply="Good. [[A=B]] Score: [[4]]", api_key="k-123456") as judge:
-        metrics.write_text(metrics.read_text().replace("http://127.0.0.1:8000/v1", judge.url))
-        found = evaluated(begin(here.path / "rows.jsonl", metrics, ""), here.out)
-        uploaded = [one.prompt for one in judge.requests if "Answer: It is 2.\nRate" in one.prompt]
-    assert (found["judgements"], found["scored"]) == (12, 12)
-    means = {name: one["mean"] for name, one in found["report"]["candidates"]["qwen3"].items()}
-    assert means == {"correctness": 4, "judges": 4, "comparison": 3, "rules": 4}
-    assert len(uploaded) == 1

@@ -1,0 +1,78 @@
+"""`manage.py evaluate` without a process of its own, which takes a second of processor time."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+
+from judging.core.judges.scripted import ScriptedJudge
+from judging.management.command_line import CannotStart
+from judging.management.commands.evaluate import begin, document, go_on, work_to_the_end
+from judging.runs.models import Run
+from tests import mtbench
+from tests.judging.core.metrics_example import write_example
+from tests.judging.evaluate_files import write_metrics, write_rows
+from tests.real_data import real_data
+
+
+@pytest.fixture
+def folder(
+    transactional_db: None, tmp_path: Path, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """A DATA_DIR to evaluate in, with the keys set. The run's threads have their own database connections."""
+    settings.DATA_DIR = tmp_path
+    for name in ("JUDGE_KEY", "QWEN_KEY"):
+        monkeypatch.setenv(name, "k-123456")
+    return tmp_path
+
+
+def evaluated(run: Run, out: Path) -> dict[str, Any]:
+    """Judge a run to its end; return the command's JSON document."""
+    return document(*work_to_the_end(run, out, threading.Event()))
+
+
+def test_a_key_that_is_not_set_is_named_before_anything_is_asked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("JUDGE_KEY")
+    with pytest.raises(CannotStart, match="JUDGE_KEY is not set"):
+        begin(write_rows(folder, 2), write_metrics(folder, "http://127.0.0.1:9"), "")
+
+
+def test_a_finished_run_that_is_resumed_asks_nothing_and_has_the_same_result(folder: Path) -> None:
+    with ScriptedJudge(reply="Score: [[8]]") as judge:
+        found = evaluated(begin(write_rows(folder, 2), write_metrics(folder, judge.url), ""), folder)
+        assert evaluated(go_on(str(found["run"])), folder) == found
+        assert len(judge.requests) == found["scored"] == 2
+
+
+def test_published_verdicts_give_the_published_means(folder: Path) -> None:
+    published = mtbench.verdicts()
+    rows = mtbench.rows_that_name_their_model(folder / "mtbench.jsonl")
+    with ScriptedJudge(reply=mtbench.judge(published)) as judge:
+        found = evaluated(begin(rows, write_metrics(folder, judge.url, mtbench.TEMPLATE), ""), folder)
+    means = {name: metrics["quality"]["mean"] for name, metrics in found["report"]["candidates"].items()}
+    assert means == pytest.approx(mtbench.published_means(published), abs=0.0005)
+
+
+def test_arena_hard_is_judged_whole(folder: Path) -> None:
+    with ScriptedJudge(reply="Score: [[8]]") as judge:
+        upload = real_data("arena_hard_v01_upload.jsonl")
+        found = evaluated(begin(upload, write_metrics(folder, judge.url), ""), folder)
+    assert (found["judgements"], found["scored"]) == (1500, 1500)
+
+
+def test_the_documented_example_of_a_metrics_file_runs_as_it_is_written(folder: Path) -> None:
+    metrics = write_example(folder)
+    with ScriptedJudge(reply="Good. [[A=B]] Score: [[4]]", api_key="k-123456") as judge:
+        metrics.write_text(metrics.read_text().replace("http://127.0.0.1:8000/v1", judge.url))
+        found = evaluated(begin(folder / "rows.jsonl", metrics, ""), folder)
+        uploaded = [one.prompt for one in judge.requests if "Answer: It is 2.\nRate" in one.prompt]
+    assert (found["judgements"], found["scored"]) == (12, 12)
+    means = {name: one["mean"] for name, one in found["report"]["candidates"]["qwen3"].items()}
+    assert means == {"correctness": 4, "judges": 4, "comparison": 3, "rules": 4}
+    assert len(uploaded) == 1
