@@ -93,14 +93,13 @@ def context(kept_tab: Page) -> Iterator[BrowserContext]:
     shared.set_offline(False)
     shared.clear_cookies()
     yield shared
-    shared.set_offline(True)  # a closing page could send a request while the tables are being emptied
     for tab in shared.pages:
         if tab != kept_tab:
             tab.close()
 
 
 @pytest.fixture
-def page(page: Page, live_server: LiveServer, console: list[str]) -> Iterator[Page]:
+def page(page: Page, kept_tab: Page, live_server: LiveServer, console: list[str]) -> Iterator[Page]:
     def note(message: ConsoleMessage) -> None:
         if message.type in ("error", "warning") and not message.text.startswith(REPLACED_REQUEST):
             console.append(f"{message.text} ({message.location.get('url', '')})")
@@ -111,7 +110,16 @@ def page(page: Page, live_server: LiveServer, console: list[str]) -> Iterator[Pa
     with pending_requests(page) as pending:
         yield page
         wait_for_end(page, pending)
+        for tab in page.context.pages:
+            if tab != kept_tab:
+                disable_scripts(tab)
+        wait_for_end(page, pending)
     assert console == []
+
+
+def disable_scripts(tab: Page) -> None:
+    """So that a closing page sends no requests while the tables are being emptied."""
+    tab.context.new_cdp_session(tab).send("Emulation.setScriptExecutionDisabled", {"value": True})
 
 
 def clear_storage(page: Page, origin: str) -> None:

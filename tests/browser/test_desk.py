@@ -156,6 +156,7 @@ def test_an_evaluation_that_is_closed_meanwhile_says_so_and_keeps_what_was_given
     expect(page.locator("#verdict")).to_be_hidden()
     expect(page.get_by_role("button", name="Undo")).to_be_hidden()
     expect(page.get_by_text("You're done")).to_be_hidden()
+    sent(page)  # the server's refusal is logged
     assert json.loads(Assignment.objects.get(pk=late).draft)["values"] == {"0": "B>A"}
     console.clear()
 
