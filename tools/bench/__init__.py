@@ -18,7 +18,7 @@ class Figure:
 
     name: str
     value: float
-    wanted: str
+    target: str
     holds: bool
     detail: str
 
@@ -31,8 +31,8 @@ class Figure:
         return cls(name, value, f">= {least:g}", value >= least, detail)
 
     def __str__(self) -> str:
-        mark = "ok   " if self.holds else "SHORT"
-        return f"{mark} {self.name}: {self.value:.2f} (wanted {self.wanted}; {self.detail})"
+        mark = "ok    " if self.holds else "MISSED"
+        return f"{mark} {self.name}: {self.value:.2f} (target {self.target}; {self.detail})"
 
 
 def command_line(purpose: str | None) -> ArgumentParser:

@@ -124,10 +124,8 @@ def _processor_time(folder: Path, data: Path, url: str, rows: Path) -> Iterator[
     requests = sum(1 for _ in (folder / "requests.jsonl").open())
     per_judgement, per_request = ours.cpu / ours.judgements, loop["cpu"] / requests
     ratio = per_judgement / per_request
-    detail = (
-        f"{per_judgement * 1000:.2f} ms a judgement, upload to report; {per_request * 1000:.2f} ms a request"
-    )
-    yield Figure.at_most("processor time, to a bare httpx loop", ratio, 0.40, detail)
+    detail = f"{per_judgement * 1000:.2f} ms per judgement, upload to report; {per_request * 1000:.2f} ms per request"
+    yield Figure.at_most("processor time, relative to a bare httpx loop", ratio, 0.40, detail)
 
 
 def _processor_time_at(folder: Path, data: Path, url: str, rows: Path) -> Iterator[Figure]:
@@ -138,7 +136,7 @@ def _processor_time_at(folder: Path, data: Path, url: str, rows: Path) -> Iterat
         loop = bare("aiohttp", url, folder / "requests.jsonl", in_flight)
         each = ours.cpu / ours.judgements * 1000
         detail = f"a bare aiohttp loop {loop['cpu'] / ours.judgements * 1000:.2f} ms"
-        name = f"milliseconds of processor a judgement at {in_flight} in flight"
+        name = f"milliseconds of processor time per judgement at {in_flight} in flight"
         yield Figure.at_most(name, each, 1.0, detail)
 
 
@@ -150,7 +148,7 @@ def _rate_of_one_worker(folder: Path, data: Path, rows: Path) -> Iterator[Figure
     rate = ours.judgements / ours.seconds
     bare_rate = 10_000 / loop["seconds"]
     detail = f"a bare aiohttp loop {bare_rate:.0f}/s; the slots allow {256 / 0.2:.0f}/s"
-    name = "judgements a second of one worker at 200 ms and 256 in flight"
+    name = "judgements per second of one worker at 200 ms and 256 in flight"
     yield Figure.at_least(name, rate, 900, detail)
 
 
@@ -175,7 +173,9 @@ def _rates(folder: Path, data: Path, rows: Path) -> Iterator[Figure]:
         loop = bare("aiohttp", url, folder / "requests.jsonl")
     ratio = loop["seconds"] / ours.seconds
     detail = f"{ours.judgements / ours.seconds:.0f}/s, bare {len(last) / loop['seconds']:.0f}/s"
-    yield Figure.at_least("rate at 200 ms and 64 in flight, to a bare aiohttp loop", ratio, 0.97, detail)
+    yield Figure.at_least(
+        "rate at 200 ms and 64 in flight, relative to a bare aiohttp loop", ratio, 0.97, detail
+    )
     write_rows(rows, 5_000, 500)
     median, sigma = 0.5, 0.9
     with judge("--median", str(median), "--sigma", str(sigma)) as url:
@@ -183,4 +183,4 @@ def _rates(folder: Path, data: Path, rows: Path) -> Iterator[Figure]:
     ceiling = IN_FLIGHT / (median * math.exp(sigma**2 / 2))
     rate = uneven.judgements / uneven.seconds
     detail = f"{rate:.1f}/s of {ceiling:.1f}/s"
-    yield Figure.at_least("rate at log-normal latency, to the ceiling", rate / ceiling, 0.85, detail)
+    yield Figure.at_least("rate at log-normal latency, relative to the maximum", rate / ceiling, 0.85, detail)

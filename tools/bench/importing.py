@@ -98,7 +98,7 @@ def importing_figures() -> Iterator[Figure]:
         for database, found in _both(path):
             detail = f"{ROWS:,} rows in {found['seconds']:.1f} s"
             for kind, time in (("cpu", "processor"), ("wall", "wall")):
-                name = f"import of judge-only rows of 1 KB into {database}, {time} time to bare json.loads"
+                name = f"import of judge-only rows of 1 KB into {database}, {time} time relative to bare json.loads"
                 yield Figure.at_most(name, found[kind], MOST_RATIO, detail)
 
 

@@ -77,9 +77,16 @@ def reading_figures() -> Iterator[Figure]:
 def _ratios(kind: str, path: Path) -> Iterator[Figure]:
     found = ratios(path)
     detail = f"{path.stat().st_size / 1e6:.0f} MB"
-    others = f"rows handed out {found['streamed']:.2f}; {detail}"
-    yield Figure.at_most(f"validating {kind}, to bare json.loads", found["validated"], MOST_VALIDATED, others)
-    yield Figure.at_most(f"cutting {kind} to be stored, to bare json.loads", found["kept"], MOST_KEPT, detail)
+    others = f"rows yielded {found['streamed']:.2f}; {detail}"
+    yield Figure.at_most(
+        f"validating {kind}, relative to bare json.loads", found["validated"], MOST_VALIDATED, others
+    )
+    yield Figure.at_most(
+        f"validating and splitting {kind} for storage, relative to bare json.loads",
+        found["kept"],
+        MOST_KEPT,
+        detail,
+    )
 
 
 def _memory(folder: Path) -> Figure:

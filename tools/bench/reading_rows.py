@@ -68,7 +68,7 @@ def legacy(number: int) -> Row:
     return {"conversation": [{"prompt": f"question {number} {words(20)}", "response": words(20)}]}
 
 
-def faulty(number: int) -> Row:
+def invalid(number: int) -> Row:
     """Like `ordinary`, but 30 % of the rows have one fault."""
     row = ordinary(number)
     if random.random() < FAULTY_SHARE:
@@ -101,7 +101,7 @@ KINDS: dict[str, Callable[[int], Row]] = {
     "rows with fields in responses": with_response_fields,
     "rows with tool calls and parts": with_calls,
     "legacy rows": legacy,
-    "rows of which 30 % are faulty": faulty,
+    "rows of which 30 % are invalid": invalid,
 }
 
 

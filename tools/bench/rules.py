@@ -1,4 +1,4 @@
-"""Benchmarks of the rule language: parsing a long program, and scoring 100,000 answers with mechanical lines."""
+"""Benchmarks of the rule language: parsing a long program; scoring 100,000 answers with lines that need no model."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def rules_figures() -> Iterator[Figure]:
         measured = evaluate(folder, folder / "data", "", rows, "rules", rules=PROGRAM)
     rate = f"{measured.judgements / measured.seconds:,.0f}/s"
     detail = f"{rate}; processor time with import and report {measured.cpu:.1f} s"
-    name = f"seconds for {ANSWERS:,} answers by four mechanical lines, stored"
+    name = f"seconds for {ANSWERS:,} answers by four rule lines that need no model, stored"
     yield Figure.at_most(name, measured.seconds, MOST_SECONDS, detail)
 
 
