@@ -17,8 +17,7 @@ from datasets.selectors import numbers_of_candidates
 from datasets.versions.references import NAME as REFERENCE_NAME
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results import PLANTED_VERDICT, TRUNCATED
-from judging.core.statistics.frame import REFERENCE, Metric
-from judging.core.statistics.frame import Judgement as FrameRow
+from judging.core.statistics.frame import REFERENCE, JudgementTuple, Metric
 from judging.core.statistics.judges import Flagged
 from judging.people.models import EvaluationRater
 from judging.people.progress import gold_hits
@@ -35,7 +34,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def current_judgements(run: Run) -> Iterator[FrameRow]:
+def current_judgements(run: Run) -> Iterator[JudgementTuple]:
     """Current attempts at all responses as rows for `judgement_frame`, with the values in force.
 
     Streamed: a million judgements are never in memory as Python objects.

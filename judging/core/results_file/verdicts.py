@@ -22,7 +22,7 @@ from judging.core.results_file.fields import (
     value_of,
     whole_of,
 )
-from judging.core.results_file.records import COMPARISONS, Line, Record, RefusedLine
+from judging.core.results_file.records import COMPARISONS, NumberedRecord, Record, RefusedLine
 from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED, Value
 
 REFERENCE = "@reference"
@@ -115,7 +115,7 @@ class MetricSurvey:
         return max(self.scales, key=lambda scale: self.scales[scale], default=None)
 
 
-def survey(found: Iterable[Line]) -> dict[str, MetricSurvey]:
+def survey(found: Iterable[NumberedRecord]) -> dict[str, MetricSurvey]:
     """Survey every metric of a file, in order of first appearance."""
     metrics: dict[str, MetricSurvey] = {}
     for _line, record in found:
@@ -133,7 +133,9 @@ def survey(found: Iterable[Line]) -> dict[str, MetricSurvey]:
     return metrics
 
 
-def verdicts(found: Iterable[Line], kinds: Mapping[str, Kind | None]) -> Iterator[FileVerdict | RefusedLine]:
+def verdicts(
+    found: Iterable[NumberedRecord], kinds: Mapping[str, Kind | None]
+) -> Iterator[FileVerdict | RefusedLine]:
     """Each line as a verdict, or why it is skipped; `kinds`: the kind of values of each metric."""
     for line, record in found:
         if isinstance(record, RefusedLine):

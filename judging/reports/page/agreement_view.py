@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from evalsite.templatetags.show import NONE, duration, number, percent
-from judging.core.statistics.drill_down import MOST_LABELS, Paired, value_key
+from judging.core.statistics.drill_down import MOST_UNROUNDED, Paired, value_key
 from judging.reports.disagreements import ComparedAnswer
 from judging.reports.labels import (
     ValueFormat,
@@ -250,7 +250,7 @@ def confusion_of(one: Mapping[str, Any], links: Links, paired: Paired | None = N
     labels, counts = one["labels"], one["confusion"]
     if not counts:
         return None
-    rounded = len(labels) > MOST_LABELS and not any(isinstance(label, str) for label in labels)
+    rounded = len(labels) > MOST_UNROUNDED and not any(isinstance(label, str) for label in labels)
     if rounded:
         labels, counts = _in_whole_numbers(labels, counts)
     largest = max(max(row) for row in counts) or 1

@@ -32,7 +32,7 @@ from judging.core.rules.evaluate import Ask as AskLines
 from judging.core.rules.evaluate import evaluate, judge_by_rules, ruled
 from judging.core.rules.program import BlockCall, Reason, Scored
 from judging.core.rules.python_blocks import run_code
-from judging.core.sandbox.job import SandboxFailure as JailFailure
+from judging.core.sandbox.job import SandboxFailure
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import (
     ScriptKind,
@@ -239,7 +239,7 @@ def _prompt_of(request: dict[str, Any]) -> str:
     return str(messages[-1].get("content", ""))
 
 
-def sandbox_failure(failure: JailFailure, what: str) -> Failure:
+def sandbox_failure(failure: SandboxFailure, what: str) -> Failure:
     """A failure with a code like prompt_undefined; the detail includes the line in the user's source."""
     place = f" (line {failure.line})" if failure.line else ""
     return Failure(f"{what}_{failure.code}", failure.message + place)
