@@ -15,7 +15,7 @@ from judging.core.pipeline import result_by_rules
 from judging.core.prompts import names_of, postprocess_arguments, render, render_item
 from judging.core.replies import Parser, make_parser
 from judging.core.results import (
-    PLANTED_VERDICT,
+    INJECTED_VERDICT,
     Ask,
     Context,
     Failure,
@@ -157,8 +157,8 @@ class MetricEffects:
     def flags(self, item: Item) -> tuple[str, ...]:
         """Check the parts of the answer that the judges see; reasoning only if a template includes it."""
         shown = (item.response.get(name) for name in self._shown)
-        planted = any(isinstance(text, str) and holds_verdict(text) for text in shown)
-        return (PLANTED_VERDICT,) if planted else ()
+        injected = any(isinstance(text, str) and holds_verdict(text) for text in shown)
+        return (INJECTED_VERDICT,) if injected else ()
 
     def _render(self, template: str, contexts: list[Context]) -> list[str | Failure]:
         items = [render_item(context, self.metric) for context in contexts]

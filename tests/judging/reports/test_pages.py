@@ -140,7 +140,7 @@ def test_answers_with_a_verdict_lead_to_their_judgements(
 ) -> None:
     run = judged.a_judged_run(project, lambda place: judged.said(9 if place < 2 else 4, flags=flags(place)))
     html = page(client_of, alice, run)
-    assert "Suspected planted verdicts" in html
+    assert "Suspected injected verdicts" in html
     link = re.search(r'href="([^"]*flag=planted_verdict)">1</a></td>\s*<td class="num">9.00', html)
     assert link is not None
     assert client_of(alice).get(unescape(link[1])).status_code == 200
