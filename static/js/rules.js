@@ -31,9 +31,9 @@ function mark() {
 
 // On a phone the preview is far below, so errors are also shown under the editor (site.css).
 function showBeside() {
-  const told = document.querySelector("#preview .problems")?.cloneNode(true);
-  told?.removeAttribute("role");
-  document.getElementById("rules-problems").replaceChildren(...(told ? [told] : []));
+  const problems = document.querySelector("#preview .problems")?.cloneNode(true);
+  problems?.removeAttribute("role");
+  document.getElementById("rules-problems").replaceChildren(...(problems ? [problems] : []));
 }
 document.addEventListener("htmx:afterSwap", (event) => {
   if (event.target.id === "preview") mark();

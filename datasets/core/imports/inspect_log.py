@@ -108,8 +108,8 @@ def _of_archive(archive: Archive, file: SourceFile, found: Gathering) -> Iterato
         place = Place(file.name, number)
         try:
             yield place, _decoded(archive.read(name), _SAMPLE, file)
-        except NotUsable as trouble:
-            found.leave_out(place, trouble.code, name)
+        except NotUsable as error:
+            found.leave_out(place, error.code, name)
 
 
 def _of_log(log: _Log, file: SourceFile, found: Gathering) -> Iterator[tuple[Place, _Sample]]:

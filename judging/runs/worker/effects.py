@@ -84,7 +84,7 @@ class MetricEffects:
         ]
         self._searches = [Batcher(in_sandbox, partial(self._search, one)) for one in self._parsers]
         reasoning = any("reasoning_content" in judge.template for judge in metric.judges)
-        self._shown = ("content", "reasoning_content") if reasoning else ("content",)
+        self._shown_fields = ("content", "reasoning_content") if reasoning else ("content",)
         self.rules = RuleEffects(metric, sandbox, in_sandbox) if metric.rules else None
 
     @property
@@ -156,7 +156,7 @@ class MetricEffects:
 
     def flags(self, item: Item) -> tuple[str, ...]:
         """Check the parts of the answer that the judges see; reasoning only if a template includes it."""
-        shown = (item.response.get(name) for name in self._shown)
+        shown = (item.response.get(name) for name in self._shown_fields)
         injected = any(isinstance(text, str) and holds_verdict(text) for text in shown)
         return (INJECTED_VERDICT,) if injected else ()
 

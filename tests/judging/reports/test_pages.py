@@ -51,10 +51,10 @@ def run(run_pk: int) -> Run:
 
 def mixed(judgement: Judgement) -> int | Outcome | None:
     line = judgement.row.line
-    troubles = {1: Outcome.unparsed("nothing_offered"), 2: Outcome.error("timeout"), 3: None}
+    unscored = {1: Outcome.unparsed("nothing_offered"), 2: Outcome.error("timeout"), 3: None}
     first = judgement.candidate.name == "alpha" and judgement.response.number == 1
-    if first and line in troubles:
-        return troubles[line]
+    if first and line in unscored:
+        return unscored[line]
     return line % 5 + judgement.response.number + (judgement.candidate.name == "alpha")
 
 

@@ -58,8 +58,8 @@ def test_two_candidates_show_how_often_each_step_was_chosen(project: Project, ri
     evaluation = make_evaluation(project, [rita], rows=4)
     prefer(evaluation, rita, "A>>B", "A>B", "A>B", "both_bad")
     (result,) = results(evaluation)
-    told = [(step.label, step.count) for step in result.steps]
-    assert told == [("alpha much better", 1), ("alpha better", 2), ("Both bad", 1)]
+    counts = [(step.label, step.count) for step in result.steps]
+    assert counts == [("alpha much better", 1), ("alpha better", 2), ("Both bad", 1)]
     assert sum(step.width for step in result.steps) == 120
 
 
