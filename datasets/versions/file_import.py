@@ -26,7 +26,7 @@ from datasets.core.imports.model import Imported, NotUsable, Options, Row, Sourc
 from datasets.core.imports.places import Places
 from datasets.core.imports.table import open_tables, read_tables
 from datasets.core.imports.tables import Table
-from datasets.core.imports.xlsx import SheetLook, is_xlsx, xlsx_sheets
+from datasets.core.imports.xlsx import SheetPreview, is_xlsx, xlsx_sheets
 from datasets.importing.worker import NotImported, Progress
 from datasets.models import FileImport, SavedColumns, Version
 from datasets.versions import repair
@@ -291,7 +291,7 @@ def _first_of(table: Table, tables: int) -> Table:
     return replace(table, records=lambda: iter(kept))
 
 
-def sheets_of(draft: FileImport) -> list[SheetLook]:
+def sheets_of(draft: FileImport) -> list[SheetPreview]:
     """The sheets of the first file if it is a workbook, up to the limit; else []."""
     try:
         return _sheets(draft.files[0]["stored_as"], draft.files[0]["name"])
@@ -300,7 +300,7 @@ def sheets_of(draft: FileImport) -> list[SheetLook]:
 
 
 @lru_cache(maxsize=8)
-def _sheets(stored_as: str, name: str) -> list[SheetLook]:
+def _sheets(stored_as: str, name: str) -> list[SheetPreview]:
     file = _source_file(stored_as, name)
     return xlsx_sheets(file, uploads.limits_of_kept()) if is_xlsx(file) else []
 

@@ -247,7 +247,7 @@ def reconcile(queue: str = RUNS) -> None:
         import_string(name)()
 
 
-def keep_house(queue: str, problem: Callable[[Exception], None]) -> None:
+def run_maintenance(queue: str, problem: Callable[[Exception], None]) -> None:
     """Send heartbeats and reconcile until `stopping` is set. Runs in a separate thread alongside a worker's task.
 
     An unavailable database must not end it: the error is passed to `problem` and the loop continues. Once the database

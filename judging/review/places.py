@@ -56,34 +56,34 @@ class Nearest:
 
 def nearest(run: Run, filters: Filters, beside: Place | None, limit: int, *, back: bool = False) -> Nearest:
     """Up to `limit` judgements after `beside` (or before it, nearest first), or from the beginning."""
-    look = _Look(run, filters, beside, limit, back)
+    search = _Search(run, filters, beside, limit, back)
     if filters.sorted_by in GROUPS:
-        return look.by_groups()
+        return search.by_groups()
     if filters.sorted_by in FURTHER:
-        return Nearest(look.by_keys())
+        return Nearest(search.by_keys())
     few = filters.line is not None or lines_of(run, filters) is not None
     if filters.looks_inside and not few:
-        return look.by_position() if look.inside_alone else look.through()
-    if few or filters.further or (filters.indexed and look.name != "position"):
-        return Nearest(look.sorted())
-    if look.few:
-        return Nearest(look.picked() if filters.by_figures else look.sorted())
-    if look.name == "position":
+        return search.by_position() if search.inside_alone else search.through()
+    if few or filters.further or (filters.indexed and search.name != "position"):
+        return Nearest(search.sorted())
+    if search.few:
+        return Nearest(search.picked() if filters.by_figures else search.sorted())
+    if search.name == "position":
         one_score = filters.one_score
         if one_score is None:
-            return look.by_position()
+            return search.by_position()
         # With both bounds next to the score itself, SQLite would search by them, and sort.
-        bare = replace(look, filters=filters.without_bounds) if filters.least is not None else look
-        return Nearest(bare.merged([one_score & look.beyond_position]))
+        bare = replace(search, filters=filters.without_bounds) if filters.least is not None else search
+        return Nearest(bare.merged([one_score & search.beyond_position]))
     if filters.attempts == ALL:
-        return Nearest(look.of_all_attempts())
-    if look.name == "score_in_force":
-        return Nearest(look.merged(look.conditions()))
-    return Nearest(look.by_number())
+        return Nearest(search.of_all_attempts())
+    if search.name == "score_in_force":
+        return Nearest(search.merged(search.conditions()))
+    return Nearest(search.by_number())
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Search:
     """A search for the judgements nearest to a place. Values and positions have the same direction, so that an index
     applies."""
 
@@ -302,10 +302,10 @@ class _Look:
                 # Within a group the list is sorted by position.
                 beside = Place(beside.position, beside.position)
             inside = replace(self.filters.replaced(self.name, group), sort=by_position)
-            look = nearest(self.run, inside, beside, self.limit - len(found), back=self.back)
-            found += [(pk, key, position) for pk, _, position in look.found]
-            if look.stopped is not None:
-                return Nearest(found, stopped=Place(key, look.stopped.position))
+            search = nearest(self.run, inside, beside, self.limit - len(found), back=self.back)
+            found += [(pk, key, position) for pk, _, position in search.found]
+            if search.stopped is not None:
+                return Nearest(found, stopped=Place(key, search.stopped.position))
             if len(found) == self.limit:
                 break
             if long and group != groups[0 if self.falling else -1][1]:

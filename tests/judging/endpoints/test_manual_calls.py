@@ -128,8 +128,10 @@ def test_runs_leave_a_slot_to_a_manual_call(key: str, live: Endpoint) -> None:
     with a_call(live, max_wait=TIMEOUT) as call:
         waiting = call.events()
         assert next(waiting) == WaitingFor("held_slots")
-        heard = limiter.allocate([WorkerReport(key, live.pk, 16, 500, 15, LimiterEvents())], "host:1:1")[key]
-        assert heard.share == 15
+        allocated = limiter.allocate([WorkerReport(key, live.pk, 16, 500, 15, LimiterEvents())], "host:1:1")[
+            key
+        ]
+        assert allocated.share == 15
         assert list(waiting) == []
         call.result()
 

@@ -349,7 +349,7 @@ def test_a_human_evaluation_is_no_run_of_workers(
     assert client.post(f"/p/physics/runs/{pk}/cancel/").status_code == 404
 
 
-def test_neither_pump_nor_reconciler_touches_it(project: Project, rita: User) -> None:
+def test_neither_worker_nor_reconciler_touches_it(project: Project, rita: User) -> None:
     from judging.runs.worker.reconcile import reconcile
     from judging.runs.worker.run_worker import runs_to_work_on
 

@@ -120,7 +120,7 @@ def test_before_the_first_rating_the_page_says_so(
     assert "No ratings yet" in client_of(alice).get(address(make_evaluation(project, [rita]))).text
 
 
-def test_while_people_rate_the_page_asks_again_and_hears_only_of_changes(
+def test_while_people_rate_the_page_polls_and_gets_only_changes(
     project: Project, alice: User, rita: User, client_of: ClientOf
 ) -> None:
     evaluation, client = make_evaluation(project, [rita], rows=3), client_of(alice)

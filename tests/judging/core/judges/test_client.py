@@ -154,10 +154,10 @@ def test_a_stream_that_falls_silent_is_given_up() -> None:
 
 
 def test_each_piece_is_reported_as_it_arrives() -> None:
-    heard: list[str] = []
+    received: list[str] = []
     with ScriptedJudge("[[7]]") as judge:
-        ask_once(judge.url, on_text=lambda _, text: heard.append(text))
-    assert "".join(heard) == "[[7]]"
+        ask_once(judge.url, on_text=lambda _, text: received.append(text))
+    assert "".join(received) == "[[7]]"
 
 
 def test_a_connection_is_used_again() -> None:

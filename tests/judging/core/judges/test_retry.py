@@ -82,21 +82,21 @@ class Witness(NoGuard):
 
     def __init__(self, retries: int = 99) -> None:
         self.retries = retries
-        self.heard: list[str] = []
+        self.outcomes: list[str] = []
 
     def after(self, reply: Reply | None, error: JudgeError | None) -> None:
-        self.heard.append(error.code if error else "replied")
+        self.outcomes.append(error.code if error else "replied")
 
     def may_retry(self) -> bool:
         self.retries -= 1
         return self.retries >= 0
 
 
-def test_a_guard_hears_how_each_try_ended() -> None:
+def test_a_guard_is_notified_how_each_try_ended() -> None:
     guard = Witness()
     with ScriptedJudge([rate_limited("2"), refusal(503, "busy"), server_error(), "[[7]]"]) as judge:
         ask_until_done(judge.url, guard=guard)
-    assert guard.heard == ["rate_limited", "overloaded", "server_error", "replied"]
+    assert guard.outcomes == ["rate_limited", "overloaded", "server_error", "replied"]
 
 
 def test_without_a_retry_left_the_first_error_is_the_last() -> None:

@@ -178,7 +178,7 @@ def test_retrying_makes_new_attempts_of_what_failed_and_keeps_the_old() -> None:
     assert run.judgements.filter(current=True, attempt=2).count() == 3
 
 
-def test_two_pumps_share_a_run_without_judging_anything_twice() -> None:
+def test_two_workers_share_a_run_without_judging_anything_twice() -> None:
     with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=0.02)) as judge:
         run = a_run(a_version(a_project(), rows=300), a_metric(judge.url))
         for worker in (at_work(run, "test:1:1"), at_work(run, "test:2:1")):
