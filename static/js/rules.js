@@ -26,11 +26,11 @@ function mark() {
     line.classList.toggle("warning", "warning" in problem.dataset);
     line.title = problem.querySelector("span").textContent;
   }
-  showBeside();
+  showProblems();
 }
 
 // On a phone the preview is far below, so errors are also shown under the editor (site.css).
-function showBeside() {
+function showProblems() {
   const problems = document.querySelector("#preview .problems")?.cloneNode(true);
   problems?.removeAttribute("role");
   document.getElementById("rules-problems").replaceChildren(...(problems ? [problems] : []));
