@@ -37,7 +37,7 @@ def test_each_line_is_found_again_and_equal_steps_take_one_entry() -> None:
 
 
 def test_what_is_not_known_is_not_made_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "MOST_STRETCHES", 2)
+    monkeypatch.setattr(places, "MOST_RANGES", 2)
     found = kept(*(Place("a.csv", line) for line in (2, 3, 9, 10, 50, 51)))
     assert [place_in(found.names, found.ranges, line) for line in (0, 4, 5, 6)] == [
         None,
