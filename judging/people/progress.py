@@ -13,7 +13,6 @@ from django.utils import timezone
 from judging.core.values import Value
 from judging.people.labels import values_of
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item
-from judging.people.selectors import criteria_of
 
 Rated = dict[int, dict[int, dict[int, Value]]]  # item → rater → criterion number → value
 _RECENT = timedelta(hours=1)
@@ -115,7 +114,7 @@ def gold_hits(evaluation: Evaluation) -> dict[int, Hits]:
 
 def repeat_hits(evaluation: Evaluation) -> dict[int, Hits]:
     """{rater: hidden repeats with the same verdict as the first time}."""
-    texts = {number for number, one in criteria_of(evaluation).items() if one.scale == "text"}
+    texts = {number for number, one in evaluation.criteria.items() if one.scale == "text"}
     again = _given(evaluation).filter(item__repeat_of__isnull=False)
     repeats = list(again.values_list("rater", "item__repeat_of", "rating__values"))
     first = _given(evaluation).filter(item__in=[of for _, of, _ in repeats])

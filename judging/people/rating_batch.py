@@ -30,7 +30,6 @@ from judging.people.models import (
     RatingKind,
     RatingsImport,
 )
-from judging.people.selectors import criteria_of
 from judging.runs.json_text import storable
 from judging.runs.models import Judgement
 from judging.runs.overrides import carry_over, metrics_lock
@@ -70,9 +69,8 @@ class RatingBatch:
         self.lines = [line for line in good if line.current]
         self.not_current = len(good) - len(self.lines)
         self.wrong = [line for line in lines if isinstance(line, BadLine)]
-        self.criteria = criteria_of(evaluation)
+        self.criteria = evaluation.criteria
         self.numbers = {one.name: number for number, one in self.criteria.items()}
-        self.metrics = dict(evaluation.run.metrics.values_list("number", "pk"))
         self.raters = self._raters()
         self.items = self._items()
         self.by_row: dict[int, list[Item]] = defaultdict(list)
@@ -237,7 +235,7 @@ class RatingBatch:
         assignment.shown_first, assignment.seconds = side, line.seconds
         self.ratings.append(rating)
         if item.counts:
-            made = judgements_made(rating, values, self.criteria, self.metrics)
+            made = judgements_made(rating, values)
             self.evaluation.next_position += len(made)
             self.judgements += made
             self.states[rating.extra].update(one.state for one in made)

@@ -18,7 +18,7 @@ from judging.core.values import stored_value_text
 from judging.messages import reason_sentence
 from judging.people.labels import labelled_values, values_of
 from judging.people.models import Adjudication, Item, Rating, RatingKind, SkipReason
-from judging.people.selectors import MOST, criteria_of
+from judging.people.selectors import MOST
 from judging.runs.addresses import judgement_url
 from judging.runs.models import Judgement
 from judging.runs.overrides import attempts_of, history_of
@@ -97,7 +97,7 @@ def people(judgement: Judgement, items: Sequence[int]) -> Iterable[Entry]:
     adjudications."""
     if not items:
         return
-    criteria, skipped = cache(criteria_of), dict(SkipReason.choices)
+    criteria, skipped = cache(lambda evaluation: evaluation.criteria), dict(SkipReason.choices)
 
     def label(item: Item, values: str) -> str:
         named = labelled_values(criteria(item.evaluation), values_of(values), item.candidate_names)
