@@ -298,7 +298,7 @@ def _single(run: Run, definitions: Definitions) -> Iterator[VerdictRow]:
     opened = {key: one for key, one in definitions.items() if _is_opened(one)}
     if not opened:
         return
-    found = Judgement.objects.filter(run=run, current=True, rater=None, source=None, run_metric__in=opened)
+    found = Judgement.objects.filter(run=run, current=True, run_metric__in=opened)
     found = found.exclude(verdicts="")
     every = -(-run.total // MOST_OPENED)
     if every > 1:
