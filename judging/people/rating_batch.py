@@ -30,6 +30,7 @@ from judging.people.models import (
     RatingKind,
     RatingsImport,
 )
+from judging.people.ratings import LONGEST_COMMENT
 from judging.runs.json_text import storable
 from judging.runs.models import Judgement
 from judging.runs.overrides import carry_over, metrics_lock
@@ -102,7 +103,13 @@ class RatingBatch:
 
     def _raters(self) -> dict[str, EvaluationRater]:
         known = list(EvaluationRater.objects.filter(evaluation=self.evaluation).select_related("user"))
-        return {rater.user.username: rater for rater in known} | {rater.pseudonym: rater for rater in known}
+        usernames = {rater.user.username: rater for rater in known}
+        pseudonyms = {rater.pseudonym: rater for rater in known}
+        if any(line.rater not in pseudonyms for line in self.lines):
+            return (
+                pseudonyms | usernames
+            )  # the file has usernames; one may look like another rater's pseudonym
+        return usernames | pseudonyms
 
     def _items(self) -> dict[int, Item]:
         """{number: item} of all items that the lines may refer to."""
@@ -223,7 +230,7 @@ class RatingBatch:
             attempt=assignment.attempt,
             key=key,
             values=storable(json.dumps(values, ensure_ascii=False)) or "",
-            comment=storable(line.comment[:20_000]) or "",
+            comment=storable(line.comment[:LONGEST_COMMENT]) or "",
             seconds=line.seconds,
             extra=assignment.extra,
             imported=True,
