@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -140,11 +140,9 @@ def _given(evaluation: Evaluation) -> QuerySet[Assignment]:
     )
 
 
-def rated(evaluation: Evaluation, items: Sequence[int] | None = None) -> Rated:
+def rated(evaluation: Evaluation) -> Rated:
     """All current verdicts on ordinary items, canonical."""
     found = _given(evaluation).filter(item__needed__gt=0)
-    if items is not None:
-        found = found.filter(item__in=items)
     values: Rated = defaultdict(dict)
     for item, rater, text in found.order_by("item", "rater").values_list("item", "rater", "rating__values"):
         values[item][rater] = values_of(text)

@@ -127,7 +127,7 @@ def _names(runs: Sequence[Run]) -> list[str]:
             "candidate__name", "candidate__version__number"
         )
         found |= dict.fromkeys(selectors.shown_name(*one) for one in there)
-    return sorted(found, key=REFERENCE.__eq__)
+    return sorted(found, key=lambda name: name == REFERENCE)
 
 
 def _own(run: Run, definitions: Definitions, names: list[str]) -> DataFrame:
