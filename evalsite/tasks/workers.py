@@ -54,7 +54,7 @@ def wake(task: Task[..., Any], **arguments: int | str) -> None:
 
 
 def backend() -> Any:
-    """The module of the configured engine: enqueue, waiting, tidy, trouble, work."""
+    """The module of the configured engine: enqueue, waiting, tidy, connection_error, work."""
     return import_module(f"evalsite.tasks.{settings.CONFIG.task_engine}")
 
 
@@ -124,9 +124,9 @@ def silent_workers() -> set[str]:
 
 def obstacle(queue: str) -> str:
     """Why a queue is not processed: `worker` (none is alive), `broker` (no worker reaches it), or ''."""
-    known = WorkerProcess.objects.filter(queue=queue).values_list("owner", "trouble")
-    troubles = [trouble for name, trouble in known if is_alive(name)]
-    return min(troubles) if troubles else "worker"
+    known = WorkerProcess.objects.filter(queue=queue).values_list("owner", "error")
+    errors = [error for name, error in known if is_alive(name)]
+    return min(errors) if errors else "worker"
 
 
 _in_hand: list[tuple[type[Model], int]] = []
@@ -230,7 +230,7 @@ def still_for() -> float:
 def beat(queue: str) -> None:
     """Store this process's last progress and whether messages reach it."""
     moved_at = timezone.now() - timedelta(seconds=still_for())
-    seen = {"seen_at": moved_at, "trouble": backend().trouble()}
+    seen = {"seen_at": moved_at, "error": backend().connection_error()}
     WorkerProcess.objects.update_or_create(owner=owner(), queue=queue, defaults=seen)
 
 
@@ -247,7 +247,7 @@ def reconcile(queue: str = RUNS) -> None:
         import_string(name)()
 
 
-def keep_house(queue: str, problem: Callable[[Exception], None]) -> None:
+def run_maintenance(queue: str, problem: Callable[[Exception], None]) -> None:
     """Send heartbeats and reconcile until `stopping` is set. Runs in a separate thread alongside a worker's task.
 
     An unavailable database must not end it: the error is passed to `problem` and the loop continues. Once the database

@@ -281,7 +281,9 @@ class RatingsImport(models.Model):
     there = models.PositiveIntegerField(default=0, help_text="had been taken in before")
     not_current = models.PositiveIntegerField(default=0, help_text="changed or taken back since")
     wrong = models.PositiveIntegerField(default=0)
-    told = models.JSONField(default=list, help_text="[[line, code, params]] of the first wrong ones")
+    bad_lines = models.JSONField(
+        default=list, db_column="told", help_text="[[line, code, params]] of the first wrong ones"
+    )
     problem = models.CharField(
         max_length=12, blank=True, default="", help_text="why it was not taken in: a code"
     )

@@ -101,14 +101,14 @@ def _read(mine: _Own) -> None:
     while batch := list(islice(left, _BATCH)):
         with transaction.atomic():
             found = RatingBatch(locked(taken.evaluation), batch, taken).take()
-            codes = [_plain(one) for one in found.wrong[: LISTED - len(taken.told)]]
+            codes = [_plain(one) for one in found.wrong[: LISTED - len(taken.bad_lines)]]
             mine.note(
                 line=batch[-1].line,
                 new=taken.new + found.new,
                 there=taken.there + found.there,
                 not_current=taken.not_current + found.not_current,
                 wrong=taken.wrong + len(found.wrong),
-                told=[*taken.told, *codes],
+                bad_lines=[*taken.bad_lines, *codes],
             )
         mine.rest()
     with transaction.atomic():

@@ -17,7 +17,7 @@ from django_tasks import task
 from evalsite.tasks import workers
 from judging.core.statistics.drill_down import Paired, paired_under
 from judging.core.statistics.frame import Kind
-from judging.core.statistics.judges import planted_verdicts
+from judging.core.statistics.judges import injected_verdicts
 from judging.core.statistics.report import report
 from judging.core.statistics.verdicts import counted
 from judging.reports import selectors, slices, verdict_items
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 LAYOUT = 9  # of Figures and KeptMeans; increase it when they change
 FEW = 20_000  # judgements; up to this many a page computes the statistics itself, in a quarter of a second
-PATIENCE = 10  # while running: recompute figures this many times older than their computation took
+RECOMPUTE_FACTOR = 10  # while running: recompute figures this many times older than their computation took
 KEPT_SECONDS = 24 * 3600
 
 
@@ -78,7 +78,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 def old_enough(made_at: datetime, took: float) -> bool:
     """Whether to recompute, while the run is in progress, what took `took` seconds."""
-    return timezone.now() - made_at >= timedelta(seconds=PATIENCE * took)
+    return timezone.now() - made_at >= timedelta(seconds=RECOMPUTE_FACTOR * took)
 
 
 _decode = msgspec.msgpack.Decoder(Figures).decode
@@ -220,8 +220,8 @@ def _work_out(run: Run) -> tuple[Kept, DataFrame]:
         for metric, cell in cells.items():
             cell["overridden"] = counts[candidate, metric]
     _add_gold(document, selectors.gold_hits_of(run))
-    planted = selectors.planted(run, metrics_by_key, selectors.candidates_of(run))
-    document["planted"] = planted_verdicts(planted, judgements, metrics)
+    flagged = selectors.answers_with_verdicts(run, metrics_by_key, selectors.candidates_of(run))
+    document["planted"] = injected_verdicts(flagged, judgements, metrics)
     figures = Figures(
         report=document,
         rule_lines=rule_figures(run),

@@ -23,7 +23,7 @@ BATCH = 5000
 MOST_LINES = 200  # `@all` may expand to any number of fields
 
 
-class _Line(msgspec.Struct):
+class _LineScore(msgspec.Struct):
     line: int
     score: float | None
     field: str
@@ -34,7 +34,7 @@ class _Line(msgspec.Struct):
 class _Kept(msgspec.Struct):
     """The parts of a judgement's `rules` that are read here."""
 
-    lines: list[_Line]
+    lines: list[_LineScore]
     failure: dict[str, Any] | None = None
 
 

@@ -16,9 +16,8 @@ from datasets.models import Row
 from datasets.selectors import numbers_of_candidates
 from datasets.versions.references import NAME as REFERENCE_NAME
 from judging.core.metric_definition import MetricDefinition
-from judging.core.results import PLANTED_VERDICT, TRUNCATED
-from judging.core.statistics.frame import REFERENCE, Metric
-from judging.core.statistics.frame import Judgement as FrameRow
+from judging.core.results import INJECTED_VERDICT, TRUNCATED
+from judging.core.statistics.frame import REFERENCE, JudgementTuple, Metric
 from judging.core.statistics.judges import Flagged
 from judging.people.models import EvaluationRater
 from judging.people.progress import gold_hits
@@ -36,7 +35,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def current_judgements(run: Run) -> Iterator[FrameRow]:
+def current_judgements(run: Run) -> Iterator[JudgementTuple]:
     """Current attempts at all responses as rows for `judgement_frame`, with the values in force.
 
     Streamed: a million judgements are never in memory as Python objects.
@@ -93,11 +92,11 @@ def truncated_of(run: Run) -> int:
     return without_excluded(run, matching(run, Filters(flag=TRUNCATED))).count()
 
 
-def planted(
+def answers_with_verdicts(
     run: Run, metrics: Mapping[int, Metric], candidates: Mapping[int, str]
 ) -> dict[tuple[str, str], Flagged]:
     """Current judgements of answers that contain text like a verdict, by names of (metric, candidate)."""
-    flagged = without_excluded(run, matching(run, Filters(flag=PLANTED_VERDICT)))
+    flagged = without_excluded(run, matching(run, Filters(flag=INJECTED_VERDICT)))
     found = flagged.order_by("run_metric", "candidate")
     counts = found.values_list("run_metric", "candidate").annotate(
         answers=Count("*"), scores=Count("score_in_force"), total=Sum("score_in_force")

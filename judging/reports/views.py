@@ -213,7 +213,7 @@ def pair(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "made_at": kept.outdated_since(run),
         "counts": items.counts(),
         "all": len(items),
-        "items": _items_shown(run, here, asked),
+        "items": _item_rows(run, here, asked),
     }
     return render(request, "reports/pair.html", context)
 
@@ -229,7 +229,7 @@ def _shared_items(run: Run, figures: Figures, asked: dict[str, str]) -> PairItem
     return None if means is None else pair_items(*means)
 
 
-def _items_shown(run: Run, items: list[PairItem], asked: dict[str, str]) -> list[dict[str, Any]]:
+def _item_rows(run: Run, items: list[PairItem], asked: dict[str, str]) -> list[dict[str, Any]]:
     """The items with their question, and links to the judgements of both sides."""
     questions, links = selectors.questions_of(run, [item.line for item in items]), Links.of(run)
     a, b = asked["a"], asked["b"]

@@ -34,7 +34,7 @@ from judging.runs.endpoint_outages import down_endpoints, endpoint_to_fix
 from judging.runs.filters import Filters
 from judging.runs.forms import RunForm, create_once, raise_budget_form
 from judging.runs.models import PEOPLE, JudgementState, Run
-from judging.runs.preflight import lint_notes, preflight, unproven_endpoints
+from judging.runs.preflight import lint_notes, preflight, unverified_endpoints
 from judging.runs.results_import.views import imported_of
 from judging.runs.selectors import money_of
 from judging.sandbox_messages import localized
@@ -82,8 +82,8 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
         form.forget_errors()
     context |= {"draft": draft, "form": form, "cost": cost, "notes": lint_notes(version, chosen.metrics)}
     context["preflight"] = preflight(version, chosen.metrics, cost, chosen.models_asked)
-    unproven = unproven_endpoints(chosen.metrics, chosen.models_asked)
-    context["unproven"] = [(one, connection_test.last_result(one)) for one in unproven]
+    unverified = unverified_endpoints(chosen.metrics, chosen.models_asked)
+    context["unverified"] = [(one, connection_test.last_result(one)) for one in unverified]
     if request.htmx and "part" in request.GET:  # type: ignore[attr-defined]
         return render(request, "runs/_cost.html", context)
     if request.method == "POST" and valid:
@@ -171,7 +171,7 @@ def _progress(request: HttpRequest, run: Run) -> dict[str, Any]:
         "worker_missing": worker_missing,
         "down": [] if worker_missing else down_endpoints(run),  # without a worker, endpoints are not tried
         "raising": raise_budget_form(run) if problem.startswith("budget_") else None,
-        "trouble": endpoint_to_fix(run),
+        "endpoint_to_fix": endpoint_to_fix(run),
         "money": money_of(run),
         "reasons": _reasons(run),
         "asked": asked_of(run),

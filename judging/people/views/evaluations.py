@@ -187,10 +187,10 @@ def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     found = get_item(evaluation, number)
     if rates_here(request, evaluation.run):
         return render(request, "reports/hidden.html", {"run": evaluation.run})
-    return render(request, "people/item.html", _item_shown(evaluation, found))
+    return render(request, "people/item.html", _item_context(evaluation, found))
 
 
-def _item_shown(evaluation: Evaluation, found: Item) -> dict[str, Any]:
+def _item_context(evaluation: Evaluation, found: Item) -> dict[str, Any]:
     criteria = evaluation.criteria
     names = found.candidate_names
     ratings = Rating.objects.filter(assignment__item=found).select_related("rater__user", "assignment")
@@ -297,7 +297,7 @@ def imported(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRespo
     """Progress and result of an import."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     taken = get_object_or_404(evaluation.imports.select_related("created_by"), pk=number)
-    wrong = [(line, bad_line_sentence(BadLine(line, code, params))) for line, code, params in taken.told]
+    wrong = [(line, bad_line_sentence(BadLine(line, code, params))) for line, code, params in taken.bad_lines]
     context = {"evaluation": evaluation, "taken": taken, "wrong": wrong, "why": import_problem(taken.problem)}
     context["obstacle"] = "" if taken.owner or taken.ended_at else workers.obstacle(workers.DATA)
     if not request.htmx:  # type: ignore[attr-defined]

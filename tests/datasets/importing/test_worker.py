@@ -26,7 +26,7 @@ from datasets.core.decode import CHUNK
 from datasets.core.rows import NewRow
 from datasets.importing import tables, worker
 from datasets.importing.worker import import_or_wait, import_version, reconcile
-from datasets.models import Candidate, Finding, Response, Row, Version, VersionState
+from datasets.models import Candidate, Response, Row, StoredFinding, Version, VersionState
 from evalsite.tasks import workers
 from tests.datasets.conftest import Upload, answers, jsonl, numbered, question
 from tests.full_and_locked import full_database, locked_database
@@ -75,7 +75,7 @@ def test_a_bad_row_is_kept_as_found_and_counted(upload: Upload) -> None:
 
 def test_findings_are_kept_with_their_place(upload: Upload) -> None:
     version = upload(jsonl(question("a"), {"messages": [{"role": "robot", "content": "x"}]}), read=True)
-    finding = Finding.objects.get(version=version, code="role.unknown")
+    finding = StoredFinding.objects.get(version=version, code="role.unknown")
     assert (finding.line, finding.path, finding.severity) == (2, "messages[0].role", "error")
 
 

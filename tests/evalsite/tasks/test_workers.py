@@ -40,7 +40,7 @@ def test_another_process_under_the_same_number_is_another_owner() -> None:
     assert not workers.is_alive(f"{socket.gethostname()}:{os.getpid()}:1")
 
 
-def heard(host: str, ago: timedelta) -> str:
+def last_seen(host: str, ago: timedelta) -> str:
     name = f"{host}:7:7"
     WorkerProcess.objects.create(owner=name, queue="runs", seen_at=timezone.now() - ago)
     return name
@@ -48,13 +48,13 @@ def heard(host: str, ago: timedelta) -> str:
 
 @pytest.mark.django_db
 def test_a_worker_elsewhere_is_alive_while_it_reports() -> None:
-    assert workers.is_alive(heard("elsewhere", timedelta(seconds=5)))
-    assert not workers.is_alive(heard("far-away", timedelta(seconds=60)))
+    assert workers.is_alive(last_seen("elsewhere", timedelta(seconds=5)))
+    assert not workers.is_alive(last_seen("far-away", timedelta(seconds=60)))
 
 
 @pytest.mark.django_db
 def test_a_queue_without_a_living_worker_is_reported() -> None:
-    heard("far-away", timedelta(seconds=60))
+    last_seen("far-away", timedelta(seconds=60))
     assert workers.obstacle("runs") == "worker"
     workers.beat("runs")
     assert workers.obstacle("runs") == ""
@@ -63,7 +63,7 @@ def test_a_queue_without_a_living_worker_is_reported() -> None:
 
 @pytest.mark.django_db
 def test_the_dead_are_forgotten() -> None:
-    heard("far-away", timedelta(seconds=60))
+    last_seen("far-away", timedelta(seconds=60))
     workers.reconcile()
     assert not WorkerProcess.objects.exists()
 
@@ -110,7 +110,7 @@ def test_a_worker_that_falls_silent_is_noticed_between_the_regular_looks(
     monkeypatch.setattr(workers, "beat", lambda _: None)
     monkeypatch.setattr(workers, "silent_workers", lambda: {"other"} if clock.now >= 1020 else set())
     monkeypatch.setattr(workers, "reconcile", lambda _: looks.append(clock.now - 1000))
-    workers.keep_house("runs", lambda _: None)
+    workers.run_maintenance("runs", lambda _: None)
     assert looks == [0, 15, 20, 35]
 
 
@@ -143,7 +143,7 @@ def test_after_an_outage_the_living_have_time_before_the_dead_are_looked_for(
     monkeypatch.setattr(workers, "beat", beat)
     monkeypatch.setattr(workers, "silent_workers", set)
     monkeypatch.setattr(workers, "reconcile", lambda _: looks.append(clock.now - 1000))
-    workers.keep_house("runs", found.append)
+    workers.run_maintenance("runs", found.append)
     assert looks == [0, 45, 60]
     assert len(found) == 9
 

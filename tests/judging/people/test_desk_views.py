@@ -58,7 +58,7 @@ def test_by_forms_alone_a_missing_choice_is_said_and_nothing_typed_is_lost(
     assert "Please choose." in answer.text
 
 
-def test_the_script_hears_progress_and_a_fresh_token(
+def test_the_script_gets_progress_and_a_fresh_token(
     held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf
 ) -> None:
     said = client_of(rita).post(path(evaluation, held.pk, "verdict"), sent(held), headers=JSON).json()

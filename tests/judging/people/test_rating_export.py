@@ -61,7 +61,7 @@ def taken(evaluation: Evaluation, by: User, *lines: Any) -> RatingsImport:
 
 
 def codes(result: RatingsImport) -> list[tuple[int, str]]:
-    return [(line, code) for line, code, _ in result.told]
+    return [(line, code) for line, code, _ in result.bad_lines]
 
 
 def facts(evaluation: Evaluation) -> list[tuple[Any, ...]]:

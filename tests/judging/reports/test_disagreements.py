@@ -68,7 +68,7 @@ def test_a_report_shows_the_strongest_disagreements(
     client_of: ClientOf, alice: User, run: Run, rated: Evaluation
 ) -> None:
     (judge,) = view(client_of, alice, run)
-    shown = judge.beside.strongest
+    shown = judge.human_ratings.strongest
     assert [(one.line, one.judge.text, one.people.text) for one in shown] == [
         (1, "1", "4"), (2, "2", "4"), (6, "6", "4"), (3, "3", "4"), (5, "5", "4"),
     ]  # fmt: skip
@@ -132,7 +132,7 @@ def test_cells_of_the_confusion_table_and_points_lead_to_the_list(
     assert len(cells) == ROWS
     for address in cells:
         assert client_of(alice).get(address).context["count"] == 1
-        assert address.replace("&", "&amp;") in judge.beside.chart
+        assert address.replace("&", "&amp;") in judge.human_ratings.chart
 
 
 def test_the_scatter_chart_is_a_file(client_of: ClientOf, alice: User, run: Run, rated: Evaluation) -> None:
