@@ -26,8 +26,8 @@ from judging.reports.models import KeptFigures, KeptMeans, RunOutcome
 from judging.reports.outcomes import outcome_keep
 from judging.reports.pairing import ItemMeans, means_of
 from judging.reports.rule_lines import RuleFigures, rule_figures
+from judging.runs.definitions import definitions_now
 from judging.runs.models import Run
-from judging.runs.rerun.reparse import definitions_now
 
 if TYPE_CHECKING:
     from pandas import DataFrame
