@@ -64,10 +64,10 @@ def owner() -> str:
 
     The start time distinguishes it from a later process with the same id.
     """
-    return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"
+    return f"{socket.gethostname()}:{os.getpid()}:{start_time(os.getpid())}"
 
 
-def _started(pid: int) -> str:
+def start_time(pid: int) -> str:
     """Start time of a process in clock ticks since boot (proc(5), field 22); '' if it does not run."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
@@ -114,7 +114,7 @@ def _is_of_this_host(name: str) -> bool:
 def _runs_here(name: str) -> bool:
     """Whether this process exists on this host, possibly stopped."""
     _host, pid, started = name.rsplit(":", 2)
-    return _is_of_this_host(name) and bool(started) and _started(int(pid)) == started
+    return _is_of_this_host(name) and bool(started) and start_time(int(pid)) == started
 
 
 def silent_workers() -> set[str]:

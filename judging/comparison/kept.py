@@ -132,7 +132,7 @@ def work_out(comparison_id: int, stop: threading.Event | None = None) -> None:
     began = time.monotonic()
     try:
         cells = _cells(found, _Progress(found, stop))
-        _keep(found, cells, took=time.monotonic() - began)
+        keep(found, cells, took=time.monotonic() - began)
     except Lost:
         pass  # its new owner starts over
     except Stopped:
@@ -194,7 +194,8 @@ def _cell(found: Comparison, number: int, cell: CellChange) -> ComparedCell:
 
 
 @transaction.atomic
-def _keep(found: Comparison, cells: list[ComparedCell], took: float) -> None:
+def keep(found: Comparison, cells: list[ComparedCell], took: float) -> None:
+    """Store the result. Raises Lost if another worker holds the comparison now."""
     if not _end(found, State.READY, layout=LAYOUT, took=took):
         raise Lost
     found.cells.all().delete()

@@ -65,7 +65,7 @@ def again(run: Run) -> Run:
 
 def steps(action: ReviewAction, count: int) -> None:
     for _ in range(count):
-        rerun_batches._step(action.pk)
+        rerun_batches.plan_batch(action.pk)
     action.refresh_from_db()
 
 
