@@ -10,11 +10,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Q
 from django.utils import timezone
-from django.utils.module_loading import import_string
 from django.utils.translation import gettext_noop
 from django_tasks import task
 
@@ -64,6 +62,8 @@ file_makers: dict[str, Callable[[Version, str, Progress], None]] = {}
 """{origin: function that makes a version's file before it is read}. See DatasetsConfig.ready."""
 follow_ups: list[Callable[[int], None]] = []
 """Called with a version's id in the transaction that makes it ready."""
+short_work: list[Callable[[], None]] = []
+"""Called during longer work, to do what someone waits for."""
 
 
 class NotImported(Exception):
@@ -160,14 +160,14 @@ def give_way(owner: str, stop: threading.Event, smaller_than: int | None = None)
 
 
 def do_short_work(stop: threading.Event) -> None:
-    """Run the tasks in SHORT_WORK (see settings) in the middle of longer work; failures are logged and ignored."""
-    for name in settings.SHORT_WORK:
+    """Call `short_work` in the middle of longer work; failures are logged and ignored."""
+    for work in short_work:
         if stop.is_set():
             return
         try:
-            import_string(name)()
+            work()
         except Exception:  # the longer work goes on
-            log.exception("%s failed in the middle of longer work.", name)
+            log.exception("%s failed in the middle of longer work.", work.__name__)
 
 
 def reconcile() -> None:

@@ -25,7 +25,6 @@ from django.conf import settings
 from django.db import DatabaseError, close_old_connections, transaction
 from django.db.models import Model, QuerySet
 from django.utils import timezone
-from django.utils.module_loading import import_string
 from django_tasks.base import Task
 
 from evalsite.models import WorkerProcess
@@ -44,6 +43,12 @@ UNEXPECTED, GONE, AWAY = "unexpected", "gone", "away"
 STUCK_SECONDS = 20.0  # a loop without progress for this long is stuck: its process ends
 FIRST_RETRY_SECONDS = 1.0
 LONGEST_RETRY_SECONDS = 5.0  # shorter than leases, so that no other worker takes over
+
+reconcilers: list[Callable[[], None]] = []
+"""Called by workers at start and every 15 seconds, in this order, to recover the work of dead ones. The apps register
+them in AppConfig.ready."""
+cleanups: list[Callable[[], None]] = []
+"""Called after `reconcilers`, to delete what has expired."""
 
 stopping = threading.Event()  # set on SIGTERM: long tasks end soon, the next worker continues them
 
@@ -243,8 +248,8 @@ def reconcile(queue: str = RUNS) -> None:
         if not _runs_here(worker.owner):
             worker.delete()
     backend().tidy(queue)
-    for name in settings.RECONCILERS:
-        import_string(name)()
+    for call in (*reconcilers, *cleanups):
+        call()
 
 
 def keep_house(queue: str, problem: Callable[[Exception], None]) -> None:
