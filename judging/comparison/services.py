@@ -158,9 +158,7 @@ class StoredReplies:
         pairs = _pairs(before, after)
         return self._scores.get(pairs[0], {}) if len(pairs) == 1 else {}
 
-    def prepare(
-        self, first: Items, second: Items, progress: Callable[[float], None] = lambda _share: None
-    ) -> None:
+    def prepare(self, first: Items, second: Items, progress: Progress) -> None:
         """Parse all replies before `read` is called; `progress` is called with the completed share."""
         if not self.stored:
             return

@@ -234,4 +234,4 @@ def _first_rows(version: Version, count: int = _LOOKED_AT) -> QuerySet[Row]:
 
 def _prompts(version: Version) -> dict[str, Row]:
     """{prompt: row} for the first rows."""
-    return {prompt_of(row, version.format): row for row in _first_rows(version).select_related("version")}
+    return {prompt_of(row, version.format): row for row in _first_rows(version)}

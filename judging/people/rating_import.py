@@ -25,7 +25,6 @@ from judging.people.assignments import audit, locked
 from judging.people.judgements import rating_forget
 from judging.people.models import Evaluation, ImportState, Rating, RatingsImport
 from judging.people.rating_batch import RatingBatch
-from judging.people.selectors import criteria_of
 from judging.runs.json_text import storable
 
 log = logging.getLogger("judging.people")
@@ -97,7 +96,7 @@ def _read(mine: _Own) -> None:
     taken = mine.row
     text = files.local(taken.stored_as).read_bytes().decode("utf-8-sig", "replace")
     mine.note(state=ImportState.READING, lines=text.count("\n") + (not text.endswith("\n")))
-    lines, done = read_lines(text, list(criteria_of(taken.evaluation).values())), taken.line
+    lines, done = read_lines(text, list(taken.evaluation.criteria.values())), taken.line
     left = (line for line in lines if line.line > done)
     while batch := list(islice(left, _BATCH)):
         with transaction.atomic():

@@ -108,7 +108,7 @@ def for_page(run: Run) -> Kept | None:
         else:
             _have_made(run)
     elif run.rests and not RunOutcome.objects.filter(run=run, revision=kept.revision).exists():
-        _keep_outcome(run, kept)
+        outcome_keep(run, kept.figures.report, kept.revision)
     return kept
 
 
@@ -170,7 +170,7 @@ def _keep(run: Run, made: Kept, judgements: DataFrame) -> None:
         took=made.took,
         packed=msgspec.msgpack.encode(made.figures),
     )
-    _keep_outcome(run, made)
+    outcome_keep(run, made.figures.report, made.revision)
     verdict_items.keep(run, judgements, made.figures.report, made.revision)
     KeptMeans.objects.filter(run=run).delete()
     candidates = selectors.candidates_of(run)
@@ -183,11 +183,6 @@ def _keep(run: Run, made: Kept, judgements: DataFrame) -> None:
             KeptMeans.objects.create(
                 run=run, run_metric_id=metric_id, candidate_id=candidate_id, packed=means.packed()
             )
-
-
-def _keep_outcome(run: Run, made: Kept) -> None:
-    scales = {metric.name: (metric.low, metric.high) for metric in selectors.metrics_of(run).values()}
-    outcome_keep(run, made.figures.report, scales, made.revision)
 
 
 def item_means(

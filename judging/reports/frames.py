@@ -127,7 +127,7 @@ def _names(runs: Sequence[Run]) -> list[str]:
             "candidate__name", "candidate__version__number"
         )
         found |= dict.fromkeys(selectors.shown_name(*one) for one in there)
-    return sorted(found, key=REFERENCE.__eq__)
+    return sorted(found, key=lambda name: name == REFERENCE)
 
 
 def _own(run: Run, definitions: Definitions, names: list[str]) -> DataFrame:
@@ -298,7 +298,7 @@ def _single(run: Run, definitions: Definitions) -> Iterator[VerdictRow]:
     opened = {key: one for key, one in definitions.items() if _is_opened(one)}
     if not opened:
         return
-    found = Judgement.objects.filter(run=run, current=True, rater=None, source=None, run_metric__in=opened)
+    found = Judgement.objects.filter(run=run, current=True, run_metric__in=opened)
     found = found.exclude(verdicts="")
     every = -(-run.total // MOST_OPENED)
     if every > 1:

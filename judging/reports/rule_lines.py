@@ -99,9 +99,7 @@ def rule_metrics(run: Run) -> dict[int, str]:
 def _judged(run: Run) -> Iterator[tuple[str, str, _Kept]]:
     names = rule_metrics(run)
     candidates = dict(run.run_candidates.values_list("candidate_id", "candidate__name"))
-    found = Judgement.objects.filter(run=run, current=True, rater=None, run_metric__in=names).exclude(
-        rules=""
-    )
+    found = Judgement.objects.filter(run=run, current=True, run_metric__in=names).exclude(rules="")
     counted = without_excluded(run, found)
     stored = counted.values_list("run_metric_id", "candidate_id", "rules").iterator(BATCH)
     return ((names[metric], candidates[candidate], _decode(rules)) for metric, candidate, rules in stored)

@@ -30,6 +30,7 @@ from judging.runs.row_fields import EVERY_ROW, computed_value
 from judging.runs.teamwork.marks import without_excluded
 
 BATCH = 20_000  # tuples fetched at a time
+QUESTION = 200  # characters
 _COLUMNS = (
     "run_metric_id", "candidate_id", "row__line", "response__number", "state_in_force", "value_in_force",
 )  # fmt: skip
@@ -40,7 +41,7 @@ def current_judgements(run: Run) -> Iterator[FrameRow]:
 
     Streamed: a million judgements are never in memory as Python objects.
     """
-    found = Judgement.objects.filter(run=run, current=True, rater=None, source=None)
+    found = Judgement.objects.filter(run=run, current=True)
     found = found.order_by("position")  # the storage order of rows and responses: takes a third of the time
     no_cluster = Value(None, output_field=TextField())
     return found.values_list(*_COLUMNS, no_cluster).iterator(BATCH)  # plain tuples from the database
@@ -135,10 +136,10 @@ def gold_hits_of(run: Run) -> dict[str, dict[str, int]]:
 
 
 def questions_of(run: Run, lines: list[int]) -> dict[int, str]:
-    """{line: last question of the row}."""
+    """{line: beginning of the row's last question}."""
     rows = Row.objects.filter(version=run.version_id, line__in=lines).values_list("line", "raw")
     form = cast(Format, run.version.format)
-    return {line: row_data(raw, form)["question"] or "" for line, raw in rows}
+    return {line: (row_data(raw, form)["question"] or "")[:QUESTION] for line, raw in rows}
 
 
 class FieldUnknown(Exception):

@@ -35,7 +35,6 @@ from judging.runs.models import Run
 from judging.runs.selectors import worker_missing
 
 ITEMS_PER_PAGE = 100
-QUESTION_CHARACTERS = 200
 
 TABLES: dict[str, Callable[[files.Document], bytes]] = {
     "figures.csv": files.figures_csv,
@@ -52,8 +51,8 @@ _TYPES = {
     "svg": "image/svg+xml",
     "html": "text/html; charset=utf-8",
 }
-_CHART = re.compile(r"(means|spread)-(\d+)\.svg")
-_SCATTER = re.compile(r"scatter-(\d+)-(\d+)\.svg")
+_CHART = re.compile(r"(means|spread)-(\d{1,5})\.svg")
+_SCATTER = re.compile(r"scatter-(\d{1,5})-(\d{1,5})\.svg")
 PAIRED_PER_PAGE = 50
 
 
@@ -237,7 +236,7 @@ def _items_shown(run: Run, items: list[PairItem], asked: dict[str, str]) -> list
     return [
         {
             "line": item.line,
-            "question": questions.get(item.line, "")[:QUESTION_CHARACTERS],
+            "question": questions.get(item.line, ""),
             "a": score(item.a),
             "b": score(item.b),
             "difference": f"+{score(item.difference)}" if item.difference > 0 else score(item.difference),

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from datasets.models import Response
 from evalsite.access import signed_in
 from evalsite.web.headers import download_headers, file_stem
-from judging.markdown import MarkupBudget, html_of
+from judging.markdown import html_of
 from judging.people.access import ratings_hidden
 from judging.people.disagreement import differences
 from judging.review import selectors
@@ -122,9 +122,7 @@ def answer(request: HttpRequest, slug: str, pk: int, response_pk: int) -> HttpRe
     """A complete answer, rendered, for the grid."""
     run = get_run(request, slug, pk)
     found = get_object_or_404(Response, pk=response_pk, candidate__in=run.run_candidates.values("candidate"))
-    return render(
-        request, "review/_answer.html", {"answer": html_of(selectors.answer_text(found.raw), MarkupBudget())}
-    )
+    return render(request, "review/_answer.html", {"answer": html_of(selectors.answer_text(found.raw))})
 
 
 @login_required

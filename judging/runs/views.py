@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
+from django_htmx.http import HttpResponseClientRefresh
 
 from datasets.models import Version
 from datasets.selectors import usable_versions
@@ -43,7 +44,7 @@ from judging.sandbox_messages import localized
 def runs(request: HttpRequest, slug: str) -> HttpResponse:
     """The project's runs, newest first."""
     project = access.get_project(request, slug, May.READ_JUDGEMENTS)
-    before = _number(request, "before", int)
+    before = whole(request.GET.get("before", ""))
     found, further = selectors.runs_page(project, before)
     obstacle = selectors.workers_missing(run for run in found if not run.only_worker)
     counted = counts_of_runs(found)
@@ -137,9 +138,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         return redirect("people:detail", slug, pk)
     polled = bool(request.htmx) and "seen" in request.GET  # type: ignore[attr-defined]
     if polled and request.GET["seen"] != run.state:
-        response = HttpResponse()
-        response["HX-Refresh"] = "true"  # buttons and sections change, so reload the page once
-        return response
+        return HttpResponseClientRefresh()  # buttons and sections change
     if polled and "only" in request.GET:
         return HttpResponse(status=204)  # nothing to swap in
     selectors.prefetch_metrics(run)

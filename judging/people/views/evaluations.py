@@ -42,7 +42,6 @@ from judging.people.rating_export import csv_lines, jsonl_lines
 from judging.people.rating_import import MOST_BYTES, import_begin, import_stop
 from judging.people.selectors import (
     WHICH,
-    criteria_of,
     evaluations_page,
     items_page,
     possible_raters,
@@ -72,7 +71,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "run": evaluation.run,
         "overall": progress.overall(evaluation),
         "raters": progress.rater_lines(evaluation),
-        "criteria": [(one, SCALES[one.scale]) for one in criteria_of(evaluation).values()],
+        "criteria": [(one, SCALES[one.scale]) for one in evaluation.criteria.values()],
         "sides": sides_of(evaluation),
         "hidden_roles": [HIDEABLE[role] for role in evaluation.hidden_roles],
         "candidates": [one.candidate for one in evaluation.run.run_candidates.select_related("candidate")],
@@ -192,7 +191,7 @@ def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
 
 
 def _item_shown(evaluation: Evaluation, found: Item) -> dict[str, Any]:
-    criteria = criteria_of(evaluation)
+    criteria = evaluation.criteria
     names = found.candidate_names
     ratings = Rating.objects.filter(assignment__item=found).select_related("rater__user", "assignment")
     skipped = dict(SkipReason.choices)

@@ -138,9 +138,15 @@ def test_cells_of_the_confusion_table_and_points_lead_to_the_list(
 def test_the_scatter_chart_is_a_file(client_of: ClientOf, alice: User, run: Run, rated: Evaluation) -> None:
     files = [
         client_of(alice).get(reverse("runs:report_file", args=(run.project.slug, run.pk, name)))
-        for name in ("scatter-1-1.svg", "scatter-1-2.svg", "scatter-0-1.svg", "scatter-2-1.svg")
+        for name in (
+            "scatter-1-1.svg",
+            "scatter-1-2.svg",
+            "scatter-0-1.svg",
+            "scatter-2-1.svg",
+            f"scatter-{'1' * 5000}-1.svg",
+        )
     ]
-    assert [one.status_code for one in files] == [200, 404, 404, 404]
+    assert [one.status_code for one in files] == [200, 404, 404, 404, 404]
     assert b"<circle" in files[0].content
     assert b"<a " not in files[0].content
 
