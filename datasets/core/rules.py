@@ -13,7 +13,7 @@ from datasets.core.findings import ERRORS, Finding, finding
 from datasets.core.formats import LEGACY, ROLES, Format
 from datasets.core.json_errors import trusted
 from datasets.core.json_nodes import JsonType, Places
-from datasets.core.repair.models import can_merge
+from datasets.core.row_repairs import can_merge
 from datasets.core.spelling import near_miss, role_meant
 from datasets.core.variables import joined
 

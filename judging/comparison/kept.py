@@ -124,7 +124,7 @@ def work_out(comparison_id: int, stop: threading.Event | None = None) -> None:
     began = time.monotonic()
     try:
         cells = _cells(found, _Progress(found, stop))
-        _keep(found, cells, took=time.monotonic() - began)
+        keep(found, cells, took=time.monotonic() - began)
     except workers.WorkStopped:
         _give_back(found)  # changes nothing if another worker holds it now
     except Exception as error:  # no error may leave the comparison half done
@@ -184,7 +184,8 @@ def _cell(found: Comparison, number: int, cell: CellChange) -> ComparedCell:
 
 
 @transaction.atomic
-def _keep(found: Comparison, cells: list[ComparedCell], took: float) -> None:
+def keep(found: Comparison, cells: list[ComparedCell], took: float) -> None:
+    """Store the result. Raises WorkStopped if another worker holds the comparison now."""
     if not _end(found, State.READY, layout=LAYOUT, took=took):
         raise workers.WorkStopped
     found.cells.all().delete()

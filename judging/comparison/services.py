@@ -15,9 +15,10 @@ from judging.core.change import MeanChange, change_between, changed_settings, re
 from judging.core.metric_definition import MetricDefinition
 from judging.core.sandbox.job import SandboxError
 from judging.reports.pairing import OUTCOMES
+from judging.runs.definitions import definitions_now
 from judging.runs.models import Reading, Run, RunMetric
 from judging.runs.rerun.preview import outcomes_by
-from judging.runs.rerun.reparse import definitions_now, reparsed_definition
+from judging.runs.rerun.reparse import reparsed_definition
 
 Progress = Callable[[float], None]
 """Called with the completed share, from 0 to 1."""

@@ -26,8 +26,8 @@ from judging.reports.models import KeptFigures, KeptMeans, RunOutcome
 from judging.reports.outcomes import outcome_keep
 from judging.reports.pairing import ItemMeans, means_of
 from judging.reports.rule_lines import RuleFigures, rule_figures
+from judging.runs.definitions import definitions_now
 from judging.runs.models import Run
-from judging.runs.rerun.reparse import definitions_now
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -94,7 +94,7 @@ def at_once(run: Run) -> Kept:
     key = f"figures.{LAYOUT}:{run.pk}:{run.created_at.timestamp()}"
     kept: Kept | None = cache.get(key) or _stored(run)
     if kept is None or not kept.current(run):
-        kept, _judgements = _work_out(run)
+        kept, _judgements = work_out(run)
         cache.set(key, kept, KEPT_SECONDS)
     return kept
 
@@ -155,7 +155,7 @@ def keep_wanted() -> None:
         kept = _stored(run)
         if kept is not None and not kept.due(run):
             continue  # they were requested again during the computation
-        _keep(run, *_work_out(run))
+        _keep(run, *work_out(run))
         if field := slices.default_field(run):
             slices.want(run, field)
     slices.keep_wanted()
@@ -208,7 +208,8 @@ def _stored(run: Run) -> Kept | None:
     return Kept(_decode(found.packed), found.revision, found.made_at, found.took)
 
 
-def _work_out(run: Run) -> tuple[Kept, DataFrame]:
+def work_out(run: Run) -> tuple[Kept, DataFrame]:
+    """The run's figures, and the judgements that they come from."""
     began, made_at = time.monotonic(), timezone.now()
     definitions = definitions_now(run)
     metrics_by_key = {key: selectors.scaled(one) for key, one in definitions.items()}

@@ -34,8 +34,8 @@ from judging.core.values import SCORED, Outcome, outcome_of_value
 from judging.people.models import Adjudication, Evaluation, Item
 from judging.people.selectors import evaluations_of, rater_names
 from judging.reports import selectors
+from judging.runs.definitions import definitions_now
 from judging.runs.models import IMPORTED, PEOPLE, Judgement, Run
-from judging.runs.rerun.reparse import definitions_now
 from judging.runs.teamwork.marks import exclusions_of
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from judging.core.statistics.judges import Flagged
 from judging.people.models import EvaluationRater
 from judging.people.progress import gold_hits
 from judging.people.selectors import evaluations_of, rater_names
+from judging.runs.definitions import definitions_now
 from judging.runs.filters import Filters, matching
 from judging.runs.models import INFER, Generation, Judgement, JudgeReply, Run
-from judging.runs.rerun.reparse import definitions_now
 from judging.runs.row_fields import EVERY_ROW, computed_value
 from judging.runs.teamwork.marks import without_excluded
 

@@ -27,11 +27,11 @@ from judging.review.saved_views import views_for
 from judging.runs.access import get_judgement, get_run
 from judging.runs.addresses import keep_view
 from judging.runs.counts import count_text, counts_are_exact, counts_by_state
+from judging.runs.definitions import definition_now
 from judging.runs.export.files import ENDINGS, FORMS
 from judging.runs.filter_form import FilterForm, form_in
 from judging.runs.filters import Filters
 from judging.runs.models import JudgementState, Run
-from judging.runs.rerun.reparse import definition_now
 from judging.runs.selectors import worker_missing
 from judging.runs.teamwork.marks import current_marks
 

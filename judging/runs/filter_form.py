@@ -22,9 +22,9 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.results import INJECTED_VERDICT, TRUNCATED
 from judging.core.rules.check import read_program
 from judging.runs.counts import count_text, counts_of_choices, reasons
+from judging.runs.definitions import definitions_now
 from judging.runs.filters import FIELD, FURTHER, LOWER, NO, RULE_SCORES, SORTS, YES, Filters
 from judging.runs.models import JudgementState, Run
-from judging.runs.rerun.reparse import definitions_now
 from judging.runs.row_fields import EVERY_ROW
 
 FLAGS = {

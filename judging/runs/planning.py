@@ -88,14 +88,14 @@ def plan(run_id: int) -> None:
     rows = rows_to_plan(run)
     total = run.total
     for at in range(0, len(rows), SLICE):
-        made = _plan_slice(run_id, rows[at : at + SLICE], total)
+        made = plan_slice(run_id, rows[at : at + SLICE], total)
         if made is None:
             return
         total += made
     _let_it_run(run_id, total)
 
 
-def _plan_slice(run_id: int, rows: list[int], total: int) -> int | None:
+def plan_slice(run_id: int, rows: list[int], total: int) -> int | None:
     """Plan these rows of a run with `total` judgements so far. Returns the number of new judgements, or None without
     doing anything if the run was stopped or another worker is planning it."""
     with transaction.atomic():

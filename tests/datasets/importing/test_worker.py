@@ -127,8 +127,8 @@ def test_references_are_checked_again_though_a_batch_could_not_be_undone(upload:
     def cannot_be_undone(*_: object) -> bool:
         raise OperationalError
 
-    importer = worker._Importer(upload(numbered(1)), workers.owner(), threading.Event())
-    importer._begin()
+    importer = worker.Importer(upload(numbered(1)), workers.owner(), threading.Event())
+    importer.begin()
     importer.under_way.push(cannot_be_undone)
     assert not checked()
     with pytest.raises(OperationalError), importer:
@@ -269,7 +269,7 @@ def test_what_a_dead_reader_left_is_read_from_the_start(upload: Upload) -> None:
 
 def test_a_living_reader_is_left_alone(upload: Upload) -> None:
     version = upload(numbered(5))
-    reader = f"{socket.gethostname()}:{os.getppid()}:{workers._started(os.getppid())}"
+    reader = f"{socket.gethostname()}:{os.getppid()}:{workers.start_time(os.getppid())}"
     tables.READING.claim(version.pk, reader)
     reconcile()
     version.refresh_from_db()

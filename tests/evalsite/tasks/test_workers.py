@@ -30,7 +30,7 @@ def test_this_process_is_alive() -> None:
 @pytest.mark.django_db
 def test_a_process_that_ended_is_not() -> None:
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    name = f"{socket.gethostname()}:{child.pid}:{workers._started(child.pid)}"
+    name = f"{socket.gethostname()}:{child.pid}:{workers.start_time(child.pid)}"
     assert workers.is_alive(name)
     child.communicate(b"\n")
     assert not workers.is_alive(name)
@@ -177,7 +177,7 @@ def test_this_process_holds_a_row_only_while_it_works_on_it() -> None:
 
 @pytest.mark.django_db
 def test_a_row_that_another_process_claimed_is_held_while_that_lives() -> None:
-    parent = f"{socket.gethostname()}:{os.getppid()}:{workers._started(os.getppid())}"
+    parent = f"{socket.gethostname()}:{os.getppid()}:{workers.start_time(os.getppid())}"
     assert workers.is_held(parent, WorkerProcess, 7)
     assert not workers.is_held(f"{socket.gethostname()}:{os.getppid()}:1", WorkerProcess, 7)
 

@@ -142,7 +142,7 @@ def test_a_worker_that_lost_it_writes_nothing(runs: tuple[Run, Run]) -> None:
     comparison.refresh_from_db()
     comparison.owner = "another:1:1"
     with pytest.raises(workers.WorkStopped):
-        kept._keep(comparison, [], took=1)
+        kept.keep(comparison, [], took=1)
     assert Comparison.objects.get().owner == GONE
 
 
