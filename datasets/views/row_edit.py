@@ -109,6 +109,8 @@ def _typed(posted: QueryDict, row: FileRow) -> str:
 
 
 def _delete(request: HttpRequest, row: FileRow) -> HttpResponse:
+    if row.line == row_edits.NEW:
+        raise Http404
     version, state = row.version, request.POST.get("state", "")
     try:
         row_edits.row_delete(row=row, state=state, user=access.signed_in(request))
