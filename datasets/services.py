@@ -73,7 +73,7 @@ def store(file: uploads.Incoming) -> Stored:
 def store_chunks(chunks: Iterable[bytes], most: int) -> Stored:
     """Write up to `most` bytes to a new file, all or nothing. Raises ValidationError with a message."""
     stored_as = uploads.new_name()
-    part = Path(settings.DATA_DIR) / uploads.FOLDER / f".{Path(stored_as).name}.part"
+    part = settings.DATA_DIR / uploads.FOLDER / f".{Path(stored_as).name}.part"
     size, digest = 0, hashlib.sha256()
     try:
         with _storage_problems_in_sentences():
