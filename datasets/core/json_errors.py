@@ -92,13 +92,13 @@ def flaws(text: str, node: Node, trail: Steps = ()) -> Iterator[Finding]:
     elif node.type == "object":
         seen: set[str] = set()
         for key, _ in node.members():
-            name = key.value
+            name = key.plain()
             if name in seen:
                 path = path_of((*trail, name))
                 yield finding("json.duplicate_key", column=key.column, path=path, name=name)
             seen.add(name)
         for key, value in node.members():
-            below = (*trail, key.value)
+            below = (*trail, key.plain())
             yield from _text_flaws(text, key, below)
             yield from flaws(text, value, below)
 
@@ -112,7 +112,7 @@ def path_of(trail: Steps) -> str:
 
 
 def _text_flaws(text: str, node: Node, trail: Steps) -> Iterator[Finding]:
-    value = node.value
+    value = node.plain()
     lone = _LONE.search(value)
     if lone:
         column = _escape_column(text, node, lone.start())
