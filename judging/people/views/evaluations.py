@@ -19,7 +19,7 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
 from evalsite.tasks import workers
-from evalsite.web.headers import download_headers
+from evalsite.web.headers import download_headers, part_wanted
 from evalsite.web.numbers import whole
 from evalsite.web.request_limits import allow, file_too_large, upload_page
 from judging.core.people.rating_lines import BadLine
@@ -80,7 +80,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "repeats": Item.objects.filter(evaluation=evaluation, repeat_of__isnull=False).count(),
         "skipped": Assignment.objects.filter(evaluation=evaluation, state=AssignmentState.SKIPPED).count(),
     }
-    if request.htmx and "part" in request.GET:  # type: ignore[attr-defined]
+    if part_wanted(request) and "part" in request.GET:
         return render(request, "people/_progress.html", context)
     rows = evaluation.run.version.valid_rows
     context["first_answers"] = evaluation.scheme and any(
@@ -301,7 +301,7 @@ def imported(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRespo
     wrong = [(line, bad_line_sentence(BadLine(line, code, params))) for line, code, params in taken.told]
     context = {"evaluation": evaluation, "taken": taken, "wrong": wrong, "why": import_problem(taken.problem)}
     context["obstacle"] = "" if taken.owner or taken.ended_at else workers.obstacle(workers.DATA)
-    if not request.htmx:  # type: ignore[attr-defined]
+    if not part_wanted(request):
         return render(request, "people/imported.html", context)
     if taken.ended_at is None:
         return render(request, "people/_importing.html", context)
