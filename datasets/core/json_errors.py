@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -72,6 +73,16 @@ def is_too_deep(text: str) -> bool:
     codes = np.frombuffer(_IN_QUOTES.sub("", text).encode(), np.uint8)
     steps = ((codes | 0x20) == ord("{")).view(np.int8) - ((codes | 0x20) == ord("}")).view(np.int8)
     return int(np.cumsum(steps[steps != 0], dtype=np.int16).max(initial=0)) > MAX_DEPTH
+
+
+def nests_deeper(value: Any, most: int = MAX_DEPTH) -> bool:
+    """Whether lists and objects of a decoded value nest deeper than `most` levels."""
+    level = [value] if isinstance(value, dict | list) else []
+    while level and most:
+        held = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [child for children in held for child in children if isinstance(child, dict | list)]
+        most -= 1
+    return bool(level)
 
 
 def child_path(parent: str, key: str) -> str:
