@@ -22,7 +22,7 @@ from evalsite.tasks import workers
 from evalsite.web.headers import download_headers, part_wanted
 from evalsite.web.numbers import whole
 from evalsite.web.request_limits import allow, file_too_large, upload_page
-from judging.core.people.rating_lines import BadLine
+from judging.core.results_file.records import RefusedLine
 from judging.people import assignments, progress, services
 from judging.people.access import get_evaluation, get_item, rates_here
 from judging.people.blindness import HIDEABLE, sides_of, sides_rename
@@ -298,7 +298,7 @@ def imported(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRespo
     """Progress and result of an import."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     taken = get_object_or_404(evaluation.imports.select_related("created_by"), pk=number)
-    wrong = [(line, bad_line_sentence(BadLine(line, code, params))) for line, code, params in taken.told]
+    wrong = [(line, bad_line_sentence(RefusedLine(line, code, params))) for line, code, params in taken.told]
     context = {"evaluation": evaluation, "taken": taken, "wrong": wrong, "why": import_problem(taken.problem)}
     context["obstacle"] = "" if taken.owner or taken.ended_at else workers.obstacle(workers.DATA)
     if not part_wanted(request):
