@@ -190,7 +190,7 @@ class Response(models.Model):
         constraints = [models.UniqueConstraint(fields=["row", "candidate", "number"], name="response_once")]
 
 
-class Finding(models.Model):
+class StoredFinding(models.Model):
     """A problem found in a version; messages.py has its message in the user's language."""
 
     version = models.ForeignKey(Version, on_delete=models.CASCADE, db_index=False, related_name="findings")
@@ -203,6 +203,7 @@ class Finding(models.Model):
     params = models.JSONField(default=dict)
 
     class Meta:
+        db_table = "datasets_finding"
         indexes = [models.Index(fields=["version", "code", "line"], name="finding_by_code")]
 
 

@@ -12,8 +12,8 @@ class WorkerProcess(models.Model):
     queue = models.CharField(max_length=20)
     started_at = models.DateTimeField(auto_now_add=True)
     seen_at = models.DateTimeField()
-    trouble = models.CharField(
-        max_length=10, blank=True, default="", help_text="`broker`: it does not answer"
+    error = models.CharField(
+        max_length=10, db_column="trouble", blank=True, default="", help_text="`broker`: it does not answer"
     )
 
     class Meta:

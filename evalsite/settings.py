@@ -133,30 +133,6 @@ TASKS = {
     }
 }
 
-# Functions that workers call during long work, to do short work that someone waits for.
-SHORT_WORK = ["judging.reports.figures.keep_wanted"]
-
-# Functions called with the id of a run that has ended or was paused.
-RUN_STOPPED = ["judging.reports.figures.want"]
-
-# Functions that workers call at start and every 15 seconds, to recover the work of dead ones.
-RECONCILERS = [
-    "datasets.importing.worker.reconcile",
-    "datasets.versions.repair.reconcile",
-    "datasets.versions.compare.reconcile",
-    "datasets.versions.attach.reconcile",
-    "datasets.versions.file_import.reconcile",
-    "datasets.versions.search.reconcile",
-    "judging.runs.worker.reconcile.reconcile",
-    "judging.runs.results_import.services.reconcile",
-    "judging.runs.teamwork.batches.reconcile",
-    "judging.runs.rerun.rerun_batches.reconcile",
-    "judging.comparison.kept.reconcile",
-    "judging.metrics.lint.reconcile",
-    "judging.people.rating_import.reconcile",
-    "evalsite.accounts.services.reconcile",
-]
-
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [BASE_DIR / "evalsite" / "locale"]

@@ -43,16 +43,16 @@ DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "processes"}
 ALIKE_ON_ALL_DATABASES = (
     "tests/browser/",
     "tests/evalsite/web/",
+    *(f"tests/evalsite/test_{name}.py" for name in ("every_address", "pages")),
     *(
-        f"tests/evalsite/test_{name}.py"
-        for name in ("every_address", "pages", "passwords", "projects", "sign_in")
+        f"tests/evalsite/accounts/test_{name}.py"
+        for name in ("passwords", "projects", "sign_in", "single_sign_on", "local_mode")
     ),
-    *(f"tests/evalsite/test_{name}.py" for name in ("single_sign_on", "local_mode", "request_limits")),
-    *(
-        f"tests/judging/metrics/test_{name}.py"
-        for name in ("endpoints", "preview", "rules", "scripts", "transfer")
-    ),
-    "tests/judging/test_evaluate_command.py",
+    "tests/judging/endpoints/test_pages.py",
+    *(f"tests/judging/metrics/editor/test_{name}.py" for name in ("preview", "scripts")),
+    "tests/judging/metrics/rule_editor/test_pages.py",
+    "tests/judging/metrics/test_transfer.py",
+    "tests/judging/management/test_evaluate_command.py",
     *(f"tests/processes/test_{name}.py" for name in ("evaluate", "serve", "slow_clients", "supervisor")),
 )
 

@@ -12,11 +12,11 @@ from django.db import OperationalError, connection
 
 
 @contextmanager
-def locked_database(*, patience_milliseconds: int = 50) -> Iterator[sqlite3.Connection]:
+def locked_database(*, timeout_milliseconds: int = 50) -> Iterator[sqlite3.Connection]:
     """Hold SQLite's write lock in another connection; lower the busy timeout of the test's own connection."""
     with connection.cursor() as cursor:
         usual = cursor.execute("PRAGMA busy_timeout").fetchone()[0]
-        cursor.execute(f"PRAGMA busy_timeout = {patience_milliseconds}")
+        cursor.execute(f"PRAGMA busy_timeout = {timeout_milliseconds}")
     name = str(connection.settings_dict["NAME"])
     with closing(sqlite3.connect(name, isolation_level=None, check_same_thread=False)) as other:
         other.execute("BEGIN IMMEDIATE")

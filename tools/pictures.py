@@ -27,7 +27,7 @@ LOCALES = {"en": "en-GB", "zh": "zh-CN"}
 SAMPLES = {"en": "sample", "zh": "sample-zh"}  # slugs of the sample projects
 Theme = Literal["light", "dark"]
 THEMES: tuple[Theme, ...] = ("light", "dark")
-PATIENCE = 60_000  # milliseconds
+TIMEOUT_MS = 60_000  # milliseconds
 FAULTY = [
     {"messages": [{"role": "user", "content": "2 + 2?"}], "ref_answer": "4"},
     {"messages": [{"role": "user", "content": ""}], "ref_answer": "Paris"},
@@ -127,7 +127,7 @@ def pictures(
         viewport=SIZE,  # type: ignore[arg-type]
         reduced_motion="reduce",
     )
-    context.set_default_timeout(PATIENCE)
+    context.set_default_timeout(TIMEOUT_MS)
     page = context.new_page()
     page.goto(site)
     finished(page.locator("main"))

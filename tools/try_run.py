@@ -21,14 +21,14 @@ from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
-from tests.patience import wait_until
+from tests.deadlines import wait_until
 from tests.starting import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 RUN_LINK, FINISHED = re.compile(r'href="(/p/[^"]+/runs/\d+/)"'), 'data-run-state="finished"'
-# on an idle machine, as in tests/patience.py
+# on an idle machine, as in tests/deadlines.py
 FIRST_SECONDS, SECOND_SECONDS, SAMPLE_SECONDS = 90.0, 10.0, 90.0
-PATIENCE = 120.0  # for steps without a time limit of their own
+TIMEOUT = 120.0  # for steps without a time limit of their own
 
 
 class Site:
@@ -41,12 +41,12 @@ class Site:
         ).open
 
     def get(self, path: str) -> str:
-        with self.open(self.base + path, timeout=PATIENCE) as answer:
+        with self.open(self.base + path, timeout=TIMEOUT) as answer:
             return str(answer.read().decode("utf-8", "replace"))
 
     def status(self, path: str) -> int:
         try:
-            with self.open(self.base + path, timeout=PATIENCE) as answer:
+            with self.open(self.base + path, timeout=TIMEOUT) as answer:
                 return int(answer.status)
         except urllib.error.HTTPError as error:
             return error.code
@@ -106,7 +106,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 def stop(process: subprocess.Popen[bytes], data: Path) -> None:
     os.killpg(process.pid, signal.SIGINT)  # like Ctrl-C: to the whole process group
-    process.wait(timeout=PATIENCE)
+    process.wait(timeout=TIMEOUT)
     wait("the end of every process after Ctrl-C", 10, lambda: not processes_of(data))
 
 
@@ -120,7 +120,7 @@ def main() -> None:
         _, seconds = wait("the first page", FIRST_SECONDS, lambda: site.get("/"))
         print(f"ok   first page {seconds:.1f} s after the installation")
         home = site.get("/")
-        found, _ = wait("a link to the sample's run", PATIENCE, lambda: RUN_LINK.findall(site.get("/")))
+        found, _ = wait("a link to the sample's run", TIMEOUT, lambda: RUN_LINK.findall(site.get("/")))
         path = str(found[0])  # type: ignore[index]
         _, seconds = wait("the sample's end", SAMPLE_SECONDS, lambda: FINISHED in site.get(path))
         print(f"ok   the sample was judged {seconds:.1f} s later")

@@ -231,8 +231,8 @@ def blocks(upload: Upload, encoding: Encoding | None, progress: Progress | None 
                 is_cut = len(begun) > most
             if is_cut:
                 begun = begun[:STUB]
-    except Unreadable as trouble:
-        stopped = trouble
+    except Unreadable as error:
+        stopped = error
     if begun:
         yield _block(first, begun, most, is_cut)
     if stopped:

@@ -164,8 +164,8 @@ def _looked(
                 continue  # a small archive may contain hundreds of millions of blank lines
             for number, line in enumerate(block.lines, block.first):
                 observe(number, line, detector)
-    except Unreadable as trouble:
-        detector.stopped = (trouble.found,)  # if the file has rows, the reader reports this after them
+    except Unreadable as error:
+        detector.stopped = (error.found,)  # if the file has rows, the reader reports this after them
     return detector, is_csv
 
 

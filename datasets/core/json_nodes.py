@@ -119,12 +119,12 @@ def _end(text: str, start: int) -> int:
 class Places:
     """Finds nodes by their steps; fast if they are looked up in the order of the text.
 
-    `sound`: the text has no duplicate keys.
+    `unique_keys`: the text has no duplicate keys.
     """
 
-    def __init__(self, root: Node, *, sound: bool = False) -> None:
+    def __init__(self, root: Node, *, unique_keys: bool = False) -> None:
         self._root = root
-        self._sound = sound
+        self._unique_keys = unique_keys
         self._reading: dict[Steps, tuple[Iterator[Node], int, Node]] = {}
 
     def node(self, steps: Steps) -> Node:
@@ -135,7 +135,7 @@ class Places:
         above = steps[:-1]
         if isinstance(last, str):
             holder = self.node(above)
-            found = holder.first_member(last) if self._sound else holder.member(last)
+            found = holder.first_member(last) if self._unique_keys else holder.member(last)
             assert found
             return found
         reading = self._reading.get(above)

@@ -32,7 +32,7 @@ def bytes_at(path: Path, encoding: Encoding, first: int, until: int, limits: Lim
         for number, chunk in _from_landmark(path, first) if plain else _all(upload, encoding):
             ends_in = number + chunk.count(b"\n")
             if ends_in >= first:
-                found += _between(chunk, number, first, until)
+                found += between(chunk, number, first, until)
             if ends_in >= until or len(found) > limits.row_bytes:
                 break
     return found[: limits.row_bytes]
@@ -90,7 +90,7 @@ def _landmarks(_path: Path, _size: int, _modified: int) -> list[tuple[int, int]]
     return [(1, 0)]
 
 
-def _between(chunk: bytes, number: int, first: int, until: int) -> bytes:
+def between(chunk: bytes, number: int, first: int, until: int) -> bytes:
     """The part of a chunk, which starts within line `number`, that belongs to the requested lines."""
     start = 0
     for _ in range(first - number):

@@ -90,7 +90,7 @@ def examined_lines(
                     elif watch:
                         watch.vote(format_keys(row))
                     if found.counts:
-                        state.note(number, line, found, sound=True)
+                        state.note(number, line, found, unique_keys=True)
                         found = RowFindings(state.log.full)
                 elif line.strip() or number in block.oversized:
                     valid_row = _other_line(number, line, state, watch, oversized=number in block.oversized)
@@ -133,7 +133,7 @@ def _other_line(
     valid = state.count(found.valid)
     if row is not None:
         state.stats.add(number, row)
-    state.note(number, line, found, sound=False)
+    state.note(number, line, found, unique_keys=False)
     return row if valid else None
 
 

@@ -17,7 +17,7 @@ from datasets.core.findings import Finding, broken_byte, finding, not_utf8, too_
 from datasets.core.formats import Format
 from datasets.core.json_errors import MAX_DEPTH, JsonProblem, flaws, is_too_deep, parse
 from datasets.core.limits import Limits, holds_more_values
-from datasets.core.repair.python_literal import as_json
+from datasets.core.python_literal import as_json
 from datasets.core.rules import RowFindings, check_row, placed
 
 UNDECODED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)

@@ -13,7 +13,7 @@ from datasets.core.findings import ERRORS, Finding, finding
 from datasets.core.formats import LEGACY, ROLES, Format
 from datasets.core.json_errors import trusted
 from datasets.core.json_nodes import JsonType, Places
-from datasets.core.repair.models import can_merge
+from datasets.core.row_repairs import can_merge
 from datasets.core.spelling import near_miss, role_meant
 from datasets.core.variables import joined
 
@@ -80,16 +80,16 @@ class RowFindings:
         return ERRORS.isdisjoint(self.counts)
 
 
-def placed(found: Iterable[Finding], line: int, text: str, *, sound: bool = False) -> Iterable[Finding]:
+def placed(found: Iterable[Finding], line: int, text: str, *, unique_keys: bool = False) -> Iterable[Finding]:
     """Add line and column to the findings of a row with the text `text`, valid JSON unless they have columns.
 
-    `sound`: the row has no duplicate keys.
+    `unique_keys`: the row has no duplicate keys.
     """
     places: Places | None = None
     for one in found:
         column, repair = one.column, one.repair
         if column is None and one.path and not one.code.endswith("missing"):
-            places = places or Places(trusted(text), sound=sound)
+            places = places or Places(trusted(text), unique_keys=unique_keys)
             column = places.node(_steps(one.path)).column
         if repair == "merge_models" and not can_merge(text, int(str(_steps(one.path or "")[1]))):
             repair = None

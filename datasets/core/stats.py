@@ -321,7 +321,7 @@ class ReadState:
         self.valid_rows += usable
         return usable
 
-    def note(self, line: int, source: bytes, found: RowFindings, *, sound: bool) -> None:
+    def note(self, line: int, source: bytes, found: RowFindings, *, unique_keys: bool) -> None:
         """Count a row's findings and store some, with their position in its text."""
         if self.detection.silent:
             return
@@ -329,5 +329,5 @@ class ReadState:
             self.log.count(code, number, line)
         wanted = [one for one in found.found if self.log.is_kept(one)]
         text = source.decode("utf-8", "replace") if wanted else ""
-        for one in placed(wanted, line, text, sound=sound):
+        for one in placed(wanted, line, text, unique_keys=unique_keys):
             self.log.keep(one)

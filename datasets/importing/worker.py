@@ -10,11 +10,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Q
 from django.utils import timezone
-from django.utils.module_loading import import_string
 from django.utils.translation import gettext_noop
 from django_tasks import task
 
@@ -64,6 +62,8 @@ file_makers: dict[str, Callable[[Version, str, Progress], None]] = {}
 """{origin: function that makes a version's file before it is read}. See DatasetsConfig.ready."""
 follow_ups: list[Callable[[int], None]] = []
 """Called with a version's id in the transaction that makes it ready."""
+short_work: list[Callable[[], None]] = []
+"""Called during longer work, to do what someone waits for."""
 
 
 class NotImported(Exception):
@@ -88,7 +88,7 @@ def import_version(version_id: int, owner: str, stop: threading.Event | None = N
     with _ended_where_broken_off(version_id, owner):
         version = Version.objects.get(pk=version_id)
         tables.clear(version_id)
-        importer = _Importer(version, owner, stop or threading.Event())
+        importer = Importer(version, owner, stop or threading.Event())
         if version.to_be_repaired:
             importer.make_file(version)
         chosen = format_called(version.chosen_format)
@@ -159,14 +159,14 @@ def give_way(owner: str, stop: threading.Event, smaller_than: int | None = None)
 
 
 def do_short_work(stop: threading.Event) -> None:
-    """Run the tasks in SHORT_WORK (see settings) in the middle of longer work; failures are logged and ignored."""
-    for name in settings.SHORT_WORK:
+    """Call `short_work` in the middle of longer work; failures are logged and ignored."""
+    for work in short_work:
         if stop.is_set():
             return
         try:
-            import_string(name)()
+            work()
         except Exception:  # the longer work goes on
-            log.exception("%s failed in the middle of longer work.", name)
+            log.exception("%s failed in the middle of longer work.", work.__name__)
 
 
 def reconcile() -> None:
@@ -184,7 +184,7 @@ def _end(
         tables.finish(version_id, owner, state, problem=problem, rows=0)
 
 
-class _Importer:
+class Importer:
     """Collects rows into batches; each batch is one transaction that also renews the lease.
 
     On PostgreSQL a thread sends a batch while the next one is read; nothing else uses the connection until `_settle`.
@@ -209,7 +209,7 @@ class _Importer:
         self.under_way = ExitStack()  # transaction of the batch being sent
         self.sent: list[Future[object]] = []
 
-    def __enter__(self) -> _Importer:
+    def __enter__(self) -> Importer:
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -246,7 +246,7 @@ class _Importer:
         if len(self.batch) < BATCH_ROWS and self.batch_bytes < BATCH_BYTES:
             return
         if connection.vendor == "sqlite":
-            self._begin()
+            self.begin()
             for send in self.writer.sending(self.batch):
                 send()
             self._advance()
@@ -254,7 +254,7 @@ class _Importer:
         else:
             sending = self.writer.sending(self.batch)  # while the server processes the last one
             self._settle()
-            self._begin()
+            self.begin()
             self.sent = [self.sender.submit(send) for send in sending]
         self.batch, self.batch_bytes = [], 0
 
@@ -280,7 +280,7 @@ class _Importer:
             for follow_up in follow_ups:
                 follow_up(self.version_id)
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         """Begin the transaction of a batch.
 
         Its rows refer only to the leased version and to each other, so constraint checks stay disabled until others

@@ -20,13 +20,13 @@ from django.utils import timezone
 from datasets import services, uploads
 from datasets.core.detect import guess_from_beginning
 from datasets.core.imports import registry
+from datasets.core.imports.collector import encoded
 from datasets.core.imports.columns import parse
-from datasets.core.imports.gathering import encoded
 from datasets.core.imports.model import Imported, NotUsable, Options, Row, Source, SourceFile
 from datasets.core.imports.places import Places
 from datasets.core.imports.table import open_tables, read_tables
 from datasets.core.imports.tables import Table
-from datasets.core.imports.xlsx import SheetLook, is_xlsx, xlsx_sheets
+from datasets.core.imports.xlsx import SheetPreview, is_xlsx, xlsx_sheets
 from datasets.importing.worker import NotImported, Progress
 from datasets.models import FileImport, SavedColumns, Version
 from datasets.versions import repair
@@ -196,14 +196,14 @@ def options_of(draft: FileImport) -> Options:
 def _write_rows(imported: Imported, path: Path, names: str, places: Places, progress: Progress) -> bool:
     """Write the rows; return whether any has an answer. Raises NotUsable if there are no rows or too many."""
     limits, answered, rows = uploads.limits_of_kept(), False, 0
-    room = limits.file_bytes
+    left = limits.file_bytes
     with path.open("wb") as file:
         for row in imported.rows:
             rows += 1
             places.add(row.place)
             answered = answered or "model_outputs" in row.data
-            room -= file.write(encoded(row.data) + b"\n")
-            if room < 0 or rows > limits.rows:
+            left -= file.write(encoded(row.data) + b"\n")
+            if left < 0 or rows > limits.rows:
                 raise NotUsable("too_large_unpacked", file=row.place.file)
             if rows % 200 == 0:
                 progress(0.0)
@@ -238,7 +238,7 @@ def _kept_verdicts(draft: FileImport, imported: Imported, path: Path, progress: 
 
 def _note(draft: FileImport, imported: Imported, places: Places, verdicts: tuple[int, str]) -> None:
     FileImport.objects.filter(pk=draft.pk).update(
-        places={"names": places.names, "stretches": places.stretches},
+        places={"names": places.names, "stretches": places.ranges},
         notes=[[one.becomes, one.origin] for one in imported.notes],
         left_out=[
             [one.place.file, one.place.line, one.place.sheet, one.code, one.detail[:200]]
@@ -282,16 +282,16 @@ def _samples(given: tuple[tuple[str, str], ...], sheet: str) -> list[tuple[str, 
 
 def _first_of(table: Table, tables: int) -> Table:
     """The table reduced to its share of the sample if `tables` tables are previewed."""
-    room, kept = SAMPLE_BYTES // tables, []
+    left, kept = SAMPLE_BYTES // tables, []
     for record in islice(table.records(), max(1, LOOKED_AT // tables)):
-        room -= len(repr(record))
+        left -= len(repr(record))
         kept.append(record)
-        if room < 0:
+        if left < 0:
             break
     return replace(table, records=lambda: iter(kept))
 
 
-def sheets_of(draft: FileImport) -> list[SheetLook]:
+def sheets_of(draft: FileImport) -> list[SheetPreview]:
     """The sheets of the first file if it is a workbook, up to the limit; else []."""
     try:
         return _sheets(draft.files[0]["stored_as"], draft.files[0]["name"])
@@ -300,7 +300,7 @@ def sheets_of(draft: FileImport) -> list[SheetLook]:
 
 
 @lru_cache(maxsize=8)
-def _sheets(stored_as: str, name: str) -> list[SheetLook]:
+def _sheets(stored_as: str, name: str) -> list[SheetPreview]:
     file = _source_file(stored_as, name)
     return xlsx_sheets(file, uploads.limits_of_kept()) if is_xlsx(file) else []
 

@@ -11,7 +11,7 @@ from django.utils import translation
 
 from datasets.core.csv_reader import CsvRecord, CsvTable, csv_record, open_quote, records, split_fields
 from datasets.core.decode import Upload, blocks
-from datasets.core.findings import Finding as Found
+from datasets.core.findings import Finding
 from datasets.core.limits import Limits
 from datasets.messages import message
 from datasets.models import Row, Version
@@ -22,7 +22,7 @@ from datasets.versions.row_writer import free_name, loaded_object, slices, with_
 from evalsite.cells import no_formula
 
 KEY = "findings"
-AsLine = Callable[[Row, list[Found], PartLine | None], str]
+AsLine = Callable[[Row, list[Finding], PartLine | None], str]
 
 
 def any_kept(version: Version) -> bool:
@@ -68,7 +68,7 @@ def _streamed(version: Version, table: CsvTable | None, language: str, as_line: 
         yield "".join(lines).encode("utf-8", "replace")
 
 
-def _json_line(row: Row, found: list[Found], place: PartLine | None) -> str:
+def _json_line(row: Row, found: list[Finding], place: PartLine | None) -> str:
     listed = [_as_json(one, place) for one in found]
     value = None if any(one.code == "json.invalid" for one in found) else loaded_object(row.raw)
     if value is None:
@@ -77,13 +77,13 @@ def _json_line(row: Row, found: list[Found], place: PartLine | None) -> str:
     return with_key(row.raw, pair, first=True) + "\n"
 
 
-def _as_json(found: Found, place: PartLine | None) -> dict[str, Any]:
+def _as_json(found: Finding, place: PartLine | None) -> dict[str, Any]:
     where = {"line": found.line, "column": found.column, "path": found.path}
     in_file = {"file": place.file, "line_in_file": place.line} if place else {}
     return {"code": found.code, **where, **in_file, "message": message(found)}
 
 
-def _csv_line(row: Row, found: list[Found], place: PartLine | None) -> str:
+def _csv_line(row: Row, found: list[Finding], place: PartLine | None) -> str:
     sentences = " | ".join(_in_words(one, place) for one in found)
     return f"{csv_record([sentences])},{_harmless(row.raw)}\r\n"
 
@@ -97,7 +97,7 @@ def _harmless(record: str) -> str:
     return csv_record(guarded)
 
 
-def _in_words(found: Found, place: PartLine | None) -> str:
+def _in_words(found: Finding, place: PartLine | None) -> str:
     where = ":".join(str(part) for part in (found.line, found.column) if part is not None)
     in_file = f" ({place.file}:{place.line})" if place else ""
     return f"{where}{in_file} {found.code}: {message(found)}"

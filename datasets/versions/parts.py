@@ -80,10 +80,10 @@ def places(version: Version) -> Callable[[int | None], PartLine | None]:
 
 def _imported_places(version: Version) -> Callable[[int | None], PartLine | None]:
     kept = FileImport.objects.filter(made=version).values_list("places", flat=True).first() or {}
-    names, stretches = kept.get("names", []), kept.get("stretches", [])
+    names, ranges = kept.get("names", []), kept.get("stretches", [])
 
     def find(line: int | None) -> PartLine | None:
-        found = place_in(names, stretches, line) if line is not None else None
+        found = place_in(names, ranges, line) if line is not None else None
         return PartLine(*found) if found else None
 
     return find

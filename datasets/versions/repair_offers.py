@@ -18,7 +18,7 @@ from datasets.core.limits import Limits
 from datasets.core.reader import KEPT_PER_CODE
 from datasets.core.repair.apply import REPAIRS, ROW_CHANGES, WITHOUT_CHOICE, Repair, repair_file
 from datasets.labels import repair_labels
-from datasets.models import Candidate, Finding, Row, Version
+from datasets.models import Candidate, Row, StoredFinding, Version
 from datasets.selectors import encoding_of
 from datasets.versions.row_writer import loaded_object
 from evalsite.text_diff import Passage, excerpts, pieces
@@ -128,7 +128,12 @@ def names_offered(version: Version) -> frozenset[str]:
 
 def _repairs_found(version: Version) -> dict[str, tuple[str, ...]]:
     """{code: repairs named by its findings}. The first finding with each repair is always stored."""
-    rows = Finding.objects.filter(version=version).exclude(repair="").values_list("code", "repair").distinct()
+    rows = (
+        StoredFinding.objects.filter(version=version)
+        .exclude(repair="")
+        .values_list("code", "repair")
+        .distinct()
+    )
     found: dict[str, set[str]] = {}
     for code, name in rows.order_by("code", "repair"):
         found.setdefault(code, set()).update(TOGETHER.get(name, (name,)))
@@ -165,7 +170,7 @@ def _fixes(version: Version, code: str) -> int | None:
     """How many of a code's findings the repair fixes; None if all, or more than are stored."""
     if version.counts[code] > KEPT_PER_CODE:
         return None
-    number = Finding.objects.filter(version=version, code=code).exclude(repair="").count()
+    number = StoredFinding.objects.filter(version=version, code=code).exclude(repair="").count()
     return None if number == version.counts[code] else number
 
 
@@ -203,7 +208,7 @@ def _samples(version: Version, code: str, names: Sequence[str]) -> list[RepairSa
 
 def _rows_to_repair(version: Version, code: str, most: int) -> QuerySet[Row]:
     """The first rows with a repairable finding of the code, excluding very long ones."""
-    lines = Finding.objects.filter(version=version, code=code, line__isnull=False).exclude(repair="")
+    lines = StoredFinding.objects.filter(version=version, code=code, line__isnull=False).exclude(repair="")
     wanted = [line or 0 for line in lines.order_by("line").values_list("line", flat=True)[:most]]
     rows = Row.objects.filter(version=version, line__in=wanted).annotate(length=Length("raw"))
     return rows.filter(length__lte=LONGEST_SAMPLE).order_by("line")

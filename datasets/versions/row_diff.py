@@ -46,7 +46,7 @@ class RowSide:
 
 
 @dataclass(frozen=True, slots=True)
-class Contrast:
+class RowDiff:
     """A changed row with the parts that differ, or an added or removed row with the beginning of its text."""
 
     kind: str
@@ -56,18 +56,18 @@ class Contrast:
     parts: list[RowPart]
 
 
-def contrasts(found: list[DifferenceRow], old: Version, new: Version) -> list[Contrast]:
+def row_diffs(found: list[DifferenceRow], old: Version, new: Version) -> list[RowDiff]:
     """The differences to show for these rows."""
     olds = _rows(old, [row.old_line for row in found if row.old_line is not None])
     news = _rows(new, [row.new_line for row in found if row.new_line is not None])
-    return [_contrast(one, olds.get(one.old_line or 0), news.get(one.new_line or 0)) for one in found]
+    return [_row_diff(one, olds.get(one.old_line or 0), news.get(one.new_line or 0)) for one in found]
 
 
-def _contrast(one: DifferenceRow, before: RowSide | None, after: RowSide | None) -> Contrast:
+def _row_diff(one: DifferenceRow, before: RowSide | None, after: RowSide | None) -> RowDiff:
     there = after or before
     beginning = next(iter(parts_of(there).values()), "")[:EXCERPT] if there else ""
     parts = list(_differing(before, after)) if before and after else []
-    return Contrast(one.kind, one.old_line, one.new_line, beginning, parts)
+    return RowDiff(one.kind, one.old_line, one.new_line, beginning, parts)
 
 
 def _rows(version: Version, lines: list[int]) -> dict[int, RowSide]:

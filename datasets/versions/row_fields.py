@@ -16,7 +16,7 @@ from datasets.core.formats import Format
 from datasets.core.json_errors import JsonProblem, child_path, parse
 from datasets.core.json_nodes import Node
 from datasets.core.limits import Limits, holds_more_values
-from datasets.core.repair.models import Edit, edited
+from datasets.core.row_repairs import Edit, edited
 from datasets.core.rows import findings_of
 
 MOST_FIELDS = 200

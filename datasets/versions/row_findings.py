@@ -12,15 +12,14 @@ import numpy as np
 
 from datasets.core.csv_reader import CsvRecord, CsvTable, records_in
 from datasets.core.decode import STUB
-from datasets.core.findings import CODES, Param, broken_byte
-from datasets.core.findings import Finding as Found
+from datasets.core.findings import CODES, Finding, Param, broken_byte
 from datasets.core.formats import Format, format_called
 from datasets.core.line_set import BLOCK, lines_in
 from datasets.core.lines import bytes_at
 from datasets.core.reader import KEPT_PER_CODE
 from datasets.core.rows import findings_of
 from datasets.messages import UNKEPT
-from datasets.models import Finding, FindingLines, Row, Version
+from datasets.models import FindingLines, Row, StoredFinding, Version
 from datasets.selectors import encoding_of
 from datasets.uploads import limits_of_kept
 from datasets.versions.row_writer import as_json, with_answers
@@ -29,7 +28,7 @@ NOT_AS_MET = frozenset({"file.encoding", "row.too_large"})
 """Rows with these findings are not stored exactly, so validating them again would give other findings."""
 
 
-def found_on(version: Version, rows: list[Row], table: CsvTable | None = None) -> dict[int, list[Found]]:
+def found_on(version: Version, rows: list[Row], table: CsvTable | None = None) -> dict[int, list[Finding]]:
     """{line: findings, errors first} of rows in ascending order of lines; `table` is the header of a CSV.
 
     All codes are included. Findings that are not stored are found by validating the row again; for a valid row without
@@ -48,26 +47,28 @@ def found_on(version: Version, rows: list[Row], table: CsvTable | None = None) -
         left = there - {one.code for one in ones}
         ones += [one for one in stored[row.line] if one.code in left]
         left -= {one.code for one in ones}
-        ones += [Found(row.line, None, None, code, CODES[code].severity, None, dict(UNKEPT)) for code in left]
+        ones += [
+            Finding(row.line, None, None, code, CODES[code].severity, None, dict(UNKEPT)) for code in left
+        ]
         if ones:
             found[row.line] = sorted(ones, key=lambda one: (one.severity, one.column or 0, one.code))
     return found
 
 
-def _stored(version: Version, first: int, last: int) -> dict[int, list[Found]]:
-    by_line: dict[int, list[Found]] = defaultdict(list)
-    for finding in Finding.objects.filter(version=version, line__range=(first, last)).order_by("pk"):
-        by_line[finding.line or 0].append(stored_finding(finding))
+def _stored(version: Version, first: int, last: int) -> dict[int, list[Finding]]:
+    by_line: dict[int, list[Finding]] = defaultdict(list)
+    for finding in StoredFinding.objects.filter(version=version, line__range=(first, last)).order_by("pk"):
+        by_line[finding.line or 0].append(as_finding(finding))
     return by_line
 
 
-def found_on_one(version: Version, row: Row, table: CsvTable | None = None) -> list[Found]:
+def found_on_one(version: Version, row: Row, table: CsvTable | None = None) -> list[Finding]:
     """The same for one row; reads the file itself if the stored row does not contain the cause of a finding."""
     found = found_on(version, [row], table).get(row.line, [])
     return [_from_the_file(version, row, one) if one.params == UNKEPT else one for one in found]
 
 
-def _from_the_file(version: Version, row: Row, found: Found) -> Found:
+def _from_the_file(version: Version, row: Row, found: Finding) -> Finding:
     if found.code == "row.too_large":
         return replace(found, params=_beyond(row))
     if found.code == "file.encoding" and version.format != "legacy_csv" and version.file_is_kept:
@@ -85,7 +86,7 @@ def _beyond(row: Row) -> dict[str, Param]:
     return {"limit": limits.row_bytes}
 
 
-def _validated(version: Version, row: Row, table: CsvTable | None, codes: set[str]) -> list[Found]:
+def _validated(version: Version, row: Row, table: CsvTable | None, codes: set[str]) -> list[Finding]:
     """Validate a row with findings of these codes again; nothing for rows that are not stored exactly."""
     fmt = format_called(version.format)
     if codes & NOT_AS_MET or (fmt == "legacy_csv" and "json.nul" in codes):
@@ -97,7 +98,7 @@ def _validated(version: Version, row: Row, table: CsvTable | None, codes: set[st
     return findings_of(row.line, row.raw, fmt)
 
 
-def _validated_valid(row: Row, fmt: Format | None) -> list[Found]:
+def _validated_valid(row: Row, fmt: Format | None) -> list[Finding]:
     if fmt == "legacy_csv":
         fields: dict[str, str] = json.loads(row.raw)
         table = CsvTable(tuple(fields), tuple(fields), row.line)
@@ -106,9 +107,9 @@ def _validated_valid(row: Row, fmt: Format | None) -> list[Found]:
     return findings_of(row.line, as_json(whole, fmt or ""), fmt)
 
 
-def stored_finding(finding: Finding) -> Found:
+def as_finding(finding: StoredFinding) -> Finding:
     """Convert a stored finding to a core Finding."""
-    return Found(
+    return Finding(
         finding.line,
         finding.column,
         finding.path or None,

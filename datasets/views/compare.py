@@ -74,5 +74,5 @@ def _page(request: HttpRequest, found: Difference, old: Version, new: Version) -
         "kind": kind,
         "kinds": [(name, DifferenceKind(name).label, number) for name, number in counts.items() if number],
         "total": sum(counts.values()),
-        "contrasts": row_diff.contrasts(page.rows, old, new),
+        "row_diffs": row_diff.row_diffs(page.rows, old, new),
     }

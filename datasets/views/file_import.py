@@ -22,7 +22,7 @@ from datasets.core.imports.columns import Columns
 from datasets.core.imports.model import LeftOut, NotUsable, Place, Row
 from datasets.core.imports.table import mapping_of
 from datasets.core.imports.tables import Table
-from datasets.core.imports.xlsx import SheetLook
+from datasets.core.imports.xlsx import SheetPreview
 from datasets.models import FileImport, Version
 from datasets.versions import file_import
 from datasets.views import column_choices
@@ -170,7 +170,7 @@ def _sheets(draft: FileImport, table: Table | None) -> list[SheetChoice]:
     return [_sheet(name, looks.get(name)) for name in names] if len(names) > 1 else []
 
 
-def _sheet(name: str, look: SheetLook | None) -> SheetChoice:
+def _sheet(name: str, look: SheetPreview | None) -> SheetChoice:
     if look is None:
         return SheetChoice(name, "", [])
     if not look.rows:

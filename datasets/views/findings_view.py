@@ -9,17 +9,16 @@ from django.db.models import F, Window
 from django.db.models.functions import RowNumber, Substr
 from django.utils.translation import gettext as _
 
-from datasets.core.findings import CODES, HEADER_CODES
-from datasets.core.findings import Finding as Found
+from datasets.core.findings import CODES, HEADER_CODES, Finding
 from datasets.core.lines import pieces_at
 from datasets.messages import message
-from datasets.models import Finding, Row, Version
+from datasets.models import Row, StoredFinding, Version
 from datasets.selectors import encoding_of
 from datasets.uploads import limits_of_kept
 from datasets.versions import parts
 from datasets.versions.parts import PartLine
 from datasets.versions.repair_offers import RepairOffer, RepairSample
-from datasets.versions.row_findings import stored_finding
+from datasets.versions.row_findings import as_finding
 from datasets.versions.search import Excerpt
 
 SHOWN_PER_GROUP = 5
@@ -39,7 +38,7 @@ class FindingView:
     do to the row.
     """
 
-    found: Found
+    found: Finding
     around: Excerpt | None = None
     place: PartLine | None = None
     sample: RepairSample | None = None
@@ -81,12 +80,12 @@ def with_samples(group: FindingGroup, offer: RepairOffer | None) -> tuple[Findin
     return replace(group, first=first), replace(offer, samples=list(samples.values()))
 
 
-def finding_view(text: str, found: Found) -> FindingView:
+def finding_view(text: str, found: Finding) -> FindingView:
     """A finding of a row with known text, for display."""
     return FindingView(found, _excerpt(text, found.column) if found.column else None)
 
 
-def finding_views(version: Version, findings: Sequence[Found]) -> list[FindingView]:
+def finding_views(version: Version, findings: Sequence[Finding]) -> list[FindingView]:
     """Findings for display; excerpts only for invalid rows, as valid rows are not stored verbatim."""
     places = {(found.line, found.column) for found in findings if found.line and found.column}
     # In multi-line JSON, no line is a row; few findings name one.
@@ -133,12 +132,12 @@ def _excerpt(text: str, column: int, first: int = 1) -> Excerpt:
 
 def groups(version: Version) -> list[FindingGroup]:
     """All codes with their complete count and first findings; errors first, then by count."""
-    numbered = Finding.objects.filter(version=version).annotate(
+    numbered = StoredFinding.objects.filter(version=version).annotate(
         rank=Window(RowNumber(), partition_by=F("code"), order_by=[F("line"), F("pk")])
     )
     first: dict[str, list[FindingView]] = {}
     kept = numbered.filter(rank__lte=SHOWN_PER_GROUP).order_by("code", "rank")
-    for finding in finding_views(version, [stored_finding(finding) for finding in kept]):
+    for finding in finding_views(version, [as_finding(finding) for finding in kept]):
         first.setdefault(finding.found.code, []).append(finding)
     found = [
         FindingGroup(code, CODES[code].severity, count, first.get(code, []))
@@ -152,10 +151,8 @@ def page(version: Version, code: str, *, after: int = 0) -> tuple[list[FindingVi
 
     They were inserted in this order, so ids are ordered like lines.
     """
-    kept = Finding.objects.filter(version=version, code=code, pk__gt=after).order_by("pk")
+    kept = StoredFinding.objects.filter(version=version, code=code, pk__gt=after).order_by("pk")
     found = list(kept[: FINDINGS_PER_PAGE + 1])
     more = len(found) > FINDINGS_PER_PAGE
     found = found[:FINDINGS_PER_PAGE]
-    return finding_views(version, [stored_finding(finding) for finding in found]), found[
-        -1
-    ].pk if more else None
+    return finding_views(version, [as_finding(finding) for finding in found]), found[-1].pk if more else None

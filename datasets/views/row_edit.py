@@ -73,7 +73,7 @@ def edit(request: HttpRequest, slug: str, dataset: int, number: int, line: int) 
         return _opened(request, row)
     text, show = _typed(request.POST, row), request.POST.get("show", "")
     if part_wanted(request):
-        return render(request, "datasets/_edit_beside.html", {"version": version, **_beside(row, text)})
+        return render(request, "datasets/_edit_check.html", {"version": version, **_check(row, text)})
     if show:
         as_form = show == "form" or (show == "check" and "base" in request.POST)
         return _page(request, row, text, state=request.POST.get("state", ""), as_form=as_form)
@@ -170,7 +170,9 @@ def _page(
         "row": row,
         "text": text,
         "state": state,
-        "fields": [_shown(number, field) for number, field in enumerate(fields or [])] if as_form else [],
+        "fields": [_field_view(number, field) for number, field in enumerate(fields or [])]
+        if as_form
+        else [],
         "base": json.dumps(text, ensure_ascii=False),
         "conflict": conflict,
         "against": _difference(conflict.text, text) if conflict else [],
@@ -179,19 +181,19 @@ def _page(
         "deleted": _is_deleted(row),
         "edits_open": row_edits.open_edits(version).count(),
         "next_bad": line_after(version, row.line, valid=False),
-        **_beside(row, text),
+        **_check(row, text),
     }
     return render(request, "datasets/edit.html", context, status=status)
 
 
-def _shown(number: int, field: RowField) -> FieldView:
+def _field_view(number: int, field: RowField) -> FieldView:
     rows = min(14, 1 + field.value.count("\n") + len(field.value) // 80)
     is_role = field.path.endswith(".role") and field.kind == "text"
     choices = list(dict.fromkeys([*ROLES, field.value])) if is_role else []
     return FieldView(f"field-{number}", field, rows, choices)
 
 
-def _beside(row: FileRow, text: str) -> dict[str, Any]:
+def _check(row: FileRow, text: str) -> dict[str, Any]:
     """The findings of the text, and its difference from the file."""
     found = row.findings(text)
     return {

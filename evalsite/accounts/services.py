@@ -67,7 +67,7 @@ def account_edit(*, user: User, name: str, language: str) -> None:
         record(Action.ACCOUNT_CHANGED, thing=user, by=user, before=before, after=name)
 
 
-def reconcile() -> None:
+def delete_expired() -> None:
     """Delete expired sessions, failed logins that no longer count, and abandoned drafts; workers call it regularly."""
     now = timezone.now()
     Session.objects.filter(expire_date__lt=now).delete()

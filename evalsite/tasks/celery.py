@@ -126,7 +126,7 @@ def messages_at_broker(queue: str) -> int | None:
         return None
 
 
-def trouble() -> str:
+def connection_error() -> str:
     """`broker` if it does not respond, else ''."""
     try:
         with app().connection_for_read() as connection:

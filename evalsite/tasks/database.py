@@ -40,7 +40,7 @@ def tidy(queue: str) -> None:
     DBTaskResult.objects.running().filter(started_at__lt=long_ago).delete()
 
 
-def trouble() -> str:
+def connection_error() -> str:
     """Nothing can prevent delivery that would not also break pages."""
     return ""
 

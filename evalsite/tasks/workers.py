@@ -25,7 +25,6 @@ from django.conf import settings
 from django.db import DatabaseError, close_old_connections, transaction
 from django.db.models import Model, QuerySet
 from django.utils import timezone
-from django.utils.module_loading import import_string
 from django_tasks.base import Task
 
 from evalsite.models import WorkerProcess
@@ -45,6 +44,12 @@ STUCK_SECONDS = 20.0  # a loop without progress for this long is stuck: its proc
 FIRST_RETRY_SECONDS = 1.0
 LONGEST_RETRY_SECONDS = 5.0  # shorter than leases, so that no other worker takes over
 
+reconcilers: list[Callable[[], None]] = []
+"""Called by workers at start and every 15 seconds, in this order, to recover the work of dead ones. The apps register
+them in AppConfig.ready."""
+cleanups: list[Callable[[], None]] = []
+"""Called after `reconcilers`, to delete what has expired."""
+
 stopping = threading.Event()  # set on SIGTERM: long tasks end soon, the next worker continues them
 
 
@@ -54,7 +59,7 @@ def wake(task: Task[..., Any], **arguments: int | str) -> None:
 
 
 def backend() -> Any:
-    """The module of the configured engine: enqueue, waiting, tidy, trouble, work."""
+    """The module of the configured engine: enqueue, waiting, tidy, connection_error, work."""
     return import_module(f"evalsite.tasks.{settings.CONFIG.task_engine}")
 
 
@@ -64,10 +69,10 @@ def owner() -> str:
 
     The start time distinguishes it from a later process with the same id.
     """
-    return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"
+    return f"{socket.gethostname()}:{os.getpid()}:{start_time(os.getpid())}"
 
 
-def _started(pid: int) -> str:
+def start_time(pid: int) -> str:
     """Start time of a process in clock ticks since boot (proc(5), field 22); '' if it does not run."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
@@ -114,7 +119,7 @@ def _is_of_this_host(name: str) -> bool:
 def _runs_here(name: str) -> bool:
     """Whether this process exists on this host, possibly stopped."""
     _host, pid, started = name.rsplit(":", 2)
-    return _is_of_this_host(name) and bool(started) and _started(int(pid)) == started
+    return _is_of_this_host(name) and bool(started) and start_time(int(pid)) == started
 
 
 def silent_workers() -> set[str]:
@@ -124,9 +129,9 @@ def silent_workers() -> set[str]:
 
 def obstacle(queue: str) -> str:
     """Why a queue is not processed: `worker` (none is alive), `broker` (no worker reaches it), or ''."""
-    known = WorkerProcess.objects.filter(queue=queue).values_list("owner", "trouble")
-    troubles = [trouble for name, trouble in known if is_alive(name)]
-    return min(troubles) if troubles else "worker"
+    known = WorkerProcess.objects.filter(queue=queue).values_list("owner", "error")
+    errors = [error for name, error in known if is_alive(name)]
+    return min(errors) if errors else "worker"
 
 
 _in_hand: list[tuple[type[Model], int]] = []
@@ -230,7 +235,7 @@ def still_for() -> float:
 def beat(queue: str) -> None:
     """Store this process's last progress and whether messages reach it."""
     moved_at = timezone.now() - timedelta(seconds=still_for())
-    seen = {"seen_at": moved_at, "trouble": backend().trouble()}
+    seen = {"seen_at": moved_at, "error": backend().connection_error()}
     WorkerProcess.objects.update_or_create(owner=owner(), queue=queue, defaults=seen)
 
 
@@ -243,11 +248,11 @@ def reconcile(queue: str = RUNS) -> None:
         if not _runs_here(worker.owner):
             worker.delete()
     backend().tidy(queue)
-    for name in settings.RECONCILERS:
-        import_string(name)()
+    for call in (*reconcilers, *cleanups):
+        call()
 
 
-def keep_house(queue: str, problem: Callable[[Exception], None]) -> None:
+def run_maintenance(queue: str, problem: Callable[[Exception], None]) -> None:
     """Send heartbeats and reconcile until `stopping` is set. Runs in a separate thread alongside a worker's task.
 
     An unavailable database must not end it: the error is passed to `problem` and the loop continues. Once the database

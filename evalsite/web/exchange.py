@@ -41,7 +41,7 @@ class Exchange:
         self._loop, self._threads = loop, threads
         self._parts: list[bytes] = []
         self._size = 0
-        self._gone = self._is_aside = self._told = False
+        self._gone = self._is_aside = self._notified = False
         self._once_aside: Callable[[], None] | None = None
         self._changed = threading.Condition()
         self._news = asyncio.Event()
@@ -54,7 +54,7 @@ class Exchange:
             await self._news.wait()
             with self._changed:
                 self._news.clear()
-                self._told = False
+                self._notified = False
                 parts, self._parts, self._size = self._parts, [], 0
                 if self.ended:
                     self._news.set()
@@ -102,7 +102,7 @@ class Exchange:
         finally:
             with self._changed:
                 self.ended = True
-                self._tell()
+                self._notify()
 
     def step_aside(self) -> None:
         """Give this request's turn to another one before waiting for the client. Raises ThreadsBusy."""
@@ -134,12 +134,12 @@ class Exchange:
             self._parts.append(part)
             self._size += len(part)
             self.ended = last
-            self._tell()
+            self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         """Wake the event loop, once for all data that it has not fetched."""
-        if not self._told:
-            self._told = True
+        if not self._notified:
+            self._notified = True
             with suppress(RuntimeError):  # the loop was closed while this thread was running
                 self._loop.call_soon_threadsafe(self._news.set)
 

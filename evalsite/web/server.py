@@ -56,7 +56,7 @@ class TooSlow(ClientGone):
     """The client is slower than the required rate."""
 
 
-class Pace:
+class ClientTimeout:
     """Time that a client may take: a grace period, extended with each byte transferred."""
 
     def __init__(self, limits: ServerLimits) -> None:
@@ -212,7 +212,7 @@ class Site:
         exchange = Exchange(self.loop, self.threads)
         environ = environ_of(request, self.sockname)
         environ[STEP_ASIDE] = exchange.step_aside
-        receive = Body(request, Pace(self.limits))
+        receive = Body(request, ClientTimeout(self.limits))
         connection.enter(Phase.BODY)
         try:
             whole = await receive.whole(WHOLE_BODY)
@@ -241,7 +241,7 @@ class Site:
             if body.broken:
                 return refused(408, "The request did not arrive in time. Send it again.\n")
             return refused(500, "The server failed. Try again.\n")
-        pace = Pace(self.limits)
+        timeout = ClientTimeout(self.limits)
         whole = exchange.ended and not exchange.failed and len(data) <= SLICE
         answer = begun(exchange, data if whole else None)
         if not body.complete:
@@ -251,12 +251,12 @@ class Site:
         while data and not done:
             for start in range(0, len(data), SLICE):
                 part = memoryview(data)[start : start + SLICE]
-                await pace.wait(answer.write(part))
-                pace.moved(len(part))
+                await timeout.wait(answer.write(part))
+                timeout.moved(len(part))
             data = await exchange.more()
         if exchange.failed:  # failed midway: the client must not treat the response as complete
             raise ClientGone
-        await pace.wait(answer.write_eof())
+        await timeout.wait(answer.write_eof())
         return answer
 
 
@@ -272,8 +272,8 @@ def begun(exchange: Exchange, whole: bytes | None) -> StreamResponse:
 class Body:
     """The body of a request."""
 
-    def __init__(self, request: BaseRequest, pace: Pace) -> None:
-        self._request, self._pace = request, pace
+    def __init__(self, request: BaseRequest, timeout: ClientTimeout) -> None:
+        self._request, self._timeout = request, timeout
         self._asked_for = False
         self.broken = False
 
@@ -296,14 +296,14 @@ class Body:
         """The next bytes, b"" at the end. Raises TooSlow and ClientGone."""
         await self._ask_for_it()
         try:
-            part = await self._pace.wait(self._request.content.readany())
+            part = await self._timeout.wait(self._request.content.readany())
         except TooSlow:
             self.broken = True
             raise
         except (ClientPayloadError, ConnectionError) as error:
             self.broken = True
             raise ClientGone from error
-        self._pace.moved(len(part))
+        self._timeout.moved(len(part))
         return part
 
     async def _ask_for_it(self) -> None:

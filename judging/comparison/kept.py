@@ -63,14 +63,6 @@ _decode_change = msgspec.msgpack.Decoder(KeptChange).decode
 _decode_items = msgspec.msgpack.Decoder(list[ComparedItem]).decode
 
 
-class Lost(Exception):
-    """Another worker holds the comparison now."""
-
-
-class Stopped(Exception):
-    """The worker was asked to stop; another one starts over."""
-
-
 def comparison_of(before: Run, after: Run) -> Comparison:
     """The stored comparison; wakes a worker if there is none or the runs have changed since."""
     found, _made = Comparison.objects.get_or_create(before=before, after=after)
@@ -132,11 +124,9 @@ def work_out(comparison_id: int, stop: threading.Event | None = None) -> None:
     began = time.monotonic()
     try:
         cells = _cells(found, _Progress(found, stop))
-        _keep(found, cells, took=time.monotonic() - began)
-    except Lost:
-        pass  # its new owner starts over
-    except Stopped:
-        _give_back(found)
+        keep(found, cells, took=time.monotonic() - began)
+    except workers.WorkStopped:
+        _give_back(found)  # changes nothing if another worker holds it now
     except Exception as error:  # no error may leave the comparison half done
         if database_unavailable(error):
             log.warning("Comparison %s is waiting for the database: %s", comparison_id, error)
@@ -155,11 +145,11 @@ class _Progress:
 
     def __call__(self, share: float) -> None:
         if self.stop and self.stop.is_set():
-            raise Stopped
+            raise workers.WorkStopped
         if time.monotonic() - self.noted < _NOTED_EVERY:
             return
         if not _held(self.comparison).update(share=share):
-            raise Lost
+            raise workers.WorkStopped
         if self.stop:
             give_way(self.comparison.owner, self.stop)
         self.noted = time.monotonic()
@@ -194,9 +184,10 @@ def _cell(found: Comparison, number: int, cell: CellChange) -> ComparedCell:
 
 
 @transaction.atomic
-def _keep(found: Comparison, cells: list[ComparedCell], took: float) -> None:
+def keep(found: Comparison, cells: list[ComparedCell], took: float) -> None:
+    """Store the result. Raises WorkStopped if another worker holds the comparison now."""
     if not _end(found, State.READY, layout=LAYOUT, took=took):
-        raise Lost
+        raise workers.WorkStopped
     found.cells.all().delete()
     ComparedCell.objects.bulk_create(cells, batch_size=10)
 

@@ -15,9 +15,10 @@ from judging.core.change import MeanChange, change_between, changed_settings, re
 from judging.core.metric_definition import MetricDefinition
 from judging.core.sandbox.job import SandboxError
 from judging.reports.pairing import OUTCOMES
+from judging.runs.definitions import definitions_now
 from judging.runs.models import Reading, Run, RunMetric
 from judging.runs.rerun.preview import outcomes_by
-from judging.runs.rerun.reparse import definitions_now, reparsed_definition
+from judging.runs.rerun.reparse import reparsed_definition
 
 Progress = Callable[[float], None]
 """Called with the completed share, from 0 to 1."""
@@ -157,9 +158,7 @@ class StoredReplies:
         pairs = _pairs(before, after)
         return self._scores.get(pairs[0], {}) if len(pairs) == 1 else {}
 
-    def prepare(
-        self, first: Items, second: Items, progress: Callable[[float], None] = lambda _share: None
-    ) -> None:
+    def prepare(self, first: Items, second: Items, progress: Progress) -> None:
         """Parse all replies before `read` is called; `progress` is called with the completed share."""
         if not self.stored:
             return

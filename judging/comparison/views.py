@@ -36,7 +36,7 @@ from judging.runs.export.records import data_of
 from judging.runs.models import JudgeReply, Run
 
 ITEMS_PER_PAGE = 50
-MOST_RUNS = OFFERED = 100  # runs to choose from
+OFFERED = 100  # runs to choose from
 QUESTION_CHARACTERS = 200
 
 
@@ -50,7 +50,8 @@ def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     hidden = hidden_among(request, [run, *others])
     if hidden:
         return render(request, "reports/hidden.html", {"run": hidden[0]})
-    before, after = min([*others, run], key=_age), max([*others, run], key=_age)
+    runs = sorted([*others, run], key=lambda one: one.pk)
+    before, after = runs[0], runs[-1]  # the newer run is compared with the older one
     if len(others) == 1 and "progress" in request.GET:
         return _progress(request, before, after)
     context: dict[str, Any] = {"run": run, "others": others, "offered": _offered(run)}
@@ -61,19 +62,15 @@ def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             return redirect(request.get_full_path())
         context |= _two_runs(request, comparison)
     elif others:
-        context |= {"table": _figures_table([*others, run])}
+        context |= {"table": _figures_table(runs)}
     return render(request, "comparison/compare.html", context)
-
-
-def _age(run: Run) -> int:
-    return run.pk  # from either of two runs, the newer one is compared with the older one
 
 
 def _chosen(request: HttpRequest, run: Run) -> list[Run]:
     """The runs in `with`, oldest first. Raises Http404 for an invalid number, or a run of another project."""
     named = [whole(text) for text in request.GET.getlist("with")]
     numbers = {number for number in named if number is not None} - {run.pk}
-    if None in named or len(numbers) > MOST_RUNS:
+    if None in named or len(numbers) > OFFERED:
         raise Http404
     found = Run.objects.select_related("version__dataset").filter(project=run.project_id, pk__in=numbers)
     others = list(found.order_by("pk"))
@@ -228,8 +225,7 @@ def _replies(judgement: int) -> dict[tuple[int, int, bool], str]:
 
 
 def _figures_table(runs: list[Run]) -> list[dict[str, Any]]:
-    """A row for each metric and candidate of the runs, with its cell in each of them, oldest first."""
-    runs = sorted(runs, key=lambda one: one.pk)
+    """A row for each metric and candidate of the runs, with its cell in each of them, in their order."""
     reports = [kept.figures.report["candidates"] if (kept := for_page(run)) else {} for run in runs]
     names = dict.fromkeys(
         (metric, candidate) for report in reports for candidate, cells in report.items() for metric in cells

@@ -345,11 +345,11 @@ class _KnownNames:
     def _alike(self, path: Path) -> str | None:
         """The closest key at the same place, the same key of the other object, or the closest variable."""
         *parent, last = path
-        beside = _closest(last, self._keys.get(tuple(parent), ()) if parent else _ROOTS)
+        sibling = _closest(last, self._keys.get(tuple(parent), ()) if parent else _ROOTS)
         elsewhere = (f"{root}.{last}" for root in _ALWAYS if last in self._keys[root,])
-        if parent and beside:
-            return dotted((*parent, beside))
-        return next(elsewhere, beside)
+        if parent and sibling:
+            return dotted((*parent, sibling))
+        return next(elsewhere, sibling)
 
 
 def _closest(word: str | int, words: Iterable[str]) -> str | None:

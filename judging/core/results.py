@@ -13,7 +13,7 @@ from judging.core.values import Outcome, Value
 Order = Literal["first", "swapped", "both"]
 
 FORMAT_FAILED = "format_failed"  # flag: the answer lacks the format that the rule program requires
-PLANTED_VERDICT = "planted_verdict"  # flag: the text shown to a judge contains what looks like a verdict
+INJECTED_VERDICT = "planted_verdict"  # flag: the text shown to a judge contains what looks like a verdict
 TRUNCATED = "truncated"  # flag: a judge's reply was cut off by its token limit
 ORDER_FLIP = "order_flip"  # flag: the winner changed with the order in which the two were shown
 

@@ -21,7 +21,6 @@ from judging.people.judgements import figures_change
 from judging.people.labels import values_of
 from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, Item
 from judging.people.progress import rated
-from judging.people.selectors import criteria_of
 from judging.runs.export.records import data_of
 from judging.runs.json_text import storable
 
@@ -42,7 +41,7 @@ class Differing:
 def differing(evaluation: Evaluation) -> list[Differing]:
     """Items with differing verdicts of two or more raters, largest difference first."""
     ratings = {item: list(by.values()) for item, by in rated(evaluation).items() if len(by) > 1}
-    criteria = criteria_of(evaluation)
+    criteria = evaluation.criteria
     apart = {item: difference(criteria, values) for item, values in ratings.items()}
     decided = set(Adjudication.objects.filter(item__evaluation=evaluation).values_list("item", flat=True))
     numbers = dict(Item.objects.filter(evaluation=evaluation).values_list("pk", "number"))
@@ -76,7 +75,7 @@ def verdicts(item: Item) -> list[tuple[dict[int, Value], str]]:
 def adjudicate(*, item: Item, values: Mapping[int, Any], reason: str, by: User) -> Adjudication:
     """Record a decision on an item. `values`: canonical, as the page shows them. Raises ValuesRefused."""
     evaluation = item.evaluation
-    decided = accepted(criteria_of(evaluation), values)
+    decided = accepted(evaluation.criteria, values)
     made = Adjudication.objects.create(
         item=item,
         values=storable(json.dumps(decided, ensure_ascii=False)) or "",

@@ -50,7 +50,11 @@ def claim(
     rater = EvaluationRater.objects.filter(evaluation=evaluation, user=user, left_at=None).first()
     if rater is None or not evaluation.open:
         return []
-    free_expired(evaluation, spare=rater)
+    now = timezone.now()
+    expired = Assignment.objects.filter(
+        evaluation=evaluation, state=AssignmentState.LEASED, lease_until__lt=now
+    )
+    release(list(expired.exclude(rater=rater)))  # this rater is active again
     limit = _most_held(evaluation, rater)
     _release_excess(rater, limit, given)
     held = _renewed(evaluation, rater)
@@ -115,14 +119,6 @@ def _leased(rater: EvaluationRater) -> QuerySet[Assignment]:
 def lease_end(evaluation: Evaluation) -> datetime:
     """The end of a lease that starts now."""
     return timezone.now() + timedelta(minutes=evaluation.lease_minutes)
-
-
-def free_expired(evaluation: Evaluation, spare: EvaluationRater | None = None) -> int:
-    """Release items with expired leases, except those of the rater `spare`, who is active again. Returns how many."""
-    expired = Assignment.objects.filter(
-        evaluation=evaluation, state=AssignmentState.LEASED, lease_until__lt=timezone.now()
-    )
-    return release(list(expired.exclude(rater=spare) if spare else expired))
 
 
 def release(assignments: list[Assignment]) -> int:

@@ -26,7 +26,6 @@ from evalsite.audit import Action
 from judging.people.assignments import audit, locked
 from judging.people.item_view import conversation_of
 from judging.people.models import Evaluation, Scheme
-from judging.people.selectors import criteria_of
 from judging.runs.models import Run
 
 LOOKED_AT = 1000
@@ -151,7 +150,7 @@ def sides_rename(*, evaluation: Evaluation, here: str, there: str, by: User) -> 
     if not sides:
         raise ValidationError(_("Only comparisons of two files have side names."))
     texts = [evaluation.run.name, evaluation.guideline]
-    texts += [text for one in criteria_of(evaluation).values() for text in (one.name, one.guideline)]
+    texts += [text for one in evaluation.criteria.values() for text in (one.name, one.guideline)]
     for name in names:
         if any(is_named(name, text) for text in texts):
             raise ValidationError(

@@ -18,7 +18,6 @@ from judging.core.values import Value
 from judging.people.assignments import locked
 from judging.people.labels import problems_of
 from judging.people.models import Evaluation, Item
-from judging.people.selectors import criteria_of
 from judging.runs.models import Run, RunCandidate
 
 LONGEST_FILE = 20_000_000
@@ -87,7 +86,7 @@ def gold_of_item(evaluation: Evaluation, item: Item, values: Mapping[str, Any]) 
 
     Raises ValidationError with a message for users.
     """
-    item.gold = json.dumps(_known(criteria_of(evaluation), values), ensure_ascii=False)
+    item.gold = json.dumps(_known(evaluation.criteria, values), ensure_ascii=False)
     return item
 
 

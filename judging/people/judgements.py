@@ -10,10 +10,9 @@ from django.db.models import F
 
 from datasets.core.variables import response_data
 from judging.core.candidates import flags_of
-from judging.core.people.criteria import Criterion, outcome_of
+from judging.core.people.criteria import outcome_of
 from judging.core.values import NO_SCORE, SCORED, Value
 from judging.people.models import AssignmentState, Evaluation, Item, Rating
-from judging.people.selectors import criteria_of
 from judging.runs.json_text import storable
 from judging.runs.models import Judgement, Run
 from judging.runs.overrides import carry_over, metrics_lock
@@ -24,8 +23,7 @@ def judgements_add(rating: Rating, values: Mapping[int, Value]) -> None:
     if not rating.assignment.item.counts:
         return
     evaluation = rating.assignment.evaluation
-    metrics = dict(evaluation.run.metrics.values_list("number", "pk"))
-    made = judgements_made(rating, values, criteria_of(evaluation), metrics)
+    made = judgements_made(rating, values)
     if rating.attempt > 1:
         metrics_lock(evaluation.run_id)
     Judgement.objects.bulk_create(made)
@@ -36,22 +34,19 @@ def judgements_add(rating: Rating, values: Mapping[int, Value]) -> None:
     count(evaluation, Counter(one.state for one in made), 1, extra=rating.extra)
 
 
-def judgements_made(
-    rating: Rating, values: Mapping[int, Value], criteria: Mapping[int, Criterion], metrics: Mapping[int, int]
-) -> list[Judgement]:
-    """Unsaved judgements of a rating, numbered from its evaluation's `next_position`; `metrics`: {criterion number: id
-    of its RunMetric}."""
+def judgements_made(rating: Rating, values: Mapping[int, Value]) -> list[Judgement]:
+    """Unsaved judgements of a rating, numbered from its evaluation's `next_position`."""
     assignment, item = rating.assignment, rating.assignment.item
     evaluation = assignment.evaluation
     flags = dict.fromkeys(flag for one in item.answers for flag in flags_of(response_data(one.raw)))
     made = []
-    for place, number in enumerate(sorted(criteria)):
-        outcome = outcome_of(criteria[number], values.get(number))
+    for place, metric in enumerate(evaluation.metrics):
+        outcome = outcome_of(evaluation.criteria[metric.number], values.get(metric.number))
         made.append(
             Judgement(
                 run_id=evaluation.run_id,
                 position=evaluation.next_position + place,
-                run_metric_id=metrics[number],
+                run_metric=metric,
                 row_id=item.row_id,
                 candidate_id=item.response.candidate_id,
                 response_id=item.response_id,

@@ -5,6 +5,8 @@ A rating becomes a Judgement like a judge model's verdict; these tables record i
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -12,7 +14,8 @@ from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Candidate, Response, Row, Version
 from evalsite.accounts.models import User
-from judging.runs.models import Run
+from judging.core.people.criteria import Criterion
+from judging.runs.models import Run, RunMetric
 
 
 class OpensAs(models.TextChoices):
@@ -75,6 +78,16 @@ class Evaluation(models.Model):
     @property
     def open(self) -> bool:
         return self.closed_at is None
+
+    @cached_property
+    def metrics(self) -> list[RunMetric]:
+        """The criteria as stored, in order; fixed when the evaluation is created."""
+        return list(self.run.metrics.order_by("number"))
+
+    @cached_property
+    def criteria(self) -> dict[int, Criterion]:
+        """The criteria by number, from 0."""
+        return {one.number: Criterion.from_json(one.definition) for one in self.metrics}
 
 
 class Item(models.Model):
@@ -268,7 +281,9 @@ class RatingsImport(models.Model):
     there = models.PositiveIntegerField(default=0, help_text="had been taken in before")
     not_current = models.PositiveIntegerField(default=0, help_text="changed or taken back since")
     wrong = models.PositiveIntegerField(default=0)
-    told = models.JSONField(default=list, help_text="[[line, code, params]] of the first wrong ones")
+    bad_lines = models.JSONField(
+        default=list, db_column="told", help_text="[[line, code, params]] of the first wrong ones"
+    )
     problem = models.CharField(
         max_length=12, blank=True, default="", help_text="why it was not taken in: a code"
     )

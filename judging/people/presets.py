@@ -24,8 +24,8 @@ from judging.core.values import SCORED
 from judging.people.item_view import ItemView, conversation_of, shown
 from judging.people.models import Item, Scheme
 from judging.people.sampling import prompt_of
+from judging.runs.definitions import definitions_now
 from judging.runs.models import Judgement, Run, RunMetric
-from judging.runs.rerun.reparse import definitions_now
 
 SINGLE, AS_IT_STANDS = "single", "as_it_stands"
 _LOOKED_AT = 200
@@ -234,4 +234,4 @@ def _first_rows(version: Version, count: int = _LOOKED_AT) -> QuerySet[Row]:
 
 def _prompts(version: Version) -> dict[str, Row]:
     """{prompt: row} for the first rows."""
-    return {prompt_of(row, version.format): row for row in _first_rows(version).select_related("version")}
+    return {prompt_of(row, version.format): row for row in _first_rows(version)}

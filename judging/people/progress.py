@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -13,7 +13,6 @@ from django.utils import timezone
 from judging.core.values import Value
 from judging.people.labels import values_of
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item
-from judging.people.selectors import criteria_of
 
 Rated = dict[int, dict[int, dict[int, Value]]]  # item → rater → criterion number → value
 _RECENT = timedelta(hours=1)
@@ -115,7 +114,7 @@ def gold_hits(evaluation: Evaluation) -> dict[int, Hits]:
 
 def repeat_hits(evaluation: Evaluation) -> dict[int, Hits]:
     """{rater: hidden repeats with the same verdict as the first time}."""
-    texts = {number for number, one in criteria_of(evaluation).items() if one.scale == "text"}
+    texts = {number for number, one in evaluation.criteria.items() if one.scale == "text"}
     again = _given(evaluation).filter(item__repeat_of__isnull=False)
     repeats = list(again.values_list("rater", "item__repeat_of", "rating__values"))
     first = _given(evaluation).filter(item__in=[of for _, of, _ in repeats])
@@ -141,11 +140,9 @@ def _given(evaluation: Evaluation) -> QuerySet[Assignment]:
     )
 
 
-def rated(evaluation: Evaluation, items: Sequence[int] | None = None) -> Rated:
+def rated(evaluation: Evaluation) -> Rated:
     """All current verdicts on ordinary items, canonical."""
     found = _given(evaluation).filter(item__needed__gt=0)
-    if items is not None:
-        found = found.filter(item__in=items)
     values: Rated = defaultdict(dict)
     for item, rater, text in found.order_by("item", "rater").values_list("item", "rater", "rating__values"):
         values[item][rater] = values_of(text)

@@ -32,7 +32,7 @@ from judging.people.models import (
     RatingKind,
     RatingsImport,
 )
-from judging.people.selectors import criteria_of
+from judging.people.ratings import LONGEST_COMMENT
 from judging.runs.json_text import storable
 from judging.runs.models import Judgement
 from judging.runs.overrides import carry_over, metrics_lock
@@ -72,9 +72,8 @@ class RatingBatch:
         self.lines = [line for line in good if line.current]
         self.not_current = len(good) - len(self.lines)
         self.wrong = [line for line in lines if isinstance(line, RefusedLine)]
-        self.criteria = criteria_of(evaluation)
+        self.criteria = evaluation.criteria
         self.numbers = {one.name: number for number, one in self.criteria.items()}
-        self.metrics = dict(evaluation.run.metrics.values_list("number", "pk"))
         self.raters = self._raters()
         self.items = self._items()
         self.by_row: dict[int, list[Item]] = defaultdict(list)
@@ -106,7 +105,13 @@ class RatingBatch:
 
     def _raters(self) -> dict[str, EvaluationRater]:
         known = list(EvaluationRater.objects.filter(evaluation=self.evaluation).select_related("user"))
-        return {rater.user.username: rater for rater in known} | {rater.pseudonym: rater for rater in known}
+        usernames = {rater.user.username: rater for rater in known}
+        pseudonyms = {rater.pseudonym: rater for rater in known}
+        if any(line.rater not in pseudonyms for line in self.lines):
+            return (
+                pseudonyms | usernames
+            )  # the file has usernames; one may look like another rater's pseudonym
+        return usernames | pseudonyms
 
     def _items(self) -> dict[int, Item]:
         """{number: item} of all items that the lines may refer to."""
@@ -227,7 +232,7 @@ class RatingBatch:
             attempt=assignment.attempt,
             key=key,
             values=storable(json.dumps(values, ensure_ascii=False)) or "",
-            comment=storable(line.comment[:20_000]) or "",
+            comment=storable(line.comment[:LONGEST_COMMENT]) or "",
             seconds=line.seconds,
             extra=assignment.extra,
             imported=True,
@@ -239,7 +244,7 @@ class RatingBatch:
         assignment.shown_first, assignment.seconds = side, line.seconds
         self.ratings.append(rating)
         if item.counts:
-            made = judgements_made(rating, values, self.criteria, self.metrics)
+            made = judgements_made(rating, values)
             self.evaluation.next_position += len(made)
             self.judgements += made
             self.states[rating.extra].update(one.state for one in made)

@@ -12,7 +12,6 @@ from evalsite.table_files import csv_of
 from judging.core.people.criteria import Criterion
 from judging.people.labels import values_of
 from judging.people.models import Adjudication, Evaluation, EvaluationRater, Rating, RatingKind
-from judging.people.selectors import criteria_of
 from judging.runs.models import Judgement
 
 _BATCH = 500
@@ -31,7 +30,7 @@ def records(
 
     `names`: user names instead of pseudonyms. Values are canonical: `A` is `candidate`, `B` is `other`.
     """
-    criteria = criteria_of(evaluation)
+    criteria = evaluation.criteria
     candidates = dict(
         Candidate.objects.filter(pk__in=evaluation.run.run_candidates.values("candidate")).values_list(
             "pk", "name"
@@ -135,7 +134,7 @@ def jsonl_lines(evaluation: Evaluation, *, names: bool = False, history: bool = 
 
 def csv_lines(evaluation: Evaluation, *, names: bool = False, history: bool = False) -> Iterator[bytes]:
     """The same as a table for spreadsheets, with a column for each criterion. UTF-8 with a byte order mark."""
-    criteria = [one.name for one in criteria_of(evaluation).values()]
+    criteria = [one.name for one in evaluation.criteria.values()]
     heads = [prefix + name for prefix in (VALUE, DECIDED) for name in criteria]
     rows = (
         [

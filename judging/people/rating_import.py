@@ -26,7 +26,6 @@ from judging.people.assignments import audit, locked
 from judging.people.judgements import rating_forget
 from judging.people.models import Evaluation, ImportState, Rating, RatingsImport
 from judging.people.rating_batch import RatingBatch
-from judging.people.selectors import criteria_of
 from judging.runs.json_text import storable
 
 log = logging.getLogger("judging.people")
@@ -98,19 +97,19 @@ def _read(mine: _Own) -> None:
     taken = mine.row
     text = files.local(taken.stored_as).read_bytes().decode("utf-8-sig", "replace")
     mine.note(state=ImportState.READING, lines=text.count("\n") + (not text.endswith("\n")))
-    lines, done = read_lines(text, list(criteria_of(taken.evaluation).values())), taken.line
+    lines, done = read_lines(text, list(taken.evaluation.criteria.values())), taken.line
     left = (line for line in lines if line.line > done)
     while batch := list(islice(left, _BATCH)):
         with transaction.atomic():
             found = RatingBatch(locked(taken.evaluation), batch, taken).take()
-            codes = [_plain(one) for one in found.wrong[: LISTED - len(taken.told)]]
+            codes = [_plain(one) for one in found.wrong[: LISTED - len(taken.bad_lines)]]
             mine.note(
                 line=batch[-1].line,
                 new=taken.new + found.new,
                 there=taken.there + found.there,
                 not_current=taken.not_current + found.not_current,
                 wrong=taken.wrong + len(found.wrong),
-                told=[*taken.told, *codes],
+                bad_lines=[*taken.bad_lines, *codes],
             )
         mine.rest()
     with transaction.atomic():

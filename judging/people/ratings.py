@@ -27,7 +27,6 @@ from judging.people.models import (
     RatingKind,
     SkipReason,
 )
-from judging.people.selectors import criteria_of
 from judging.runs.json_text import storable
 
 
@@ -112,7 +111,7 @@ def submit(
             if before is not None:
                 return before
             _check_open(held)
-            given = _canonical(held, values, shown)
+            given = _canonical(held, assignment, values, shown)
             if held.state != AssignmentState.LEASED:
                 take_seat(held)
             return _keep(held, RatingKind.VERDICT, given, comment, seconds, key)
@@ -135,10 +134,13 @@ def _check_open(held: Assignment) -> None:
         raise RaterLeft
 
 
-def _canonical(held: Assignment, values: Mapping[int, Any], shown: int | None) -> dict[int, Value]:
+def _canonical(
+    held: Assignment, assignment: Assignment, values: Mapping[int, Any], shown: int | None
+) -> dict[int, Value]:
     if shown != held.shown_first:
         raise SidesDiffer
-    criteria = criteria_of(held.evaluation)
+    held.evaluation.metrics = assignment.evaluation.metrics  # never change; the page has queried them
+    criteria = held.evaluation.criteria
     return canonical(criteria, accepted(criteria, values), shown)
 
 
@@ -190,7 +192,7 @@ def change(
         raise NotYetRated
     if attempt is not None and attempt != held.rating.attempt:
         raise Outdated
-    given = _canonical(held, values, shown)
+    given = _canonical(held, assignment, values, shown)
     judgements_mark(held.evaluation, held.rating, current=False)
     return _keep(held, RatingKind.CHANGE, given, comment, seconds, key)
 
@@ -271,7 +273,7 @@ def _verdict_before(last: Rating) -> Rating:
 
 def _as_draft(held: Assignment, rating: Rating) -> str:
     """A verdict as a draft, with the sides as its rater saw them."""
-    shown = canonical(criteria_of(held.evaluation), values_of(rating.values), held.shown_first)
+    shown = canonical(held.evaluation.criteria, values_of(rating.values), held.shown_first)
     return json.dumps({"values": shown, "comment": rating.comment}, ensure_ascii=False)
 
 

@@ -61,7 +61,7 @@ class ItemChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class SampledItems:
     """The things to rate, ids of the candidates, and the number of rows."""
 
     things: list[Thing]
@@ -72,17 +72,17 @@ class Gathered:
 Answers = dict[int, dict[int, list[int]]]  # row → candidate → its answers in order
 
 
-def gather(choice: ItemChoice) -> Gathered:
+def sample_items(choice: ItemChoice) -> SampledItems:
     """Draw the things to rate."""
     if choice.about is not None:
-        return _gather_answers(choice, choice.about)
+        return _sample_answers(choice, choice.about)
     rows, strata = _strata_of_rows(choice)
     drawn = draw(strata, choice.sample_size, choice.seed, stratified=bool(choice.stratify_by))
     found = Row.objects.only("pk", "line", "raw").in_bulk([rows[one.place] for one in drawn])
     chosen = [found[rows[one.place]] for one in drawn]
     answers, taking_part = _answers(choice, chosen)
     things = _things(choice, chosen, drawn, answers)
-    return Gathered(things, taking_part, len(chosen))
+    return SampledItems(things, taking_part, len(chosen))
 
 
 def _strata_of_rows(choice: ItemChoice) -> tuple[list[int], list[str]]:
@@ -96,7 +96,7 @@ def _strata_of_rows(choice: ItemChoice) -> tuple[list[int], list[str]]:
     return list(strata), list(strata.values())
 
 
-def _gather_answers(choice: ItemChoice, about: Run) -> Gathered:
+def _sample_answers(choice: ItemChoice, about: Run) -> SampledItems:
     """Draw from the answers that a run judged, each with its probability; filtered answers are not a random sample,
     so they have no probability."""
     by_chance = choice.filters == ANYTHING
@@ -112,7 +112,7 @@ def _gather_answers(choice: ItemChoice, about: Run) -> Gathered:
         of = (response.candidate_id,)
         chance = one.probability if by_chance else None
         things.append(Thing(response.row_id, response.pk, None, of, one.stratum, chance))
-    return Gathered(things, [one.pk for one in choice.candidates], len({thing.row for thing in things}))
+    return SampledItems(things, [one.pk for one in choice.candidates], len({thing.row for thing in things}))
 
 
 def _judged(choice: ItemChoice, about: Run) -> Any:

@@ -119,12 +119,6 @@ def rater_names(evaluations: Sequence[Evaluation]) -> dict[int, str]:
     return names
 
 
-def criteria_of(evaluation: Evaluation) -> dict[int, Criterion]:
-    """The criteria by number, from 0."""
-    metrics = evaluation.run.metrics.order_by("number").values_list("number", "definition")
-    return {number: Criterion.from_json(text) for number, text in metrics}
-
-
 def mine(
     *, evaluation: Evaluation, user: User, before: int | None = None, limit: int = 20
 ) -> tuple[list[Assignment], int | None]:
@@ -299,7 +293,7 @@ def said_of(items: Sequence[int]) -> list[PersonVerdict]:
         if (rating := one.rating)
     ]
     verdicts += [(one.item, "", one.values, one.reason, {}) for one in decided]
-    criteria = cache(criteria_of)
+    criteria = cache(lambda evaluation: evaluation.criteria)
     return [
         PersonVerdict(item, pseudonym, _in_force(item, criteria(item.evaluation), values, changed), comment)
         for item, pseudonym, values, comment, changed in verdicts

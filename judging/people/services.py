@@ -19,7 +19,7 @@ from judging.core.people.sampling import first_sides, shuffled
 from judging.people.assignments import audit, locked, raters_add, release
 from judging.people.blindness import HIDEABLE, checked_names, proposed_names
 from judging.people.models import Assignment, AssignmentState, Evaluation, Item, OpensAs, Order, Scheme
-from judging.people.sampling import Gathered, ItemChoice, Thing, gather
+from judging.people.sampling import ItemChoice, SampledItems, Thing, sample_items
 from judging.runs.models import PEOPLE, Run, RunCandidate, RunMetric, RunState
 from judging.runs.services import free_name
 
@@ -54,17 +54,17 @@ def evaluation_create(
     """Create an open evaluation and draw its items. Raises ValidationError with a message for users."""
     terms, choice = terms or Terms(), _with_names(choice)
     _refuse_impossible(choice, criteria, terms)
-    gathered = gather(choice)
-    if not gathered.things:
+    sampled = sample_items(choice)
+    if not sampled.things:
         raise ValidationError(_("Nothing to rate: none of the selected rows has the required answers."))
-    if len(gathered.things) * max(1, terms.overlap) > MOST_ITEMS:
+    if len(sampled.things) * max(1, terms.overlap) > MOST_ITEMS:
         raise ValidationError(_("That is too many items to rate. Choose a smaller sample size."))
-    run = _run(project, name, choice, gathered, len(criteria), user, terms)
-    evaluation = _evaluation(run, choice, len(gathered.things), terms)
+    run = _run(project, name, choice, sampled, len(criteria), user, terms)
+    evaluation = _evaluation(run, choice, len(sampled.things), terms)
     for number, criterion in enumerate(criteria):
         RunMetric.objects.create(run=run, number=number, name=criterion.name, definition=criterion.to_json())
-    record(Action.EVALUATION_CREATED, project=project, thing=run, by=user, items=len(gathered.things))
-    items = _items_add(evaluation, gathered.things)
+    record(Action.EVALUATION_CREATED, project=project, thing=run, by=user, items=len(sampled.things))
+    items = _items_add(evaluation, sampled.things)
     _repeats_add(evaluation, items)
     raters_add(evaluation=evaluation, users=raters, by=user)
     return evaluation
@@ -110,7 +110,7 @@ def _run(
     project: Project,
     name: str,
     choice: ItemChoice,
-    gathered: Gathered,
+    sampled: SampledItems,
     criteria: int,
     user: User | None,
     terms: Terms,
@@ -121,15 +121,15 @@ def _run(
         version=choice.version,
         kind=PEOPLE,
         state=RunState.RUNNING,
-        sample_size=gathered.rows if choice.about else choice.sample_size,
+        sample_size=sampled.rows if choice.about else choice.sample_size,
         seed=choice.seed,
         bad_rows_left_out=choice.version.bad_rows,
-        rows=len({thing.row for thing in gathered.things}),
-        total=len(gathered.things) * terms.overlap * criteria,
+        rows=len({thing.row for thing in sampled.things}),
+        total=len(sampled.things) * terms.overlap * criteria,
         created_by=user,
         started_at=timezone.now(),
     )
-    RunCandidate.objects.bulk_create([RunCandidate(run=run, candidate_id=pk) for pk in gathered.candidates])
+    RunCandidate.objects.bulk_create([RunCandidate(run=run, candidate_id=pk) for pk in sampled.candidates])
     return run
 
 

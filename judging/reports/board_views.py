@@ -16,7 +16,7 @@ from evalsite.access import May
 from evalsite.accounts.models import Project
 from judging.core.charts.inline import mini_interval, trend
 from judging.people.access import hidden_among
-from judging.reports.outcomes import CandidateOutcome, MetricOutcome, bar_ends, outcomes
+from judging.reports.outcomes import CandidateOutcome, MetricOutcome, bar_ends, comparable, outcomes
 from judging.reports.selectors import series_of
 from judging.runs.models import Run
 
@@ -106,18 +106,6 @@ def newest_versions(mine: Mapping[int, Sequence[MetricOutcome]]) -> dict[str, Me
             if metric.leader is not None:
                 found.setdefault(metric.metric, metric)
     return dict(sorted(found.items()))
-
-
-def comparable(
-    metric: MetricOutcome, mine: Mapping[int, Sequence[MetricOutcome]]
-) -> dict[int, MetricOutcome]:
-    """{run: outcome} of runs that used the same version of the metric, oldest first."""
-    return {
-        run: one
-        for run in sorted(mine)
-        for one in mine[run]
-        if (one.metric, one.version) == (metric.metric, metric.version)
-    }
 
 
 def _names(mine: Mapping[int, Sequence[MetricOutcome]], columns: Mapping[str, MetricOutcome]) -> list[str]:

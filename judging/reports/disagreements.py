@@ -19,7 +19,7 @@ from judging.runs.filters import BY_METRICS, BY_SOURCES
 from judging.runs.models import Judgement, JudgeReply, Run
 
 STRONGEST = 5
-QUESTION, REASON = 200, 400  # characters
+REASON = 400  # characters
 MOST_CHOICES = 60  # values offered in a menu
 Sides = frozenset[int]
 """Ids of the one or two responses that a verdict is about."""
@@ -99,7 +99,7 @@ def compared_answers(
                 judge=pill(paired.judge[place], metric),
                 people=pill(paired.people[place], metric),
                 difference=f"{paired.differences[place]:.3g}",
-                question=questions.get(paired.rows[place], "")[:QUESTION],
+                question=questions.get(paired.rows[place], ""),
                 url=judgement_url(run, pk) if pk else "",
                 reply=replies.get(pk, ""),
                 comments=comments.get(sides[place], ()),

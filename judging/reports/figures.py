@@ -17,7 +17,7 @@ from django_tasks import task
 from evalsite.tasks import workers
 from judging.core.statistics.drill_down import Paired, paired_under
 from judging.core.statistics.frame import Kind
-from judging.core.statistics.judges import planted_verdicts
+from judging.core.statistics.judges import injected_verdicts
 from judging.core.statistics.report import report
 from judging.core.statistics.verdicts import counted
 from judging.reports import selectors, slices, verdict_items
@@ -26,15 +26,15 @@ from judging.reports.models import KeptFigures, KeptMeans, RunOutcome
 from judging.reports.outcomes import outcome_keep
 from judging.reports.pairing import ItemMeans, means_of
 from judging.reports.rule_lines import RuleFigures, rule_figures
+from judging.runs.definitions import definitions_now
 from judging.runs.models import Run
-from judging.runs.rerun.reparse import definitions_now
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 LAYOUT = 9  # of Figures and KeptMeans; increase it when they change
 FEW = 20_000  # judgements; up to this many a page computes the statistics itself, in a quarter of a second
-PATIENCE = 10  # while running: recompute figures this many times older than their computation took
+RECOMPUTE_FACTOR = 10  # while running: recompute figures this many times older than their computation took
 KEPT_SECONDS = 24 * 3600
 
 
@@ -78,7 +78,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 def old_enough(made_at: datetime, took: float) -> bool:
     """Whether to recompute, while the run is in progress, what took `took` seconds."""
-    return timezone.now() - made_at >= timedelta(seconds=PATIENCE * took)
+    return timezone.now() - made_at >= timedelta(seconds=RECOMPUTE_FACTOR * took)
 
 
 _decode = msgspec.msgpack.Decoder(Figures).decode
@@ -94,7 +94,7 @@ def at_once(run: Run) -> Kept:
     key = f"figures.{LAYOUT}:{run.pk}:{run.created_at.timestamp()}"
     kept: Kept | None = cache.get(key) or _stored(run)
     if kept is None or not kept.current(run):
-        kept, _judgements = _work_out(run)
+        kept, _judgements = work_out(run)
         cache.set(key, kept, KEPT_SECONDS)
     return kept
 
@@ -108,7 +108,7 @@ def for_page(run: Run) -> Kept | None:
         else:
             _have_made(run)
     elif run.rests and not RunOutcome.objects.filter(run=run, revision=kept.revision).exists():
-        _keep_outcome(run, kept)
+        outcome_keep(run, kept.figures.report, kept.revision)
     return kept
 
 
@@ -155,7 +155,7 @@ def keep_wanted() -> None:
         kept = _stored(run)
         if kept is not None and not kept.due(run):
             continue  # they were requested again during the computation
-        _keep(run, *_work_out(run))
+        _keep(run, *work_out(run))
         if field := slices.default_field(run):
             slices.want(run, field)
     slices.keep_wanted()
@@ -170,7 +170,7 @@ def _keep(run: Run, made: Kept, judgements: DataFrame) -> None:
         took=made.took,
         packed=msgspec.msgpack.encode(made.figures),
     )
-    _keep_outcome(run, made)
+    outcome_keep(run, made.figures.report, made.revision)
     verdict_items.keep(run, judgements, made.figures.report, made.revision)
     KeptMeans.objects.filter(run=run).delete()
     candidates = selectors.candidates_of(run)
@@ -183,11 +183,6 @@ def _keep(run: Run, made: Kept, judgements: DataFrame) -> None:
             KeptMeans.objects.create(
                 run=run, run_metric_id=metric_id, candidate_id=candidate_id, packed=means.packed()
             )
-
-
-def _keep_outcome(run: Run, made: Kept) -> None:
-    scales = {metric.name: (metric.low, metric.high) for metric in selectors.metrics_of(run).values()}
-    outcome_keep(run, made.figures.report, scales, made.revision)
 
 
 def item_means(
@@ -213,7 +208,8 @@ def _stored(run: Run) -> Kept | None:
     return Kept(_decode(found.packed), found.revision, found.made_at, found.took)
 
 
-def _work_out(run: Run) -> tuple[Kept, DataFrame]:
+def work_out(run: Run) -> tuple[Kept, DataFrame]:
+    """The run's figures, and the judgements that they come from."""
     began, made_at = time.monotonic(), timezone.now()
     definitions = definitions_now(run)
     metrics_by_key = {key: selectors.scaled(one) for key, one in definitions.items()}
@@ -225,8 +221,8 @@ def _work_out(run: Run) -> tuple[Kept, DataFrame]:
         for metric, cell in cells.items():
             cell["overridden"] = counts[candidate, metric]
     _add_gold(document, selectors.gold_hits_of(run))
-    planted = selectors.planted(run, metrics_by_key, selectors.candidates_of(run))
-    document["planted"] = planted_verdicts(planted, judgements, metrics)
+    flagged = selectors.answers_with_verdicts(run, metrics_by_key, selectors.candidates_of(run))
+    document["planted"] = injected_verdicts(flagged, judgements, metrics)
     figures = Figures(
         report=document,
         rule_lines=rule_figures(run),

@@ -16,7 +16,7 @@ from datasets.core.variables import response_data
 from datasets.models import Response, Row
 from datasets.versions.references import reference_of
 from judging.core.metric_definition import MetricDefinition
-from judging.core.results import Verdict as Said
+from judging.core.results import Verdict
 from judging.core.statistics.frame import (
     COMBINED,
     REFERENCE,
@@ -34,8 +34,8 @@ from judging.core.values import SCORED, Outcome, outcome_of_value
 from judging.people.models import Adjudication, Evaluation, Item
 from judging.people.selectors import evaluations_of, rater_names
 from judging.reports import selectors
+from judging.runs.definitions import definitions_now
 from judging.runs.models import IMPORTED, PEOPLE, Judgement, Run
-from judging.runs.rerun.reparse import definitions_now
 from judging.runs.teamwork.marks import exclusions_of
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ _PARTS = (
     "source__name", "repeat", "shown_first", "drawn_with", "seconds", "override_value",
 )  # fmt: skip
 Definitions = dict[int, MetricDefinition]
-_verdicts = msgspec.json.Decoder(list[Said]).decode
+_verdicts = msgspec.json.Decoder(list[Verdict]).decode
 
 
 def run_frame(run: Run, definitions: Definitions | None = None) -> DataFrame:
@@ -127,7 +127,7 @@ def _names(runs: Sequence[Run]) -> list[str]:
             "candidate__name", "candidate__version__number"
         )
         found |= dict.fromkeys(selectors.shown_name(*one) for one in there)
-    return sorted(found, key=REFERENCE.__eq__)
+    return sorted(found, key=lambda name: name == REFERENCE)
 
 
 def _own(run: Run, definitions: Definitions, names: list[str]) -> DataFrame:
@@ -298,7 +298,7 @@ def _single(run: Run, definitions: Definitions) -> Iterator[VerdictRow]:
     opened = {key: one for key, one in definitions.items() if _is_opened(one)}
     if not opened:
         return
-    found = Judgement.objects.filter(run=run, current=True, rater=None, source=None, run_metric__in=opened)
+    found = Judgement.objects.filter(run=run, current=True, run_metric__in=opened)
     found = found.exclude(verdicts="")
     every = -(-run.total // MOST_OPENED)
     if every > 1:
@@ -306,9 +306,9 @@ def _single(run: Run, definitions: Definitions) -> Iterator[VerdictRow]:
     parts = ("run_metric_id", "candidate__name", "row__line", "response__number", "verdicts")
     for metric, *answer, text in found.order_by("position").values_list(*parts).iterator(BATCH):
         definition = opened[metric]
-        for said in _verdicts(text):
-            if not (said.order == "both" and author_of(definition).source == "judge"):
-                yield _behind(definition, said, *answer)
+        for verdict in _verdicts(text):
+            if not (verdict.order == "both" and author_of(definition).source == "judge"):
+                yield _behind(definition, verdict, *answer)
 
 
 def _is_opened(definition: MetricDefinition) -> bool:
@@ -316,8 +316,8 @@ def _is_opened(definition: MetricDefinition) -> bool:
     return judged and (author_of(definition).source != "judge" or definition.judges[0].both_orders)
 
 
-def _behind(definition: MetricDefinition, said: Said, name: str, line: int, number: int) -> VerdictRow:
-    outcome = Outcome.unparsed(said.reason) if said.value is None else outcome_of_value(said.value)
+def _behind(definition: MetricDefinition, verdict: Verdict, name: str, line: int, number: int) -> VerdictRow:
+    outcome = Outcome.unparsed(verdict.reason) if verdict.value is None else outcome_of_value(verdict.value)
     return VerdictRow(
         metric=definition.name,
         candidate=name,
@@ -325,10 +325,10 @@ def _behind(definition: MetricDefinition, said: Said, name: str, line: int, numb
         response=number,
         state=outcome.state,
         value=outcome.value_json,
-        by=definition.judge_name(said.judge),
+        by=definition.judge_name(verdict.judge),
         source="judge",
-        repeat=said.repeat + 1,
-        order=said.order,
+        repeat=verdict.repeat + 1,
+        order=verdict.order,
         main=False,
     )
 

@@ -55,7 +55,7 @@ class KeptPart(models.Model):
 
 
 class ReportLink(models.Model):
-    """A link that shows a run's report, without its items, to anyone; see sharing/services.py."""
+    """A link that shows a run's report, without its items, to anyone; see sharing.py."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="report_links")
     note = models.CharField(max_length=200, blank=True, default="")

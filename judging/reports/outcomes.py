@@ -20,7 +20,7 @@ from judging.reports.page.tables import (
     under,
     win_rate_title,
 )
-from judging.reports.selectors import series_of
+from judging.reports.selectors import metrics_of, series_of
 from judging.runs.models import Run
 
 MOST_EARLIER = 200  # outcomes of a project that a trend considers
@@ -134,15 +134,13 @@ def _alike(report: Mapping[str, Any], metric: str, cells: Mapping[str, Any]) -> 
     return sum(one["distinguishable"] is False for one in mine)
 
 
-def outcome_keep(
-    run: Run, report: Mapping[str, Any], scales: Mapping[str, tuple[Any, Any]], revision: int
-) -> None:
-    """Store a run's result. `scales`: the ends of each metric's scale."""
-    frozen = run.metrics.order_by("number").values_list("name", "metric_version_id", "definition")
+def outcome_keep(run: Run, report: Mapping[str, Any], revision: int) -> None:
+    """Store a run's result."""
+    scales = metrics_of(run)
+    frozen = run.metrics.order_by("number").values_list("pk", "name", "metric_version_id", "definition")
     versions = {
-        name: (str(version or sha256(definition.encode()).hexdigest()[:16]), *scales[name])
-        for name, version, definition in frozen
-        if name in scales
+        name: (str(version or sha256(definition.encode()).hexdigest()[:16]), scales[pk].low, scales[pk].high)
+        for pk, name, version, definition in frozen
     }
     metrics = msgspec.to_builtins(metric_outcomes(report, versions))
     RunOutcome.objects.update_or_create(run=run, defaults={"revision": revision, "metrics": metrics})
@@ -202,14 +200,18 @@ def earlier_means(
     run: int, metric: MetricOutcome, name: str, known: Mapping[int, tuple[int, list[MetricOutcome]]]
 ) -> list[float]:
     """A candidate's means in this and earlier runs over the same data with the same version of the metric."""
-    data = known[run][0]
-    found = [
-        one.mean
-        for pk in sorted(known)
-        if pk <= run and known[pk][0] == data
-        for each in known[pk][1]
-        if (each.metric, each.version) == (metric.metric, metric.version)
-        for one in each.candidates
-        if one.name == name and one.mean is not None
-    ]
-    return found[-TREND_RUNS:]
+    mine = {pk: metrics for pk, (data, metrics) in known.items() if pk <= run and data == known[run][0]}
+    found = (one for each in comparable(metric, mine).values() for one in each.candidates if one.name == name)
+    return [one.mean for one in found if one.mean is not None][-TREND_RUNS:]
+
+
+def comparable(
+    metric: MetricOutcome, mine: Mapping[int, Sequence[MetricOutcome]]
+) -> dict[int, MetricOutcome]:
+    """{run: outcome} of runs that used the same version of the metric, oldest first."""
+    return {
+        run: one
+        for run in sorted(mine)
+        for one in mine[run]
+        if (one.metric, one.version) == (metric.metric, metric.version)
+    }

@@ -23,7 +23,7 @@ BATCH = 5000
 MOST_LINES = 200  # `@all` may expand to any number of fields
 
 
-class _Line(msgspec.Struct):
+class _LineScore(msgspec.Struct):
     line: int
     score: float | None
     field: str
@@ -34,7 +34,7 @@ class _Line(msgspec.Struct):
 class _Kept(msgspec.Struct):
     """The parts of a judgement's `rules` that are read here."""
 
-    lines: list[_Line]
+    lines: list[_LineScore]
     failure: dict[str, Any] | None = None
 
 
@@ -99,9 +99,7 @@ def rule_metrics(run: Run) -> dict[int, str]:
 def _judged(run: Run) -> Iterator[tuple[str, str, _Kept]]:
     names = rule_metrics(run)
     candidates = dict(run.run_candidates.values_list("candidate_id", "candidate__name"))
-    found = Judgement.objects.filter(run=run, current=True, rater=None, run_metric__in=names).exclude(
-        rules=""
-    )
+    found = Judgement.objects.filter(run=run, current=True, run_metric__in=names).exclude(rules="")
     counted = without_excluded(run, found)
     stored = counted.values_list("run_metric_id", "candidate_id", "rules").iterator(BATCH)
     return ((names[metric], candidates[candidate], _decode(rules)) for metric, candidate, rules in stored)

@@ -16,31 +16,31 @@ from datasets.models import Row
 from datasets.selectors import numbers_of_candidates
 from datasets.versions.references import NAME as REFERENCE_NAME
 from judging.core.metric_definition import MetricDefinition
-from judging.core.results import PLANTED_VERDICT, TRUNCATED
-from judging.core.statistics.frame import REFERENCE, Metric
-from judging.core.statistics.frame import Judgement as FrameRow
+from judging.core.results import INJECTED_VERDICT, TRUNCATED
+from judging.core.statistics.frame import REFERENCE, JudgementTuple, Metric
 from judging.core.statistics.judges import Flagged
 from judging.people.models import EvaluationRater
 from judging.people.progress import gold_hits
 from judging.people.selectors import evaluations_of, rater_names
+from judging.runs.definitions import definitions_now
 from judging.runs.filters import Filters, matching
 from judging.runs.models import INFER, Generation, Judgement, JudgeReply, Run
-from judging.runs.rerun.reparse import definitions_now
 from judging.runs.row_fields import EVERY_ROW, computed_value
 from judging.runs.teamwork.marks import without_excluded
 
 BATCH = 20_000  # tuples fetched at a time
+QUESTION = 200  # characters
 _COLUMNS = (
     "run_metric_id", "candidate_id", "row__line", "response__number", "state_in_force", "value_in_force",
 )  # fmt: skip
 
 
-def current_judgements(run: Run) -> Iterator[FrameRow]:
+def current_judgements(run: Run) -> Iterator[JudgementTuple]:
     """Current attempts at all responses as rows for `judgement_frame`, with the values in force.
 
     Streamed: a million judgements are never in memory as Python objects.
     """
-    found = Judgement.objects.filter(run=run, current=True, rater=None, source=None)
+    found = Judgement.objects.filter(run=run, current=True)
     found = found.order_by("position")  # the storage order of rows and responses: takes a third of the time
     no_cluster = Value(None, output_field=TextField())
     return found.values_list(*_COLUMNS, no_cluster).iterator(BATCH)  # plain tuples from the database
@@ -92,11 +92,11 @@ def truncated_of(run: Run) -> int:
     return without_excluded(run, matching(run, Filters(flag=TRUNCATED))).count()
 
 
-def planted(
+def answers_with_verdicts(
     run: Run, metrics: Mapping[int, Metric], candidates: Mapping[int, str]
 ) -> dict[tuple[str, str], Flagged]:
     """Current judgements of answers that contain text like a verdict, by names of (metric, candidate)."""
-    flagged = without_excluded(run, matching(run, Filters(flag=PLANTED_VERDICT)))
+    flagged = without_excluded(run, matching(run, Filters(flag=INJECTED_VERDICT)))
     found = flagged.order_by("run_metric", "candidate")
     counts = found.values_list("run_metric", "candidate").annotate(
         answers=Count("*"), scores=Count("score_in_force"), total=Sum("score_in_force")
@@ -135,10 +135,10 @@ def gold_hits_of(run: Run) -> dict[str, dict[str, int]]:
 
 
 def questions_of(run: Run, lines: list[int]) -> dict[int, str]:
-    """{line: last question of the row}."""
+    """{line: beginning of the row's last question}."""
     rows = Row.objects.filter(version=run.version_id, line__in=lines).values_list("line", "raw")
     form = cast(Format, run.version.format)
-    return {line: row_data(raw, form)["question"] or "" for line, raw in rows}
+    return {line: (row_data(raw, form)["question"] or "")[:QUESTION] for line, raw in rows}
 
 
 class FieldUnknown(Exception):

@@ -14,8 +14,8 @@ from judging.reports.frames import run_frame
 from judging.reports.kept_parts import digest, part_keep, part_of, part_want
 from judging.reports.models import KeptPart
 from judging.reports.selectors import FieldUnknown
+from judging.runs.definitions import definitions_now
 from judging.runs.models import Run
-from judging.runs.rerun.reparse import definitions_now
 
 LAYOUT = 2  # of a breakdown in the cache; increase it when it changes
 KEPT_SECONDS = 24 * 3600

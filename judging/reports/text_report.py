@@ -137,7 +137,7 @@ def _people(agreement: AgreementView) -> list[str]:
         f"{heading}\n{_rows(table)}"
         for heading, table in (
             ("Judge health", health.judges),
-            ("Suspected planted verdicts", health.planted),
+            ("Suspected injected verdicts", health.injected),
             ("Corrected by people (PPI++)", agreement.corrected),
         )
         if table is not None

@@ -37,7 +37,6 @@ from judging.runs.access import get_run
 from judging.runs.models import Run
 
 PER_PAGE = 100
-QUESTION = 200  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +145,7 @@ def _compared_items(run: Run, metric: Metric, here: Sequence[Comparison]) -> lis
             response=one.response,
             other=one.other,
             other_response=one.other_response,
-            question=questions.get(one.row, "")[:QUESTION],
+            question=questions.get(one.row, ""),
             url=links.to("", metric.name, line=one.row),  # a comparison is listed under either side
             said=[_verdict("", one.label, one.candidate, one.other)],
         )
@@ -242,7 +241,7 @@ def _verdict_items(
             response=found.responses[one],
             other=found.others[one] or "",
             other_response=found.other_responses[one],
-            question=questions.get(found.rows[one], "")[:QUESTION],
+            question=questions.get(found.rows[one], ""),
             url=links.to(
                 "" if found.others[one] else found.candidates[one], metric.name, line=found.rows[one]
             ),

@@ -35,7 +35,6 @@ from judging.runs.models import Run
 from judging.runs.selectors import worker_missing
 
 ITEMS_PER_PAGE = 100
-QUESTION_CHARACTERS = 200
 
 TABLES: dict[str, Callable[[files.Document], bytes]] = {
     "figures.csv": files.figures_csv,
@@ -52,8 +51,8 @@ _TYPES = {
     "svg": "image/svg+xml",
     "html": "text/html; charset=utf-8",
 }
-_CHART = re.compile(r"(means|spread)-(\d+)\.svg")
-_SCATTER = re.compile(r"scatter-(\d+)-(\d+)\.svg")
+_CHART = re.compile(r"(means|spread)-(\d{1,5})\.svg")
+_SCATTER = re.compile(r"scatter-(\d{1,5})-(\d{1,5})\.svg")
 PAIRED_PER_PAGE = 50
 
 
@@ -214,7 +213,7 @@ def pair(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "made_at": kept.outdated_since(run),
         "counts": items.counts(),
         "all": len(items),
-        "items": _items_shown(run, here, asked),
+        "items": _item_rows(run, here, asked),
     }
     return render(request, "reports/pair.html", context)
 
@@ -230,14 +229,14 @@ def _shared_items(run: Run, figures: Figures, asked: dict[str, str]) -> PairItem
     return None if means is None else pair_items(*means)
 
 
-def _items_shown(run: Run, items: list[PairItem], asked: dict[str, str]) -> list[dict[str, Any]]:
+def _item_rows(run: Run, items: list[PairItem], asked: dict[str, str]) -> list[dict[str, Any]]:
     """The items with their question, and links to the judgements of both sides."""
     questions, links = selectors.questions_of(run, [item.line for item in items]), Links.of(run)
     a, b = asked["a"], asked["b"]
     return [
         {
             "line": item.line,
-            "question": questions.get(item.line, "")[:QUESTION_CHARACTERS],
+            "question": questions.get(item.line, ""),
             "a": score(item.a),
             "b": score(item.b),
             "difference": f"+{score(item.difference)}" if item.difference > 0 else score(item.difference),

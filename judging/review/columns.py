@@ -69,11 +69,11 @@ def columns_of(
     if chosen is None:
         chosen = [name for name in NAMES if name not in _ON_DEMAND]
     shown = {*chosen, filters.sorted_by}
-    names = [name for name in _told_by(run, several_metrics) if name not in hidden]
+    names = [name for name in _available_in(run, several_metrics) if name not in hidden]
     return [_column(ROW, True, filters), *(_column(name, name in shown, filters) for name in names)]
 
 
-def _told_by(run: Run, several_metrics: bool) -> list[str]:
+def _available_in(run: Run, several_metrics: bool) -> list[str]:
     """The columns that are useful in this run."""
     offered = {"metric": several_metrics, SOURCE: run.imported}
     return [name for name in NAMES if offered.get(name, True)]
@@ -97,7 +97,7 @@ def choose(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     form = ColumnsForm(request.POST)
     chosen: Sequence[str] = form.cleaned_data["columns"] if form.is_valid() else ()
     if chosen:
-        offered = _told_by(run, run.metrics.count() > 1)
+        offered = _available_in(run, run.metrics.count() > 1)
         kept = [name for name in NAMES if name not in offered]  # available in other runs
         ListColumns.objects.update_or_create(user=signed_in(request), defaults={"names": [*chosen, *kept]})
     else:  # an empty selection would leave only row numbers: restore the default

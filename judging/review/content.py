@@ -88,7 +88,7 @@ def images_in(fields: dict[str, Any]) -> list[tuple[str, Part]]:
     return [
         (name, Part("image", value))
         for name, value in fields.items()
-        if isinstance(value, str) and value.startswith("data:image/") and _shown(value)
+        if isinstance(value, str) and value.startswith("data:image/") and _can_show(value)
     ]
 
 
@@ -125,7 +125,7 @@ def _part(given: Any) -> Part:
         return Part("other", pretty(given))
     if not address.startswith("data:"):
         return Part("remote", address[:_NAMED])
-    return Part("image", address) if _shown(address) else Part("other", f"{address[:_NAMED]}…")
+    return Part("image", address) if _can_show(address) else Part("other", f"{address[:_NAMED]}…")
 
 
 def _address(part: dict[str, Any]) -> str:
@@ -135,7 +135,7 @@ def _address(part: dict[str, Any]) -> str:
     return address if isinstance(address, str) else ""
 
 
-def _shown(address: str) -> bool:
+def _can_show(address: str) -> bool:
     return len(address) <= MOST_IMAGE and _IMAGE.match(address) is not None
 
 

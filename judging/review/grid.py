@@ -15,10 +15,10 @@ from judging.core.values import stored_value_text
 from judging.review.orders import Place
 from judging.review.places import nearest
 from judging.review.selectors import answer_text, flag_names
+from judging.runs.definitions import definitions_now
 from judging.runs.export.records import data_of
 from judging.runs.filters import Filters, by_response
 from judging.runs.models import Judgement, Run
-from judging.runs.rerun.reparse import definitions_now
 from judging.runs.teamwork.models import FLAG, Mark, MarkKind
 
 ROWS = 20  # per page

@@ -1,7 +1,4 @@
-"""History of an answer's score as one timeline: attempts, overrides, comments, people's ratings and adjudications.
-
-Each function in `SOURCES` returns entries of one kind; add a function for another kind.
-"""
+"""History of an answer's score as one timeline: attempts, overrides, comments, people's ratings and adjudications."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from judging.core.values import stored_value_text
 from judging.messages import reason_sentence
 from judging.people.labels import labelled_values, values_of
 from judging.people.models import Adjudication, Item, Rating, RatingKind, SkipReason
-from judging.people.selectors import MOST, criteria_of
+from judging.people.selectors import MOST
 from judging.runs.addresses import judgement_url
 from judging.runs.models import Judgement
 from judging.runs.overrides import attempts_of, history_of
@@ -39,17 +36,14 @@ class Entry:
     here: bool = False  # whether it is the page's judgement
 
 
-Source = Callable[[Judgement, Sequence[int]], Iterable[Entry]]
-
-
 def timeline(judgement: Judgement, items: Sequence[int]) -> list[Entry]:
     """All entries, oldest first, pending ones last. `items`: the answer's items whose ratings may be seen
     (judging.people.selectors.items_about)."""
-    found = [entry for source in SOURCES for entry in source(judgement, items)]
+    found = [*attempts(judgement), *overrides(judgement), *comments(judgement), *people(judgement, items)]
     return sorted(found, key=lambda one: (one.at is None, one.at or datetime.max.replace(tzinfo=UTC)))
 
 
-def attempts(judgement: Judgement, _items: Sequence[int]) -> Iterable[Entry]:
+def attempts(judgement: Judgement) -> Iterable[Entry]:
     if judgement.rater_id:
         return  # handled by `people`
     run = judgement.run
@@ -75,7 +69,7 @@ def _attempt_text(one: Judgement) -> str:
     return f"{text} · " + _("attempt %(number)s") % {"number": one.attempt}
 
 
-def overrides(judgement: Judgement, _items: Sequence[int]) -> Iterable[Entry]:
+def overrides(judgement: Judgement) -> Iterable[Entry]:
     for one in history_of(judgement).select_related("by"):
         yield Entry(
             one.at,
@@ -87,7 +81,7 @@ def overrides(judgement: Judgement, _items: Sequence[int]) -> Iterable[Entry]:
         )
 
 
-def comments(judgement: Judgement, _items: Sequence[int]) -> Iterable[Entry]:
+def comments(judgement: Judgement) -> Iterable[Entry]:
     for one in comments_of(judgement):
         yield Entry(one.at, pgettext("review", "Comment"), who=one.author.username, words=one.text)
 
@@ -97,7 +91,7 @@ def people(judgement: Judgement, items: Sequence[int]) -> Iterable[Entry]:
     adjudications."""
     if not items:
         return
-    criteria, skipped = cache(criteria_of), dict(SkipReason.choices)
+    criteria, skipped = cache(lambda evaluation: evaluation.criteria), dict(SkipReason.choices)
 
     def label(item: Item, values: str) -> str:
         named = labelled_values(criteria(item.evaluation), values_of(values), item.candidate_names)
@@ -131,6 +125,3 @@ def _names(item: str) -> tuple[str, str]:
 
 def _url(judgement: Judgement, item: Item) -> str:
     return reverse("people:item", args=(judgement.run.project.slug, item.evaluation.run_id, item.number))
-
-
-SOURCES: list[Source] = [attempts, overrides, comments, people]

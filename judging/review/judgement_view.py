@@ -30,7 +30,7 @@ _OF_EVERY_RESPONSE = ("content", "reasoning_content", "tool_calls")
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class LoggedCall:
     """One HTTP attempt."""
 
     status: int | None
@@ -52,7 +52,7 @@ class Asked:
     params_json: str
     request_json: str
     extra_json: str
-    calls: list[Call]
+    calls: list[LoggedCall]
     value: Any
     reason: str
     error: str
@@ -72,7 +72,7 @@ class AnswerTry:
 
     generation: Generation
     request_json: str
-    calls: list[Call]
+    calls: list[LoggedCall]
     error: str
 
 
@@ -247,9 +247,9 @@ def _judge_name(
     return f"{name} · {rules[reply.repeat].field}"
 
 
-def _call(call: dict[str, Any]) -> Call:
+def _call(call: dict[str, Any]) -> LoggedCall:
     code = call.get("error_code", "")
-    return Call(
+    return LoggedCall(
         status=call.get("status"),
         seconds=call.get("seconds", 0.0),
         waited=call.get("waited", 0.0),

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from datasets.models import Response
 from evalsite.access import signed_in
 from evalsite.web.headers import download_headers, file_stem, part_wanted
-from judging.markdown import MarkupBudget, html_of
+from judging.markdown import html_of
 from judging.people.access import ratings_hidden
 from judging.people.disagreement import differences
 from judging.review import selectors
@@ -27,11 +27,11 @@ from judging.review.saved_views import views_for
 from judging.runs.access import get_judgement, get_run
 from judging.runs.addresses import keep_view
 from judging.runs.counts import count_text, counts_are_exact, counts_by_state
+from judging.runs.definitions import definition_now
 from judging.runs.export.files import ENDINGS, FORMS
 from judging.runs.filter_form import FilterForm, form_in
 from judging.runs.filters import Filters
 from judging.runs.models import JudgementState, Run
-from judging.runs.rerun.reparse import definition_now
 from judging.runs.selectors import worker_missing
 from judging.runs.teamwork.marks import current_marks
 
@@ -122,9 +122,7 @@ def answer(request: HttpRequest, slug: str, pk: int, response_pk: int) -> HttpRe
     """A complete answer, rendered, for the grid."""
     run = get_run(request, slug, pk)
     found = get_object_or_404(Response, pk=response_pk, candidate__in=run.run_candidates.values("candidate"))
-    return render(
-        request, "review/_answer.html", {"answer": html_of(selectors.answer_text(found.raw), MarkupBudget())}
-    )
+    return render(request, "review/_answer.html", {"answer": html_of(selectors.answer_text(found.raw))})
 
 
 @login_required

@@ -56,34 +56,34 @@ class Nearest:
 
 def nearest(run: Run, filters: Filters, beside: Place | None, limit: int, *, back: bool = False) -> Nearest:
     """Up to `limit` judgements after `beside` (or before it, nearest first), or from the beginning."""
-    look = _Look(run, filters, beside, limit, back)
+    search = _Search(run, filters, beside, limit, back)
     if filters.sorted_by in GROUPS:
-        return look.by_groups()
+        return search.by_groups()
     if filters.sorted_by in FURTHER:
-        return Nearest(look.by_keys())
+        return Nearest(search.by_keys())
     few = filters.line is not None or lines_of(run, filters) is not None
     if filters.looks_inside and not few:
-        return look.by_position() if look.inside_alone else look.through()
-    if few or filters.further or (filters.indexed and look.name != "position"):
-        return Nearest(look.sorted())
-    if look.few:
-        return Nearest(look.picked() if filters.by_figures else look.sorted())
-    if look.name == "position":
+        return search.by_position() if search.inside_alone else search.through()
+    if few or filters.further or (filters.indexed and search.name != "position"):
+        return Nearest(search.sorted())
+    if search.few:
+        return Nearest(search.picked() if filters.by_figures else search.sorted())
+    if search.name == "position":
         one_score = filters.one_score
         if one_score is None:
-            return look.by_position()
+            return search.by_position()
         # With both bounds next to the score itself, SQLite would search by them, and sort.
-        bare = replace(look, filters=filters.without_bounds) if filters.least is not None else look
-        return Nearest(bare.merged([one_score & look.beyond_position]))
+        bare = replace(search, filters=filters.without_bounds) if filters.least is not None else search
+        return Nearest(bare.merged([one_score & search.beyond_position]))
     if filters.attempts == ALL:
-        return Nearest(look.of_all_attempts())
-    if look.name == "score_in_force":
-        return Nearest(look.merged(look.stretches()))
-    return Nearest(look.by_number())
+        return Nearest(search.of_all_attempts())
+    if search.name == "score_in_force":
+        return Nearest(search.merged(search.conditions()))
+    return Nearest(search.by_number())
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Search:
     """A search for the judgements nearest to a place. Values and positions have the same direction, so that an index
     applies."""
 
@@ -124,7 +124,7 @@ class _Look:
     def _further(self, name: str, than: float) -> Q:
         return Q(**{f"{name}__{'lt' if self.falling else 'gt'}": than})
 
-    def stretches(self) -> Iterator[Q]:
+    def conditions(self) -> Iterator[Q]:
         """Conditions for the list's parts beyond the place, in order: ties, other values, then no value."""
         valued, without = Q(**{f"{self.name}__isnull": False}), Q(**{f"{self.name}__isnull": True})
         if self.beside is None:
@@ -144,11 +144,11 @@ class _Look:
     def sorted(self) -> list[Found]:
         """All matches, sorted by the database."""
         found: list[Found] = []
-        stretches = [self.beyond_position] if self.name == "position" else self.stretches()
-        for stretch in stretches:
+        conditions = [self.beyond_position] if self.name == "position" else self.conditions()
+        for condition in conditions:
             if len(found) < self.limit:
                 # +0 keeps the database from scanning the whole run by position for a few matches.
-                part = matching(self.run, self.filters).filter(stretch).annotate(place=F("position") + 0)
+                part = matching(self.run, self.filters).filter(condition).annotate(place=F("position") + 0)
                 by = ("place",) if self.name == "position" else (self.name, "place")
                 found += self._read(part.order_by(*self._signed(by)), len(found))
         return found
@@ -168,24 +168,24 @@ class _Look:
             ]
         return found[: self.limit]
 
-    def merged(self, stretches: Iterator[Q] | Sequence[Q]) -> list[Found]:
+    def merged(self, conditions: Iterator[Q] | Sequence[Q]) -> list[Found]:
         """The nearest over all metrics, candidates and states."""
         found: list[Found] = []
         by = self._signed(("score_in_force", "position"))
-        for stretch in stretches:
+        for condition in conditions:
             if len(found) >= self.limit:
                 break
-            parts = [one.filter(stretch).order_by(*by) for one in self._ranges(stretch)]
+            parts = [one.filter(condition).order_by(*by) for one in self._ranges(condition)]
             left = self.limit - len(found)
             rows = union_rows([self._named(part)[:left] for part in parts])
             found += sorted(map(self._found, rows), key=self._rank, reverse=self.back)[:left]
         return found
 
-    def _ranges(self, stretch: Q) -> list[JudgementQuerySet]:
+    def _ranges(self, condition: Q) -> list[JudgementQuerySet]:
         """Only scored judgements have a score, so other states are skipped: PostgreSQL needs a millisecond to plan
         each part."""
         filters = self.filters
-        if self.name == "score_in_force" and ("score_in_force__isnull", True) not in stretch.children:
+        if self.name == "score_in_force" and ("score_in_force__isnull", True) not in condition.children:
             if filters.state not in ("", JudgementState.SCORED):
                 return []
             filters = replace(filters, state=JudgementState.SCORED)
@@ -195,25 +195,25 @@ class _Look:
         """Judgements with a spread or a duration, by its index, and those that were not run, which have no duration."""
         found: list[Found] = []
         anything = matching(self.run, self.filters, by_figures=False)
-        for stretch in self.stretches():
+        for condition in self.conditions():
             if len(found) >= self.limit:
                 break
-            if (f"{self.name}__isnull", True) in stretch.children:
-                found += self._not_run(stretch)[: self.limit - len(found)] if self.name == "seconds" else []
+            if (f"{self.name}__isnull", True) in condition.children:
+                found += self._not_run(condition)[: self.limit - len(found)] if self.name == "seconds" else []
             elif self.filters.state != JudgementState.NOT_RUN:
-                part = anything.filter(stretch, **{f"{self.name}__isnull": False})
+                part = anything.filter(condition, **{f"{self.name}__isnull": False})
                 found += self._read(part.order_by(*self._signed((self.name, "position"))), len(found))
         return found
 
-    def _not_run(self, stretch: Q) -> list[Found]:
+    def _not_run(self, condition: Q) -> list[Found]:
         """Judgements that were not run: those already overridden (few), and the others."""
         found: list[Found] = []
         if self.filters.overridden != NO:
             ahead = matching(self.run, replace(self.filters, overridden=YES), by_figures=False)
-            found += self._read(ahead.filter(stretch).order_by(*self._signed(("position",))), 0)
+            found += self._read(ahead.filter(condition).order_by(*self._signed(("position",))), 0)
         if self.filters.state in ("", JudgementState.NOT_RUN):
             waiting = replace(self, filters=replace(self.filters, state=JudgementState.NOT_RUN))
-            found += waiting.merged([stretch])
+            found += waiting.merged([condition])
         return sorted(found, key=self._rank, reverse=self.back)[: self.limit]
 
     def by_position(self) -> Nearest:
@@ -302,10 +302,10 @@ class _Look:
                 # Within a group the list is sorted by position.
                 beside = Place(beside.position, beside.position)
             inside = replace(self.filters.replaced(self.name, group), sort=by_position)
-            look = nearest(self.run, inside, beside, self.limit - len(found), back=self.back)
-            found += [(pk, key, position) for pk, _, position in look.found]
-            if look.stopped is not None:
-                return Nearest(found, stopped=Place(key, look.stopped.position))
+            search = nearest(self.run, inside, beside, self.limit - len(found), back=self.back)
+            found += [(pk, key, position) for pk, _, position in search.found]
+            if search.stopped is not None:
+                return Nearest(found, stopped=Place(key, search.stopped.position))
             if len(found) == self.limit:
                 break
             if long and group != groups[0 if self.falling else -1][1]:

@@ -6,6 +6,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
+from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -68,13 +69,14 @@ def change(request: HttpRequest, slug: str, pk: int, view_pk: int) -> HttpRespon
     if not form.is_valid():
         messages.error(request, _("Enter a name of at most 100 characters."))
         return _back(request, run, view.query)
-    name = form.cleaned_data["name"]
-    mine = SavedView.objects.filter(project=run.project, owner=view.owner).exclude(pk=view.pk)
-    if mine.filter(name=name).exists():
+    view.name = name = form.cleaned_data["name"]
+    view.shared = form.cleaned_data["shared"]
+    try:
+        with transaction.atomic():
+            view.save(update_fields=["name", "shared"])
+    except IntegrityError:
         messages.error(request, _taken(name))
     else:
-        view.name, view.shared = name, form.cleaned_data["shared"]
-        view.save(update_fields=["name", "shared"])
         messages.success(request, _("View “%(name)s” saved.") % {"name": name})
     return _back(request, run, view.query)
 

@@ -37,7 +37,7 @@ _decode_content = msgspec.json.Decoder(_Content).decode
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class JudgementLine:
     """A judgement in the list, with the beginnings of its question and its answer.
 
     `value` is the one in force; `own`: the attempt's own value or state if it is overridden, else ''.
@@ -61,7 +61,7 @@ class Page:
     `stopped`: the place where the search stopped before the page was full; continue from there, `back` or forward.
     """
 
-    lines: list[Line]
+    lines: list[JudgementLine]
     previous: Place | None
     next: Place | None
     stopped: Place | None = None
@@ -91,7 +91,7 @@ def page(run: Run, filters: Filters, *, after: Place | None = None, before: Plac
     )
 
 
-def lines_of(run: Run, ids: Sequence[int]) -> list[Line]:
+def lines_of(run: Run, ids: Sequence[int]) -> list[JudgementLine]:
     """The judgements with these ids as lines, in this order."""
     joined = ("row", "response", "candidate", "run_metric", "other_response__candidate", "source")
     parts = Judgement.objects.select_related(*joined).only(*_LINE_FIELDS)
@@ -99,11 +99,11 @@ def lines_of(run: Run, ids: Sequence[int]) -> list[Line]:
     return [_line(run, found[pk]) for pk in ids]
 
 
-def _line(run: Run, judgement: Judgement) -> Line:
+def _line(run: Run, judgement: Judgement) -> JudgementLine:
     judgement.run = run
     question = data_of(judgement.row.raw, run.version.format)["question"] or ""
     answer = answer_text(judgement.response.raw)
-    return Line(
+    return JudgementLine(
         judgement,
         stored_value_text(judgement.value_in_force),
         (stored_value_text(judgement.value) or judgement.get_state_display()) if judgement.overridden else "",

@@ -19,16 +19,16 @@ from django.utils.translation import gettext_lazy as _
 from evalsite.web.refusals import RequestRefused
 from judging.core.candidates import ANSWER_EMPTY, ANSWER_TRUNCATED
 from judging.core.metric_definition import MetricDefinition
-from judging.core.results import PLANTED_VERDICT, TRUNCATED
+from judging.core.results import INJECTED_VERDICT, TRUNCATED
 from judging.core.rules.check import read_program
 from judging.runs.counts import count_text, counts_of_choices, reasons
+from judging.runs.definitions import definitions_now
 from judging.runs.filters import FIELD, FURTHER, LOWER, NO, RULE_SCORES, SORTS, YES, Filters
 from judging.runs.models import JudgementState, Run
-from judging.runs.rerun.reparse import definitions_now
 from judging.runs.row_fields import EVERY_ROW
 
 FLAGS = {
-    PLANTED_VERDICT: _("planted verdict suspected"),
+    INJECTED_VERDICT: _("injected verdict suspected"),
     "order_flip": _("winner depends on order"),
     "format_failed": _("invalid answer format"),
     ANSWER_EMPTY: _("empty answer"),

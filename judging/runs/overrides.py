@@ -29,7 +29,7 @@ class OverrideConflict(Exception):
 
 def metrics_lock(run_id: int) -> None:
     """Lock the run's metrics until the end of the transaction, which prevents overrides in the run meanwhile."""
-    list(RunMetric.objects.select_for_update(no_key=True).filter(run=run_id).order_by("pk"))
+    list(RunMetric.objects.select_for_update(no_key=True).filter(run=run_id).order_by("pk").values_list("pk"))
 
 
 def run_lock(run_id: int) -> Run:

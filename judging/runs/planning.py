@@ -69,9 +69,9 @@ SELECT j.run_id, %s + ROW_NUMBER() OVER (ORDER BY j.position) - 1, j.run_metric_
 _REST = """
 SELECT MIN(position), COUNT(*) FROM (
     SELECT j.position, j.asked_by_id IS NULL AS asks,
-           j.position - ROW_NUMBER() OVER (PARTITION BY j.asked_by_id IS NULL ORDER BY j.position) AS stretch
+           j.position - ROW_NUMBER() OVER (PARTITION BY j.asked_by_id IS NULL ORDER BY j.position) AS block
       FROM judging_judgement j WHERE j.run_id = %s AND j.current AND j.state = 'not_run' AND j.position < %s) s
- GROUP BY asks, stretch ORDER BY 1
+ GROUP BY asks, block ORDER BY 1
 """
 _BEYOND = 2**31
 
@@ -88,14 +88,14 @@ def plan(run_id: int) -> None:
     rows = rows_to_plan(run)
     total = run.total
     for at in range(0, len(rows), SLICE):
-        made = _plan_slice(run_id, rows[at : at + SLICE], total)
+        made = plan_slice(run_id, rows[at : at + SLICE], total)
         if made is None:
             return
         total += made
     _let_it_run(run_id, total)
 
 
-def _plan_slice(run_id: int, rows: list[int], total: int) -> int | None:
+def plan_slice(run_id: int, rows: list[int], total: int) -> int | None:
     """Plan these rows of a run with `total` judgements so far. Returns the number of new judgements, or None without
     doing anything if the run was stopped or another worker is planning it."""
     with transaction.atomic():
@@ -204,8 +204,8 @@ def take_rest_up(run: Run) -> None:
     end = chunks.order_by("first").values_list("first", flat=True).first()
     with connection.cursor() as cursor:
         cursor.execute(_REST, [run.pk, _BEYOND if end is None else end])
-        stretches = cursor.fetchall()
-    for at, count in stretches:
+        ranges = cursor.fetchall()
+    for at, count in ranges:
         make_chunks(run.pk, at, count, of=run.metrics.count())
 
 

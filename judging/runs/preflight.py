@@ -107,7 +107,7 @@ def _requests(
     return found
 
 
-def unproven_endpoints(
+def unverified_endpoints(
     metrics: Sequence[MetricChoice], asked: Sequence[CandidateModel] = ()
 ) -> list[Endpoint]:
     """Endpoints that the run would call and that were never tested or failed their last connection test, by name."""

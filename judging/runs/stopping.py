@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
-from django.utils.module_loading import import_string
 
 from evalsite.audit import Action, record
 from judging.endpoints.requests import EndpointError
 from judging.runs.models import NOT_ENDED, SETTLED, WORKED_ON, Run, RunState
 
 log = logging.getLogger("judging.run_worker")
+hooks: list[Callable[[int], None]] = []
+"""Called with the id of a run that has ended or was paused. See JudgingConfig.ready."""
 
 
 def run_stopped(run_id: int) -> None:
-    """Call the hooks of settings.RUN_STOPPED: the run ended or was paused, or a reply arrived after that. Call in the
+    """Call the hooks: the run ended or was paused, or a reply arrived after that. Call in the
     transaction that stores the change."""
-    for name in settings.RUN_STOPPED:
-        import_string(name)(run_id)
+    for hook in hooks:
+        hook(run_id)
 
 
 def runs_stopped_before(run_ids: Iterable[int]) -> None:

@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
+from django_htmx.http import HttpResponseClientRefresh
 
 from datasets.models import Version
 from datasets.selectors import usable_versions
@@ -34,7 +35,7 @@ from judging.runs.endpoint_outages import down_endpoints, endpoint_to_fix
 from judging.runs.filters import Filters
 from judging.runs.forms import RunForm, create_once, raise_budget_form
 from judging.runs.models import PEOPLE, JudgementState, Run
-from judging.runs.preflight import lint_notes, preflight, unproven_endpoints
+from judging.runs.preflight import lint_notes, preflight, unverified_endpoints
 from judging.runs.results_import.views import imported_of
 from judging.runs.selectors import money_of
 from judging.sandbox_messages import localized
@@ -44,7 +45,7 @@ from judging.sandbox_messages import localized
 def runs(request: HttpRequest, slug: str) -> HttpResponse:
     """The project's runs, newest first."""
     project = access.get_project(request, slug, May.READ_JUDGEMENTS)
-    before = _number(request, "before", int)
+    before = whole(request.GET.get("before", ""))
     found, further = selectors.runs_page(project, before)
     obstacle = selectors.workers_missing(run for run in found if not run.only_worker)
     counted = counts_of_runs(found)
@@ -82,8 +83,8 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
         form.forget_errors()
     context |= {"draft": draft, "form": form, "cost": cost, "notes": lint_notes(version, chosen.metrics)}
     context["preflight"] = preflight(version, chosen.metrics, cost, chosen.models_asked)
-    unproven = unproven_endpoints(chosen.metrics, chosen.models_asked)
-    context["unproven"] = [(one, connection_test.last_result(one)) for one in unproven]
+    unverified = unverified_endpoints(chosen.metrics, chosen.models_asked)
+    context["unverified"] = [(one, connection_test.last_result(one)) for one in unverified]
     if part_wanted(request) and "part" in request.GET:
         return render(request, "runs/_cost.html", context)
     if request.method == "POST" and valid:
@@ -138,9 +139,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         return redirect("people:detail", slug, pk)
     polled = part_wanted(request) and "seen" in request.GET
     if polled and request.GET["seen"] != run.state:
-        response = HttpResponse()
-        response["HX-Refresh"] = "true"  # buttons and sections change, so reload the page once
-        return response
+        return HttpResponseClientRefresh()  # buttons and sections change
     if polled and "only" in request.GET:
         return HttpResponse(status=204)  # nothing to swap in
     selectors.prefetch_metrics(run)
@@ -173,7 +172,7 @@ def _progress(request: HttpRequest, run: Run) -> dict[str, Any]:
         "worker_missing": worker_missing,
         "down": [] if worker_missing else down_endpoints(run),  # without a worker, endpoints are not tried
         "raising": raise_budget_form(run) if problem.startswith("budget_") else None,
-        "trouble": endpoint_to_fix(run),
+        "endpoint_to_fix": endpoint_to_fix(run),
         "money": money_of(run),
         "reasons": _reasons(run),
         "asked": asked_of(run),

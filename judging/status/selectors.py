@@ -35,7 +35,7 @@ class SeenWorker:
     host: str
     pid: int
     alive: bool
-    trouble: str
+    error: str
     started_at: datetime
     seen_at: datetime
 
@@ -98,7 +98,7 @@ def workers() -> list[SeenWorker]:
 def _worker(one: WorkerProcess) -> SeenWorker:
     host, pid, _ = one.owner.rsplit(":", 2)
     alive = is_alive(one.owner)
-    return SeenWorker(one.queue, host, int(pid), alive, one.trouble, one.started_at, one.seen_at)
+    return SeenWorker(one.queue, host, int(pid), alive, one.error, one.started_at, one.seen_at)
 
 
 def queues() -> list[SeenQueue]:

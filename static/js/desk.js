@@ -1,8 +1,8 @@
 // The rating desk: after a verdict the next item appears at once. Without this module the page's forms do the same.
 import { keep, toast } from "./site.js";
 import { VerdictForm } from "./desk/form.js";
-import { Outbox, whyNot } from "./desk/outbox.js";
 import { attend, elapsed, restart, stirredWithin, toLastQuestion, toggleDifference, toggleReasoning, toggleTogether, withLastQuestion } from "./desk/reading.js";
+import { SubmissionQueue, connectionError } from "./desk/submissions.js";
 
 const LOOK_AGAIN = 30000;
 const STAY_LEASED = 240000;
@@ -12,20 +12,20 @@ const items = document.getElementById("items");
 const status = document.getElementById("status");
 const skipping = document.getElementById("skip");
 const form = new VerdictForm(document.getElementById("verdict"));
-const outbox = new Outbox(items.dataset.store, { stored, refused, waiting, empty });
+const submissions = new SubmissionQueue(items.dataset.store, { stored, refused, waiting, empty });
 const queue = []; // next articles
-const past = []; // {article, key, values, comment}: submitted by this page, newest last
+const submitted = []; // {article, key, values, comment}: submitted by this page, newest last
 let current = null;
 let fetching = null;
-let again = false; // another fetch was requested during the current one
-let trouble = ""; // why the server can't be reached: see whyNot
+let fetchAgain = false; // another fetch was requested during the current one
+let failure = ""; // why the server can't be reached: see connectionError
 let open = items.dataset.state === "open";
 let until = items.dataset.until; // latest lease end that this page knows
 let drafting = 0;
 
 for (const article of items.querySelectorAll(".desk-item")) take(article, queue.length);
 next();
-outbox.flush();
+submissions.flush();
 
 // —— showing items
 
@@ -56,7 +56,7 @@ function show(article, values, comment) {
   if (current) current.hidden = true;
   current = article;
   form.form.hidden = !article;
-  report();
+  updateStatus();
   if (!article) return;
   article.hidden = false;
   form.fill(values ?? JSON.parse(article.dataset.values), comment ?? article.dataset.comment);
@@ -69,27 +69,27 @@ function show(article, values, comment) {
 
 /** Fetches items until none are available. The server limits how many a page may hold. */
 function lookForMore() {
-  again = true;
+  fetchAgain = true;
   fetching ??= fetchAll().finally(() => {
     fetching = null;
     if (!current && queue.length) show(queue.shift());
-    else report();
+    else updateStatus();
   });
 }
 
 async function fetchAll() {
-  while (again) {
-    again = false;
+  while (fetchAgain) {
+    fetchAgain = false;
     const have = [...queue, current].filter(Boolean).map((article) => article.dataset.item);
-    const given = outbox.entries.map((entry) => entry.item).filter(Boolean);
-    const said = await ask(`${items.dataset.itemsUrl}?have=${have.join(",")}&given=${given.join(",")}`);
-    if (!said?.items) return;
-    until = said.until || until;
-    if (!given.length) dropLost(have.filter((id) => !said.held.includes(Number(id))));
-    const fresh = said.items.filter((item) => !isKnown(String(item.id)));
+    const given = submissions.entries.map((entry) => entry.item).filter(Boolean);
+    const data = await ask(`${items.dataset.itemsUrl}?have=${have.join(",")}&given=${given.join(",")}`);
+    if (!data?.items) return;
+    until = data.until || until;
+    if (!given.length) dropLost(have.filter((id) => !data.held.includes(Number(id))));
+    const fresh = data.items.filter((item) => !isKnown(String(item.id)));
     for (const item of fresh) add(item.html, queue.length);
     if (!current && queue.length) show(queue.shift());
-    again ||= said.more && fresh.length > 0;
+    fetchAgain ||= data.more && fresh.length > 0;
   }
 }
 
@@ -107,76 +107,76 @@ function isNew(article) {
 }
 
 function isKnown(id) {
-  return [...queue, current].some((article) => article?.dataset.item === id) || outbox.entries.some((entry) => entry.item === id);
+  return [...queue, current].some((article) => article?.dataset.item === id) || submissions.entries.some((entry) => entry.item === id);
 }
 
 async function ask(url) {
   const response = await fetch(url, { headers: { Accept: "application/json" }, redirect: "manual" }).catch(() => null);
-  const why = whyNot(response);
-  if (why) return waiting(why);
-  const said = await response.json().catch(() => null);
-  if (said) heard(said);
-  return said;
+  const error = connectionError(response);
+  if (error) return waiting(error);
+  const data = await response.json().catch(() => null);
+  if (data) handleResponse(data);
+  return data;
 }
 
-function heard(said) {
-  if (said.token) outbox.token = said.token;
-  if (said.progress) document.getElementById("progress").innerHTML = said.progress;
-  if (outbox.entries.length) report();
+function handleResponse(data) {
+  if (data.token) submissions.token = data.token;
+  if (data.progress) document.getElementById("progress").innerHTML = data.progress;
+  if (submissions.entries.length) updateStatus();
   else recovered();
-  if ("open" in said) openOrClose(said.open && said.code !== "closed");
+  if ("open" in data) openOrClose(data.open && data.code !== "closed");
 }
 
 function openOrClose(isOpen) {
   const closing = open && !isOpen;
   open = isOpen;
-  if (closing) putAway();
+  if (closing) clearDesk();
 }
 
 /** Clears the desk when the evaluation is closed, and says so. */
-function putAway() {
+function clearDesk() {
   for (const article of queue.splice(0)) article.remove();
   show(null);
 }
 
 // —— connection status and empty queue
 
-function waiting(why) {
-  trouble = why;
-  report();
+function waiting(reason) {
+  failure = reason;
+  updateStatus();
 }
 
 function recovered() {
-  if (trouble) say(status.dataset.sent);
-  trouble = "";
-  report();
+  if (failure) setStatus(status.dataset.sent);
+  failure = "";
+  updateStatus();
 }
 
 /** Shows how many submissions are pending and why; without an item also why there is none. */
-function report() {
-  if (trouble) {
+function updateStatus() {
+  if (failure) {
     status.dataset.tone = "warn";
-    status.textContent = current ? `${counted(trouble)} ${status.dataset[`${trouble}Help`]}` : ""; // else shown below
+    status.textContent = current ? `${pendingText(failure)} ${status.dataset[`${failure}Help`]}` : ""; // else shown below
   }
   const done = document.getElementById("done");
-  const why = trouble || (outbox.entries.length && "sending");
+  const why = failure || (submissions.entries.length && "sending");
   done.hidden = Boolean(current) || (Boolean(fetching) && !why && open);
   const shown = !open ? "closed" : why ? "waiting" : "nothing";
   for (const one of done.querySelectorAll("[data-case]")) one.hidden = one.dataset.case !== shown;
   done.querySelector("[data-undo-form]").hidden = !open;
   if (shown !== "waiting") return;
-  done.querySelector("[data-case=waiting] > h2").textContent = counted(why);
+  done.querySelector("[data-case=waiting] > h2").textContent = pendingText(why);
   done.querySelector("[data-case=waiting] > p").textContent = status.dataset[`${why}Help`];
 }
 
-function counted(why) {
-  const count = outbox.entries.length;
+function pendingText(why) {
+  const count = submissions.entries.length;
   return status.dataset[`${why}${count === 1 ? "One" : "Many"}`].replace("{n}", count);
 }
 
 /** Back online, or back from another tab, where the user may have signed in or released items. */
 function recover() {
-  outbox.flush();
+  submissions.flush();
   lookForMore();
 }
 
@@ -189,62 +189,62 @@ document.addEventListener("visibilitychange", () => document.visibilityState ===
 function submit() {
   if (!current || !form.complete(status.dataset.choose)) return;
   const { verdictUrl, shown, attempt } = current.dataset;
-  leave(verdictUrl, { ...form.fields, shown, attempt, seconds: elapsed() });
+  submitAndAdvance(verdictUrl, { ...form.fields, shown, attempt, seconds: elapsed() });
 }
 
 function skip(reason) {
   if (!current) return;
-  leave(current.dataset.skipUrl, { reason, comment: form.fields.comment, seconds: elapsed() });
+  submitAndAdvance(current.dataset.skipUrl, { reason, comment: form.fields.comment, seconds: elapsed() });
 }
 
-function leave(url, fields) {
+function submitAndAdvance(url, fields) {
   const { values } = form;
   const comment = form.fields.comment;
   const article = current;
   forgetDraft();
-  const key = outbox.add({ url, fields, item: article.dataset.item, tokens: items.dataset.itemsUrl });
-  past.push({ article, key, values, comment });
-  quiet();
+  const key = submissions.add({ url, fields, item: article.dataset.item, tokens: items.dataset.itemsUrl });
+  submitted.push({ article, key, values, comment });
+  clearStatus();
   show(queue.shift() ?? null);
 }
 
 function undo() {
-  const last = past.pop();
+  const last = submitted.pop();
   if (!last) {
-    outbox.add({ kind: "undo", url: items.dataset.undoUrl, fields: {}, tokens: items.dataset.itemsUrl });
+    submissions.add({ kind: "undo", url: items.dataset.undoUrl, fields: {}, tokens: items.dataset.itemsUrl });
     return;
   }
-  if (!outbox.takeBack(last.key)) {
-    outbox.add({ kind: "undone", url: items.dataset.undoUrl, fields: {}, tokens: items.dataset.itemsUrl });
+  if (!submissions.withdraw(last.key)) {
+    submissions.add({ kind: "undone", url: items.dataset.undoUrl, fields: {}, tokens: items.dataset.itemsUrl });
   }
   if (current) queue.unshift(current);
   show(last.article, last.values, last.comment);
-  say(status.dataset.undone);
+  setStatus(status.dataset.undone);
 }
 
 // —— server responses
 
-function stored(entry, said) {
-  heard(said);
+function stored(entry, data) {
+  handleResponse(data);
   if (entry.kind === "undo") {
     if (current) queue.unshift(current);
-    for (const item of said.items ?? []) add(item.html, 0);
+    for (const item of data.items ?? []) add(item.html, 0);
     next();
   }
-  if (said.sentence && entry.kind !== "undone") toast(said.sentence, "info");
+  if (data.sentence && entry.kind !== "undone") toast(data.sentence, "info");
 }
 
-function refused(entry, said) {
-  heard(said);
-  const place = past.findIndex((one) => one.key === entry.key);
-  const [gone] = place >= 0 ? past.splice(place, 1) : [];
-  if (said.errors && gone) {
+function refused(entry, data) {
+  handleResponse(data);
+  const place = submitted.findIndex((one) => one.key === entry.key);
+  const [gone] = place >= 0 ? submitted.splice(place, 1) : [];
+  if (data.errors && gone) {
     if (current) queue.unshift(current);
     show(gone.article, gone.values, gone.comment);
-    form.problems(said.errors);
+    form.problems(data.errors);
   }
-  if (said.code === "closed") putAway();
-  else toast(said.sentence ?? document.body.dataset.failed, "error");
+  if (data.code === "closed") clearDesk();
+  else toast(data.sentence ?? document.body.dataset.failed, "error");
 }
 
 function empty() {
@@ -252,13 +252,13 @@ function empty() {
   lookForMore(); // items counted as held while their verdicts were being sent
 }
 
-function say(text) {
+function setStatus(text) {
   delete status.dataset.tone;
   status.textContent = text;
 }
 
-function quiet() {
-  if (!trouble) say("");
+function clearStatus() {
+  if (!failure) setStatus("");
 }
 
 // —— earlier items
@@ -275,11 +275,11 @@ async function openEarlier(before = "") {
 }
 
 async function openItem(url) {
-  const said = await ask(url);
-  if (!said?.items) return;
+  const data = await ask(url);
+  if (!data?.items) return;
   document.getElementById("mine").close();
   if (current) queue.unshift(current);
-  add(said.items[0].html, 0);
+  add(data.items[0].html, 0);
   next();
 }
 
@@ -301,7 +301,7 @@ function saveDraft() {
   if (!article || article.dataset.attempt !== "0") return;
   article.dataset.values = JSON.stringify(form.values);
   article.dataset.comment = form.fields.comment;
-  post(article.dataset.draftUrl, form.fields); // the next change retries; verdicts go through the outbox instead
+  post(article.dataset.draftUrl, form.fields); // the next change retries; verdicts go through the submission queue instead
 }
 
 /** Sends without retries; works while the page is being left. */
@@ -309,7 +309,7 @@ function post(url, fields) {
   fetch(url, {
     method: "POST",
     body: new URLSearchParams(fields),
-    headers: { Accept: "application/json", "X-CSRFToken": outbox.token },
+    headers: { Accept: "application/json", "X-CSRFToken": submissions.token },
     redirect: "manual",
     keepalive: true,
   }).catch(() => {});
@@ -371,7 +371,7 @@ document.querySelector("[data-undo-form]").addEventListener("submit", (event) =>
   undo();
 });
 
-const doing = {
+const actions = {
   undo,
   skip: () => current && skipping.showModal(),
   mine: () => openEarlier(),
@@ -395,7 +395,7 @@ function showGuideline(shown) {
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-do]");
-  if (button) doing[button.dataset.do]();
+  if (button) actions[button.dataset.do]();
   event.target.closest("[data-shut]")?.closest("dialog").close();
   const back = event.target.closest("[data-back]");
   if (back) {
@@ -420,14 +420,14 @@ keep("ArrowUp", () => form.select(form.at - 1));
 keep("ArrowDown", () => form.select(form.at + 1));
 keep("Enter", submit);
 letter("u", undo);
-letter("s", doing.skip);
-letter("p", doing.mine);
-letter("d", doing.difference);
-letter("g", () => doing.guideline());
+letter("s", actions.skip);
+letter("p", actions.mine);
+letter("d", actions.difference);
+letter("g", () => actions.guideline());
 keep("Escape", () => showGuideline(false));
 letter("c", () => form.form.elements.comment.focus());
 letter("r", () => current && toggleReasoning(current));
-letter("l", () => say(toggleTogether() ? status.dataset.together : status.dataset.apart));
+letter("l", () => setStatus(toggleTogether() ? status.dataset.together : status.dataset.apart));
 
-setInterval(() => (!current || trouble) && lookForMore(), LOOK_AGAIN);
+setInterval(() => (!current || failure) && lookForMore(), LOOK_AGAIN);
 setInterval(() => document.visibilityState === "visible" && current && stirredWithin(STAY_LEASED) && lookForMore(), STAY_LEASED);

@@ -26,14 +26,14 @@ function mark() {
     line.classList.toggle("warning", "warning" in problem.dataset);
     line.title = problem.querySelector("span").textContent;
   }
-  showBeside();
+  showProblems();
 }
 
 // On a phone the preview is far below, so errors are also shown under the editor (site.css).
-function showBeside() {
-  const told = document.querySelector("#preview .problems")?.cloneNode(true);
-  told?.removeAttribute("role");
-  document.getElementById("rules-problems").replaceChildren(...(told ? [told] : []));
+function showProblems() {
+  const problems = document.querySelector("#preview .problems")?.cloneNode(true);
+  problems?.removeAttribute("role");
+  document.getElementById("rules-problems").replaceChildren(...(problems ? [problems] : []));
 }
 document.addEventListener("htmx:afterSwap", (event) => {
   if (event.target.id === "preview") mark();

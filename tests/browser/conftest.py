@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, R
 from pytest_django.live_server_helper import LiveServer
 
 from evalsite.accounts.models import User
-from tests.browser.waiting import PATIENCE
+from tests.browser.waiting import TIMEOUT_MS
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 QUIET = [
@@ -30,7 +30,7 @@ QUIET = [
     "--process-per-site",  # all tabs share the kept tab's process; a new one costs a second of processor time
 ]
 EMPTY = '<link rel="icon" href="data:,">'  # without it, Chromium would ask the server for an icon
-expect.set_options(timeout=PATIENCE)
+expect.set_options(timeout=TIMEOUT_MS)
 
 # htmx also logs an error when a newer request replaces an older one. A failed request is logged as sendError.
 REPLACED_REQUEST = ("htmx:sendAbort,", "htmx:afterRequest,")
@@ -50,7 +50,7 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
         if os.environ.get("EVALSITE_CI") == "1":
             pytest.fail(reason)
         pytest.skip(reason)
-    return {**browser_type_launch_args, "executable_path": CHROMIUM, "args": QUIET, "timeout": PATIENCE}
+    return {**browser_type_launch_args, "executable_path": CHROMIUM, "args": QUIET, "timeout": TIMEOUT_MS}
 
 
 @pytest.fixture(scope="session")
@@ -77,7 +77,7 @@ def kept_tab(
     """A tab that stays open, so that the process of the site's tabs does not end with each test. The server is not
     asked for it: no test's database is there yet."""
     context = browser.new_context(**browser_context_args)
-    context.set_default_timeout(PATIENCE)
+    context.set_default_timeout(TIMEOUT_MS)
     tab = context.new_page()
     tab.route("**", lambda route: route.fulfill(content_type="text/html", body=EMPTY))
     tab.goto(live_server.url)

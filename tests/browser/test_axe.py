@@ -57,7 +57,7 @@ NO_PAGES = {
 }
 SAMPLE = Path(__file__).parents[2] / "datasets" / "samples" / "sample.jsonl"
 LANGUAGES = {"en": "en-GB", "zh-hans": "zh-CN"}
-PATIENCE = 180  # seconds: long, since these tests should not depend on the machine's load
+TIMEOUT = 180  # seconds: long, since these tests should not depend on the machine's load
 ASK = """([only, colours]) => {
     const still = (event) => event.preventDefault();  // nothing is swapped while axe looks
     document.addEventListener("htmx:beforeSwap", still);
@@ -85,7 +85,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def visitor(site: str, playwright: Playwright) -> Iterator[APIRequestContext]:
     """An HTTP client of the local administrator, without a browser."""
-    context = playwright.request.new_context(timeout=PATIENCE * 1000)
+    context = playwright.request.new_context(timeout=TIMEOUT * 1000)
     yield context
     context.dispose()
 
@@ -105,7 +105,7 @@ def reader(browser: Browser) -> Iterator[Page]:
         viewport={"width": 1280, "height": 800},
         reduced_motion="reduce",  # do not measure colours in the middle of a transition
     )
-    context.set_default_timeout(PATIENCE * 1000)
+    context.set_default_timeout(TIMEOUT * 1000)
     context.add_init_script(path=AXE)
     yield context.new_page()
     context.close()
@@ -117,7 +117,7 @@ def look_at(reader: Page, address: str, language: str) -> None:
     reader.emulate_media(color_scheme="light")
     reader.goto(address)
     expect(reader.locator("html")).to_have_attribute("lang", language)
-    expect(reader.locator(".htmx-request")).to_have_count(0, timeout=PATIENCE * 1000)
+    expect(reader.locator(".htmx-request")).to_have_count(0, timeout=TIMEOUT * 1000)
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ def file_of(content: bytes, name: str = "sample.jsonl", kind: str = "application
 
 def wait_for(visitor: APIRequestContext, address: str, sign: str) -> None:
     """Wait until a page contains the text."""
-    wait_until(lambda: sign in visitor.get(address).text(), PATIENCE)
+    wait_until(lambda: sign in visitor.get(address).text(), TIMEOUT)
 
 
 def found_in(text: str, pattern: str) -> str:

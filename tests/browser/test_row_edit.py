@@ -23,14 +23,14 @@ def test_findings_follow_what_is_typed_and_saving_collects_the_edit(
     where = f"/p/physics/datasets/{version.dataset_id}/v1/"
     page = enter(alice, where)
     page.get_by_role("link", name="Edit line 1").click()
-    beside = page.locator("#beside")
-    expect(beside).to_contain_text("json.invalid")
+    check = page.locator("#row-check")
+    expect(check).to_contain_text("json.invalid")
     page.locator("#text").fill('{"messages": [{"role": "user", "content": "What\\nnow?"}]}')
-    expect(beside).to_contain_text("nothing found in this row")
+    expect(check).to_contain_text("nothing found in this row")
     page.get_by_role("button", name="Edit as a form").click()
     expect(page.get_by_label("messages[0].content")).to_have_value("What\nnow?")
     page.get_by_label("messages[0].content").fill("What\nthen?")
-    expect(beside.locator("ins").first).to_be_visible()
+    expect(check.locator("ins").first).to_be_visible()
     page.get_by_role("button", name="Save to the draft").click()
     expect(page.get_by_role("status").or_(page.locator("#toasts, .messages")).first).to_contain_text(
         "was saved"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page
 
-PATIENCE = 120_000
+TIMEOUT_MS = 120_000
 """Milliseconds until a browser test gives up; not a promise of the product."""
 
 
@@ -15,7 +15,7 @@ def until(page: Page, true: Callable[[], object]) -> None:
     """Wait until `true()` is truthy while the page's events are processed."""
     began = time.monotonic()
     while not true():
-        assert time.monotonic() - began < PATIENCE / 1000, "it did not happen"
+        assert time.monotonic() - began < TIMEOUT_MS / 1000, "it did not happen"
         page.wait_for_timeout(20)
 
 

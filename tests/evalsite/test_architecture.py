@@ -1,4 +1,4 @@
-"""Everything named in the architecture pages exists."""
+"""Everything named in the architecture pages exists, and so do the test files that tests/conftest.py names."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import ALIKE_ON_ALL_DATABASES
 
 ROOT = Path(__file__).parents[2]
 CODE = [path for app in ("evalsite", "datasets", "judging", "tools") for path in (ROOT / app).rglob("*.py")]
@@ -31,3 +33,7 @@ def test_every_function_and_module_of_the_journeys_exists(text: str) -> None:
     known = {path.stem for path in CODE} | {path.name for path in (ROOT / "judging").rglob("*/")}
     known |= {name for path in CODE for name in re.findall(r"\b[a-z]+_[a-z_]+\b", path.read_text())}
     assert set(re.findall(r"\b[a-z]+_[a-z_]+\b", text)) - known == set()
+
+
+def test_every_test_file_that_runs_on_one_database_only_exists() -> None:
+    assert [path for path in ALIKE_ON_ALL_DATABASES if not (ROOT / path).exists()] == []

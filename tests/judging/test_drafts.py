@@ -170,5 +170,5 @@ def test_drafts_that_nobody_came_back_to_expire(adam: User, client_of: ClientOf)
     keep(client_of(adam), "endpoint", "new", name="old")
     Draft.objects.update(saved_at=timezone.now() - services.DRAFTS_KEPT_FOR - timedelta(days=1))
     keep(client_of(adam), "endpoint", "2", name="new")
-    services.reconcile()
+    services.delete_expired()
     assert Draft.objects.get().key == "2"

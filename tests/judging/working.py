@@ -11,10 +11,10 @@ from judging.core.judges.client import RetryPolicy
 from judging.endpoints.models import Endpoint
 from judging.runs.models import Run
 from judging.runs.worker import run_worker
+from tests.deadlines import TIMEOUT
 from tests.make import a_metric, a_run, a_version
-from tests.patience import PATIENCE
 
-PATIENT = RetryPolicy(base_seconds=0.01)  # outage limit as in production
+PRODUCTION_RETRIES = RetryPolicy(base_seconds=0.01)  # outage limit as in production
 QUICK = RetryPolicy(base_seconds=0.01, max_outage_seconds=0.2)
 
 
@@ -44,7 +44,7 @@ def workers(run: Run, count: int, policy: RetryPolicy = QUICK) -> list[threading
 def worked_by(run: Run, count: int) -> Run:
     """Run `count` workers on `run` concurrently; return the reloaded run."""
     for thread in workers(run, count):
-        thread.join(PATIENCE)
+        thread.join(TIMEOUT)
     return Run.objects.get(pk=run.pk)
 
 

@@ -14,7 +14,7 @@ import pytest
 from django.db import connection
 
 from evalsite.supervisor import manage
-from tests.patience import wait_until
+from tests.deadlines import wait_until
 from tests.starting import leashed
 
 __all__ = ["SETTINGS", "Processes", "children", "ended", "wait_until"]

@@ -84,7 +84,7 @@ def test_a_lost_broker_is_reported_and_work_begins_when_it_is_back(
     with services.redis() as broker:
         with_broker(processes, broker.url)
         processes.start("worker", "--queue", "runs")
-        wait_until(lambda: WorkerProcess.objects.filter(queue="runs", trouble="").exists(), 60)
+        wait_until(lambda: WorkerProcess.objects.filter(queue="runs", error="").exists(), 60)
         broker.kill()
         wait_until(lambda: workers.obstacle(workers.RUNS) == "broker", 30)
         run = a_run(a_version(a_project(), rows=50), a_metric(judge.url))

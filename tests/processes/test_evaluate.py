@@ -1,6 +1,6 @@
 """`manage.py evaluate` as scripts use it: a process, two output files, an exit status.
 
-What does not depend on the process is in tests/judging/test_evaluate_command.py.
+What does not depend on the process is in tests/judging/management/test_evaluate_command.py.
 """
 
 from __future__ import annotations

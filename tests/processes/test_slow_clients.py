@@ -16,7 +16,7 @@ import pytest
 from evalsite.accounts.models import Project, User
 from evalsite.accounts.tokens import token_create
 from evalsite.web.server import ServerLimits
-from tests.patience import slack
+from tests.deadlines import slack
 from tests.processes.conftest import Processes, ended, wait_until
 from tests.starting import free_port
 

@@ -20,8 +20,8 @@ from evalsite import env
 from evalsite.accounts.models import User
 from evalsite.accounts.tokens import token_create
 from evalsite.supervisor import PARENT, manage
+from tests.deadlines import slack, wait_until
 from tests.full_and_locked import silent_server
-from tests.patience import slack, wait_until
 from tests.processes.conftest import SETTINGS, Processes
 from tests.starting import free_port, leashed
 

@@ -7,7 +7,7 @@ import resource
 import time
 from collections.abc import Iterator
 
-from judging.core.statistics.frame import Judgement, Metric, judgement_frame
+from judging.core.statistics.frame import JudgementTuple, Metric, judgement_frame
 from judging.core.statistics.report import report
 from tools.bench import Figure, command_line, python
 
@@ -23,7 +23,7 @@ def report_figures() -> Iterator[Figure]:
     yield Figure.at_most("memory of that process at most, MB", megabytes, MOST_MEGABYTES, detail)
 
 
-def _judgements() -> Iterator[Judgement]:
+def _judgements() -> Iterator[JudgementTuple]:
     for row in range(JUDGEMENTS // (CANDIDATES * METRICS)):
         for candidate in range(CANDIDATES):
             for metric in range(METRICS):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from datasets.core.imports.chat import content_of
-from datasets.core.imports.gathering import Gathering, fields, tool
+from datasets.core.imports.collector import Collector, fields, tool
 from datasets.core.imports.json_records import first_record, first_records, value_at
 from datasets.core.imports.model import Note, Place, SourceFile
 
@@ -34,7 +34,7 @@ def _is_either(record: Any) -> bool:
     return _is_output(record) or _is_annotation(record)
 
 
-def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
+def _collect(files: Sequence[SourceFile], found: Collector) -> None:
     for file in files:
         graded = any(map(_is_graded, first_records(file)))
         for place, record in found.records(file, _is_either):
@@ -50,11 +50,11 @@ def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
                 _answer(found, place, question, str(record["generator"]), record["output"])
 
 
-def _answer(found: Gathering, place: Place, question: str, model: str, output: Any) -> int:
+def _answer(found: Collector, place: Place, question: str, model: str, output: Any) -> int:
     return found.same_answer(question, model, {"content": content_of(output).text}, place)
 
 
-def _annotation(found: Gathering, place: Place, question: str, record: dict[str, Any], graded: bool) -> None:
+def _annotation(found: Collector, place: Place, question: str, record: dict[str, Any], graded: bool) -> None:
     models = [str(record.get(f"generator_{side}") or f"output_{side}") for side in (1, 2)]
     answers = [
         _answer(found, place, question, model, record[f"output_{side}"])
@@ -107,4 +107,4 @@ def _number(given: Any) -> float | None:
     return given if isinstance(given, int | float) and not isinstance(given, bool) and given >= 0 else None
 
 
-SOURCE = tool("alpaca_eval", lambda file: _is_either(first_record(file)), _gather, _NOTES)
+SOURCE = tool("alpaca_eval", lambda file: _is_either(first_record(file)), _collect, _NOTES)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from datasets.core.imports.chat import answer, chat, content_of
+from datasets.core.imports.collector import Collector, fields
 from datasets.core.imports.columns import Columns, guess
-from datasets.core.imports.gathering import Gathering, fields
 from datasets.core.imports.model import Note, Place
 
 _SIDE = re.compile(r"(.*?)[ _-]?([1-9a-h])", re.IGNORECASE | re.DOTALL)
@@ -72,7 +72,7 @@ def task_notes(prefix: str, tasks: Sequence[Mapping[str, Any]]) -> list[Note]:
 
 
 def take_task(
-    found: Gathering, place: Place, name: object, data: dict[str, Any], columns: Columns, more: dict[str, Any]
+    found: Collector, place: Place, name: object, data: dict[str, Any], columns: Columns, more: dict[str, Any]
 ) -> Task | None:
     """Import a task as a row with its answers; None if it has no question."""
     asked = data.get(columns.messages) if columns.messages else None
@@ -90,7 +90,7 @@ def take_task(
 
 
 def _answers(
-    found: Gathering, place: Place, key: object, data: Mapping[str, Any], columns: Columns
+    found: Collector, place: Place, key: object, data: Mapping[str, Any], columns: Columns
 ) -> dict[str, tuple[str, int]]:
     """Import the answers of a task, skipping ones already imported: tools repeat a task for each annotator."""
     alone = ((str(data.get(columns.model) or UNNAMED), columns.answer),) if columns.answer else ()

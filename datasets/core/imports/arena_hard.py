@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from datasets.core.imports.chat import chat, content_of
-from datasets.core.imports.gathering import Gathering, fields, tool
+from datasets.core.imports.collector import Collector, fields, tool
 from datasets.core.imports.json_records import first_record, list_at, value_at
 from datasets.core.imports.model import Note, Place, SourceFile
 
@@ -44,7 +44,7 @@ def _turns(holder: Any) -> list[Any]:
     return turns if turns and isinstance(turns[0], dict) else []
 
 
-def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
+def _collect(files: Sequence[SourceFile], found: Collector) -> None:
     """Read questions first, as they contain more of a row than the answers, which repeat the prompt."""
     take = {"question": _row, "answer": _answer, "judgment": _judgment}
     for file in sorted(files, key=lambda one: _kind(first_record(one)) != "question"):
@@ -56,7 +56,7 @@ def _id(record: dict[str, Any]) -> str:
     return str(record.get("uid") or record.get("question_id"))
 
 
-def _row(found: Gathering, place: Place, record: dict[str, Any]) -> None:
+def _row(found: Collector, place: Place, record: dict[str, Any]) -> None:
     contents = [value_at(turn, "content") for turn in _turns(record)] or [record.get("prompt")]
     rest = fields({name: value for name, value in record.items() if name not in _OF_QUESTION}, "question")
     messages = []
@@ -70,7 +70,7 @@ def _row(found: Gathering, place: Place, record: dict[str, Any]) -> None:
     found.row(_id(record), {"id": _id(record), "messages": messages} | rest, place)
 
 
-def _answer(found: Gathering, place: Place, record: dict[str, Any]) -> None:
+def _answer(found: Collector, place: Place, record: dict[str, Any]) -> None:
     model = str(record.get("model_id") or record.get("model"))
     choices = record.get("choices")
     if isinstance(choices, list):
@@ -88,7 +88,7 @@ def _answer(found: Gathering, place: Place, record: dict[str, Any]) -> None:
         found.answer(_id(record), model, {"content": content_of(text).text}, place, number)
 
 
-def _judgment(found: Gathering, place: Place, record: dict[str, Any]) -> None:
+def _judgment(found: Collector, place: Place, record: dict[str, Any]) -> None:
     """Import a judgment: the baseline is A in the first game, the model in the second."""
     key, model = _id(record), str(record["model"])
     baseline = str(record.get("baseline") or BASELINE)
@@ -113,4 +113,4 @@ def _judgment(found: Gathering, place: Place, record: dict[str, Any]) -> None:
         found.verdict(key, verdict | {"reasoning": words if isinstance(words, str) else None}, place)
 
 
-SOURCE = tool("arena_hard", lambda file: _kind(first_record(file)), _gather, _NOTES)
+SOURCE = tool("arena_hard", lambda file: _kind(first_record(file)), _collect, _NOTES)

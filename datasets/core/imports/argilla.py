@@ -18,7 +18,7 @@ from datasets.core.imports.annotated_tasks import (
     task_notes,
     verdict_value,
 )
-from datasets.core.imports.gathering import Gathering, tool
+from datasets.core.imports.collector import Collector, tool
 from datasets.core.imports.json_records import first_record, first_records, list_at, object_at, value_at
 from datasets.core.imports.model import Note, Place, SourceFile
 
@@ -121,7 +121,7 @@ def _notes(files: Sequence[SourceFile]) -> list[Note]:
     return [*task_notes("fields" if any(map(_is_record, first)) else "", tasks), *_NOTES]
 
 
-def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
+def _collect(files: Sequence[SourceFile], found: Collector) -> None:
     for file in files:
         columns = columns_of([_nested(one)["fields"] for one in first_records(file) if _is_any(one)])
         for place, given in found.records(file, _is_any):
@@ -132,7 +132,7 @@ def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
                 _verdicts(found, place, task, [*_responses(found, place, record), *_suggestions(record)])
 
 
-def _responses(found: Gathering, place: Place, record: dict[str, Any]) -> Iterator[Reply]:
+def _responses(found: Collector, place: Place, record: dict[str, Any]) -> Iterator[Reply]:
     given = record["responses"]
     if isinstance(given, dict):
         for question in given:
@@ -143,7 +143,7 @@ def _responses(found: Gathering, place: Place, record: dict[str, Any]) -> Iterat
         yield from _response(found, place, one, object_at(one, "values"))
 
 
-def _response(found: Gathering, place: Place, one: Any, values: dict[str, Any]) -> Iterator[Reply]:
+def _response(found: Collector, place: Place, one: Any, values: dict[str, Any]) -> Iterator[Reply]:
     """Yield the values of a submitted response; drafts and discarded ones are skipped."""
     status = one.get("status") if isinstance(one, dict) else "broken"
     if status not in (None, "submitted"):
@@ -163,7 +163,7 @@ def _suggestions(record: dict[str, Any]) -> Iterator[Reply]:
             yield {"judge": str(one.get("agent") or "suggestion")}, str(question), one["value"]
 
 
-def _verdicts(found: Gathering, place: Place, task: Task, given: Sequence[Reply]) -> None:
+def _verdicts(found: Collector, place: Place, task: Task, given: Sequence[Reply]) -> None:
     comments: dict[str, str] = {}
     for author, question, value in given:
         if is_comment(question, value):
@@ -205,4 +205,4 @@ def _ranks(value: Any, task: Task) -> dict[str, int]:
     return ranks if all(isinstance(rank, int) for rank in ranks.values()) else {}
 
 
-SOURCE = tool("argilla", lambda file: _is_any(first_record(file)), _gather, _notes)
+SOURCE = tool("argilla", lambda file: _is_any(first_record(file)), _collect, _notes)

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any, Literal
 
 from datasets.core.imports.chat import content_of
+from datasets.core.imports.collector import encoded, restored
 from datasets.core.imports.columns import Columns, Record
-from datasets.core.imports.gathering import encoded, restored
 from datasets.core.imports.json_records import first_record, json_records, list_at, object_at, value_at
 from datasets.core.imports.model import BrokenRecord, SourceFile
 from datasets.core.imports.tables import Table

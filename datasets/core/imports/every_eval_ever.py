@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import Any
 
 from datasets.core.imports.chat import chat
-from datasets.core.imports.gathering import Gathering, fields, tool
+from datasets.core.imports.collector import Collector, fields, tool
 from datasets.core.imports.json_records import beginning, first_record, list_at, object_at, single
 from datasets.core.imports.model import Note, Place, SourceFile
 from datasets.core.variables import EARLIER
@@ -37,7 +37,7 @@ def _is_aggregate(file: SourceFile) -> bool:
     return start.startswith(b"{") and b'"evaluation_results"' in start and b'"sample_id"' not in start
 
 
-def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
+def _collect(files: Sequence[SourceFile], found: Collector) -> None:
     seen: dict[int, set[int]] = defaultdict(set)
     for file in files:
         if not _is_samples(file):
@@ -47,7 +47,7 @@ def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
             _sample(found, place, record, seen)
 
 
-def _sample(found: Gathering, place: Place, record: dict[str, Any], seen: dict[int, set[int]]) -> None:
+def _sample(found: Collector, place: Place, record: dict[str, Any], seen: dict[int, set[int]]) -> None:
     given, model = record["input"], str(record["model_id"])
     asked, answers = _conversation(record)
     if not any(one["content"].strip() for one in asked):
@@ -107,7 +107,7 @@ def _response(text: str, trace: Any) -> dict[str, Any]:
 
 
 def _verdict(
-    found: Gathering, place: Place, key: object, about: dict[str, Any], record: dict[str, Any], answers: int
+    found: Collector, place: Place, key: object, about: dict[str, Any], record: dict[str, Any], answers: int
 ) -> None:
     given = object_at(record, "evaluation")
     value = given.get("score") if given.get("score") is not None else given.get("is_correct")
@@ -129,4 +129,4 @@ def _extracted(record: dict[str, Any]) -> str | None:
     return "\n".join(lines) or None
 
 
-SOURCE = tool("every_eval_ever", _is_samples, _gather, _NOTES, beside=_is_aggregate)
+SOURCE = tool("every_eval_ever", _is_samples, _collect, _NOTES, beside=_is_aggregate)

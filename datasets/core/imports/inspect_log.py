@@ -10,7 +10,7 @@ import msgspec
 
 from datasets.core.imports.archives import Archive, is_archive_with
 from datasets.core.imports.chat import answer, chat
-from datasets.core.imports.gathering import Gathering, fields, tool
+from datasets.core.imports.collector import Collector, fields, tool
 from datasets.core.imports.json_records import (
     UNDECODED,
     Kind,
@@ -78,7 +78,7 @@ def _is_log(file: SourceFile) -> bool:
     return is_archive_with(file, *_HEADERS)
 
 
-def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
+def _collect(files: Sequence[SourceFile], found: Collector) -> None:
     before: dict[str, int] = {}  # highest epoch of each model in the logs so far
     options = found.options
     for file in files:
@@ -93,7 +93,7 @@ def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
 
 
 def _samples(
-    found: Gathering, header: _Header, samples: Iterator[tuple[Place, _Sample]], before: dict[str, int]
+    found: Collector, header: _Header, samples: Iterator[tuple[Place, _Sample]], before: dict[str, int]
 ) -> None:
     given, judges, first = str(header.eval.get("model") or ""), _judges(header), dict(before)
     for place, sample in samples:
@@ -102,17 +102,17 @@ def _samples(
         _take(found, place, sample, model, first.get(model, 0), judges)
 
 
-def _of_archive(archive: Archive, file: SourceFile, found: Gathering) -> Iterator[tuple[Place, _Sample]]:
+def _of_archive(archive: Archive, file: SourceFile, found: Collector) -> Iterator[tuple[Place, _Sample]]:
     names = [name for name in archive.names if name.startswith("samples/") and name.endswith(".json")]
     for number, name in enumerate(names, 1):
         place = Place(file.name, number)
         try:
             yield place, _decoded(archive.read(name), _SAMPLE, file)
-        except NotUsable as trouble:
-            found.leave_out(place, trouble.code, name)
+        except NotUsable as error:
+            found.leave_out(place, error.code, name)
 
 
-def _of_log(log: _Log, file: SourceFile, found: Gathering) -> Iterator[tuple[Place, _Sample]]:
+def _of_log(log: _Log, file: SourceFile, found: Collector) -> Iterator[tuple[Place, _Sample]]:
     for number, one in enumerate(log.samples or [], 1):
         place = Place(file.name, number)
         try:
@@ -154,7 +154,7 @@ def _judges(header: _Header) -> dict[str, str]:
 
 
 def _take(
-    found: Gathering, place: Place, sample: _Sample, model: str, first: int, judges: dict[str, str]
+    found: Collector, place: Place, sample: _Sample, model: str, first: int, judges: dict[str, str]
 ) -> None:
     if nests_deeper(
         [sample.input, sample.metadata, sample.output, sample.scores, sample.target, sample.choices]
@@ -179,7 +179,7 @@ def _take(
                 found.verdict(key, about | verdict, place)
 
 
-def _answers(found: Gathering, place: Place, key: object, sample: _Sample, model: str, number: int) -> None:
+def _answers(found: Collector, place: Place, key: object, sample: _Sample, model: str, number: int) -> None:
     """Import the answers of one epoch."""
     epoch = {"epoch": sample.epoch} if sample.epoch > 1 else {}
     choices = list_at(sample.output, "choices")[:_MOST_CHOICES]
@@ -208,7 +208,7 @@ def _scores(sample: _Sample) -> list[tuple[str, Any]]:
     return list((sample.scores or {}).items())
 
 
-def _verdicts(found: Gathering, place: Place, name: str, score: Any) -> Iterator[dict[str, Any]]:
+def _verdicts(found: Collector, place: Place, name: str, score: Any) -> Iterator[dict[str, Any]]:
     """Yield metric, value and reasoning of a score, once per value if it has several."""
     given = score if isinstance(score, dict) and "value" in score else {"value": score}
     value, answered = given["value"], given.get("answer")
@@ -239,4 +239,4 @@ def _attached(given: Any, attachments: dict[str, str]) -> Any:
     return given
 
 
-SOURCE = tool("inspect", _is_log, _gather, _NOTES)
+SOURCE = tool("inspect", _is_log, _collect, _NOTES)

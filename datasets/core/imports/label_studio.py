@@ -17,7 +17,7 @@ from datasets.core.imports.annotated_tasks import (
     task_notes,
     verdict_value,
 )
-from datasets.core.imports.gathering import Gathering, tool
+from datasets.core.imports.collector import Collector, tool
 from datasets.core.imports.json_records import first_record, first_records, list_at, object_at, value_at
 from datasets.core.imports.model import Note, Place, SourceFile
 
@@ -68,7 +68,7 @@ def _notes(files: Sequence[SourceFile]) -> list[Note]:
     return [*task_notes(prefix, tasks), *(minimal.notes() if minimal.names else _NOTES)]
 
 
-def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
+def _collect(files: Sequence[SourceFile], found: Collector) -> None:
     for file in files:
         minimal, tasks = _first_tasks([file])
         columns = columns_of(tasks)
@@ -178,7 +178,7 @@ def _is_result(value: Any) -> bool:
 
 
 def _annotations(
-    found: Gathering, place: Place, task: Task, record: dict[str, Any], times: Counter[str]
+    found: Collector, place: Place, task: Task, record: dict[str, Any], times: Counter[str]
 ) -> None:
     for one in record.get("annotations") or record.get("completions") or ():
         if not isinstance(one, dict) or one.get("was_cancelled"):
@@ -209,7 +209,7 @@ def _rater(annotation: dict[str, Any]) -> str:
 
 
 def _results(
-    found: Gathering, place: Place, task: Task, annotation: dict[str, Any], about: dict[str, Any]
+    found: Collector, place: Place, task: Task, annotation: dict[str, Any], about: dict[str, Any]
 ) -> None:
     """Import each result as a verdict; text results become the reasoning of all of them."""
     results = [one for one in list_at(annotation, "result") if isinstance(one, dict)]
@@ -251,4 +251,4 @@ def _verdict(task: Task, result: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     return ({"model": about[0], "response": about[1]} if about else {}), given
 
 
-SOURCE = tool("label_studio", lambda file: _is_either(first_record(file)), _gather, _notes)
+SOURCE = tool("label_studio", lambda file: _is_either(first_record(file)), _collect, _notes)

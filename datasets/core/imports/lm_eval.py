@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from datasets.core.imports.chat import chat
-from datasets.core.imports.gathering import Gathering, fields, tool
+from datasets.core.imports.collector import Collector, fields, tool
 from datasets.core.imports.json_records import beginning, decoded, document, first_record
 from datasets.core.imports.model import Note, NotUsable, Place, SourceFile
 from datasets.core.limits import Limits
@@ -43,7 +43,7 @@ def _is_results(file: SourceFile) -> bool:
     return start.startswith(b"{") and b'"results"' in start and b'"doc_id"' not in start
 
 
-def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
+def _collect(files: Sequence[SourceFile], found: Collector) -> None:
     samples = [file for file in files if _is_samples(file)]
     names = _model_names([file for file in files if file not in samples], found.options.limits)
     stamps = sorted({_stamp(file) for file in samples})
@@ -72,7 +72,7 @@ def _model_names(results: Sequence[SourceFile], limits: Limits) -> dict[str, str
     return names
 
 
-def _sample(found: Gathering, place: Place, record: dict[str, Any], model: str) -> None:
+def _sample(found: Collector, place: Place, record: dict[str, Any], model: str) -> None:
     requests = _requests(record.get("arguments"))
     messages, dropped = chat(requests[0][0]) if requests else ([], [])
     if not messages:
@@ -126,7 +126,7 @@ def _likelihood(one: Any) -> float | None:
         return None
 
 
-def _verdicts(found: Gathering, place: Place, record: dict[str, Any], key: object, model: str) -> None:
+def _verdicts(found: Collector, place: Place, record: dict[str, Any], key: object, model: str) -> None:
     by = record.get("filter")
     chosen = by if isinstance(by, str) and by != "none" else ""
     text = _innermost(record.get("filtered_resps"))
@@ -149,4 +149,4 @@ def _innermost(value: Any) -> Any:
     return value
 
 
-SOURCE = tool("lm_eval", _is_samples, _gather, _NOTES, beside=_is_results)
+SOURCE = tool("lm_eval", _is_samples, _collect, _NOTES, beside=_is_results)

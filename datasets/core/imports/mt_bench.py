@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Literal
 
-from datasets.core.imports.gathering import Gathering, fields, tool
+from datasets.core.imports.collector import Collector, fields, tool
 from datasets.core.imports.json_records import first_record, json_records, list_at
 from datasets.core.imports.model import Note, Place, SourceFile
 from datasets.core.variables import EARLIER
@@ -53,7 +53,7 @@ def _kind_of(file: SourceFile) -> Kind:
     return _kind(first_record(file))
 
 
-def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
+def _collect(files: Sequence[SourceFile], found: Collector) -> None:
     """Read questions first, then answers, then verdicts, whatever the order of the files."""
     of_kind: dict[str, list[SourceFile]] = defaultdict(list)
     for file in files:
@@ -75,14 +75,14 @@ def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
 
 
 def _records(
-    files: Sequence[SourceFile], found: Gathering, kind: Kind
+    files: Sequence[SourceFile], found: Collector, kind: Kind
 ) -> Iterator[tuple[Place, dict[str, Any]]]:
     for file in files:
         yield from found.records(file, lambda record: _kind(record) == kind)
 
 
 def _reference_files(
-    of_kind: Mapping[str, list[SourceFile]], categories: Mapping[str, str], found: Gathering
+    of_kind: Mapping[str, list[SourceFile]], categories: Mapping[str, str], found: Collector
 ) -> list[SourceFile]:
     """The answer files that contain references.
 
@@ -106,14 +106,14 @@ def _reference_files(
     return references
 
 
-def _peek(file: SourceFile, found: Gathering, *kinds: Kind) -> Iterator[dict[str, Any]]:
+def _peek(file: SourceFile, found: Collector, *kinds: Kind) -> Iterator[dict[str, Any]]:
     """The records of these kinds; what is left out is listed when the file is actually read."""
     for _line, record in islice(json_records(file, found.options.limits), found.options.first):
         if _kind(record) in kinds:
             yield record
 
 
-def _references(files: Sequence[SourceFile], found: Gathering) -> dict[str, list[str]]:
+def _references(files: Sequence[SourceFile], found: Collector) -> dict[str, list[str]]:
     known: dict[str, list[str]] = {}
     for place, record in _records(files, found, "answer"):
         if record["choices"]:
@@ -124,7 +124,7 @@ def _references(files: Sequence[SourceFile], found: Gathering) -> dict[str, list
 
 
 def _rows(
-    found: Gathering, place: Place, record: dict[str, Any], references: Mapping[str, list[str]]
+    found: Collector, place: Place, record: dict[str, Any], references: Mapping[str, list[str]]
 ) -> None:
     name, turns = str(record["question_id"]), record["turns"]
     given = references.get(name) or list_at(record, "reference")
@@ -144,7 +144,7 @@ def _row_name(question: object, turn: object) -> str:
     return str(question) if turn == 1 else f"{question}-{turn}"
 
 
-def _answers(found: Gathering, place: Place, record: dict[str, Any], asked: Mapping[str, list[str]]) -> None:
+def _answers(found: Collector, place: Place, record: dict[str, Any], asked: Mapping[str, list[str]]) -> None:
     name, model = str(record["question_id"]), str(record["model_id"])
     questions = asked.get(name, [])
     if not record["choices"]:
@@ -161,7 +161,7 @@ def _answers(found: Gathering, place: Place, record: dict[str, Any], asked: Mapp
                 ]
 
 
-def _single(found: Gathering, place: Place, record: dict[str, Any]) -> None:
+def _single(found: Collector, place: Place, record: dict[str, Any]) -> None:
     score, key = record["score"], [str(record["question_id"]), record["turn"]]
     verdict = _judged(record, "judgment") | {
         "model": str(record["model"]),
@@ -174,7 +174,7 @@ def _single(found: Gathering, place: Place, record: dict[str, Any]) -> None:
     found.verdict(key, verdict, place)
 
 
-def _pair(found: Gathering, place: Place, record: dict[str, Any]) -> None:
+def _pair(found: Collector, place: Place, record: dict[str, Any]) -> None:
     """Import both games: model_1 is shown first in the first, model_2 in the second; winners are model names."""
     key = [str(record["question_id"]), record.get("turn") or 1]
     about = {"model": str(record["model_1"]), "other_model": str(record["model_2"]), "metric": PREFERENCE}
@@ -198,4 +198,4 @@ def _judged(record: dict[str, Any], text: str) -> dict[str, Any]:
     }
 
 
-SOURCE = tool("mt_bench", _kind_of, _gather, _NOTES)
+SOURCE = tool("mt_bench", _kind_of, _collect, _NOTES)

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from datasets.core.imports.chat import answer, chat, content_of
+from datasets.core.imports.collector import Collector, fields, tool
 from datasets.core.imports.columns import guess
-from datasets.core.imports.gathering import Gathering, fields, tool
 from datasets.core.imports.json_records import first_record, list_at, object_at, value_at
 from datasets.core.imports.model import Note, Place, SourceFile
 
@@ -36,7 +36,7 @@ def _holds_items(file: SourceFile) -> bool:
     return any(map(_is_item, _items(first_record(file))))
 
 
-def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
+def _collect(files: Sequence[SourceFile], found: Collector) -> None:
     for file in files:
         for place, record in found.records(file):
             for item in _items(record):
@@ -46,7 +46,7 @@ def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
                     found.leave_out(place, "not_a_record")
 
 
-def _item(found: Gathering, place: Place, item: dict[str, Any]) -> None:
+def _item(found: Collector, place: Place, item: dict[str, Any]) -> None:
     data = _data(item["datasource_item"])
     columns = guess(list(data), [data])
     sample = object_at(item, "sample")
@@ -87,7 +87,7 @@ def _answer(sample: dict[str, Any], data: dict[str, Any], column: str) -> tuple[
     return model, None if given is None else answer(given)[0]
 
 
-def _verdicts(found: Gathering, place: Place, results: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+def _verdicts(found: Collector, place: Place, results: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     for result in results if isinstance(results, list) else [results]:
         if not isinstance(result, dict):
             found.leave_out(place, "no_value")
@@ -112,4 +112,4 @@ def _grader_text(result: dict[str, Any]) -> str:
     )
 
 
-SOURCE = tool("openai_evals", _holds_items, _gather, _NOTES)
+SOURCE = tool("openai_evals", _holds_items, _collect, _NOTES)

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from datasets.core.imports.model import Place
 
-MOST_STRETCHES = 20_000
+MOST_RANGES = 20_000
 """After this many ranges, the places of further lines are not stored."""
 
-Stretch = list[int]
+LineRange = list[int]
 """[first line, index of the file name, its line or record, increment per line]"""
 
 
@@ -17,7 +17,7 @@ class Places:
 
     def __init__(self) -> None:
         self.names: list[str] = []
-        self.stretches: list[Stretch] = []
+        self.ranges: list[LineRange] = []
         self._line = 0
         self._last: tuple[int, int] = (-1, 0)
 
@@ -26,16 +26,16 @@ class Places:
         self._line += 1
         file, at = self._file(f"{place.file} · {place.sheet}" if place.sheet else place.file), place.line or 0
         before, self._last = self._last, (file, at)
-        open_one = self.stretches[-1] if self.stretches else None
+        open_one = self.ranges[-1] if self.ranges else None
         if open_one and before[0] == file:
             if self._line == open_one[0] + 1:
                 open_one[3] = at - before[1]
             if at - before[1] == open_one[3]:
                 return
-        if len(self.stretches) < MOST_STRETCHES:
-            self.stretches.append([self._line, file, at, 0])
-        elif self.stretches[-1][1] >= 0:
-            self.stretches.append([self._line, -1, 0, 0])
+        if len(self.ranges) < MOST_RANGES:
+            self.ranges.append([self._line, file, at, 0])
+        elif self.ranges[-1][1] >= 0:
+            self.ranges.append([self._line, -1, 0, 0])
 
     def _file(self, name: str) -> int:
         if name not in self.names[-1:]:
@@ -45,11 +45,11 @@ class Places:
         return len(self.names) - 1
 
 
-def place_in(names: Sequence[str], stretches: Sequence[Stretch], line: int) -> tuple[str, int] | None:
+def place_in(names: Sequence[str], ranges: Sequence[LineRange], line: int) -> tuple[str, int] | None:
     """(file, line in it) for a line; None if unknown."""
-    index = bisect_right(stretches, line, key=lambda one: one[0]) - 1
+    index = bisect_right(ranges, line, key=lambda one: one[0]) - 1
     if index < 0:
         return None
-    first, file, at, step = stretches[index]
+    first, file, at, step = ranges[index]
     found = at + (line - first) * step
     return (names[file], found) if file >= 0 and found > 0 else None

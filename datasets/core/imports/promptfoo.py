@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from datasets.core.imports.chat import answer, chat
-from datasets.core.imports.gathering import Gathering, fields, tool
+from datasets.core.imports.collector import Collector, fields, tool
 from datasets.core.imports.json_records import (
     beginning,
     decoded,
@@ -91,7 +91,7 @@ def _notes(files: Sequence[SourceFile]) -> Sequence[Note]:
     return table_notes(files[0]) if is_table(files[0]) else _NOTES
 
 
-def _gather(files: Sequence[SourceFile], found: Gathering) -> None:
+def _collect(files: Sequence[SourceFile], found: Collector) -> None:
     for file in files:
         lines = _is_lines(file)
         given = found.records(file) if lines else found.objects(_values(file, found.options.limits))
@@ -118,7 +118,7 @@ def _results(file: SourceFile, limits: Limits) -> Iterator[Any]:
     return map(value_of, results)
 
 
-def _result(found: Gathering, place: Place, result: dict[str, Any]) -> None:
+def _result(found: Collector, place: Place, result: dict[str, Any]) -> None:
     prompt = result.get("prompt")
     messages, dropped = chat(prompt.get("raw", prompt) if isinstance(prompt, dict) else prompt)
     if not messages:
@@ -153,7 +153,7 @@ def _output(result: dict[str, Any]) -> Any:
     return output if output is None or isinstance(output, str) else json.dumps(output, ensure_ascii=False)
 
 
-def _verdict(found: Gathering, place: Place, key: object, about: dict[str, Any], grading: Any) -> None:
+def _verdict(found: Collector, place: Place, key: object, about: dict[str, Any], grading: Any) -> None:
     """Import one verdict per answer; the results of its assertions go into the reasoning."""
     score = value_at(grading, "score")
     if not isinstance(score, int | float):
@@ -174,4 +174,4 @@ def _verdict(found: Gathering, place: Place, key: object, about: dict[str, Any],
     found.verdict(key, about | verdict, place)
 
 
-SOURCE = tool("promptfoo", _is_file, _gather, _notes)
+SOURCE = tool("promptfoo", _is_file, _collect, _notes)

@@ -12,8 +12,8 @@ from typing import Any
 from datasets.core.detect import guess_from_beginning
 from datasets.core.imports.batches import are_joined, joined_tables
 from datasets.core.imports.chat import chat, chat_in_json
+from datasets.core.imports.collector import Collector, collected, with_reference
 from datasets.core.imports.columns import Columns, Record, guess, number, parse
-from datasets.core.imports.gathering import Gathering, gathered, with_reference
 from datasets.core.imports.json_records import first_records
 from datasets.core.imports.model import (
     BrokenRecord,
@@ -110,13 +110,13 @@ def read_tables(tables: Sequence[tuple[str, Table]], options: Options) -> Import
     columns = mapping_of(table, options)
     columns.checked(table.columns)
 
-    def gather(_files: Sequence[SourceFile], found: Gathering) -> None:
+    def collect(_files: Sequence[SourceFile], found: Collector) -> None:
         reader = _Reader(columns, table.columns, found)
         for name, one in tables:
             for line, record in one.records():
                 reader.take(Place(name, line, one.sheet), record)
 
-    return gathered((), options, gather, notes_of(columns, table.columns))
+    return collected((), options, collect, notes_of(columns, table.columns))
 
 
 def mapping_of(table: Table, options: Options) -> Columns:
@@ -136,7 +136,7 @@ def notes_of(columns: Columns, names: Sequence[str]) -> list[Note]:
 class _Reader:
     """Creates rows, answers and scores from records; records of one question are merged if a column names the model."""
 
-    def __init__(self, columns: Columns, names: Sequence[str], found: Gathering) -> None:
+    def __init__(self, columns: Columns, names: Sequence[str], found: Collector) -> None:
         self.columns, self.found = columns, found
         self.fields = columns.fields_of(names)
         self.answers = list(columns.answers) or ([(columns.answer, columns.answer)] if columns.answer else [])

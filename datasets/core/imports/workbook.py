@@ -180,7 +180,7 @@ def _texts(archive: zipfile.ZipFile, member: str, longest: int) -> Iterator[list
     """Yield batches of shared strings, without formatting and phonetic hints."""
     whole: list[str] = []
     parts: list[str] = []
-    room = longest
+    left = longest
     state = {"t": False, "rPh": False}
 
     def start(name: str, _given: dict[str, str]) -> None:
@@ -188,8 +188,8 @@ def _texts(archive: zipfile.ZipFile, member: str, longest: int) -> Iterator[list
         if name in state:
             state[name] = True
         elif name == "si":
-            nonlocal room
-            room = longest
+            nonlocal left
+            left = longest
             parts.clear()
 
     def end(name: str) -> None:
@@ -200,11 +200,11 @@ def _texts(archive: zipfile.ZipFile, member: str, longest: int) -> Iterator[list
             whole.append("".join(parts))
 
     def text(given: str) -> None:
-        nonlocal room
+        nonlocal left
         if state["t"] and not state["rPh"]:
             parts.append(given)
-            room -= len(given)
-            if room < 0:
+            left -= len(given)
+            if left < 0:
                 raise TooMuch
 
     for _some in parsed(archive, member, start, end, text):

@@ -117,7 +117,7 @@ def xlsx_table(file: SourceFile, limits: Limits, sheet: str = "") -> Table:
 
 
 @dataclass(frozen=True, slots=True)
-class SheetLook:
+class SheetPreview:
     """Preview of a sheet: its size without trailing empty rows, and its first non-empty rows.
 
     `more` is set if the sheet has further rows and does not state how many.
@@ -130,13 +130,13 @@ class SheetLook:
     first: list[list[Any]]
 
 
-def xlsx_sheets(file: SourceFile, limits: Limits) -> list[SheetLook]:
+def xlsx_sheets(file: SourceFile, limits: Limits) -> list[SheetPreview]:
     """Previews of the first sheets of a workbook; raises NotUsable."""
     with _Opener(file, limits)() as (book, rows, size):
-        return [_look(name, rows(name), partial(size, name)) for name in islice(book.sheets, SHEETS_SHOWN)]
+        return [_preview(name, rows(name), partial(size, name)) for name in islice(book.sheets, SHEETS_SHOWN)]
 
 
-def _look(name: str, rows: Iterator[SheetRow], said: Callable[[], tuple[int, int]]) -> SheetLook:
+def _preview(name: str, rows: Iterator[SheetRow], said: Callable[[], tuple[int, int]]) -> SheetPreview:
     """Preview a sheet; for a damaged one, whatever can be read."""
     last = widest = counted = 0
     first: list[list[Any]] = []
@@ -149,9 +149,9 @@ def _look(name: str, rows: Iterator[SheetRow], said: Callable[[], tuple[int, int
                 last, widest = number, max(widest, _last_cell(cells))
                 first += [cells] if len(first) < _FIRST else []
     if counted < _COUNTED:
-        return SheetLook(name, last, widest, more=False, first=first)
+        return SheetPreview(name, last, widest, more=False, first=first)
     said_rows, said_columns = said()
-    return SheetLook(name, max(last, said_rows), max(widest, said_columns), said_rows <= last, first)
+    return SheetPreview(name, max(last, said_rows), max(widest, said_columns), said_rows <= last, first)
 
 
 def _last_cell(cells: Sequence[Any]) -> int:

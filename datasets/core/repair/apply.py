@@ -19,9 +19,9 @@ from datasets.core.findings import CODES, too_large
 from datasets.core.formats import model_key
 from datasets.core.limits import Limits
 from datasets.core.pretty_json import Broken, Passed, PrintedValue, objects_in, with_unended_comment
-from datasets.core.repair.models import merged, renamed, with_roles
-from datasets.core.repair.python_literal import as_json
+from datasets.core.python_literal import as_json
 from datasets.core.repair.text import CommaStripper, CommentStripper, without_comment
+from datasets.core.row_repairs import merged, renamed, with_roles
 from datasets.core.rows import is_json, object_in
 from datasets.core.rules import RowFindings, check_row
 from datasets.core.stats import Detection, models_of

@@ -15,9 +15,8 @@ from django.conf import settings
 from django.core import checks
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
-from django.utils.module_loading import import_string
 
-from evalsite import env
+from evalsite import demo, env
 from evalsite.accounts.models import User
 from evalsite.env import Config
 from evalsite.storage import data_dir
@@ -60,9 +59,7 @@ class Command(BaseCommand):
             *(Child(f"worker ({queue})", manage("worker", "--queue", queue)) for queue in workers.QUEUES),
         ]
         if sample:
-            port = import_string("judging.sample.prepare")()
-            # Quiet: it prints an address that is not the site's.
-            children.insert(0, Child("demo judge", manage("demo_judge", "--port", str(port)), quiet=True))
+            children[:0] = [prepare() for prepare in demo.preparations]
         threading.Thread(target=self.when_ready, args=(config, sample), daemon=True).start()
         Supervisor(children).run()
 
@@ -70,7 +67,8 @@ class Command(BaseCommand):
         """Work that starts once the site responds, and runs alongside it."""
         self.say_when_ready(config.host, config.port)
         if sample:
-            import_string("judging.sample.test_connections")()
+            for call in demo.when_ready:
+                call()
 
     def say_when_ready(self, host: str, port: int) -> None:
         """Print the site's URL once it responds."""

@@ -39,7 +39,7 @@ class Command(BaseCommand):
             return
         if PARENT not in os.environ:  # the supervisor sets it for its children
             os.nice(BEHIND_PAGES)
-        threading.Thread(target=workers.keep_house, args=(queue, _problem), daemon=True).start()
+        threading.Thread(target=workers.run_maintenance, args=(queue, _problem), daemon=True).start()
         workers.backend().work(queue)
 
 

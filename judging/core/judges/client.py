@@ -282,7 +282,7 @@ async def ask(
     import aiohttp
     import httpx
 
-    call, connecting = _Call(settings.timeouts, on_text), settings.timeouts.connect
+    call, connecting = _RequestInFlight(settings.timeouts, on_text), settings.timeouts.connect
     with _without_secrets(settings):
         http_request = client.build_request(
             "POST",
@@ -315,7 +315,7 @@ def _without_secrets(settings: JudgeSettings) -> Iterator[None]:
         raise
 
 
-class _Call:
+class _RequestInFlight:
     """One request in flight, with its deadline and the current phase."""
 
     def __init__(self, timeouts: Timeouts, on_text: OnText | None) -> None:

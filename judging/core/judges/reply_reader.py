@@ -101,7 +101,7 @@ class ReplyReader:
         if self._understood and not (self.done or self._is_document or self._finish_reason):
             raise Interrupted("cut", status=self.status)
         if self._held or not self._understood:
-            raise Unusable("bad_reply", _shown(self._held or self._tail), status=self.status)
+            raise Unusable("bad_reply", _beginning(self._held or self._tail), status=self.status)
         reply = Reply(
             content=self._joined("".join(self._content)),
             reasoning_content=self._joined("".join(self._reasoning)) or None,
@@ -152,7 +152,7 @@ class ReplyReader:
         except (ValueError, RecursionError):
             self._held = whole
             if len(whole) > MAX_LINE:
-                raise Unusable("bad_reply", _shown(whole), status=self.status) from None
+                raise Unusable("bad_reply", _beginning(whole), status=self.status) from None
         else:
             self._held = b""
             self._take(chunk, whole)
@@ -161,7 +161,7 @@ class ReplyReader:
         try:
             check_json_size(payload, depth=MAX_DEPTH, marks=MAX_MARKS)
         except TooLarge:
-            raise Unusable("bad_reply", _shown(payload), status=self.status) from None
+            raise Unusable("bad_reply", _beginning(payload), status=self.status) from None
 
     def _take(self, chunk: _Chunk, payload: bytes) -> None:
         if chunk.error or chunk.object == "error":
@@ -257,5 +257,5 @@ def _count(value: Any) -> int | None:
     return int(value) if isinstance(value, (int, float)) and 0 <= value < 2**31 else None
 
 
-def _shown(payload: bytes) -> str:
+def _beginning(payload: bytes) -> str:
     return server_words(payload[:2000].decode("utf-8", "replace"))

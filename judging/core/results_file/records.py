@@ -61,7 +61,7 @@ class RefusedLine:
     params: dict[str, str] = field(default_factory=dict)
 
 
-Line = tuple[int, Record | RefusedLine]
+NumberedRecord = tuple[int, Record | RefusedLine]
 
 
 class NotResults(Exception):
@@ -72,7 +72,7 @@ class NotResults(Exception):
         self.code, self.params = code, params
 
 
-def records(path: Path) -> Iterator[Line]:
+def records(path: Path) -> Iterator[NumberedRecord]:
     """Each non-blank line, with the number of its (first) physical line. Raises NotResults."""
     with Upload(path, Limits(row_bytes=LINE_BYTES)) as upload:
         try:
@@ -85,7 +85,7 @@ def records(path: Path) -> Iterator[Line]:
             raise NotResults("unreadable", finding=error.found.code) from None
 
 
-def _records(upload: Upload) -> Iterator[Line]:
+def _records(upload: Upload) -> Iterator[NumberedRecord]:
     kind = upload.other_kind()
     if kind is not None:
         raise NotResults("other_kind", kind=kind)
@@ -99,7 +99,7 @@ def _records(upload: Upload) -> Iterator[Line]:
     yield from (_json_records if start == b"{" else _table_records)(chain((first,), parts))
 
 
-def _json_records(parts: Iterator[Block]) -> Iterator[Line]:
+def _json_records(parts: Iterator[Block]) -> Iterator[NumberedRecord]:
     for part in parts:
         for number, line in enumerate(part.lines, part.first):
             if number in part.oversized:
@@ -123,7 +123,7 @@ def _json_object(line: bytes) -> Record | str:
     return found if isinstance(found, dict) else "not_object"
 
 
-def _table_records(parts: Iterator[Block]) -> Iterator[Line]:
+def _table_records(parts: Iterator[Block]) -> Iterator[NumberedRecord]:
     lines = (line.decode("utf-8", "replace") + "\n" for part in parts for line in part.lines)
     before: list[str] = []
     while not (head := next(lines)).strip():
@@ -142,7 +142,7 @@ def _known(head: str, delimiter: str) -> set[str]:
     return names & (_RATING_FIELDS | set(FIELDS))
 
 
-def _rows(reader: Any) -> Iterator[Line]:
+def _rows(reader: Any) -> Iterator[NumberedRecord]:
     names: list[str] = []
     while True:
         line = reader.line_num + 1

@@ -22,7 +22,7 @@ from judging.core.results_file.fields import (
     value_of,
     whole_of,
 )
-from judging.core.results_file.records import COMPARISONS, Line, Record, RefusedLine
+from judging.core.results_file.records import COMPARISONS, NumberedRecord, Record, RefusedLine
 from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED, Value
 
 REFERENCE = "@reference"
@@ -97,7 +97,7 @@ def canonical(value: Value | None) -> str:
 
 
 @dataclass(slots=True)
-class MetricSurvey:
+class MetricSummary:
     """Statistics on the lines of one metric: the number of values of each kind, and the declared scales."""
 
     kinds: Counter[Kind] = field(default_factory=Counter)
@@ -115,14 +115,14 @@ class MetricSurvey:
         return max(self.scales, key=lambda scale: self.scales[scale], default=None)
 
 
-def survey(found: Iterable[Line]) -> dict[str, MetricSurvey]:
-    """Survey every metric of a file, in order of first appearance."""
-    metrics: dict[str, MetricSurvey] = {}
+def metric_summaries(found: Iterable[NumberedRecord]) -> dict[str, MetricSummary]:
+    """Summarize every metric of a file, in order of first appearance."""
+    metrics: dict[str, MetricSummary] = {}
     for _line, record in found:
         if isinstance(record, RefusedLine):
             continue
         try:
-            one = metrics.setdefault(_metric(record), MetricSurvey())
+            one = metrics.setdefault(_metric(record), MetricSummary())
             one.lines += 1
             one.scales.update(_scale(record))
             value = value_of(record)
@@ -133,7 +133,9 @@ def survey(found: Iterable[Line]) -> dict[str, MetricSurvey]:
     return metrics
 
 
-def verdicts(found: Iterable[Line], kinds: Mapping[str, Kind | None]) -> Iterator[FileVerdict | RefusedLine]:
+def verdicts(
+    found: Iterable[NumberedRecord], kinds: Mapping[str, Kind | None]
+) -> Iterator[FileVerdict | RefusedLine]:
     """Each line as a verdict, or why it is skipped; `kinds`: the kind of values of each metric."""
     for line, record in found:
         if isinstance(record, RefusedLine):

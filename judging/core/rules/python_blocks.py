@@ -173,14 +173,14 @@ def script_for(code: Code) -> str:
 
 def _found(outcome: ScriptOutcome, code: Code) -> Scored | Reason:
     if outcome.failure is not None:
-        return Reason(FAILED, _told(outcome.failure, code))
+        return Reason(FAILED, _error_params(outcome.failure, code))
     score = outcome.result
     if isinstance(score, (int, float)) and not isinstance(score, bool) and WORST <= score <= BEST:
         return Scored(score, Reason("code_returned", {"label": code.label, "score": f"{score:g}"}))
     return Reason(NO_SCORE, {"label": code.label, "met": str(score)[:200]})
 
 
-def _told(failure: SandboxFailure, code: Code) -> dict[str, str]:
+def _error_params(failure: SandboxFailure, code: Code) -> dict[str, str]:
     """Python's error message, and its line in the program."""
     inside = failure.line if failure.line and failure.line <= _lines_in(code) else None
     place = str(code.first_line + inside - 1) if inside else ""

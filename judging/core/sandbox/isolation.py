@@ -128,7 +128,7 @@ _program = _Program(len(_code or b"") // 8, _code)
 
 
 def seccomp() -> None:
-    """Block every system call except the few that a warm interpreter needs. Nothing can be opened afterwards."""
+    """Block every system call except the few that a preloaded interpreter needs. Nothing can be opened afterwards."""
     if _code is None:
         raise OSError(errno.ENOSYS, f"no system call table for {os.uname().machine}")
     _checked(
@@ -177,7 +177,7 @@ class Confinement:
 
 
 def memory_limit(memory_mb: int) -> int:
-    """Bytes of address space: what the warm interpreter uses plus what an item may add."""
+    """Bytes of address space: what the preloaded interpreter uses plus what an item may add."""
     return address_space() + memory_mb * 1024 * 1024
 
 

@@ -39,7 +39,7 @@ class SandboxLimits:
     """Limits for one item.
 
     ``seconds``: processor time; elapsed time may be five times as long. ``memory_mb``: what a worker may add to the
-    warm interpreter. ``output_kb``: units of 1024 characters that it may produce, beyond the size of its own input.
+    preloaded interpreter. ``output_kb``: units of 1024 characters that it may produce, beyond the size of its input.
     """
 
     seconds: float = 5.0

@@ -196,14 +196,14 @@ class WorkerSession:
 
     def _awaited(self, longest: int) -> bytearray:
         started = time.monotonic()
-        patience = self._limits.seconds + GRACE_SECONDS
+        wait = self._limits.seconds + GRACE_SECONDS
         while (body := self._frames.take(longest)) is None:
             left = started + self._limits.seconds * _WALL_FACTOR + GRACE_SECONDS - time.monotonic()
-            self._channel.settimeout(max(0.01, min(patience, left)))
+            self._channel.settimeout(max(0.01, min(wait, left)))
             try:
                 chunk = self._channel.recv(1 << 18)
             except TimeoutError:
-                patience = self._processor_time_left() if left > 0 else 0.0
+                wait = self._processor_time_left() if left > 0 else 0.0
             except ConnectionResetError:  # reset rather than closed: the worker had not read everything
                 self._never_began()
             except OSError:
@@ -212,8 +212,8 @@ class WorkerSession:
                 if not chunk:
                     raise self._death()
                 self._frames.add(chunk)
-                patience = patience if left > 0 else 0.0
-            if patience <= 0:
+                wait = wait if left > 0 else 0.0
+            if wait <= 0:
                 raise _Ended("timeout", f"more than {self._limits.seconds:g} seconds")
         return body
 

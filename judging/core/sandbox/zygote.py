@@ -1,4 +1,4 @@
-"""The warm process that forks a worker for every job. It never sees a template or a script.
+"""The preloaded process that forks a worker for every job. It never sees a template or a script.
 
 Started by its path with one argument (JSON: import paths, disabled layers, limits) and its control socket as standard
 input. A request is a letter and a worker's process id: ``s`` returns a worker's id and channel, ``c`` a worker's

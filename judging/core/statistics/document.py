@@ -301,7 +301,7 @@ class ScaleEnds(TypedDict):
     highest: float
 
 
-class Planted(TypedDict):
+class InjectedVerdicts(TypedDict):
     """A candidate's `answers` that contain verdict-like text: their mean score, and that of its other answers."""
 
     metric: str

@@ -215,7 +215,7 @@ def _numbered(column: Series[int]) -> tuple[Ints, list[str]]:
     return places, [str(number) for number in numbers.tolist()]
 
 
-ORDERS = ("1", "2")  # which of the two answers was shown first
+SHOWN_FIRST = ("1", "2")  # which of the two answers was shown first
 
 
 def orders_listed(verdicts: Verdicts) -> dict[str, ListedVerdicts]:
@@ -230,7 +230,7 @@ def orders_listed(verdicts: Verdicts) -> dict[str, ListedVerdicts]:
         steps = twice.to_numpy().ravel()
         rows = rows.assign(label=[LABELS[step] for step in steps.tolist()])
         pairs, places = np.repeat(np.arange(len(twice)), 2), np.tile([0, 1], len(twice))
-        found[judge] = _by_item(rows, pairs, places, [*ORDERS], steps, np.sign(steps), opposed=True)
+        found[judge] = _by_item(rows, pairs, places, [*SHOWN_FIRST], steps, np.sign(steps), opposed=True)
     return found
 
 
@@ -245,7 +245,7 @@ def first_sides_listed(verdicts: Verdicts) -> dict[str, ListedVerdicts]:
         if len(rows):
             places = rows["shown_first"].to_numpy().astype(np.int64) - 1
             steps = steps_of(rows)
-            found[by] = _alone(rows, places, [*ORDERS], steps * np.where(places, -1, 1) > 0)
+            found[by] = _alone(rows, places, [*SHOWN_FIRST], steps * np.where(places, -1, 1) > 0)
     return found
 
 
@@ -344,8 +344,8 @@ def _values(rows: DataFrame) -> list[Value]:
     ]
 
 
-MOST_PAIRED = 20_000  # most answers listed per judge
-MOST_LABELS = 11  # most different numbers; if there are more, they are rounded to whole numbers
+MOST_LISTED_PAIRS = 20_000  # most answers listed per judge
+MOST_UNROUNDED = 11  # most different numbers; if there are more, they are rounded to whole numbers
 ABOUT = "~"  # prefix of a number that stands for all values rounded to it
 
 
@@ -363,7 +363,7 @@ class Paired(Listed, frozen=True):
     @property
     def rounded(self) -> bool:
         """Whether there are so many different numbers that tables round them."""
-        return self.numeric and len({*self.judge, *self.people}) > MOST_LABELS
+        return self.numeric and len({*self.judge, *self.people}) > MOST_UNROUNDED
 
     def places(self, judge: str = "", people: str = "") -> list[int]:
         """Indices of the entries with these values, given as `value_key` (exact or rounded); '' is any value."""
@@ -391,7 +391,7 @@ def is_meant(asked: str, value: Value) -> bool:
     return asked.startswith(ABOUT) and not isinstance(value, str) and asked == value_key(value, rounded=True)
 
 
-def paired_under(judgements: DataFrame, metric: Metric, most: int = MOST_PAIRED) -> dict[str, Paired]:
+def paired_under(judgements: DataFrame, metric: Metric, most: int = MOST_LISTED_PAIRS) -> dict[str, Paired]:
     """By name, the pairs of each judge, rule program and script of a metric that has answers in common with people."""
     mine = judgements[(judgements["metric"] == metric.name).to_numpy()]
     if not of_people(mine).any():

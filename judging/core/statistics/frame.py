@@ -51,7 +51,7 @@ Kind = Literal["number", "bool", "category"]
 Level = Literal["nominal", "ordinal", "interval", "ratio"]  # of measurement
 Source = Literal["judge", "rules", "script", "combined", "override", "rater", "adjudicator"]
 Order = Literal["first", "swapped", "both"]
-Judgement = tuple[Hashable, Hashable, int, int, str, str | None, Hashable | None]
+JudgementTuple = tuple[Hashable, Hashable, int, int, str, str | None, Hashable | None]
 
 KINDS: tuple[Kind, ...] = ("number", "bool", "category")
 STATES = (SCORED, NO_SCORE, UNPARSED, ERROR, NOT_RUN)
@@ -134,7 +134,7 @@ class VerdictRow(NamedTuple):
 
 
 def judgement_frame(
-    judgements: Iterable[Judgement],
+    judgements: Iterable[JudgementTuple],
     metrics: Mapping[Any, Metric],
     candidates: Mapping[Any, str],
     *,

@@ -22,10 +22,10 @@ from .document import (
     Corrected,
     FirstSide,
     HumanCeiling,
+    InjectedVerdicts,
     JudgeAgreement,
     LengthEffect,
     OrderEffect,
-    Planted,
     Repeats,
     ScaleEnds,
 )
@@ -353,9 +353,9 @@ class Flagged(NamedTuple):
     total: float
 
 
-def planted_verdicts(
+def injected_verdicts(
     flagged: Mapping[tuple[str, str], Flagged], frame: DataFrame, metrics: Sequence[Metric]
-) -> list[Planted]:
+) -> list[InjectedVerdicts]:
     """Compare the mean score of each candidate's flagged answers with that of its other answers.
 
     `flagged` is keyed by (metric, candidate). A mean is None without a numeric score.
@@ -365,14 +365,14 @@ def planted_verdicts(
         mine = {name: one for (of, name), one in flagged.items() if of == metric.name}
         if mine:
             values = counted(frame, metric)
-            found += [_planted(metric, name, one, values) for name, one in mine.items()]
+            found += [_injected(metric, name, one, values) for name, one in mine.items()]
     return found
 
 
-def _planted(metric: Metric, candidate: str, flagged: Flagged, values: DataFrame) -> Planted:
+def _injected(metric: Metric, candidate: str, flagged: Flagged, values: DataFrame) -> InjectedVerdicts:
     scores = values["value"][(values["candidate"] == candidate).to_numpy()].dropna()
     others = len(scores) - flagged.scores
-    return Planted(
+    return InjectedVerdicts(
         metric=metric.name,
         candidate=candidate,
         answers=flagged.answers,

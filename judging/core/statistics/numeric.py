@@ -119,8 +119,8 @@ LARGEST_BET = 0.5  # λ is clipped here, as the paper advises; any number below 
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
-    """An interval of a mean, in the unit of the values."""
+class MeanBounds:
+    """Lower and upper bound of a mean, in the unit of the values."""
 
     low: float
     high: float
@@ -130,7 +130,7 @@ class Interval:
         return (self.high - self.low) / 2
 
 
-def mean_so_far(values: Sequence[float], low: float, high: float, alpha: float = 0.05) -> Interval:
+def mean_so_far(values: Sequence[float], low: float, high: float, alpha: float = 0.05) -> MeanBounds:
     """A confidence sequence for the mean of values, given in the order in which they came.
 
     The intersection of the intervals after each value. With probability 1 - alpha it contains the mean at all times at
@@ -141,7 +141,7 @@ def mean_so_far(values: Sequence[float], low: float, high: float, alpha: float =
     """
     scaled = (np.asarray(values, dtype=np.float64) - low) / (high - low)
     if not scaled.size:
-        return Interval(low, high)
+        return MeanBounds(low, high)
     if not (np.all(scaled >= 0) and np.all(scaled <= 1)):
         raise ValueError("a value lies outside its bounds")
     count = np.arange(1, scaled.size + 1)
@@ -161,7 +161,7 @@ def mean_so_far(values: Sequence[float], low: float, high: float, alpha: float =
     most = min(1.0, float(np.min(centre + margin)))
     if least > most:  # has a probability of at most alpha
         least = most = (least + most) / 2
-    return Interval(low + least * (high - low), low + most * (high - low))
+    return MeanBounds(low + least * (high - low), low + most * (high - low))
 
 
 FEWEST_LABELLED = 2

@@ -41,7 +41,7 @@ from judging.runs.worker.run_worker import work
 
 PROGRESS_SECONDS = 1.0
 # A command must end even if its judge is down or its key is wrong; in the browser, a run waits until this is fixed.
-PATIENCE = RetryPolicy(max_outage_seconds=20, max_consecutive_failures=None)
+RETRY_POLICY = RetryPolicy(max_outage_seconds=20, max_consecutive_failures=None)
 
 
 class Command(BaseCommand):
@@ -149,7 +149,7 @@ def go_on(name_or_id: str) -> Run:
 def work_to_the_end(run: Run, out: Path, stop: threading.Event) -> tuple[Run, dict[str, Any]]:
     """Judge until the run has ended or `stop` is set, then write both files. Returns the run and its report."""
     while not stop.is_set() and not Run.objects.get(pk=run.pk).ended:
-        work(workers.owner(), stop=stop, only=run.pk, policy=PATIENCE)
+        work(workers.owner(), stop=stop, only=run.pk, policy=RETRY_POLICY)
         stop.wait(0.2)
     run = Run.objects.get(pk=run.pk)
     report = report_document(run)

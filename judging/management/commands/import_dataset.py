@@ -19,9 +19,9 @@ from datasets.import_messages import left_out_reason, not_usable_sentence, sourc
 from datasets.importing.worker import import_or_wait
 from datasets.management.commands.validate import terminal_language
 from datasets.messages import message
-from datasets.models import FileImport, Finding, Version, VersionState
+from datasets.models import FileImport, StoredFinding, Version, VersionState
 from datasets.versions.file_import import draft_change, draft_of_files, import_commit
-from datasets.versions.row_findings import stored_finding
+from datasets.versions.row_findings import as_finding
 from evalsite.accounts.models import Project
 from evalsite.storage import data_dir
 from evalsite.tasks import workers
@@ -187,13 +187,13 @@ def document(taken: TakenFiles) -> dict[str, Any]:
         "findings": [
             *taken.left_out,
             *(_finding(one.line, one.code, refused_sentence(one)) for one in taken.refused),
-            *(_stored(one) for one in Finding.objects.filter(version=version).order_by("line", "pk")),
+            *(_stored(one) for one in StoredFinding.objects.filter(version=version).order_by("line", "pk")),
         ],
     }
 
 
-def _stored(finding: Finding) -> dict[str, Any]:
-    said = message(stored_finding(finding))
+def _stored(finding: StoredFinding) -> dict[str, Any]:
+    said = message(as_finding(finding))
     more = {"column": finding.column, "path": finding.path or None, "repair": finding.repair or None}
     return _finding(finding.line, finding.code, said, severity=finding.severity, **more)
 

@@ -29,7 +29,6 @@ from judging.people.labels import (
     values_of,
 )
 from judging.people.models import Evaluation, Item
-from judging.people.selectors import criteria_of
 
 SHOWN = 200
 
@@ -110,7 +109,7 @@ def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     if rates_here(request, evaluation.run):
         return render(request, "reports/hidden.html", {"run": evaluation.run})
     found = get_item(evaluation, number)
-    criteria = criteria_of(evaluation)
+    criteria = evaluation.criteria
     form = DecisionForm(request.POST or None, criteria)
     if request.method == "POST" and form.is_valid() and _decide(request, found, form):
         messages.success(request, _("Decided. The original ratings are unchanged."))

@@ -105,7 +105,7 @@ def mine(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     evaluation = get_evaluation(request, slug, pk, May.RATE)
     before = whole(request.GET.get("before", ""))
     found, more = selectors.mine(evaluation=evaluation, user=signed_in(request), before=before)
-    criteria = selectors.criteria_of(evaluation)
+    criteria = evaluation.criteria
     listed = [earlier(one, criteria) for one in found]
     context = {"earlier": listed, "more": more, "project": evaluation.run.project, "run": evaluation.run}
     return render(request, "people/_mine.html", context)
@@ -127,7 +127,7 @@ def verdict(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> Htt
     assignment = get_own_assignment(request, slug, pk, assignment_pk)
     given: dict[str, Any] = {
         "assignment": assignment,
-        "values": values_from(request, selectors.criteria_of(assignment.evaluation)),
+        "values": values_from(request, assignment.evaluation.criteria),
         "comment": request.POST.get("comment", ""),
         "seconds": _number(request.POST.get("seconds", "")),
         "shown": {"1": 1, "2": 2}.get(request.POST.get("shown", "")),
@@ -166,7 +166,7 @@ def undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def draft(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpResponse:
     """Save a draft."""
     assignment = get_own_assignment(request, slug, pk, assignment_pk)
-    values = values_from(request, selectors.criteria_of(assignment.evaluation))
+    values = values_from(request, assignment.evaluation.criteria)
     ratings.draft_save(assignment=assignment, values=values, comment=request.POST.get("comment", ""))
     return JsonResponse(_state(request, assignment.evaluation))
 
@@ -225,7 +225,7 @@ def _page(
     status: int = 200,
 ) -> HttpResponse:
     """The whole page; `values`: initial values instead of the first item's own."""
-    criteria = selectors.criteria_of(evaluation)
+    criteria = evaluation.criteria
     shows = [desk_item(one, criteria) for one in found]
     first = values if values is not None else shows[0].values if shows else {}
     places = places_of(first, criteria)
@@ -261,7 +261,7 @@ def _criterion(number: int, criterion: Criterion, place: int | str | None, error
 
 def _fragment(request: HttpRequest, evaluation: Evaluation, assignment: Assignment) -> dict[str, Any]:
     """An item as JSON for the page's script."""
-    seen = desk_item(assignment, selectors.criteria_of(evaluation))
+    seen = desk_item(assignment, evaluation.criteria)
     context = {
         "show": seen,
         "evaluation": evaluation,

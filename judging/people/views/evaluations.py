@@ -42,7 +42,6 @@ from judging.people.rating_export import csv_lines, jsonl_lines
 from judging.people.rating_import import MOST_BYTES, import_begin, import_stop
 from judging.people.selectors import (
     WHICH,
-    criteria_of,
     evaluations_page,
     items_page,
     possible_raters,
@@ -72,7 +71,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "run": evaluation.run,
         "overall": progress.overall(evaluation),
         "raters": progress.rater_lines(evaluation),
-        "criteria": [(one, SCALES[one.scale]) for one in criteria_of(evaluation).values()],
+        "criteria": [(one, SCALES[one.scale]) for one in evaluation.criteria.values()],
         "sides": sides_of(evaluation),
         "hidden_roles": [HIDEABLE[role] for role in evaluation.hidden_roles],
         "candidates": [one.candidate for one in evaluation.run.run_candidates.select_related("candidate")],
@@ -188,11 +187,11 @@ def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     found = get_item(evaluation, number)
     if rates_here(request, evaluation.run):
         return render(request, "reports/hidden.html", {"run": evaluation.run})
-    return render(request, "people/item.html", _item_shown(evaluation, found))
+    return render(request, "people/item.html", _item_context(evaluation, found))
 
 
-def _item_shown(evaluation: Evaluation, found: Item) -> dict[str, Any]:
-    criteria = criteria_of(evaluation)
+def _item_context(evaluation: Evaluation, found: Item) -> dict[str, Any]:
+    criteria = evaluation.criteria
     names = found.candidate_names
     ratings = Rating.objects.filter(assignment__item=found).select_related("rater__user", "assignment")
     skipped = dict(SkipReason.choices)
@@ -298,7 +297,9 @@ def imported(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRespo
     """Progress and result of an import."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     taken = get_object_or_404(evaluation.imports.select_related("created_by"), pk=number)
-    wrong = [(line, bad_line_sentence(RefusedLine(line, code, params))) for line, code, params in taken.told]
+    wrong = [
+        (line, bad_line_sentence(RefusedLine(line, code, params))) for line, code, params in taken.bad_lines
+    ]
     context = {"evaluation": evaluation, "taken": taken, "wrong": wrong, "why": import_problem(taken.problem)}
     context["obstacle"] = "" if taken.owner or taken.ended_at else workers.obstacle(workers.DATA)
     if not part_wanted(request):

@@ -26,7 +26,7 @@ from judging.people.gold import LONGEST_FILE, WrongLine, gold_add, gold_of_item,
 from judging.people.item_view import shown_in
 from judging.people.labels import labelled_values, value_label, values_of
 from judging.people.models import Evaluation, Item
-from judging.people.selectors import criteria_of, items_page
+from judging.people.selectors import items_page
 
 
 class GoldPlaceForm(forms.Form):
@@ -92,7 +92,7 @@ def gold(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @csrf_protect
 def _gold(request: HttpRequest, slug: str, evaluation: Evaluation) -> HttpResponse:
-    criteria = criteria_of(evaluation)
+    criteria = evaluation.criteria
     sent = request.POST if request.method == "POST" else request.GET
     taking_part = Candidate.objects.filter(pk__in=evaluation.run.run_candidates.values("candidate"))
     place = GoldPlaceForm(
@@ -173,7 +173,7 @@ def use_as_gold(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRe
     """Use an item as gold."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     item = get_item(evaluation, number)
-    known = KnownForm(request.POST, criteria=criteria_of(evaluation))
+    known = KnownForm(request.POST, criteria=evaluation.criteria)
     try:
         if not known.is_valid():
             raise ValidationError(_("Choose the right answers from the lists."))

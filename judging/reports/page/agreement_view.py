@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from evalsite.templatetags.show import NONE, duration, number, percent
-from judging.core.statistics.drill_down import MOST_LABELS, Paired, value_key
+from judging.core.statistics.drill_down import MOST_UNROUNDED, Paired, value_key
 from judging.reports.disagreements import ComparedAnswer
 from judging.reports.labels import (
     ValueFormat,
@@ -47,8 +47,8 @@ class Confusion:
 
 @dataclass(frozen=True, slots=True)
 class JudgeView:
-    """One judge against people or another judge; `note`: why kappa is meaningless; `beside`: the answers rated by
-    both it and people."""
+    """One judge against people or another judge; `note`: why kappa is meaningless; `human_ratings`: the answers
+    rated by both it and people."""
 
     judge: str
     against: str
@@ -59,7 +59,7 @@ class JudgeView:
     note: str
     confusion: Confusion | None
     by_candidate: Table | None
-    beside: JudgeAndPeople | None
+    human_ratings: JudgeAndPeople | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +104,9 @@ def agreement_view(
     values: ValueFormat,
     series: Series,
     links: Links,
-    beside: Mapping[str, JudgeAndPeople] | None = None,
+    human_ratings: Mapping[str, JudgeAndPeople] | None = None,
 ) -> AgreementView:
-    """`beside`: {judge: its values next to people's}."""
+    """`human_ratings`: {judge: its values next to people's}."""
     mine = {
         part: under(document, part, metric)
         for part in ("judges", *HEALTH_PARTS, "planted", "raters", "corrected")
@@ -115,7 +115,8 @@ def agreement_view(
     judges = sorted(mine["judges"], key=lambda one: one["against"] != "people")
     return AgreementView(
         judges=[
-            _judge(one, order.get(one["judge"]), values, links, _beside(one, beside or {})) for one in judges
+            _judge(one, order.get(one["judge"]), values, links, _human_ratings(one, human_ratings or {}))
+            for one in judges
         ],
         health=judge_health(mine, metric, values, series, links),
         raters=_raters(mine["raters"][0], links) if mine["raters"] else None,
@@ -123,8 +124,10 @@ def agreement_view(
     )
 
 
-def _beside(one: Mapping[str, Any], beside: Mapping[str, JudgeAndPeople]) -> JudgeAndPeople | None:
-    return beside.get(one["judge"]) if one["against"] == "people" else None
+def _human_ratings(
+    one: Mapping[str, Any], human_ratings: Mapping[str, JudgeAndPeople]
+) -> JudgeAndPeople | None:
+    return human_ratings.get(one["judge"]) if one["against"] == "people" else None
 
 
 def points_table(paired: Paired, metric: str, judge: str, links: Links) -> Table:
@@ -145,7 +148,7 @@ def _judge(
     order: Mapping[str, Any] | None,
     values: ValueFormat,
     links: Links,
-    beside: JudgeAndPeople | None,
+    human_ratings: JudgeAndPeople | None,
 ) -> JudgeView:
     human, note = one.get("human") or {}, without_variation(one)
     stats = [
@@ -167,9 +170,9 @@ def _judge(
         stats=[stat for stat in stats if stat.value != NONE],
         further=_further(one, values),
         note=note,
-        confusion=confusion_of(one, links, beside.paired if beside else None),
+        confusion=confusion_of(one, links, human_ratings.paired if human_ratings else None),
         by_candidate=_by_candidate(one, values, links),
-        beside=beside,
+        human_ratings=human_ratings,
     )
 
 
@@ -250,7 +253,7 @@ def confusion_of(one: Mapping[str, Any], links: Links, paired: Paired | None = N
     labels, counts = one["labels"], one["confusion"]
     if not counts:
         return None
-    rounded = len(labels) > MOST_LABELS and not any(isinstance(label, str) for label in labels)
+    rounded = len(labels) > MOST_UNROUNDED and not any(isinstance(label, str) for label in labels)
     if rounded:
         labels, counts = _in_whole_numbers(labels, counts)
     largest = max(max(row) for row in counts) or 1

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from evalsite.templatetags.show import NONE, number, percent
-from judging.core.results import PLANTED_VERDICT
+from judging.core.results import INJECTED_VERDICT
 from judging.reports.labels import ValueFormat, author_name, interval, kappa
 from judging.reports.links import Links, linked
 from judging.reports.page.tables import Series, Table, columns_of, marked
@@ -25,18 +25,18 @@ Found = Mapping[str, Sequence[Mapping[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class JudgeHealth:
-    """`judges`: a row per judge; `planted`: the candidates whose answers contain text like a verdict."""
+    """`judges`: a row per judge; `injected`: the candidates whose answers contain text like a verdict."""
 
     judges: Table | None
-    planted: Table | None
+    injected: Table | None
 
     def __bool__(self) -> bool:
-        return bool(self.judges or self.planted)
+        return bool(self.judges or self.injected)
 
 
 def judge_health(found: Found, metric: str, values: ValueFormat, series: Series, links: Links) -> JudgeHealth:
     return JudgeHealth(
-        judges_table(found, values, links), planted_table(found["planted"], metric, values, series, links)
+        judges_table(found, values, links), injected_table(found["planted"], metric, values, series, links)
     )
 
 
@@ -103,19 +103,19 @@ def _end(ends: Mapping[str, Any], kind: str, links: Links) -> str:
     return format_html("{} ({})", percent(ends[kind], 0), linked(number(count), address))
 
 
-def planted_table(
-    planted: Sequence[Mapping[str, Any]], metric: str, values: ValueFormat, series: Series, links: Links
+def injected_table(
+    injected: Sequence[Mapping[str, Any]], metric: str, values: ValueFormat, series: Series, links: Links
 ) -> Table | None:
     """Each candidate's suspicious answers, linked to their judgements, with their mean next to the other answers'."""
     rows = [
         [
             marked(series, one["candidate"]),
-            linked(number(one["answers"]), links.to(one["candidate"], metric, flag=PLANTED_VERDICT)),
+            linked(number(one["answers"]), links.to(one["candidate"], metric, flag=INJECTED_VERDICT)),
             values.text(one["mean"]),
             values.text(one["others_mean"]),
         ]
-        for one in planted
+        for one in injected
     ]
     heads = (_("Answers that contain a verdict"), _("Their mean"), _("Mean of the others"))
     columns = columns_of([_("Candidate")], heads)
-    return Table(_("Suspected planted verdicts"), columns, rows) if rows else None
+    return Table(_("Suspected injected verdicts"), columns, rows) if rows else None

@@ -215,7 +215,7 @@ class _Maker:
             wanted=wanted,
             side_by_side=side_views(self.document, metric.name, self.series, links),
             agreement=agreement_view(
-                self.document, metric.name, values, self.series, links, self._beside(place, metric)
+                self.document, metric.name, values, self.series, links, self._human_ratings(place, metric)
             ),
             slices=self._slices(metric, list(cells), values),
             spread=_svg(spread_chart(f"spread-{place}", cells, metric)),
@@ -233,7 +233,7 @@ class _Maker:
         links = SliceLinks(self.links, metric.name, field)
         return slices_of(breakdown, metric.name, names, values, scale, links)
 
-    def _beside(self, place: int, metric: Metric) -> dict[str, JudgeAndPeople]:
+    def _human_ratings(self, place: int, metric: Metric) -> dict[str, JudgeAndPeople]:
         """Data for each judge against people, without answers for readers who may not see items."""
         found, links = {}, self.links
         for judge, (name, paired) in enumerate(self.figures.paired.get(metric.name, {}).items(), 1):

@@ -14,18 +14,18 @@ from django.utils.translation import ngettext
 
 from evalsite.templatetags.show import NONE, number, percent
 from judging.core.charts.inline import mini_interval
+from judging.core.people.criteria import STEPS
 from judging.reports.labels import author_name, share_interval, step_names
 from judging.reports.links import Links, linked
 from judging.reports.page.pairs import MatrixCell, PairMatrix
 from judging.reports.page.result_card import Stat, names_of
-from judging.reports.page.tables import Series, Table, columns_of, marked, rank_text, under
+from judging.reports.page.tables import Series, Table, columns_of, linked_count, marked, rank_text, under
 from judging.reports.pairing import OUTCOMES
 from judging.reports.verdict_items import FIRST
 
 POINTS = 400 / math.log(10)
 MIDDLE = 1000
 Z = 1.959964  # of a 95 % interval
-STEPS = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def _count(one: Mapping[str, Any], names: Sequence[str], name: str, key: str, li
     other = next((other for other in names if other != name), "") if len(names) == 2 else ""
     pair = {"metric": one["metric"], "by": one["by"], "a": name, "b": other}
     address = links.to_pair(pair, "" if key == "comparisons" else key)
-    return linked(number(count), address) if count else number(count)
+    return linked_count(count, address)
 
 
 def style_table(style: Mapping[str, Mapping[str, float]] | None) -> Table | None:

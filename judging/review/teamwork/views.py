@@ -70,7 +70,9 @@ def mark(request: HttpRequest, slug: str, pk: int, judgement_pk: int, kind: str)
     form = form_for(kind, found.run.project, request.POST)
     if not form.is_valid():
         problem = " ".join(str(text) for errors in form.errors.values() for text in errors)
-        return _shown(request, found, problem=problem, kept=request.POST.get("reason", ""), status=422)
+        return _teamwork_response(
+            request, found, problem=problem, kept=request.POST.get("reason", ""), status=422
+        )
     change = change_of(kind, form)
     onward = _after(request, found) if "next" in request.POST else ""
     try:
@@ -78,8 +80,8 @@ def mark(request: HttpRequest, slug: str, pk: int, judgement_pk: int, kind: str)
         change_one(judgement=found, change=change, by=signed_in(request), seen=seen)
     except MarkConflict:
         problem = _("Someone else changed this in the meantime. Check what it is now, then try again.")
-        return _shown(request, found, problem=problem, kept=change.reason, status=409)
-    return redirect(onward) if onward else _shown(request, found)
+        return _teamwork_response(request, found, problem=problem, kept=change.reason, status=409)
+    return redirect(onward) if onward else _teamwork_response(request, found)
 
 
 @login_required
@@ -89,9 +91,9 @@ def comment(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> Http
     found = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
     form = CommentForm(request.POST, auto_id="comment_%s")
     if not form.is_valid():
-        return _shown(request, found, comment_form=form, status=422)
+        return _teamwork_response(request, found, comment_form=form, status=422)
     comments.comment_add(judgement=found, text=form.cleaned_data["text"], by=signed_in(request))
-    return _shown(request, found)
+    return _teamwork_response(request, found)
 
 
 @login_required
@@ -109,10 +111,10 @@ def comment_change(
     own.run = found.run
     if "delete" in request.POST:
         comments.comment_delete(comment=own, by=user)
-        return _shown(request, found)
+        return _teamwork_response(request, found)
     form = CommentForm(request.POST)
     if not form.is_valid():
-        return _shown(request, found, edited=own.pk, edited_form=form, status=422)
+        return _teamwork_response(request, found, edited=own.pk, edited_form=form, status=422)
     sent = form.cleaned_data
     try:
         comments.comment_edit(comment=own, text=sent["text"], version=sent["version"] or 0)
@@ -121,11 +123,13 @@ def comment_change(
             None, _("You changed this comment elsewhere in the meantime. Send again to replace it.")
         )
         form.data = dict(form.data.items()) | {"version": own.version}
-        return _shown(request, found, edited=own.pk, edited_form=form, status=409)
-    return _shown(request, found)
+        return _teamwork_response(request, found, edited=own.pk, edited_form=form, status=409)
+    return _teamwork_response(request, found)
 
 
-def _shown(request: HttpRequest, found: Judgement, *, status: int = 200, **more: Any) -> HttpResponse:
+def _teamwork_response(
+    request: HttpRequest, found: Judgement, *, status: int = 200, **more: Any
+) -> HttpResponse:
     """The section for htmx; else redirect to the judgement's page, or show the errors on a page of their own."""
     if part_wanted(request):
         # htmx swaps in responses with status 422, but no other errors.

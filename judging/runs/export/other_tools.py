@@ -22,7 +22,7 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.values import SCORED
 from judging.runs import json_text
 from judging.runs.export.records import data_of, load, model_name
-from judging.runs.export.results import LINE_BYTES, Line, lines_of, question_of
+from judging.runs.export.results import LINE_BYTES, ResultLine, lines_of, question_of
 from judging.runs.filters import ANYTHING, Filters, matching
 from judging.runs.models import Run
 
@@ -40,7 +40,7 @@ class _Answer:
     line: int
     model: str
     number: int
-    verdicts: list[Line]
+    verdicts: list[ResultLine]
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -101,7 +101,7 @@ def _shared(run: Run) -> set[str]:
     return {name for name, count in Counter(name for name, _author in authors).items() if count > 1}
 
 
-def _named(verdicts: list[Line], shared: set[str]) -> Iterator[tuple[str, Line]]:
+def _named(verdicts: list[ResultLine], shared: set[str]) -> Iterator[tuple[str, ResultLine]]:
     """Verdicts with unique names: the metric, the judge if the metric has several, and the number of the repeat."""
     seen: Counter[str] = Counter()
     for line in verdicts:
@@ -123,7 +123,9 @@ def every_eval_ever_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[byt
                 yield json_text.dumps(sample, LINE_BYTES) + b"\n"
 
 
-def _sample(run: Run, answer: _Answer, name: str, line: Line, metric: MetricDefinition) -> dict[str, Any]:
+def _sample(
+    run: Run, answer: _Answer, name: str, line: ResultLine, metric: MetricDefinition
+) -> dict[str, Any]:
     asked = [one for one in answer.messages if one["role"] == "user"]
     question = _text(answer.data["question"])
     reference = _text(reference_in(answer.data))
@@ -169,7 +171,7 @@ def _is_correct(value: Any, metric: MetricDefinition) -> bool:
     return bool(value >= (metric.max_score if metric.scale_declared else 1))
 
 
-def _metadata(answer: _Answer, line: Line) -> dict[str, str]:
+def _metadata(answer: _Answer, line: ResultLine) -> dict[str, str]:
     """The row's fields, the judge and its reasoning; the schema allows only strings here."""
     author = {name: line.get(name) for name in ("judge", "rater", "reasoning")}
     given = answer.fields | {name: value for name, value in author.items() if value}
@@ -240,7 +242,7 @@ def _inspect_sample(answer: _Answer, epoch: int, shared: set[str]) -> dict[str, 
     }
 
 
-def _score(line: Line) -> dict[str, Any]:
+def _score(line: ResultLine) -> dict[str, Any]:
     author = {name: line[name] for name in ("judge", "rater") if line.get(name)}
     return {"value": line["value"], "explanation": line.get("reasoning"), "metadata": author}
 

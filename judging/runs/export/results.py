@@ -28,7 +28,7 @@ from judging.runs.models import Judgement, JudgeReply, Run, SourceKind
 
 LINE_BYTES = 8 * 2**20
 _ALWAYS = ("line", "model", "response", "metric", "value")
-Line = dict[str, Any]
+ResultLine = dict[str, Any]
 
 
 def results_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
@@ -38,7 +38,7 @@ def results_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
         yield json_text.dumps(known, LINE_BYTES) + b"\n"
 
 
-def results_of(run: Run, filters: Filters) -> Iterator[Line]:
+def results_of(run: Run, filters: Filters) -> Iterator[ResultLine]:
     """Yield every verdict behind the matching judgements."""
     for _question, found in groupby(load(run, filters), question_of):
         yield from lines_of(run, list(found))
@@ -50,10 +50,10 @@ def question_of(one: LoadedJudgement) -> tuple[int, ...]:
     return judgement.response_id, judgement.other_response_id or 0, judgement.run_metric_id
 
 
-def lines_of(run: Run, found: list[LoadedJudgement]) -> Iterator[Line]:
+def lines_of(run: Run, found: list[LoadedJudgement]) -> Iterator[ResultLine]:
     """Yield all verdicts on one question."""
     decided: Any = None
-    settled: list[Line] = []
+    settled: list[ResultLine] = []
     for one in found:
         if run.by_people:
             yield _of_rater(one)
@@ -69,7 +69,7 @@ def lines_of(run: Run, found: list[LoadedJudgement]) -> Iterator[Line]:
         yield _about(found[0]) | {"value": decided, "rater": ADJUDICATOR, "role": ADJUDICATOR}
 
 
-def _about(one: LoadedJudgement) -> Line:
+def _about(one: LoadedJudgement) -> ResultLine:
     """The fields that identify what a verdict is about."""
     judgement, other = one.judgement, one.judgement.other_response
     compares = one.compares
@@ -87,7 +87,7 @@ def _about(one: LoadedJudgement) -> Line:
     }
 
 
-def _own(judgement: Judgement) -> Line:
+def _own(judgement: Judgement) -> ResultLine:
     """The judgement's original result, ignoring overrides."""
     scored = judgement.state == SCORED
     return {
@@ -97,13 +97,13 @@ def _own(judgement: Judgement) -> Line:
     }
 
 
-def _in_force(judgement: Judgement) -> Line:
+def _in_force(judgement: Judgement) -> ResultLine:
     if not judgement.overridden:
         return _own(judgement)
     return {"value": json_text.loads(judgement.override_value or "null"), "state": None, "reason": None}
 
 
-def _circumstances(judgement: Judgement) -> Line:
+def _circumstances(judgement: Judgement) -> ResultLine:
     return {
         "shown_first": judgement.shown_first,
         "drawn_with": judgement.drawn_with,
@@ -117,7 +117,7 @@ def _moment(seconds: float | None) -> str | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
-def _reply(reply: JudgeReply | None) -> Line:
+def _reply(reply: JudgeReply | None) -> ResultLine:
     if reply is None:
         return {}
     extra = json_text.loads(reply.extra) if reply.extra else {}
@@ -129,14 +129,14 @@ def _reply(reply: JudgeReply | None) -> Line:
     }
 
 
-def _of_rater(one: LoadedJudgement) -> Line:
+def _of_rater(one: LoadedJudgement) -> ResultLine:
     judgement, author = one.judgement, one.author or {}
     comment = judgement.rating.comment if judgement.rating else ""
     origin = {"rater": author.get("rater") or f"rater {judgement.rater_id}", "reasoning": comment or None}
     return _about(one) | _in_force(judgement) | origin | _circumstances(judgement)
 
 
-def _of_source(one: LoadedJudgement) -> Line:
+def _of_source(one: LoadedJudgement) -> ResultLine:
     """An imported verdict in its original form."""
     judgement, source = one.judgement, one.judgement.source
     assert source is not None
@@ -148,7 +148,7 @@ def _of_source(one: LoadedJudgement) -> Line:
     return _about(one) | _own(judgement) | origin | _reply(reply) | _circumstances(judgement)
 
 
-def _of_metric(one: LoadedJudgement) -> Iterator[Line]:
+def _of_metric(one: LoadedJudgement) -> Iterator[ResultLine]:
     """Verdicts of a run's own metric: its single judge, or all judges and the combined result."""
     judgement, metric = one.judgement, one.metric
     author = _author(metric)
@@ -169,7 +169,7 @@ def _author(metric: MetricDefinition) -> str:
     return "combined" if metric.postprocess or metric.votes > 1 else metric.judges[0].name
 
 
-def _combined(one: LoadedJudgement) -> Line:
+def _combined(one: LoadedJudgement) -> ResultLine:
     judgement = one.judgement
     return (
         _about(one)
@@ -178,7 +178,7 @@ def _combined(one: LoadedJudgement) -> Line:
     )
 
 
-def _of_judges(one: LoadedJudgement) -> Iterator[Line]:
+def _of_judges(one: LoadedJudgement) -> Iterator[ResultLine]:
     """Yield each judge model's verdict per repeat. If asked in both orders, the combined verdict of both."""
     verdicts = verdicts_by_place(one.judgement.verdicts)
     for reply in one.replies:
@@ -195,7 +195,7 @@ def _of_judges(one: LoadedJudgement) -> Iterator[Line]:
         )
 
 
-def _read(verdict: Line, reply: JudgeReply) -> Line:
+def _read(verdict: ResultLine, reply: JudgeReply) -> ResultLine:
     if verdict.get("value") is not None:
         return {"value": verdict["value"]}
     if reply.error:

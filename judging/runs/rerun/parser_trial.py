@@ -11,6 +11,7 @@ from judging.messages import reason_sentence
 from judging.metrics.editor.try_prompt import read_replies
 from judging.metrics.models import Metric
 from judging.runs.export.records import place_of, verdicts_by_place
+from judging.runs.filters import BY_METRICS
 from judging.runs.models import Judgement, JudgementState, JudgeReply, RunMetric
 
 MOST = 20
@@ -45,7 +46,7 @@ class RunReplies:
     """Replies in runs for the metric editor. Implements judging.metrics.editor.scripts.ReplyHistory."""
 
     def newest_reply(self, metric_id: int, response: Response | None) -> str | None:
-        judged = Judgement.objects.filter(response=response, rater=None, other_response=None)
+        judged = Judgement.objects.filter(BY_METRICS, response=response)
         newest = judged.filter(run_metric__metric_version__metric=metric_id).order_by("-pk").first()
         if newest is None:
             return None

@@ -11,9 +11,10 @@ from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import MetricVersion
 from judging.runs import planning
 from judging.runs.budget import budget_of
+from judging.runs.definitions import definition_now
 from judging.runs.models import Reading, Run, RunMetric, RunState
 from judging.runs.overrides import run_lock
-from judging.runs.rerun.reparse import count_again, definition_now, scale_of
+from judging.runs.rerun.reparse import count_again, scale_of
 from judging.runs.rerun.selection import Selection
 from judging.runs.services import allow_budget, frozen, price_list, refuse_broken_scripts
 from judging.runs.worker import run_worker

@@ -21,26 +21,13 @@ from judging.core.rules.ask import asks_no_more
 from judging.core.rules.check import read_program
 from judging.metrics.models import MetricVersion
 from judging.runs import planning
+from judging.runs.definitions import definition_now
 from judging.runs.models import COUNTERS, JudgementState, Reading, Run, RunMetric, RunState
 from judging.runs.overrides import run_lock
 from judging.runs.rerun.selection import EVERYTHING, Selection
 from judging.runs.worker import run_worker
 
 REPARSEABLE = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED)
-
-
-def definition_now(run_metric: RunMetric) -> MetricDefinition:
-    """The definition that the run currently parses this metric's replies with."""
-    newest = run_metric.readings.filter(asks=False, whole=True).order_by("-number").first()
-    return MetricDefinition.from_json((newest or run_metric).definition)
-
-
-def definitions_now(run: Run) -> dict[int, MetricDefinition]:
-    """The current definitions of all metrics of a run, in order, by run metric id. Makes two queries."""
-    readings = Reading.objects.filter(run_metric__run=run, asks=False, whole=True).order_by("number")
-    newest = dict(readings.values_list("run_metric_id", "definition"))
-    frozen = run.metrics.order_by("number").values_list("pk", "definition")
-    return {pk: MetricDefinition.from_json(newest.get(pk, text)) for pk, text in frozen}
 
 
 def reparsed_definition(

@@ -120,7 +120,7 @@ def _begin(
 def plan_rejudging() -> None:
     """Plan the waiting re-judgings."""
     for pk in list(Rejudging.objects.order_by("action").values_list("action", flat=True)):
-        work_off(pk, _step, _fail)
+        work_off(pk, plan_batch, _fail)
 
 
 def _held(action_pk: int) -> tuple[Run, Rejudging] | None:
@@ -136,7 +136,7 @@ def _held(action_pk: int) -> tuple[Run, Rejudging] | None:
 
 
 @transaction.atomic
-def _step(action_pk: int) -> bool:
+def plan_batch(action_pk: int) -> bool:
     """Plan one batch. Returns whether more is left."""
     held = _held(action_pk)
     if held is None:

@@ -26,13 +26,13 @@ from judging.runs.addresses import filters_in, items_url, judgement_url, query_i
 from judging.runs.budget import MILLION
 from judging.runs.candidates import asked_of
 from judging.runs.counts import count_text, reads_judgements
+from judging.runs.definitions import definition_now
 from judging.runs.models import Run, RunMetric, RunState
 from judging.runs.rerun import reparse
 from judging.runs.rerun.forms import ReparseForm
 from judging.runs.rerun.parser_trial import TriedReply, try_on_run
 from judging.runs.rerun.preview import count_readable, preview_reading, readable
 from judging.runs.rerun.rejudge import REJUDGEABLE, other_versions, run_rejudge
-from judging.runs.rerun.reparse import definition_now
 from judging.runs.rerun.rerun_batches import rejudge_begin, reparse_begin, too_many_at_once
 from judging.runs.rerun.selection import Selection
 from judging.runs.views import queued_text
@@ -160,7 +160,7 @@ def read_again(request: HttpRequest, slug: str, pk: int, metric: int) -> HttpRes
     found = get_run_metric(request, slug, pk, metric, May.RUN)
     only = whole(request.GET.get("only", ""))
     selection = Selection(replace(filters_in(request, found.run), metric=found.name), only)
-    now = reparse.definition_now(found)
+    now = definition_now(found)
     versions = reparse.fitting_versions(found)
     by_version = "version" in request.POST
     sent = request.POST if request.method == "POST" and not by_version and not now.rules else None

@@ -150,12 +150,6 @@ class Answers:
         """Whether the model name means the row's reference. Exports of human evaluations use "reference"."""
         return model in (REFERENCE, NAME) and model not in self.models
 
-    def candidates(self, model: str) -> list[int]:
-        found = self.models.get(model)
-        if not found:
-            raise Refusal("unknown_model", model=model[:80])
-        return found
-
     def with_references(self, found: Sequence[LocatedVerdict]) -> list[LocatedVerdict]:
         """Fill in the ids of references, storing references as answers where needed."""
         rows = {one.row for one in found if one.response is None or _lacks_other(one)}
@@ -257,7 +251,8 @@ class _Batch:
             if row not in self.referenced or answer.number != 1:
                 raise Refusal("no_reference")
             return found[0] if found else (None, None)
-        self.answers.candidates(answer.model)
+        if answer.model not in self.answers.models:
+            raise Refusal("unknown_model", model=answer.model[:80])
         if not found:
             raise Refusal("no_such_answer", model=answer.model[:80], number=str(answer.number))
         if len(found) > 1:

@@ -11,7 +11,7 @@ from typing import Any
 
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results_file.records import RefusedLine, records
-from judging.core.results_file.verdicts import FileVerdict, Kind, SeenVerdicts, survey, verdicts
+from judging.core.results_file.verdicts import FileVerdict, Kind, SeenVerdicts, metric_summaries, verdicts
 from judging.runs.models import Run
 from judging.runs.results_import.answers import Answers, LocatedVerdict
 from judging.runs.results_import.storing import ImportedVerdicts
@@ -50,7 +50,9 @@ class VerdictSummary:
 def definitions_of(path: Path, run: Run | None) -> dict[str, MetricDefinition]:
     """The metrics of a file; existing metrics of the run keep their definition. Raises NotResults."""
     known = {one.name: MetricDefinition.from_json(one.definition) for one in run.metrics.all()} if run else {}
-    found = {name: _definition(name, one.kind, one.scale) for name, one in survey(records(path)).items()}
+    found = {
+        name: _definition(name, one.kind, one.scale) for name, one in metric_summaries(records(path)).items()
+    }
     return found | known
 
 

@@ -26,7 +26,7 @@ from evalsite.audit import Action, record
 from evalsite.storage import files
 from evalsite.tasks import workers
 from judging.core.results_file.records import NotResults, RefusedLine
-from judging.runs.models import IMPORTED, Run, RunState
+from judging.runs.models import COUNTERS, IMPORTED, Run, RunState
 from judging.runs.results_import.answers import Answers
 from judging.runs.results_import.checking import CheckedPart, VerdictSummary, definitions_of, parts
 from judging.runs.results_import.models import ResultsImport, ResultsImportState
@@ -302,10 +302,7 @@ def _take_back(run: Run, first: int) -> None:
     states = dict(run.judgements.order_by().values_list("state").annotate(Count("pk")))
     Run.objects.filter(pk=run.pk).update(
         total=first,
-        scored=states.get("scored", 0),
-        no_score=states.get("no_score", 0),
-        unparsed=states.get("unparsed", 0),
-        errors=states.get("error", 0),
+        **{counter: states.get(state, 0) for state, counter in COUNTERS.items()},
         revision=run.revision + 1,
     )
 

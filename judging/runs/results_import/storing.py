@@ -12,10 +12,11 @@ from django.db.models import F, Model
 from judging.core.metric_definition import MetricDefinition
 from judging.core.people.criteria import turned
 from judging.core.results_file.verdicts import FileVerdict, canonical
-from judging.core.values import ERROR, NO_SCORE, SCORED, UNPARSED, Outcome
+from judging.core.values import SCORED, Outcome
 from judging.runs import json_text
 from judging.runs.json_text import as_json
 from judging.runs.models import (
+    COUNTERS,
     Judgement,
     JudgeReply,
     Run,
@@ -123,10 +124,7 @@ class ImportedVerdicts:
         said = [one.verdict for one in found]
         Run.objects.filter(pk=self.run.pk).update(
             total=F("total") + len(found),
-            scored=F("scored") + states[SCORED],
-            no_score=F("no_score") + states[NO_SCORE],
-            unparsed=F("unparsed") + states[UNPARSED],
-            errors=F("errors") + states[ERROR],
+            **{counter: F(counter) + states[state] for state, counter in COUNTERS.items()},
             prompt_tokens=F("prompt_tokens") + sum(one.prompt_tokens or 0 for one in said),
             completion_tokens=F("completion_tokens") + sum(one.completion_tokens or 0 for one in said),
             revision=F("revision") + 1,

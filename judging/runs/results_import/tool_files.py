@@ -10,7 +10,7 @@ from typing import IO, Any
 from django.urls import reverse
 
 from datasets.core.answer_file import prompt_hash
-from datasets.core.imports.gathering import encoded
+from datasets.core.imports.collector import encoded
 from datasets.core.imports.model import Imported, Source, SourceFile
 from datasets.core.imports.registry import SOURCES
 from datasets.core.imports.table import SOURCE as TABLE

@@ -83,7 +83,7 @@ class ActiveRun:
         caller = Caller(shared.clients, gate, shared.policy)
         cache = None
         if run.reuse_replies:
-            cache = ReplyCache(run.project_id, shared.watching, warm=run.reuse_any)
+            cache = ReplyCache(run.project_id, shared.watching, any_temperature=run.reuse_any)
         form = cast(Format, run.version.format)
         made = cls(run.pk, form, gate, ledger, cache, caller, WorkInFlight(shared.journal), shared)
         metrics = list(RunMetric.objects.filter(run=run).values_list("pk", flat=True))

@@ -15,7 +15,7 @@ from judging.core.pipeline import result_by_rules
 from judging.core.prompts import names_of, postprocess_arguments, render, render_item
 from judging.core.replies import Parser, make_parser
 from judging.core.results import (
-    PLANTED_VERDICT,
+    INJECTED_VERDICT,
     Ask,
     Context,
     Failure,
@@ -32,7 +32,7 @@ from judging.core.rules.evaluate import Ask as AskLines
 from judging.core.rules.evaluate import evaluate, judge_by_rules, ruled
 from judging.core.rules.program import BlockCall, Reason, Scored
 from judging.core.rules.python_blocks import run_code
-from judging.core.sandbox.job import SandboxFailure as JailFailure
+from judging.core.sandbox.job import SandboxFailure
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import (
     ScriptKind,
@@ -84,7 +84,7 @@ class MetricEffects:
         ]
         self._searches = [Batcher(in_sandbox, partial(self._search, one)) for one in self._parsers]
         reasoning = any("reasoning_content" in judge.template for judge in metric.judges)
-        self._shown = ("content", "reasoning_content") if reasoning else ("content",)
+        self._shown_fields = ("content", "reasoning_content") if reasoning else ("content",)
         self.rules = RuleEffects(metric, sandbox, in_sandbox) if metric.rules else None
 
     @property
@@ -156,9 +156,9 @@ class MetricEffects:
 
     def flags(self, item: Item) -> tuple[str, ...]:
         """Check the parts of the answer that the judges see; reasoning only if a template includes it."""
-        shown = (item.response.get(name) for name in self._shown)
-        planted = any(isinstance(text, str) and holds_verdict(text) for text in shown)
-        return (PLANTED_VERDICT,) if planted else ()
+        shown = (item.response.get(name) for name in self._shown_fields)
+        injected = any(isinstance(text, str) and holds_verdict(text) for text in shown)
+        return (INJECTED_VERDICT,) if injected else ()
 
     def _render(self, template: str, contexts: list[Context]) -> list[str | Failure]:
         items = [render_item(context, self.metric) for context in contexts]
@@ -239,7 +239,7 @@ def _prompt_of(request: dict[str, Any]) -> str:
     return str(messages[-1].get("content", ""))
 
 
-def sandbox_failure(failure: JailFailure, what: str) -> Failure:
+def sandbox_failure(failure: SandboxFailure, what: str) -> Failure:
     """A failure with a code like prompt_undefined; the detail includes the line in the user's source."""
     place = f" (line {failure.line})" if failure.line else ""
     return Failure(f"{what}_{failure.code}", failure.message + place)

@@ -1,6 +1,6 @@
 """Reply cache: within a project, identical requests to the same judge are sent once, if the run allows it.
 
-By default only requests at temperature 0 are cached; a `warm` cache includes the others. The key covers the URL,
+By default only requests at temperature 0 are cached; with `any_temperature`, the others too. The key covers the URL,
 every byte of the request and the repeat number, because three repeats need three replies.
 """
 
@@ -23,9 +23,9 @@ from judging.runs.worker.threads import Batcher
 RECENT = 2000  # replies held in memory until they are in the database
 
 
-def digest_of(url: str, request: Request, repeat: int, *, warm: bool = False) -> str:
-    """The cache key of a request; '' if it cannot be sent, or if its temperature is not 0 and not `warm`."""
-    if not warm and request.get("temperature") != 0:
+def digest_of(url: str, request: Request, repeat: int, *, any_temperature: bool = False) -> str:
+    """The cache key of a request; '' if it cannot be sent, or if its temperature is not 0 and not `any_temperature`."""
+    if not any_temperature and request.get("temperature") != 0:
         return ""
     try:
         body = msgspec.json.encode(request, order="sorted")
@@ -44,15 +44,15 @@ def known_replies(project: int, digests: list[str]) -> list[JudgeCall | None]:
 class ReplyCache:
     """The reply cache of one run in one worker."""
 
-    def __init__(self, project: int, in_thread: RunInThread, *, warm: bool = False) -> None:
+    def __init__(self, project: int, in_thread: RunInThread, *, any_temperature: bool = False) -> None:
         self._look = Batcher(in_thread, partial(known_replies, project))
-        self._warm = warm
+        self._any_temperature = any_temperature
         self._asking: dict[str, asyncio.Event] = {}
         self._recent: dict[str, JudgeCall] = {}
 
     def digest(self, url: str, request: Request, repeat: int) -> str:
         """The request's cache key; '' if it must always be sent."""
-        return digest_of(url, request, repeat, warm=self._warm)
+        return digest_of(url, request, repeat, any_temperature=self._any_temperature)
 
     async def find(self, digest: str, question: Question) -> JudgeCall | None:
         """Return a cached reply to `question`, waiting for an identical request in progress. On None, the caller must

@@ -89,8 +89,8 @@ class RunWorker:
     async def run(self) -> None:
         """Run the main loop. On return nothing is leased or unwritten, unless the database is unavailable."""
         self.sandbox_threads.submit(self._start_sandbox)
-        beside = (self.shared.pool.keep_in_sync(), self._watch_runs(), self._report_turns())
-        background = [asyncio.create_task(one) for one in beside]
+        coroutines = (self.shared.pool.keep_in_sync(), self._watch_runs(), self._report_turns())
+        background = [asyncio.create_task(one) for one in coroutines]
         try:
             while not self._over():
                 await self._tick_with_retries()

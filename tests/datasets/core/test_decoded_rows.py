@@ -23,13 +23,13 @@ VALUES = st.recursive(
 )
 
 
-def sound(*lines: str) -> list[dict[str, Any] | None]:
+def rows_of(*lines: str) -> list[dict[str, Any] | None]:
     source = [line.encode("utf-8", "surrogatepass") for line in lines]
     block = Block(1, source, b"".join(line + b"\n" for line in source))
     return [row for _, _, row in decoded(block, Limits().row_values)]
 
 
-def is_sound(text: str) -> bool:
+def is_valid(text: str) -> bool:
     """The strict parser's result."""
     try:
         root = parse(text)
@@ -48,20 +48,20 @@ def test_an_object_without_a_flaw_passes_with_its_values(
     row: dict[str, Any], ascii_only: bool, separators: tuple[str, str] | None
 ) -> None:
     text = json.dumps(row, ensure_ascii=ascii_only, separators=separators)
-    (found,) = sound(text)
-    assert found == (row if is_sound(text) else None)
+    (found,) = rows_of(text)
+    assert found == (row if is_valid(text) else None)
     assert found is not None or "\\u00" in text  # a NUL, or possibly an escaped colon
 
 
 @settings(max_examples=400, deadline=None)
 @given(st.dictionaries(TEXTS, VALUES, min_size=1, max_size=4), st.randoms(use_true_random=False))
-def test_a_damaged_line_passes_only_if_it_is_still_sound(row: dict[str, Any], rng: random.Random) -> None:
+def test_a_damaged_line_passes_only_if_it_is_still_valid(row: dict[str, Any], rng: random.Random) -> None:
     text = json.dumps(row)
     at = rng.randrange(len(text))
     sign = rng.choice(['"', ",", "}", "]", ":", "0", "\\", "", "{", '"x":1,', "9" * 400, "1e999", "\\u003a"])
     damaged = text[:at] + sign + text[at + 1 :]
-    (found,) = sound(damaged)
-    assert found is None or is_sound(damaged)
+    (found,) = rows_of(damaged)
+    assert found is None or is_valid(damaged)
 
 
 @pytest.mark.parametrize(
@@ -88,12 +88,12 @@ def test_a_damaged_line_passes_only_if_it_is_still_sound(row: dict[str, Any], rn
     ],
 )
 def test_what_a_decoder_overlooks_does_not_pass(text: str) -> None:
-    assert sound('{"fine": 1}', text, '{"fine": 2}') == [{"fine": 1}, None, {"fine": 2}]
+    assert rows_of('{"fine": 1}', text, '{"fine": 2}') == [{"fine": 1}, None, {"fine": 2}]
 
 
 @pytest.mark.parametrize(
     "text", ['{"a": %s}' % ("9" * 300), '{"a": %s}' % ("[" * 190 + "]" * 190), '{"a": [%s0]}' % ("[]," * 900)]
 )
 def test_what_is_long_or_nested_within_the_limits_is_no_flaw(text: str) -> None:
-    assert is_sound(text)
-    assert sound(text) in ([json.loads(text)], [None])
+    assert is_valid(text)
+    assert rows_of(text) in ([json.loads(text)], [None])

@@ -43,7 +43,7 @@ def test_a_plain_file_is_read_on_from_a_landmark(tmp_path: Path, monkeypatch: py
         assert lines_at(tmp_path / "file", "utf-8-sig", line, line + 1, Limits()) == expected[line - 1]
     read: list[int] = []
     monkeypatch.setattr(lines, "CHUNK", 1024)
-    monkeypatch.setattr(lines, "_between", lambda chunk, *_: read.append(len(chunk)) or b"x")
+    monkeypatch.setattr(lines, "between", lambda chunk, *_: read.append(len(chunk)) or b"x")
     lines_at(tmp_path / "file", "utf-8-sig", 8000, 8001, Limits())
     assert sum(read) < 4 * decode.CHUNK
 

@@ -175,15 +175,15 @@ def test_a_long_row_is_treated_like_a_short_one(made: dict[str, Any], length: in
     parts = [{"type": "text", "text": "a" * length, "x": 1}, {"type": "text", "text": "b"}]
     for longer in ({**made, "filler": "x" * length}, {**made, "system": {"x": "x" * length}}):
         short = {**longer, list(longer)[-1]: "s"} if "filler" in longer else {**longer, "system": {"x": 1}}
-        assert _told(longer) == _told(short)
+        assert _codes_and_paths(longer) == _codes_and_paths(short)
     if made.get("messages"):
         spoken = {"role": "user", "content": parts}
         long_row = {**made, "messages": [*made["messages"], spoken, 7]}
         short_row = {**made, "messages": [*made["messages"], PARTS, 7]}
-        assert _told(long_row) == _told(short_row)
+        assert _codes_and_paths(long_row) == _codes_and_paths(short_row)
 
 
-def _told(made: dict[str, Any]) -> list[tuple[str, str | None]]:
+def _codes_and_paths(made: dict[str, Any]) -> list[tuple[str, str | None]]:
     """(code, path) of each finding in a judge-only row."""
     return [(one.code, one.path) for one in findings_of(1, json.dumps(made), "judge_only")]
 

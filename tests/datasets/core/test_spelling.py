@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from datasets.core.repair.models import with_roles
+from datasets.core.row_repairs import with_roles
 from datasets.core.spelling import is_misspelling, role_meant
 from tests.datasets.core.helpers import ANSWER, USER, codes, found, jsonl, judged, row, summary, turns
 

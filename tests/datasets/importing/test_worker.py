@@ -26,7 +26,7 @@ from datasets.core.decode import CHUNK
 from datasets.core.rows import NewRow
 from datasets.importing import tables, worker
 from datasets.importing.worker import import_or_wait, import_version, reconcile
-from datasets.models import Candidate, Finding, Response, Row, Version, VersionState
+from datasets.models import Candidate, Response, Row, StoredFinding, Version, VersionState
 from evalsite.tasks import workers
 from tests.datasets.conftest import Upload, answers, jsonl, numbered, question
 from tests.full_and_locked import full_database, locked_database
@@ -75,7 +75,7 @@ def test_a_bad_row_is_kept_as_found_and_counted(upload: Upload) -> None:
 
 def test_findings_are_kept_with_their_place(upload: Upload) -> None:
     version = upload(jsonl(question("a"), {"messages": [{"role": "robot", "content": "x"}]}), read=True)
-    finding = Finding.objects.get(version=version, code="role.unknown")
+    finding = StoredFinding.objects.get(version=version, code="role.unknown")
     assert (finding.line, finding.path, finding.severity) == (2, "messages[0].role", "error")
 
 
@@ -127,8 +127,8 @@ def test_references_are_checked_again_though_a_batch_could_not_be_undone(upload:
     def cannot_be_undone(*_: object) -> bool:
         raise OperationalError
 
-    importer = worker._Importer(upload(numbered(1)), workers.owner(), threading.Event())
-    importer._begin()
+    importer = worker.Importer(upload(numbered(1)), workers.owner(), threading.Event())
+    importer.begin()
     importer.under_way.push(cannot_be_undone)
     assert not checked()
     with pytest.raises(OperationalError), importer:
@@ -269,7 +269,7 @@ def test_what_a_dead_reader_left_is_read_from_the_start(upload: Upload) -> None:
 
 def test_a_living_reader_is_left_alone(upload: Upload) -> None:
     version = upload(numbered(5))
-    reader = f"{socket.gethostname()}:{os.getppid()}:{workers._started(os.getppid())}"
+    reader = f"{socket.gethostname()}:{os.getppid()}:{workers.start_time(os.getppid())}"
     tables.READING.claim(version.pk, reader)
     reconcile()
     version.refresh_from_db()

@@ -15,7 +15,7 @@ from django.test import Client
 from datasets.models import Difference, DifferenceRow, DifferenceState, Version
 from datasets.versions import compare, temp_files
 from datasets.versions.compare import difference_ask, run_comparison
-from datasets.versions.row_diff import contrasts
+from datasets.versions.row_diff import row_diffs
 from evalsite.accounts.models import User
 from evalsite.tasks import workers
 from tests.conftest import ClientOf
@@ -65,7 +65,7 @@ def test_a_version_and_its_copy_are_the_same(upload: Upload) -> None:
 def test_another_answer_is_a_change(upload: Upload) -> None:
     old = upload(jsonl(question("q", model_outputs=answers(alpha="x", beta="y"))), read=True)
     new = upload(jsonl(question("q", model_outputs=answers(beta="y", alpha="z"))), read=True)
-    (row,) = contrasts(list(DifferenceRow.objects.filter(difference=compared(old, new))), old, new)
+    (row,) = row_diffs(list(DifferenceRow.objects.filter(difference=compared(old, new))), old, new)
     assert [part.name for part in row.parts] == ["alpha [1]"]
 
 
@@ -79,7 +79,7 @@ def test_a_bad_row_that_was_fixed_is_a_change(upload: Upload) -> None:
 def test_what_a_repair_took_out_is_shown_and_nothing_else(upload: Upload) -> None:
     row = jsonl(question("q", model_outputs=answers(alpha="x"), id=1)).strip()
     old, new = upload(row + b" // note\n", read=True), upload(row, read=True)
-    (found_row,) = contrasts(list(DifferenceRow.objects.filter(difference=compared(old, new))), old, new)
+    (found_row,) = row_diffs(list(DifferenceRow.objects.filter(difference=compared(old, new))), old, new)
     (part,) = found_row.parts
     assert [piece.text for piece in part.before or [] if piece.kind == "removed"] == [" // note"]
     assert [piece.text for piece in part.after or [] if piece.kind == "added"] == []

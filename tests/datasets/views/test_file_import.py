@@ -260,10 +260,10 @@ def test_requests_of_a_batch_and_their_answers_are_shown_together_before_anythin
     body = {"model": "m", "messages": [{"role": "user", "content": "Why?"}]}
     reply = {"model": "m-1", "choices": [{"message": {"role": "assistant", "content": "So."}}]}
     asked = jsonl({"custom_id": "r-1", "method": "POST", "url": "/v1/chat/completions", "body": body})
-    told = jsonl(
+    batch = jsonl(
         {"id": "b", "custom_id": "r-1", "response": {"status_code": 200, "body": reply}, "error": None}
     )
-    address = send(as_alice, asked, told, name="batch.jsonl", together="each")
+    address = send(as_alice, asked, batch, name="batch.jsonl", together="each")
     page = shown(as_alice, address)
     assert "Why?" in page
     assert "<strong>m-1</strong> So." in page

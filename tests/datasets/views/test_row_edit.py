@@ -114,8 +114,8 @@ def test_a_row_can_be_added_and_another_left_out(as_alice: Client, upload: Uploa
     kept = as_alice.post(new, form | {content: "How?"})
     assert kept.headers["Location"] == address(version, "rows/3/edit/")
     assert "New row" in as_alice.get(kept.headers["Location"]).content.decode()
-    told = edit(as_alice, version, 1, "", delete="1")
-    page = as_alice.get(told.headers["Location"]).content.decode()
+    deleted = edit(as_alice, version, 1, "", delete="1")
+    page = as_alice.get(deleted.headers["Location"]).content.decode()
     assert "left out" in page
     assert (
         "The next version excludes this row."
@@ -164,8 +164,8 @@ def test_a_row_that_someone_edited_meanwhile_is_not_left_out(
 ) -> None:
     version = upload(numbered(2), read=True)
     edit(as_adam, version, 1, json.dumps(question("His")))
-    told = as_alice.post(address(version, "rows/1/edit/"), {"state": "", "delete": "1"}, follow=True)
-    assert "Someone else edited line 1 in the meantime" in told.content.decode()
+    refused = as_alice.post(address(version, "rows/1/edit/"), {"state": "", "delete": "1"}, follow=True)
+    assert "Someone else edited line 1 in the meantime" in refused.content.decode()
     assert [one.text for one in row_edits.open_edits(version)] == [json.dumps(question("His"))]
 
 
@@ -198,7 +198,7 @@ def test_findings_are_checked_while_someone_types(as_alice: Client, upload: Uplo
     typed = {"text": '{"messages": [{"role": "usr", "content": "Why?"}]}', "show": "check", "state": ""}
     where = address(version, "rows/1/edit/")
     part = as_alice.post(where, typed, headers={"HX-Request": "true"}).content.decode()
-    assert part.startswith('<div id="beside"')
+    assert part.startswith('<div id="row-check"')
     assert "role.unknown" in part
     whole = as_alice.post(where, typed).content.decode()
     assert "role.unknown" in whole

@@ -157,7 +157,7 @@ def test_ended_sessions_and_old_guesses_are_taken_away(client: Client, alice: Us
     guess(Client(), "bob")
     AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(hours=1))
     Session.objects.update(expire_date=timezone.now() - timedelta(days=1))
-    services.reconcile()
+    services.delete_expired()
     assert not AccessAttempt.objects.exists()
     assert not Session.objects.exists()
 

@@ -30,7 +30,7 @@ def test_this_process_is_alive() -> None:
 @pytest.mark.django_db
 def test_a_process_that_ended_is_not() -> None:
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    name = f"{socket.gethostname()}:{child.pid}:{workers._started(child.pid)}"
+    name = f"{socket.gethostname()}:{child.pid}:{workers.start_time(child.pid)}"
     assert workers.is_alive(name)
     child.communicate(b"\n")
     assert not workers.is_alive(name)
@@ -40,7 +40,7 @@ def test_another_process_under_the_same_number_is_another_owner() -> None:
     assert not workers.is_alive(f"{socket.gethostname()}:{os.getpid()}:1")
 
 
-def heard(host: str, ago: timedelta) -> str:
+def last_seen(host: str, ago: timedelta) -> str:
     name = f"{host}:7:7"
     WorkerProcess.objects.create(owner=name, queue="runs", seen_at=timezone.now() - ago)
     return name
@@ -48,13 +48,13 @@ def heard(host: str, ago: timedelta) -> str:
 
 @pytest.mark.django_db
 def test_a_worker_elsewhere_is_alive_while_it_reports() -> None:
-    assert workers.is_alive(heard("elsewhere", timedelta(seconds=5)))
-    assert not workers.is_alive(heard("far-away", timedelta(seconds=60)))
+    assert workers.is_alive(last_seen("elsewhere", timedelta(seconds=5)))
+    assert not workers.is_alive(last_seen("far-away", timedelta(seconds=60)))
 
 
 @pytest.mark.django_db
 def test_a_queue_without_a_living_worker_is_reported() -> None:
-    heard("far-away", timedelta(seconds=60))
+    last_seen("far-away", timedelta(seconds=60))
     assert workers.obstacle("runs") == "worker"
     workers.beat("runs")
     assert workers.obstacle("runs") == ""
@@ -63,7 +63,7 @@ def test_a_queue_without_a_living_worker_is_reported() -> None:
 
 @pytest.mark.django_db
 def test_the_dead_are_forgotten() -> None:
-    heard("far-away", timedelta(seconds=60))
+    last_seen("far-away", timedelta(seconds=60))
     workers.reconcile()
     assert not WorkerProcess.objects.exists()
 
@@ -110,7 +110,7 @@ def test_a_worker_that_falls_silent_is_noticed_between_the_regular_looks(
     monkeypatch.setattr(workers, "beat", lambda _: None)
     monkeypatch.setattr(workers, "silent_workers", lambda: {"other"} if clock.now >= 1020 else set())
     monkeypatch.setattr(workers, "reconcile", lambda _: looks.append(clock.now - 1000))
-    workers.keep_house("runs", lambda _: None)
+    workers.run_maintenance("runs", lambda _: None)
     assert looks == [0, 15, 20, 35]
 
 
@@ -143,7 +143,7 @@ def test_after_an_outage_the_living_have_time_before_the_dead_are_looked_for(
     monkeypatch.setattr(workers, "beat", beat)
     monkeypatch.setattr(workers, "silent_workers", set)
     monkeypatch.setattr(workers, "reconcile", lambda _: looks.append(clock.now - 1000))
-    workers.keep_house("runs", found.append)
+    workers.run_maintenance("runs", found.append)
     assert looks == [0, 45, 60]
     assert len(found) == 9
 
@@ -177,7 +177,7 @@ def test_this_process_holds_a_row_only_while_it_works_on_it() -> None:
 
 @pytest.mark.django_db
 def test_a_row_that_another_process_claimed_is_held_while_that_lives() -> None:
-    parent = f"{socket.gethostname()}:{os.getppid()}:{workers._started(os.getppid())}"
+    parent = f"{socket.gethostname()}:{os.getppid()}:{workers.start_time(os.getppid())}"
     assert workers.is_held(parent, WorkerProcess, 7)
     assert not workers.is_held(f"{socket.gethostname()}:{os.getppid()}:1", WorkerProcess, 7)
 

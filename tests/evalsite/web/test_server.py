@@ -8,8 +8,8 @@ import time
 import pytest
 
 from evalsite.web.server import Phase
+from tests.deadlines import wait_until
 from tests.evalsite.web.serving import MEGABYTE, answer_on, everything, served
-from tests.patience import wait_until
 
 HURRY = {"idle_seconds": 0.3, "grace_seconds": 0.3}
 LARGE = f"Content-Length: {10 * 2**20}\r\n"

@@ -115,7 +115,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def planted(project: Project, causes: set[str]) -> tuple[Run, Run]:
+def runs_changed_by(project: Project, causes: set[str]) -> tuple[Run, Run]:
     """Two runs over versions of equal content that differ only by these causes. Judges reply
     {"score": n, "strict": n − 1, "lenient": n + 2}, and the first run's parser reads `score`."""
     before, after = a_version_of(project, 8), a_version_of(project, 8)
@@ -151,7 +151,7 @@ def replied(number: int, read: str, prompt: str = "Judge this.") -> JudgementRes
     return said(values[read], content=json.dumps(values), prompt=prompt)
 
 
-NOT_TOLD_APART = {
+NOT_DISTINGUISHED = {
     frozenset({"judge", "prompt"}): {"judge+prompt"},
     **{frozenset({asking, "noise"}): {asking} for asking in ("judge", "prompt")},
     **{frozenset({asking, "missing"}): {asking} for asking in ("judge", "prompt")},
@@ -161,24 +161,24 @@ NOT_TOLD_APART = {
 
 @pytest.mark.parametrize("cause", CAUSES)
 def test_each_cause_alone_is_found(project: Project, cause: str) -> None:
-    found = shares(*planted(project, {cause}))
+    found = shares(*runs_changed_by(project, {cause}))
     assert {name for name, difference in found.items() if abs(difference) > 1e-9} == {cause}
 
 
 @pytest.mark.parametrize("pair", list(itertools.combinations(CAUSES, 2)), ids="+".join)
 def test_each_pair_of_causes_is_found(project: Project, pair: tuple[str, str]) -> None:
-    found = shares(*planted(project, set(pair)))
+    found = shares(*runs_changed_by(project, set(pair)))
     moved = {name for name, difference in found.items() if abs(difference) > 1e-9}
-    assert moved == NOT_TOLD_APART.get(frozenset(pair), set(pair))
+    assert moved == NOT_DISTINGUISHED.get(frozenset(pair), set(pair))
 
 
 def test_what_each_of_two_settings_did_is_reported_exactly(project: Project) -> None:
-    found = shares(*planted(project, {"judge", "parser"}))
+    found = shares(*runs_changed_by(project, {"judge", "parser"}))
     assert found == {"judge": pytest.approx(1), "parser": pytest.approx(-1)}
 
 
 def test_a_part_that_was_judged_by_another_version_has_its_own_causes(project: Project) -> None:
-    first, second = planted(project, {"noise"})
+    first, second = runs_changed_by(project, {"noise"})
     reading = Reading.objects.create(
         run_metric=second.metrics.get(),
         number=1,

@@ -14,6 +14,7 @@ from django_tasks_db.models import DBTaskResult
 
 from datasets.models import Response
 from evalsite.accounts.models import Project, User
+from evalsite.tasks import workers
 from judging.comparison import kept
 from judging.comparison.models import Comparison
 from judging.comparison.services import comparison_document
@@ -140,8 +141,8 @@ def test_a_worker_that_lost_it_writes_nothing(runs: tuple[Run, Run]) -> None:
     Comparison.objects.update(state="working", owner=GONE)
     comparison.refresh_from_db()
     comparison.owner = "another:1:1"
-    with pytest.raises(kept.Lost):
-        kept._keep(comparison, [], took=1)
+    with pytest.raises(workers.WorkStopped):
+        kept.keep(comparison, [], took=1)
     assert Comparison.objects.get().owner == GONE
 
 

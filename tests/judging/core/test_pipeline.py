@@ -62,7 +62,7 @@ class FakeTools:
         self.asked.append(list(questions))
         return [reply_to(question, self.says(question)) for question in questions]
 
-    async def apply_rules(self, item: Item, ask: Ask | None, heard: PreviousReplies | None) -> Ruled:
+    async def apply_rules(self, item: Item, ask: Ask | None, previous: PreviousReplies | None) -> Ruled:
         return self.rules(item)
 
     async def postprocess(self, context: Context) -> ScriptResult:
@@ -95,9 +95,9 @@ def judge(name: str = "j", **more: Any) -> JudgeModel:
 
 
 def found(
-    definition: MetricDefinition, tools: FakeTools, heard: PreviousReplies | None = None
+    definition: MetricDefinition, tools: FakeTools, previous: PreviousReplies | None = None
 ) -> JudgementResult:
-    return asyncio.run(judge_item(ITEM, definition, tools, tools.ask, heard))
+    return asyncio.run(judge_item(ITEM, definition, tools, tools.ask, previous))
 
 
 def by_judge(*said: Said) -> Callable[[Question], Said]:
@@ -135,16 +135,16 @@ def test_several_judges_come_to_the_mean_of_what_could_be_read(
 
 
 def test_every_reply_stays_with_its_verdict() -> None:
-    story = found(metric(judge("a"), judge("b")), FakeTools(by_judge("4", "7"), builds=(False, False)))
-    assert [(one.judge, one.value) for one in story.verdicts] == [(0, 4), (1, 7)]
-    assert len(story.asked) == 2
+    result = found(metric(judge("a"), judge("b")), FakeTools(by_judge("4", "7"), builds=(False, False)))
+    assert [(one.judge, one.value) for one in result.verdicts] == [(0, 4), (1, 7)]
+    assert len(result.asked) == 2
 
 
 def test_repeats_of_a_judge_are_asked_together_and_averaged() -> None:
     tools = FakeTools(lambda question: str(question.repeat + 1))
-    story = found(metric(judge(repeats=3)), tools)
+    result = found(metric(judge(repeats=3)), tools)
     assert [len(together) for together in tools.asked] == [3]
-    assert story.outcome == Outcome("scored", 2.0)
+    assert result.outcome == Outcome("scored", 2.0)
 
 
 def test_judges_that_build_on_nobody_are_asked_together() -> None:
@@ -178,8 +178,8 @@ def test_a_judge_sees_the_replies_of_those_before_it_in_order_and_no_others() ->
 
 
 def test_what_was_asked_is_in_the_order_of_judges_whatever_the_rounds() -> None:
-    story = found(metric(judge("a"), judge("b"), judge("c")), FakeTools(builds=(False, True, False)))
-    assert [one.judge for one in story.asked] == [0, 1, 2]
+    result = found(metric(judge("a"), judge("b"), judge("c")), FakeTools(builds=(False, True, False)))
+    assert [one.judge for one in result.asked] == [0, 1, 2]
 
 
 def test_a_judge_that_failed_for_good_is_seen_with_its_error() -> None:
@@ -192,8 +192,8 @@ def test_a_prompt_that_cannot_be_made_ends_the_story_before_its_round_is_asked()
     tools = FakeTools(
         builds=(False, False), prompt=lambda judge, _: Failure("prompt_undefined", "x") if judge else "p"
     )
-    story = found(metric(judge("a"), judge("b")), tools)
-    assert story.outcome == Outcome.error("prompt_undefined", "x")
+    result = found(metric(judge("a"), judge("b")), tools)
+    assert result.outcome == Outcome.error("prompt_undefined", "x")
     assert tools.asked == []
 
 
@@ -239,20 +239,20 @@ def test_a_metric_of_nothing_is_an_error() -> None:
 
 
 def test_postprocess_decides_over_the_judges_and_their_verdicts_stay() -> None:
-    story = found(metric(judge(), postprocess="s"), FakeTools(after=lambda _: ScriptResult(99)))
-    assert (story.outcome.value, story.verdicts[0].value) == (99, 5)
+    result = found(metric(judge(), postprocess="s"), FakeTools(after=lambda _: ScriptResult(99)))
+    assert (result.outcome.value, result.verdicts[0].value) == (99, 5)
 
 
 def test_postprocess_that_returns_none_is_no_score_though_the_judge_gave_one() -> None:
-    story = found(metric(judge(), postprocess="s"), FakeTools(after=lambda _: ScriptResult(None)))
-    assert story.outcome.state == "no_score"
+    result = found(metric(judge(), postprocess="s"), FakeTools(after=lambda _: ScriptResult(None)))
+    assert result.outcome.state == "no_score"
 
 
 @pytest.mark.parametrize("which", ["before", "after"])
 def test_a_script_that_fails_is_the_item_s_error(which: str) -> None:
     failing = {which: lambda _: ScriptResult(failure=Failure("script_exception", "ZeroDivisionError"))}
-    story = found(metric(judge(), preprocess="s", postprocess="s"), FakeTools(**failing))
-    assert story.outcome == Outcome.error("script_exception", "ZeroDivisionError")
+    result = found(metric(judge(), preprocess="s", postprocess="s"), FakeTools(**failing))
+    assert result.outcome == Outcome.error("script_exception", "ZeroDivisionError")
 
 
 def test_nobody_is_asked_after_preprocess_failed() -> None:
@@ -292,14 +292,14 @@ def test_a_comparison_is_asked_in_both_orders_at_once() -> None:
     ],
 )
 def test_both_orders_come_to_one_verdict(first: str, swapped: str, value: int, flip: bool) -> None:
-    story = found(BOTH, FakeTools(in_orders(first, swapped)))
-    assert story.outcome == Outcome("scored", value)
-    assert story.flags == (("order_flip",) if flip else ())
+    result = found(BOTH, FakeTools(in_orders(first, swapped)))
+    assert result.outcome == Outcome("scored", value)
+    assert result.flags == (("order_flip",) if flip else ())
 
 
 def test_both_verdicts_and_what_they_come_to_are_kept() -> None:
-    story = found(BOTH, FakeTools(in_orders("1", "2")))
-    kept = [(one.order, one.value, one.flip) for one in story.verdicts]
+    result = found(BOTH, FakeTools(in_orders("1", "2")))
+    kept = [(one.order, one.value, one.flip) for one in result.verdicts]
     assert kept == [("first", 1, False), ("swapped", 4, False), ("both", 3, True)]
 
 
@@ -318,9 +318,9 @@ def test_half_a_comparison_is_no_score(first: Said, swapped: Said, state: str) -
 
 def test_without_a_reference_there_is_only_one_order() -> None:
     tools = FakeTools(before=lambda _: ScriptResult(1, {"data": {"ref_answer": None}}))
-    story = found(metric(*BOTH.judges, **SCRIPTED), tools)
+    result = found(metric(*BOTH.judges, **SCRIPTED), tools)
     assert len(tools.asked[0]) == 1
-    assert story.outcome.value == 5
+    assert result.outcome.value == 5
 
 
 def test_repeats_in_both_orders_are_combined_each_and_then_averaged() -> None:
@@ -334,16 +334,16 @@ def test_repeats_in_both_orders_are_combined_each_and_then_averaged() -> None:
 
 def test_replies_that_were_received_before_are_read_and_nobody_is_asked() -> None:
     tools = FakeTools()
-    story = found(metric(judge()), tools, PreviousReplies((reply_to(Question(0, 0, "p"), "8"),)))
-    assert (story.outcome.value, tools.asked, tools.seen) == (8, [], [])
+    result = found(metric(judge()), tools, PreviousReplies((reply_to(Question(0, 0, "p"), "8"),)))
+    assert (result.outcome.value, tools.asked, tools.seen) == (8, [], [])
 
 
 def test_what_preprocess_did_then_is_seen_by_postprocess_now() -> None:
     earlier = ScriptResult(1, {"data": {"n": 6}})
     tools = FakeTools(after=lambda context: ScriptResult(context.item.data["n"]))
-    heard = PreviousReplies((reply_to(Question(0, 0, "p"), "8"),), earlier)
-    story = found(metric(judge(), preprocess="s", postprocess="s"), tools, heard)
-    assert (story.outcome.value, story.preprocess) == (6, earlier)
+    previous = PreviousReplies((reply_to(Question(0, 0, "p"), "8"),), earlier)
+    result = found(metric(judge(), preprocess="s", postprocess="s"), tools, previous)
+    assert (result.outcome.value, result.preprocess) == (6, earlier)
 
 
 @pytest.mark.parametrize(("said", "reason"), [("I would", "cut_off"), ("7", "")])

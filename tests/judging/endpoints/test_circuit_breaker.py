@@ -14,9 +14,9 @@ from judging.endpoints.models import EndpointLoad
 from judging.runs.endpoint_outages import down_endpoints
 from judging.runs.models import Run, RunState
 from judging.runs.worker import run_worker
+from tests.deadlines import TIMEOUT, wait_until
 from tests.judging.working import an_endpoint, run_on, workers
 from tests.make import a_project
-from tests.patience import PATIENCE, wait_until
 
 pytestmark = [pytest.mark.timed, pytest.mark.django_db(transaction=True)]
 
@@ -36,7 +36,7 @@ def test_an_outage_of_seconds_costs_no_judgement_and_few_calls() -> None:
         wait_until(lambda: bool(down_endpoints(Run.objects.get(pk=run.pk))))
         (down,) = down_endpoints(Run.objects.get(pk=run.pk))
         for thread in threads:
-            thread.join(PATIENCE)
+            thread.join(TIMEOUT)
         in_the_outage = [asked for asked in judge.requests if away(asked)]
     assert (down.name, "answers every request with an error" in down.why) == ("judge", True)
     assert Run.objects.get(pk=run.pk).scored == 300

@@ -14,9 +14,9 @@ from judging.core.judges.rate_limiter import USED
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
 from judging.endpoints import limiter
 from judging.endpoints.models import Endpoint, EndpointShare
+from tests.deadlines import slack
 from tests.judging.working import an_endpoint, fullest, run_on, worked_by
 from tests.make import a_project
-from tests.patience import slack
 
 pytestmark = [pytest.mark.timed, pytest.mark.django_db(transaction=True)]
 

@@ -23,8 +23,8 @@ from judging.endpoints.models import Endpoint, EndpointLoad, EndpointShare
 from judging.metrics.editor import try_prompt
 from judging.metrics.models import Metric
 from tests.conftest import ClientOf
+from tests.deadlines import TIMEOUT
 from tests.judging.metrics.conftest import form_of
-from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -125,11 +125,13 @@ def test_a_manual_call_returns_its_slot(page: Client, metric: Metric) -> None:
 
 def test_runs_leave_a_slot_to_a_manual_call(key: str, live: Endpoint) -> None:
     busy(key, live)
-    with a_call(live, max_wait=PATIENCE) as call:
+    with a_call(live, max_wait=TIMEOUT) as call:
         waiting = call.events()
         assert next(waiting) == WaitingFor("held_slots")
-        heard = limiter.allocate([WorkerReport(key, live.pk, 16, 500, 15, LimiterEvents())], "host:1:1")[key]
-        assert heard.share == 15
+        allocated = limiter.allocate([WorkerReport(key, live.pk, 16, 500, 15, LimiterEvents())], "host:1:1")[
+            key
+        ]
+        assert allocated.share == 15
         assert list(waiting) == []
         call.result()
 

@@ -16,7 +16,6 @@ from judging.people.models import Assignment, Evaluation, Item, Rating, Scheme
 from judging.people.presets import criteria_of_run
 from judging.people.rating_export import jsonl_lines
 from judging.people.sampling import ItemChoice
-from judging.people.selectors import criteria_of
 from judging.people.services import Terms, evaluation_create
 from judging.runs.models import Run
 from tests.make import a_version
@@ -92,7 +91,7 @@ def give(assignment: Assignment, *values: Any, **more: Any) -> Rating:
 
 def rate_each(evaluation: Evaluation, user: User, value: Callable[[Item], Any]) -> None:
     """Rate every item the rater can claim. In the values of `value(item)`, `A` is the item's response."""
-    criteria = criteria_of(evaluation)
+    criteria = evaluation.criteria
     while found := assignments.claim(evaluation=evaluation, user=user, count=50):
         for held in found:
             give(held, canonical(criteria, {0: value(held.item)}, held.shown_first)[0])

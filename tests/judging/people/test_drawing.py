@@ -10,7 +10,7 @@ from evalsite.accounts.models import Project, Role, User
 from evalsite.models import AuditEntry
 from judging.people.assignments import rater_leave, raters_add
 from judging.people.models import EvaluationRater, Scheme
-from judging.people.sampling import ItemChoice, gather
+from judging.people.sampling import ItemChoice, sample_items
 from judging.people.selectors import rating_tasks
 from tests.conftest import member
 from tests.judging.people.make import make_evaluation, rate_all
@@ -23,10 +23,10 @@ def test_only_the_texts_of_drawn_rows_are_read(project: Project) -> None:
     version = a_version(project, rows=30)
     choice = ItemChoice(version, list(version.candidates.all()), Scheme.EVERY_PAIR, sample_size=2, seed=1)
     with CaptureQueriesContext(connection) as asked:
-        gathered = gather(choice)
+        sampled = sample_items(choice)
     (texts,) = [one["sql"] for one in asked if '"datasets_row"."raw"' in one["sql"]]
     assert texts.partition(" IN (")[2].count(",") == 1
-    assert gathered.rows == 2
+    assert sampled.rows == 2
 
 
 def test_twenty_raters_cost_no_more_queries_than_two(project: Project) -> None:

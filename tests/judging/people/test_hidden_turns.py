@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 SYSTEMS = ("style one", "style two")
 
 
-def telling(project: Project, *systems: str, **more: Any) -> Version:
+def version_with(project: Project, *systems: str, **more: Any) -> Version:
     """A version whose rows start with these system turns, alternating; an empty text means none."""
     version = answered(a_version(project, rows=4))
     for row in Row.objects.filter(version=version):
@@ -51,25 +51,25 @@ def form(client: Client, version: Version, **more: Any) -> str:
 
 
 def test_few_system_turns_are_a_warning(project: Project) -> None:
-    (warning,) = found(telling(project, *SYSTEMS)).warnings
+    (warning,) = found(version_with(project, *SYSTEMS)).warnings
     assert "System message" in warning
     assert "style one" in warning
     assert "style two" in warning
 
 
 def test_one_system_turn_for_all_rows_is_none(project: Project) -> None:
-    version = telling(project, "Be brief.")
+    version = version_with(project, "Be brief.")
     assert found(version).warnings == []
     assert found(version).roles == ["system", "assistant"]
 
 
 def test_a_turn_that_names_a_candidate_is_a_warning(project: Project) -> None:
-    (warning,) = found(telling(project, "You are Beta.")).warnings
+    (warning,) = found(version_with(project, "You are Beta.")).warnings
     assert "beta" in warning
 
 
 def test_a_hidden_turn_is_no_warning_any_more(project: Project) -> None:
-    assert found(telling(project, *SYSTEMS), hidden=("system",)).warnings == []
+    assert found(version_with(project, *SYSTEMS), hidden=("system",)).warnings == []
 
 
 def two_files(project: Project) -> tuple[Version, Version]:
@@ -91,7 +91,7 @@ def test_of_two_files_the_rows_of_both_are_looked_at(project: Project) -> None:
 def test_the_page_warns_before_the_start_and_offers_to_hide(
     project: Project, alice: User, client_of: ClientOf
 ) -> None:
-    version = telling(project, *SYSTEMS)
+    version = version_with(project, *SYSTEMS)
     page = client_of(alice).get(f"/p/physics/evaluations/new/?version={version.pk}").content.decode()
     assert "Raters may recognize the model" in page
     assert 'name="hidden_roles" value="system"' in page
@@ -99,7 +99,7 @@ def test_the_page_warns_before_the_start_and_offers_to_hide(
 
 
 def test_the_preview_follows_what_is_hidden(project: Project, alice: User, client_of: ClientOf) -> None:
-    version, client = telling(project, *SYSTEMS), client_of(alice)
+    version, client = version_with(project, *SYSTEMS), client_of(alice)
     assert "<p>style" in form(client, version)
     hidden = form(client, version, hidden_roles=["system"])
     assert "style" not in hidden
@@ -117,7 +117,7 @@ def test_the_names_of_two_files_are_looked_for(project: Project, alice: User, cl
 def test_what_is_to_be_hidden_is_kept_and_is_on_the_page(
     project: Project, alice: User, client_of: ClientOf
 ) -> None:
-    client, version = client_of(alice), telling(project, *SYSTEMS)
+    client, version = client_of(alice), version_with(project, *SYSTEMS)
     client.post("/p/physics/evaluations/new/", sent(version, [], hidden_roles=["system"]))
     evaluation = Evaluation.objects.get()
     assert evaluation.hidden_roles == ["system"]
@@ -126,7 +126,7 @@ def test_what_is_to_be_hidden_is_kept_and_is_on_the_page(
 
 
 def test_the_users_turn_cannot_be_hidden(project: Project, alice: User, client_of: ClientOf) -> None:
-    data = sent(telling(project, *SYSTEMS), [], hidden_roles=["user"])
+    data = sent(version_with(project, *SYSTEMS), [], hidden_roles=["user"])
     assert client_of(alice).post("/p/physics/evaluations/new/", data).status_code == 422
 
 
@@ -145,7 +145,7 @@ def desk_answers(client: Client, evaluation: Evaluation, user: User) -> Iterator
 def test_hidden_turns_are_in_nothing_that_the_desk_sends(
     project: Project, rita: User, client_of: ClientOf
 ) -> None:
-    version = telling(project, *SYSTEMS)
+    version = version_with(project, *SYSTEMS)
     hides = ("system", "assistant")
     evaluation = make_evaluation(project, [rita], version=version, hidden_roles=hides)
     texts = list(desk_answers(client_of(rita), evaluation, rita))
@@ -168,7 +168,7 @@ def test_the_turns_of_both_files_are_hidden(project: Project, rita: User, client
 def test_custom_fields_and_names_of_messages_are_never_sent(
     project: Project, rita: User, client_of: ClientOf
 ) -> None:
-    version = telling(project, "Be brief.", source_model="secret-field", nested={"by": "secret-field"})
+    version = version_with(project, "Be brief.", source_model="secret-field", nested={"by": "secret-field"})
     evaluation = make_evaluation(project, [rita], version=version)
     for text in desk_answers(client_of(rita), evaluation, rita):
         assert "secret-field" not in text

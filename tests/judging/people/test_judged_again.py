@@ -37,7 +37,7 @@ def test_neither_the_list_nor_a_judgement_offers_it(
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
-def test_who_asks_all_the_same_hears_why_not(
+def test_who_asks_all_the_same_is_refused_with_a_reason(
     method: str, closed: Evaluation, alice: User, client_of: ClientOf
 ) -> None:
     answer = getattr(client_of(alice), method)(address(closed))

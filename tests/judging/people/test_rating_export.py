@@ -14,19 +14,19 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsite.accounts.models import Project, User
+from evalsite.accounts.models import Project, Role, User
 from judging.core.people.criteria import Criterion
 from judging.core.people.rating_lines import read_lines
 from judging.core.results_file.records import RefusedLine
 from judging.people import assignments, ratings
 from judging.people.adjudication import adjudicate
-from judging.people.models import Evaluation, Item, Rating, RatingsImport
+from judging.people.models import Evaluation, EvaluationRater, Item, Rating, RatingsImport
 from judging.people.rating_export import csv_lines, jsonl_lines
 from judging.people.rating_import import import_begin
 from judging.runs.export import files
 from judging.runs.export.records import records as judgement_records
 from judging.runs.models import Judgement
-from tests.conftest import ClientOf
+from tests.conftest import ClientOf, member
 from tests.judging.people.make import PREFERENCE, QUALITY, give, lines_of, make_evaluation
 
 pytestmark = pytest.mark.django_db
@@ -62,7 +62,7 @@ def taken(evaluation: Evaluation, by: User, *lines: Any) -> RatingsImport:
 
 
 def codes(result: RatingsImport) -> list[tuple[int, str]]:
-    return [(line, code) for line, code, _ in result.told]
+    return [(line, code) for line, code, _ in result.bad_lines]
 
 
 def facts(evaluation: Evaluation) -> list[tuple[Any, ...]]:
@@ -247,3 +247,18 @@ def test_the_page_lists_what_is_wrong(project: Project, rita: User, alice: User,
     assert "2 lines were not imported" in page
     assert "&lt;b&gt;" in page
     assert Rating.objects.count() == 1
+
+
+def test_a_user_name_that_looks_like_the_pseudonym_of_another_rater_keeps_its_ratings(
+    project: Project, rita: User, alice: User
+) -> None:
+    lookalike = member("R1", project, Role.RATER)
+    evaluation = make_evaluation(project, [rita, lookalike], rows=2, side_by_side=False, models=["alpha"])
+    assert EvaluationRater.objects.get(pseudonym="R1").user == rita
+    named = [
+        {"item": 1, "rater": name, "values": {"quality": value}} for name, value in (("rita", 5), ("R1", 1))
+    ]
+    imported = taken(evaluation, alice, *named)
+    assert codes(imported) == []
+    values = {one.rater_id: one.value for one in Judgement.objects.filter(run=evaluation.run_id)}
+    assert values == {rita.pk: "5", lookalike.pk: "1"}

@@ -184,4 +184,4 @@ def test_only_the_first_invalid_lines_are_listed_and_all_are_counted(
     text = "\n".join(["{x"] * 150)
     file = SimpleUploadedFile("r", text.encode())
     made = import_begin(evaluation=evaluation, file=file, file_name="r.jsonl", by=alice)
-    assert (made.wrong, [line for line, _, _ in made.told]) == (150, [1, 2, 3])
+    assert (made.wrong, [line for line, _, _ in made.bad_lines]) == (150, [1, 2, 3])

@@ -12,7 +12,7 @@ from msgspec import structs
 from evalsite.accounts.models import Project, User
 from judging.people.models import Evaluation, Item
 from judging.people.presets import criteria_of_run
-from judging.people.sampling import Gathered, ItemChoice, gather
+from judging.people.sampling import ItemChoice, SampledItems, sample_items
 from judging.reports.frames import run_frame
 from judging.runs.models import Judgement, Run
 from tests.conftest import ClientOf
@@ -29,9 +29,11 @@ def run(project: Project) -> Run:
     return a_judged_run(project, rows=10, models=["alpha", "beta"])
 
 
-def drawn(run: Run, size: int | None, by: str = "", seed: int = 3) -> Gathered:
+def drawn(run: Run, size: int | None, by: str = "", seed: int = 3) -> SampledItems:
     candidates = [one.candidate for one in run.run_candidates.select_related("candidate")]
-    return gather(ItemChoice(run.version, candidates, sample_size=size, stratify_by=by, about=run, seed=seed))
+    return sample_items(
+        ItemChoice(run.version, candidates, sample_size=size, stratify_by=by, about=run, seed=seed)
+    )
 
 
 def with_scale(project: Project, low: float, high: float, value: Any = 1) -> Run:

@@ -22,7 +22,6 @@ from judging.people.gold import gold_add, gold_of_item, item_at
 from judging.people.models import Evaluation
 from judging.people.rating_batch import ImportedRatings, RatingBatch
 from judging.people.rating_export import records
-from judging.people.selectors import criteria_of
 from judging.reports.services import report_document
 from judging.runs.export.files import csv_lines
 from judging.runs.export.records import records as judgements
@@ -55,7 +54,7 @@ def rated(evaluation: Evaluation, rita: User) -> Evaluation:
 
 
 def taken(evaluation: Evaluation, text: str) -> ImportedRatings:
-    lines = list(read_lines(text, list(criteria_of(evaluation).values())))
+    lines = list(read_lines(text, list(evaluation.criteria.values())))
     return RatingBatch(evaluation, lines).take()
 
 

@@ -38,10 +38,10 @@ def judge_all(run: Run, says: Says, most: int = 1000) -> None:
         waiting = chunks.load(leased, run.version.format)
         found = Judgement.objects.select_related("row", "candidate", "response", "run_metric")
         judgements = found.in_bulk([one.judgement for one in waiting])
-        told = [
+        outcomes = [
             chunks.Judged(one, JudgementResult(outcome(says(judgements[one.judgement])))) for one in waiting
         ]
-        write(WriteBatch(told, finished={leased.chunk}), OWNER)
+        write(WriteBatch(outcomes, finished={leased.chunk}), OWNER)
 
 
 def outcome(said: Value | Outcome | None) -> Outcome:

@@ -68,7 +68,7 @@ def test_a_report_shows_the_strongest_disagreements(
     client_of: ClientOf, alice: User, run: Run, rated: Evaluation
 ) -> None:
     (judge,) = view(client_of, alice, run)
-    shown = judge.beside.strongest
+    shown = judge.human_ratings.strongest
     assert [(one.line, one.judge.text, one.people.text) for one in shown] == [
         (1, "1", "4"), (2, "2", "4"), (6, "6", "4"), (3, "3", "4"), (5, "5", "4"),
     ]  # fmt: skip
@@ -132,15 +132,21 @@ def test_cells_of_the_confusion_table_and_points_lead_to_the_list(
     assert len(cells) == ROWS
     for address in cells:
         assert client_of(alice).get(address).context["count"] == 1
-        assert address.replace("&", "&amp;") in judge.beside.chart
+        assert address.replace("&", "&amp;") in judge.human_ratings.chart
 
 
 def test_the_scatter_chart_is_a_file(client_of: ClientOf, alice: User, run: Run, rated: Evaluation) -> None:
     files = [
         client_of(alice).get(reverse("runs:report_file", args=(run.project.slug, run.pk, name)))
-        for name in ("scatter-1-1.svg", "scatter-1-2.svg", "scatter-0-1.svg", "scatter-2-1.svg")
+        for name in (
+            "scatter-1-1.svg",
+            "scatter-1-2.svg",
+            "scatter-0-1.svg",
+            "scatter-2-1.svg",
+            f"scatter-{'1' * 5000}-1.svg",
+        )
     ]
-    assert [one.status_code for one in files] == [200, 404, 404, 404]
+    assert [one.status_code for one in files] == [200, 404, 404, 404, 404]
     assert b"<circle" in files[0].content
     assert b"<a " not in files[0].content
 

@@ -203,7 +203,7 @@ def test_figures_that_fail_spoil_no_other_work_and_wait_for_the_next_page(
         calls.append(run)
         raise ValueError("broken")
 
-    monkeypatch.setattr(figures, "_work_out", broken)
+    monkeypatch.setattr(figures, "work_out", broken)
     for _ in range(3):
         worker.give_way("test:1:1", threading.Event())
     assert len(calls) == 1
@@ -263,7 +263,7 @@ def test_replies_that_come_after_the_stop_are_in_the_figures_too(project: Projec
 def test_a_wish_that_comes_while_figures_are_worked_out_is_not_lost(
     ended: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work_out_now = figures._work_out
+    work_out_now = figures.work_out
 
     def and_meanwhile(run: Run) -> tuple[figures.Kept, pd.DataFrame]:
         made = work_out_now(run)
@@ -271,9 +271,9 @@ def test_a_wish_that_comes_while_figures_are_worked_out_is_not_lost(
         figures.want(run.pk)
         return made
 
-    monkeypatch.setattr(figures, "_work_out", and_meanwhile)
+    monkeypatch.setattr(figures, "work_out", and_meanwhile)
     figures.keep_wanted()
-    monkeypatch.setattr(figures, "_work_out", work_out_now)
+    monkeypatch.setattr(figures, "work_out", work_out_now)
     figures.keep_wanted()
     ended.refresh_from_db()
     assert KeptFigures.objects.get().revision == ended.revision

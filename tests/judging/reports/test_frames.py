@@ -32,12 +32,12 @@ def two_judges(**changes: Any) -> MetricDefinition:
     return MetricDefinition(name="quality", judges=tuple(judges))
 
 
-def story(value: Any, *verdicts: Verdict, **more: Any) -> JudgementResult:
+def result_of(value: Any, *verdicts: Verdict, **more: Any) -> JudgementResult:
     return JudgementResult(outcome_of_value(value), verdicts=verdicts, **more)
 
 
-def judged(project: Project, metric: MetricDefinition, told: JudgementResult, rows: int = 3) -> Run:
-    return judge(a_run(a_version(project, rows=rows), metric), lambda _place: told)
+def judged(project: Project, metric: MetricDefinition, result: JudgementResult, rows: int = 3) -> Run:
+    return judge(a_run(a_version(project, rows=rows), metric), lambda _place: result)
 
 
 def parts(run: Run, **where: Any) -> list[tuple[Any, ...]]:
@@ -48,12 +48,12 @@ def parts(run: Run, **where: Any) -> list[tuple[Any, ...]]:
 
 
 def test_one_judge_s_judgement_is_one_row_by_its_name(project: Project) -> None:
-    run = judged(project, a_metric(JUDGE_URL), story(7, Verdict(0, 0, 7)))
+    run = judged(project, a_metric(JUDGE_URL), result_of(7, Verdict(0, 0, 7)))
     assert parts(run) == [("judge", "judge", "first", 1, 7.0, True)]
 
 
 def test_several_judges_lead_to_their_verdicts(project: Project) -> None:
-    run = judged(project, two_judges(), story(6, Verdict(0, 0, 8), Verdict(1, 0, 4)))
+    run = judged(project, two_judges(), result_of(6, Verdict(0, 0, 8), Verdict(1, 0, 4)))
     assert sorted(parts(run)) == [
         ("combined", "combined", "first", 1, 6.0, True),
         ("glm", "judge", "first", 1, 4.0, False),
@@ -65,7 +65,7 @@ def test_several_judges_lead_to_their_verdicts(project: Project) -> None:
 
 
 def test_repeats_are_numbered_from_one(project: Project) -> None:
-    run = judged(project, a_metric(JUDGE_URL, repeats=2), story(6, Verdict(0, 0, 8), Verdict(0, 1, 4)))
+    run = judged(project, a_metric(JUDGE_URL, repeats=2), result_of(6, Verdict(0, 0, 8), Verdict(0, 1, 4)))
     assert [one[3:] for one in parts(run) if one[0] == "judge"] == [(1, 8.0, False), (2, 4.0, False)]
     assert [(one["judge"], one["items"]) for one in report_document(run)["repeats"]] == [("judge", 6)]
 
@@ -73,7 +73,7 @@ def test_repeats_are_numbered_from_one(project: Project) -> None:
 def test_both_orders_of_one_judge_are_behind_what_they_come_to(project: Project) -> None:
     metric = a_metric(JUDGE_URL, parse="comparison", both_orders=True, min_score=1, max_score=5)
     verdicts = Verdict(0, 0, 5), Verdict(0, 0, 1, order="swapped"), Verdict(0, 0, 3, order="both", flip=True)
-    run = judged(project, metric, story(3, *verdicts))
+    run = judged(project, metric, result_of(3, *verdicts))
     assert sorted(one[2:] for one in parts(run)) == [
         ("both", 1, 3.0, True), ("first", 1, 5.0, False), ("swapped", 1, 1.0, False),
     ]  # fmt: skip
@@ -84,14 +84,16 @@ def test_both_orders_of_one_judge_are_behind_what_they_come_to(project: Project)
 
 
 def test_a_verdict_that_could_not_be_read_is_unparsed(project: Project) -> None:
-    run = judged(project, two_judges(), story(8, Verdict(0, 0, 8), Verdict(1, 0, None, "nothing_offered")))
+    run = judged(
+        project, two_judges(), result_of(8, Verdict(0, 0, 8), Verdict(1, 0, None, "nothing_offered"))
+    )
     frame = run_frame(run)
     assert set(frame.loc[frame["by"] == "glm", "state"]) == {"unparsed"}
 
 
 def test_a_script_s_judgement_is_the_script_s(project: Project) -> None:
     metric = a_metric(JUDGE_URL, postprocess="def postprocess(**kwargs):\n    return 1\n")
-    run = judged(project, metric, story(0.5, Verdict(0, 0, 5)))
+    run = judged(project, metric, result_of(0.5, Verdict(0, 0, 5)))
     assert sorted(one[:2] + one[4:] for one in parts(run)) == [
         ("judge", "judge", 5.0, False), ("script", "script", 0.5, True),
     ]  # fmt: skip
@@ -100,7 +102,7 @@ def test_a_script_s_judgement_is_the_script_s(project: Project) -> None:
 def test_an_override_is_the_reviewer_s_and_the_judge_s_value_stays_behind_it(
     project: Project, alice: User
 ) -> None:
-    run = judged(project, a_metric(JUDGE_URL), story(7, Verdict(0, 0, 7)))
+    run = judged(project, a_metric(JUDGE_URL), result_of(7, Verdict(0, 0, 7)))
     judgement = run.judgements.get(row__line=1, candidate__name="alpha")
     override_add(judgement=judgement, value=2, reason="wrong", by=alice)
     assert sorted(one[:2] + one[4:] for one in parts(run)) == [
@@ -111,7 +113,7 @@ def test_an_override_is_the_reviewer_s_and_the_judge_s_value_stays_behind_it(
 def test_two_judges_of_one_name_have_different_names_in_figures(project: Project) -> None:
     (qwen, _) = two_judges().judges
     metric = MetricDefinition(name="quality", judges=(qwen, qwen))
-    run = judged(project, metric, story(6, Verdict(0, 0, 8), Verdict(1, 0, 4)))
+    run = judged(project, metric, result_of(6, Verdict(0, 0, 8), Verdict(1, 0, 4)))
     assert {one[0] for one in parts(run)} == {"combined", "qwen", "qwen #2"}
 
 
@@ -200,7 +202,7 @@ def test_raters_are_called_by_their_pseudonym(version: Version, rita: User) -> N
 
 
 def test_features_are_of_the_run_s_answers(project: Project) -> None:
-    run = judged(project, a_metric(JUDGE_URL), story(7, Verdict(0, 0, 7)))
+    run = judged(project, a_metric(JUDGE_URL), result_of(7, Verdict(0, 0, 7)))
     features = features_of_answers(run)
     assert len(features) == 6
     assert features.loc[("beta", 3, 1), "length"] == len("beta says 3.1")
@@ -211,7 +213,7 @@ def test_features_are_of_the_references_too_where_answers_are_compared_with_them
     version = a_version(project, rows=2)
     for row in Row.objects.filter(version=version):
         Row.objects.filter(pk=row.pk).update(raw=json.dumps(json.loads(row.raw) | {"ref_answer": "**yes**"}))
-    run = judge(a_run(version, metric), lambda _place: story(4, Verdict(0, 0, 4)))
+    run = judge(a_run(version, metric), lambda _place: result_of(4, Verdict(0, 0, 4)))
     features = features_of_answers(run)
     assert features.loc[("@reference", 2, 1)].tolist() == [7, 0, 0, 1]
     assert features.loc[("alpha", 2, 1), "length"] == len("alpha says 2.1")
@@ -220,7 +222,7 @@ def test_features_are_of_the_references_too_where_answers_are_compared_with_them
 def test_of_a_large_run_the_answers_of_some_rows_are_measured(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = judged(project, a_metric(JUDGE_URL), story(7, Verdict(0, 0, 7)), rows=9)
+    run = judged(project, a_metric(JUDGE_URL), result_of(7, Verdict(0, 0, 7)), rows=9)
     monkeypatch.setattr(frames, "MOST_TEXTS", 6)
     features = features_of_answers(run)
     assert sorted({line for _, line, _ in features.index}) == [3, 6, 9]
@@ -230,7 +232,7 @@ def test_of_a_large_run_the_answers_of_some_rows_are_measured(
 def test_of_a_large_run_the_single_verdicts_of_some_rows_are_read(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = judged(project, two_judges(), story(6, Verdict(0, 0, 8), Verdict(1, 0, 4)), rows=6)
+    run = judged(project, two_judges(), result_of(6, Verdict(0, 0, 8), Verdict(1, 0, 4)), rows=6)
     monkeypatch.setattr(frames, "MOST_OPENED", 6)
     frame = run_frame(run)
     assert set(frame.loc[~frame["main"], "row"]) == {2, 4, 6}

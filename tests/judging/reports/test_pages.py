@@ -51,10 +51,10 @@ def run(run_pk: int) -> Run:
 
 def mixed(judgement: Judgement) -> int | Outcome | None:
     line = judgement.row.line
-    troubles = {1: Outcome.unparsed("nothing_offered"), 2: Outcome.error("timeout"), 3: None}
+    unscored = {1: Outcome.unparsed("nothing_offered"), 2: Outcome.error("timeout"), 3: None}
     first = judgement.candidate.name == "alpha" and judgement.response.number == 1
-    if first and line in troubles:
-        return troubles[line]
+    if first and line in unscored:
+        return unscored[line]
     return line % 5 + judgement.response.number + (judgement.candidate.name == "alpha")
 
 
@@ -140,7 +140,7 @@ def test_answers_with_a_verdict_lead_to_their_judgements(
 ) -> None:
     run = judged.a_judged_run(project, lambda place: judged.said(9 if place < 2 else 4, flags=flags(place)))
     html = page(client_of, alice, run)
-    assert "Suspected planted verdicts" in html
+    assert "Suspected injected verdicts" in html
     link = re.search(r'href="([^"]*flag=planted_verdict)">1</a></td>\s*<td class="num">9.00', html)
     assert link is not None
     assert client_of(alice).get(unescape(link[1])).status_code == 200

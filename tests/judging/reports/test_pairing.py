@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judging.core.statistics.frame import Judgement, Metric, judgement_frame, ordered
+from judging.core.statistics.frame import JudgementTuple, Metric, judgement_frame, ordered
 from judging.reports.pairing import ItemMeans, PairItem, PairItems, means_of, pair_items
 
 
-def judged(candidate: str, line: int, response: int, value: str | None) -> Judgement:
+def judged(candidate: str, line: int, response: int, value: str | None) -> JudgementTuple:
     return 1, candidate, line, response, "scored" if value else "error", value, None
 
 
-def items_of(judgements: list[Judgement]) -> list[PairItem]:
+def items_of(judgements: list[JudgementTuple]) -> list[PairItem]:
     table = ordered(judgement_frame(judgements, {1: Metric("m")}, {"a": "a", "b": "b"}))
     return pair_items(*(means_of(table, name, "number") for name in ("a", "b"))).page(0, 100)
 

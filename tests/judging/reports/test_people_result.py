@@ -58,8 +58,8 @@ def test_two_candidates_show_how_often_each_step_was_chosen(project: Project, ri
     evaluation = make_evaluation(project, [rita], rows=4)
     prefer(evaluation, rita, "A>>B", "A>B", "A>B", "both_bad")
     (result,) = results(evaluation)
-    told = [(step.label, step.count) for step in result.steps]
-    assert told == [("alpha much better", 1), ("alpha better", 2), ("Both bad", 1)]
+    counts = [(step.label, step.count) for step in result.steps]
+    assert counts == [("alpha much better", 1), ("alpha better", 2), ("Both bad", 1)]
     assert sum(step.width for step in result.steps) == 120
 
 
@@ -120,7 +120,7 @@ def test_before_the_first_rating_the_page_says_so(
     assert "No ratings yet" in client_of(alice).get(address(make_evaluation(project, [rita]))).text
 
 
-def test_while_people_rate_the_page_asks_again_and_hears_only_of_changes(
+def test_while_people_rate_the_page_polls_and_gets_only_changes(
     project: Project, alice: User, rita: User, client_of: ClientOf
 ) -> None:
     evaluation, client = make_evaluation(project, [rita], rows=3), client_of(alice)

@@ -23,9 +23,9 @@ def lines_of(name: str) -> list[dict[str, Any]]:
 
 
 def report(data: Path, folder: Path, lines: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    told, status = imports(data, results_file(folder, lines), "published")
-    assert (status, told["refused"]) == (0, [])
-    return report_document(Run.objects.get(pk=told["run"]))
+    summary, status = imports(data, results_file(folder, lines), "published")
+    assert (status, summary["refused"]) == (0, [])
+    return report_document(Run.objects.get(pk=summary["run"]))
 
 
 def test_mt_bench_means_are_those_of_the_published_scores(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def by_line(judgement: Judgement) -> int:
     return judgement.row.line + (judgement.candidate.name == "alpha")
 
 
-def troubled(judgement: Judgement) -> int | Outcome | None:
+def partly_unscored(judgement: Judgement) -> int | Outcome | None:
     outcomes = {1: 4, 2: 8, 3: None, 4: Outcome.unparsed("nothing_offered"), 5: Outcome.error("timeout")}
     return outcomes[judgement.row.line]
 
@@ -49,7 +49,7 @@ def test_means_and_intervals_are_those_of_the_scores(project: Project) -> None:
 
 
 def test_what_could_not_be_scored_is_counted_by_its_reason_and_never_zero(project: Project) -> None:
-    figures = cell(a_judged_run(a_version(project, rows=5), troubled))
+    figures = cell(a_judged_run(a_version(project, rows=5), partly_unscored))
     assert [figures[name] for name in ("scored", "no_score", "unparsed", "errors", "not_run")] == [
         2,
         1,
@@ -61,7 +61,7 @@ def test_what_could_not_be_scored_is_counted_by_its_reason_and_never_zero(projec
 
 
 def test_bounds_are_by_the_metrics_scale(project: Project) -> None:
-    figures = cell(a_judged_run(a_version(project, rows=5), troubled))
+    figures = cell(a_judged_run(a_version(project, rows=5), partly_unscored))
     assert (figures["low_bound"], figures["high_bound"]) == ((4 + 8 + 1 + 1) / 4, (4 + 8 + 10 + 10) / 4)
 
 
@@ -131,7 +131,7 @@ def test_a_reviewers_value_counts_in_place_of_the_first(project: Project, bob: U
 
 
 def test_an_override_gives_a_value_to_what_had_none(project: Project, bob: User) -> None:
-    run = a_judged_run(a_version(project, rows=5), troubled)
+    run = a_judged_run(a_version(project, rows=5), partly_unscored)
     judgement = run.judgements.get(candidate__name="alpha", state="unparsed")
     override(judgement, 6, bob)
     assert (cell(run)["scored"], cell(run)["unparsed"], cell(run)["mean"]) == (3, 0, 6.0)
@@ -146,7 +146,7 @@ def test_an_override_is_seen_at_once(project: Project, bob: User) -> None:
 
 
 def test_only_the_newest_attempt_counts(project: Project) -> None:
-    run = a_judged_run(a_version(project, rows=5), troubled)
+    run = a_judged_run(a_version(project, rows=5), partly_unscored)
     run_retry(run)
     judge_all(run, lambda _: 6)
     assert (cell(run)["responses"], cell(run)["errors"], cell(run)["mean"]) == (5, 0, 6.0)

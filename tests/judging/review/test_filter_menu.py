@@ -20,11 +20,11 @@ pytestmark = pytest.mark.django_db
 def run(project: Project) -> Run:
     """Thirty rows: sixty judgements, of which every fifth failed and every third is flagged."""
 
-    def tell(place: int) -> object:
+    def outcome(place: int) -> object:
         flags = ("truncated",) if place % 3 == 0 else ()
         return failed() if place % 5 == 0 else said(place % 10 + 1, flags=flags)
 
-    return a_judged_run(project, tell, rows=30)  # type: ignore[arg-type]
+    return a_judged_run(project, outcome, rows=30)  # type: ignore[arg-type]
 
 
 def labels(run: Run, client_of: ClientOf, user: User, name: str, **asked: str) -> list[str]:

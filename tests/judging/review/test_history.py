@@ -17,7 +17,6 @@ from judging.people.disagreement import differences
 from judging.people.models import Adjudication, Evaluation
 from judging.people.selectors import items_about
 from judging.people.services import evaluation_close
-from judging.review import history
 from judging.review.history import Entry, timeline
 from judging.review.models import ListColumns
 from judging.runs.filters import ANYTHING
@@ -213,14 +212,6 @@ def test_a_rater_downloads_no_ratings_of_an_open_evaluation(
     address = reverse("people:export", args=("physics", evaluation.run_id, "csv"))
     assert client_of(rosa).get(address).status_code == 403
     assert client_of(bob).get(address).status_code == 200
-
-
-def test_another_source_is_one_more_function(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = a_judged_run(project, lambda _: said(5))
-    monkeypatch.setattr(
-        history, "SOURCES", [*history.SOURCES, lambda one, _items: [Entry(None, f"note on {one.pk}")]]
-    )
-    assert entries(current(run))[-1].what == f"note on {current(run).pk}"
 
 
 def test_the_history_reads_no_more_for_more_attempts(

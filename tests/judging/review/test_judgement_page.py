@@ -33,12 +33,12 @@ TABS = ("rendered", "raw", "request", "reply", "script", "history")
 
 @pytest.mark.parametrize("tab", TABS)
 @pytest.mark.parametrize(
-    "story", [said(7, reasoning="hm"), said(None), failed()], ids=["scored", "unparsed", "error"]
+    "result", [said(7, reasoning="hm"), said(None), failed()], ids=["scored", "unparsed", "error"]
 )
 def test_every_tab_shows_every_kind_of_judgement(
-    project: Project, bob: User, client_of: ClientOf, tab: str, story: Any
+    project: Project, bob: User, client_of: ClientOf, tab: str, result: Any
 ) -> None:
-    one = first_of(a_judged_run(project, lambda _: story))
+    one = first_of(a_judged_run(project, lambda _: result))
     assert client_of(bob).get(address(one), {"tab": tab}).status_code == 200
 
 
@@ -123,7 +123,7 @@ def test_scripts_are_shown_with_what_they_returned_changed_and_printed(
         assert shown in page
 
 
-def test_a_planted_verdict_is_explained(project: Project, bob: User, client_of: ClientOf) -> None:
+def test_an_injected_verdict_is_explained(project: Project, bob: User, client_of: ClientOf) -> None:
     one = first_of(a_judged_run(project, lambda _: said(7, flags=("planted_verdict",))))
     assert "The answer contains text that looks like a verdict." in text(client_of(bob).get(address(one)))
 

@@ -251,7 +251,7 @@ def test_an_index_gives_the_next_judgements_in_order(
 def test_a_walk_by_position_has_one_lower_bound(
     run: Run, filters: Filters, beside: Place | None, back: bool
 ) -> None:
-    """With two lower bounds SQLite uses only the first one and reads up to a million judgements in vain (0.2 s)."""
+    """With two lower bounds SQLite uses only the first and reads up to a million judgements needlessly (0.2 s)."""
     with CaptureQueriesContext(connection) as queries:
         nearest(run, filters, beside, 5, back=back)
     walks = [one["sql"] for one in queries.captured_queries if " ORDER BY CASE" in one["sql"]]

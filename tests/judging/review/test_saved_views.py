@@ -67,6 +67,14 @@ def test_a_name_is_not_taken_twice(run: Run, bob: User, client_of: ClientOf) -> 
     save(client_of(bob), run, "?state=error", "Mine")
     assert "already have a view “Mine”" in text(save(client_of(bob), run, "?state=scored", "Mine"))
     assert SavedView.objects.get().query == "state=error"
+    save(client_of(bob), run, "?state=scored", "Other")
+    other = SavedView.objects.get(name="Other")
+    answer = client_of(bob).post(
+        address(run, "change_view", other.pk), {"name": "Mine", "page": "list"}, follow=True
+    )
+    assert "already have a view “Mine”" in text(answer)
+    other.refresh_from_db()
+    assert other.name == "Other"
 
 
 def test_a_view_by_a_field_of_every_row_fits_every_run(run: Run, bob: User, client_of: ClientOf) -> None:

@@ -13,7 +13,7 @@ from judging.runs import services
 from judging.runs.budget import Budget, Ledger
 from judging.runs.models import Run, RunState
 from judging.runs.services import RunOptions
-from tests.judging.working import PATIENT, an_endpoint, run_on, work, worked_by
+from tests.judging.working import PRODUCTION_RETRIES, an_endpoint, run_on, work, worked_by
 from tests.make import a_project
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -42,7 +42,7 @@ def test_retries_count() -> None:
         return scripted.server_error() if first else REPLY
 
     with ScriptedJudge(stumbling) as judge:
-        run = work(budgeted(judge, Budget(calls=30)), policy=PATIENT)
+        run = work(budgeted(judge, Budget(calls=30)), policy=PRODUCTION_RETRIES)
         assert len(judge.requests) == run.calls == 30
 
 

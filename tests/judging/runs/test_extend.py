@@ -86,7 +86,7 @@ def test_planning_that_was_cut_short_goes_on_with_the_same_rows(project: Project
     for run in (cut, whole):
         run_extend(run, 7)
     rows = planning.rows_to_plan(Run.objects.get(pk=cut.pk))
-    assert planning._plan_slice(cut.pk, rows[:2], cut.total) == 4
+    assert planning.plan_slice(cut.pk, rows[:2], cut.total) == 4
     assert judged_rows(finished(cut)) == judged_rows(finished(whole))
 
 

@@ -19,6 +19,7 @@ from judging.people import assignments, ratings
 from judging.reports.services import report_document
 from judging.runs import planning, services
 from judging.runs.counts import counts_by_state, counts_in_force, reasons
+from judging.runs.definitions import definition_now
 from judging.runs.export.files import csv_lines, parquet_blocks
 from judging.runs.export.records import records
 from judging.runs.filters import ANYTHING, UNSCORED, Filters, matching
@@ -105,7 +106,7 @@ def test_an_override_made_while_the_item_is_judged_again_counts_for_the_new_atte
 def test_an_override_stays_in_force_when_replies_are_parsed_again(run: Run, bob: User) -> None:
     one, metric = first_of(run), run.metrics.get()
     set_to(one, 3, bob)
-    definition = reparse.definition_now(metric)
+    definition = definition_now(metric)
     made = reparse.run_reparse(run=run, run_metric=metric, definition=definition, user=None)
     judge(run, lambda _: said(8))
     assert (made, in_force(one)) == (ITEMS, (2, "8", "scored", "3", 3.0))

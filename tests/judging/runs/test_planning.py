@@ -100,7 +100,7 @@ def test_in_slices_the_plan_is_the_same(
 def test_a_plan_that_was_interrupted_is_resumed_behind_its_last_slice(version: Version) -> None:
     run = a_run(version, a_metric(URL))
     rows = planning.rows_to_plan(run)
-    planning._plan_slice(run.pk, rows[:2], 0)
+    planning.plan_slice(run.pk, rows[:2], 0)
     assert Run.objects.get(pk=run.pk).state == RunState.PLANNING
     planning.plan(run.pk)
     assert laid_out(run) == laid_out(planned(version))
@@ -109,16 +109,16 @@ def test_a_plan_that_was_interrupted_is_resumed_behind_its_last_slice(version: V
 def test_a_slice_that_someone_else_has_planned_is_left_alone(version: Version) -> None:
     run = a_run(version, a_metric(URL))
     rows = planning.rows_to_plan(run)
-    assert planning._plan_slice(run.pk, rows[:2], 0) == 8
-    assert planning._plan_slice(run.pk, rows[:2], 0) is None
+    assert planning.plan_slice(run.pk, rows[:2], 0) == 8
+    assert planning.plan_slice(run.pk, rows[:2], 0) is None
 
 
 def test_a_run_cancelled_while_it_is_planned_stays_so_and_can_be_taken_up(version: Version) -> None:
     run = a_run(version, a_metric(URL))
     rows = planning.rows_to_plan(run)
-    planning._plan_slice(run.pk, rows[:2], 0)
+    planning.plan_slice(run.pk, rows[:2], 0)
     run_cancel(run)
-    assert planning._plan_slice(run.pk, rows[2:4], 8) is None
+    assert planning.plan_slice(run.pk, rows[2:4], 8) is None
     run_resume(run)
     planning.plan(run.pk)
     assert laid_out(run) == laid_out(planned(version))

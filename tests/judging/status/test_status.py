@@ -58,7 +58,7 @@ def test_a_queue_without_a_worker_is_reported(olga: User, client_of: ClientOf) -
 
 def test_workers_that_do_not_reach_the_broker_are_reported(olga: User, client_of: ClientOf) -> None:
     workers.beat("runs")
-    WorkerProcess.objects.update(trouble="broker")
+    WorkerProcess.objects.update(error="broker")
     assert workers.obstacle("runs") == "broker"
     assert "no broker" in client_of(olga).get("/status/").text
 

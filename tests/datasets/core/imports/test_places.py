@@ -29,17 +29,17 @@ GIVEN = (
 def test_each_line_is_found_again_and_equal_steps_take_one_entry() -> None:
     found = kept(*GIVEN)
     names = {"Sheet1": "book.xlsx · Sheet1", "": "a.csv"}
-    places_again = [place_in(found.names, found.stretches, line) for line in range(1, len(GIVEN) + 1)]
+    places_again = [place_in(found.names, found.ranges, line) for line in range(1, len(GIVEN) + 1)]
     assert places_again == [(names[one.sheet], one.line) for one in GIVEN]
-    assert len(found.stretches) == 4
+    assert len(found.ranges) == 4
     many = kept(*(Place("a.csv", 2 * line) for line in range(1, 1000)))
-    assert many.stretches == [[1, 0, 2, 2]]
+    assert many.ranges == [[1, 0, 2, 2]]
 
 
 def test_what_is_not_known_is_not_made_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "MOST_STRETCHES", 2)
+    monkeypatch.setattr(places, "MOST_RANGES", 2)
     found = kept(*(Place("a.csv", line) for line in (2, 3, 9, 10, 50, 51)))
-    assert [place_in(found.names, found.stretches, line) for line in (0, 4, 5, 6)] == [
+    assert [place_in(found.names, found.ranges, line) for line in (0, 4, 5, 6)] == [
         None,
         ("a.csv", 10),
         None,

@@ -91,10 +91,10 @@ def test_what_is_no_conversation_is_not_taken_for_one(given: str) -> None:
 
 
 def test_long_work_says_that_it_goes_on() -> None:
-    told: list[int] = []
+    calls: list[int] = []
     given = source_file("question,answer\n" + "".join(f"q{n},a\n" for n in range(300)))
-    assert len(list(table.read([given], Options(progress=lambda: told.append(1))).rows)) == 300
-    assert told == [1]
+    assert len(list(table.read([given], Options(progress=lambda: calls.append(1))).rows)) == 300
+    assert calls == [1]
 
 
 def test_an_instruction_and_its_input_are_one_question() -> None:

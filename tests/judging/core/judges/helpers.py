@@ -10,7 +10,7 @@ from judging.core.judges.http_clients import open_client
 from judging.core.judges.reply import Reply
 from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
 
-PATIENT = Timeouts(connect=60, first_byte=60, idle=60, whole=60)
+LONG_TIMEOUTS = Timeouts(connect=60, first_byte=60, idle=60, whole=60)
 """Long timeouts, so that a slow machine does not fail tests that are not about timeouts."""
 
 
@@ -43,12 +43,10 @@ class Pauses(list[float]):
         self.append(seconds)
 
 
-def ask_with_patience(
-    url: str, pauses: Pauses | None = None, guard: Any = NO_GUARD, **policy: Any
-) -> AskResult:
-    settings = settings_for(url, params={"temperature": 0, "max_tokens": 9}, timeouts=PATIENT)
+def ask_until_done(url: str, pauses: Pauses | None = None, guard: Any = NO_GUARD, **policy: Any) -> AskResult:
+    settings = settings_for(url, params={"temperature": 0, "max_tokens": 9}, timeouts=LONG_TIMEOUTS)
 
-    async def patiently() -> AskResult:
+    async def in_client() -> AskResult:
         async with open_client(settings) as client:
             return await ask_with_retries(
                 client,
@@ -60,4 +58,4 @@ def ask_with_patience(
                 guard=guard,
             )
 
-    return asyncio.run(patiently())
+    return asyncio.run(in_client())

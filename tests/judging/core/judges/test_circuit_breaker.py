@@ -10,7 +10,7 @@ import pytest
 
 from judging.core.judges.circuit_breaker import MAX_FAILURES, CircuitBreaker, EndpointStatus, probe_delay
 from judging.core.judges.errors import Busy, JudgeError, Refused
-from tests.patience import PATIENCE
+from tests.deadlines import TIMEOUT
 
 UP = EndpointStatus(0.0, None, 0.0, "", "")
 DOWN = EndpointStatus(0.0, 5.0, 0.0, "server_error", "oops")
@@ -30,7 +30,7 @@ def down() -> CircuitBreaker:
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(work, PATIENCE))
+    asyncio.run(asyncio.wait_for(work, TIMEOUT))
 
 
 def test_it_opens_after_failures_in_a_row() -> None:

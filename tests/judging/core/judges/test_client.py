@@ -18,7 +18,7 @@ from judging.core.judges.scripted import (
     server_error,
 )
 from judging.core.judges.settings import build_request
-from tests.judging.core.judges.helpers import PATIENT, ask_once, failure_of, settings_for
+from tests.judging.core.judges.helpers import LONG_TIMEOUTS, ask_once, failure_of, settings_for
 
 UNUSED = "http://127.0.0.1:9/v1"
 
@@ -67,7 +67,7 @@ def test_a_document_is_taken_where_a_stream_was_asked_for() -> None:
 )
 def test_a_fault_has_its_code(answer: Answer, code: str) -> None:
     with ScriptedJudge(answer) as judge:
-        assert failure_of(judge.url, timeouts=PATIENT).code == code
+        assert failure_of(judge.url, timeouts=LONG_TIMEOUTS).code == code
 
 
 def test_a_wrong_key_is_not_repeated_in_the_message() -> None:
@@ -136,28 +136,28 @@ def test_the_environments_proxy_is_not_used(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_whole_call_has_a_limit() -> None:
     with ScriptedJudge(Answer(fault="hang")) as judge:
-        error = failure_of(judge.url, timeouts=replace(PATIENT, whole=0.1))
+        error = failure_of(judge.url, timeouts=replace(LONG_TIMEOUTS, whole=0.1))
     assert (error.code, error.retry) == ("timeout_whole", False)
 
 
 def test_a_judge_that_does_not_begin_is_given_up() -> None:
     with ScriptedJudge(Answer(fault="hang")) as judge:
         assert (
-            failure_of(judge.url, timeouts=replace(PATIENT, connect=2, first_byte=0.2)).code
+            failure_of(judge.url, timeouts=replace(LONG_TIMEOUTS, connect=2, first_byte=0.2)).code
             == "timeout_first_byte"
         )
 
 
 def test_a_stream_that_falls_silent_is_given_up() -> None:
-    error = failure_of(_Silent().url, timeouts=replace(PATIENT, idle=0.1))
+    error = failure_of(_Silent().url, timeouts=replace(LONG_TIMEOUTS, idle=0.1))
     assert error.code == "timeout_idle"
 
 
 def test_each_piece_is_reported_as_it_arrives() -> None:
-    heard: list[str] = []
+    received: list[str] = []
     with ScriptedJudge("[[7]]") as judge:
-        ask_once(judge.url, on_text=lambda _, text: heard.append(text))
-    assert "".join(heard) == "[[7]]"
+        ask_once(judge.url, on_text=lambda _, text: received.append(text))
+    assert "".join(received) == "[[7]]"
 
 
 def test_a_connection_is_used_again() -> None:

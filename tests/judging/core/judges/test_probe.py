@@ -10,7 +10,7 @@ def probed(url: str, **fields: Any) -> Probe:
     return asyncio.run(probe(settings_for(url, **fields)))
 
 
-def test_a_sound_endpoint_shows_all_that_it_can() -> None:
+def test_a_working_endpoint_shows_all_that_it_can() -> None:
     with ScriptedJudge(Answer(content="OK", reasoning="hm"), models=("b", "a")) as judge:
         found = probed(judge.url)
     assert (found.ok, found.streams, found.reasoning, found.usage) == (True, True, True, True)

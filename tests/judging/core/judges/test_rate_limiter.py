@@ -17,7 +17,7 @@ from judging.core.judges.rate_limiter import (
     start_times,
 )
 from judging.core.judges.settings import Request
-from tests.patience import PATIENCE
+from tests.deadlines import TIMEOUT
 
 
 def most_in_a_minute(times: list[float], costs: list[float]) -> float:
@@ -118,7 +118,7 @@ def paced(limits: RateLimits, calls: int, *, leaving: int = 0) -> list[float]:
         await asyncio.gather(*tasks, return_exceptions=True)
         return times
 
-    return asyncio.run(asyncio.wait_for(all_of_them(), PATIENCE))
+    return asyncio.run(asyncio.wait_for(all_of_them(), TIMEOUT))
 
 
 @pytest.mark.timed
@@ -144,7 +144,7 @@ def test_a_failure_to_reserve_is_logged_and_tried_again(caplog: pytest.LogCaptur
     async def one() -> None:
         await RateLimiter(reserve, RateLimits(requests=60)).acquire(request_of_size(9))
 
-    asyncio.run(asyncio.wait_for(one(), PATIENCE))
+    asyncio.run(asyncio.wait_for(one(), TIMEOUT))
     assert failed
     assert "rate limit" in caplog.text
 
@@ -168,4 +168,4 @@ def test_a_refused_call_gives_its_tokens_back() -> None:
         limiter.settle(reservation, None)
         return limiter.owed
 
-    assert asyncio.run(asyncio.wait_for(work(), PATIENCE)) < 0
+    assert asyncio.run(asyncio.wait_for(work(), TIMEOUT)) < 0

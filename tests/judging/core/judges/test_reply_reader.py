@@ -173,10 +173,10 @@ def test_a_line_without_end_is_too_long() -> None:
 
 
 def test_each_piece_is_reported_as_it_arrives() -> None:
-    heard: list[tuple[str, str]] = []
-    assembly = ReplyReader(on_text=lambda kind, text: heard.append((kind, text)))
+    received: list[tuple[str, str]] = []
+    assembly = ReplyReader(on_text=lambda kind, text: received.append((kind, text)))
     assembly.feed(event({"reasoning": "hm"}) + event({"content": "x"}))
-    assert heard == [("reasoning", "hm"), ("content", "x")]
+    assert received == [("reasoning", "hm"), ("content", "x")]
 
 
 DEEP = [b"[" * 990 + b"]" * 990, b'[{"a":' * 500 + b"1" + b"}]" * 500, b"[" * 100_000]

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from judging.core.results_file.records import NotResults, RefusedLine, records
-from judging.core.results_file.verdicts import AnswerKey, FileVerdict, survey, verdicts
+from judging.core.results_file.verdicts import AnswerKey, FileVerdict, metric_summaries, verdicts
 
 GOOD = {"line": 1, "model": "alpha", "judge": "gpt", "value": 7}
 
 
 def read(path: Path) -> list[FileVerdict | RefusedLine]:
-    kinds = {name: one.kind for name, one in survey(records(path)).items()}
+    kinds = {name: one.kind for name, one in metric_summaries(records(path)).items()}
     return list(verdicts(records(path), kinds))
 
 

@@ -7,7 +7,7 @@ from judging.core.sandbox.pool import Sandbox
 
 SMALL = SandboxLimits(seconds=0.2, memory_mb=128, output_kb=64)
 WITHOUT: dict[str, frozenset[Layer]] = {
-    "every wall": frozenset(),
+    "every layer": frozenset(),
     "no namespaces": frozenset({"namespaces"}),
     "seccomp alone": frozenset({"namespaces", "landlock"}),
 }

@@ -40,8 +40,8 @@ def python_for_everyone() -> str:
     pytest.skip("no interpreter that another user can start")
 
 
-@pytest.mark.parametrize(("name", "level"), [("every wall", 3), ("no namespaces", 2), ("seccomp alone", 1)])
-def test_the_level_says_how_many_walls_are_active(name: str, level: int) -> None:
+@pytest.mark.parametrize(("name", "level"), [("every layer", 3), ("no namespaces", 2), ("seccomp alone", 1)])
+def test_the_level_says_how_many_layers_are_active(name: str, level: int) -> None:
     with Sandbox(without=WITHOUT[name]) as sandbox:
         assert sandbox.level == level
         assert set(sandbox.missing) == WITHOUT[name]
@@ -52,7 +52,7 @@ def test_without_seccomp_there_is_no_level_and_scripts_are_refused() -> None:
         run(sandbox, script("return 1"))
 
 
-def test_scripts_run_without_walls_only_where_that_is_allowed() -> None:
+def test_scripts_run_without_isolation_only_where_that_is_allowed() -> None:
     everything = frozenset({"namespaces", "landlock", "seccomp"})
     with Sandbox(without=everything, minimum_level=0) as sandbox:
         assert (sandbox.level, result_of(sandbox, "return 1")) == (0, 1)
@@ -126,15 +126,15 @@ def test_a_closed_sandbox_starts_again_when_it_is_used() -> None:
         sandbox.close()
 
 
-@pytest.mark.parametrize("wall", WITHOUT.keys())
-def test_a_killed_server_leaves_no_process_behind_even_in_the_middle_of_a_script(wall: str) -> None:
+@pytest.mark.parametrize("layers", WITHOUT.keys())
+def test_a_killed_server_leaves_no_process_behind_even_in_the_middle_of_a_script(layers: str) -> None:
     size, mark = own_size(303)
     source = f"""
 import threading
 from judging.core.sandbox.job import SandboxLimits
 from judging.core.sandbox.pool import Sandbox
 from tests.judging.core.sandbox.scripting import run
-sandbox = Sandbox(SandboxLimits(seconds=600, memory_mb={size}), without={WITHOUT[wall]!r})
+sandbox = Sandbox(SandboxLimits(seconds=600, memory_mb={size}), without={WITHOUT[layers]!r})
 sandbox.level
 threading.Thread(target=run, args=(sandbox, "while True: pass")).start()
 print("started", flush=True)

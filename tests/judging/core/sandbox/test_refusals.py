@@ -66,7 +66,7 @@ ATTEMPTS = {
     "close the channel": "os.close(3)",
     "read another descriptor": "os.read(0, 1)",
     "write another descriptor": "os.write(1, b'x')",
-    "loosen its walls": "call(libc.prctl, 4, 1, 0, 0, 0)",
+    "loosen its limits": "call(libc.prctl, 4, 1, 0, 0, 0)",
     "outlive its parent": "call(libc.prctl, 1, 0, 0, 0, 0)",
     "put a filter of its own": "call(libc.prctl, 22, 2, None, 0, 0)",
     "enter namespaces": "call(libc.unshare, 0x10000000)",

@@ -401,7 +401,7 @@ class Endless:
 
 @pytest.mark.parametrize("body", HOSTILE_VALUES.values(), ids=HOSTILE_VALUES.keys())
 def test_a_value_without_a_repr_is_a_failure_of_its_item_only(body: str, sandbox: Sandbox) -> None:
-    source = script(f"if data.n != 1: return data.n\n{body}\nreturn 'told'", CLASSES)
+    source = script(f"if data.n != 1: return data.n\n{body}\nreturn 'called'", CLASSES)
     first, hostile, last = run(sandbox, source, 3)
     assert (first.result, last.result) == (0, 2)
     assert hostile.failure is not None

@@ -81,10 +81,10 @@ def kill_workers(sandbox: Sandbox, mark: str) -> None:
             os.kill(process, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("wall", WITHOUT.keys())
-def test_a_worker_killed_while_it_waited_costs_no_job(wall: str) -> None:
+@pytest.mark.parametrize("layers", WITHOUT.keys())
+def test_a_worker_killed_while_it_waited_costs_no_job(layers: str) -> None:
     size, mark = own_size(310)
-    with Sandbox(SandboxLimits(memory_mb=size), without=WITHOUT[wall]) as sandbox:
+    with Sandbox(SandboxLimits(memory_mb=size), without=WITHOUT[layers]) as sandbox:
         for number in range(5):
             assert result_of(sandbox, f"return {number}") == number
             kill_workers(sandbox, mark)

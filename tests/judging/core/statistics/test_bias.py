@@ -1,7 +1,7 @@
-"""Signs of bias: scores at the ends of the scale, and answers with a planted verdict."""
+"""Signs of bias: scores at the ends of the scale, and answers with an injected verdict."""
 
 from judging.core.statistics.frame import Metric
-from judging.core.statistics.judges import Flagged, planted_verdicts
+from judging.core.statistics.judges import Flagged, injected_verdicts
 from tests.judging.core.statistics.cast import document, frame, person, said
 
 METRIC = Metric("m", 1, 10)
@@ -28,19 +28,19 @@ def test_labels_and_bools_are_at_no_end():
 
 def test_answers_with_a_verdict_are_next_to_the_others():
     scores = frame({"a": [9, 10, 4, 6, "?"], "b": [5, 5, 5, 5, 5]})
-    (found,) = planted_verdicts({("m", "a"): Flagged(3, 2, 19.0)}, scores, [METRIC])
+    (found,) = injected_verdicts({("m", "a"): Flagged(3, 2, 19.0)}, scores, [METRIC])
     assert found == {"metric": "m", "candidate": "a", "answers": 3, "mean": 9.5, "others_mean": 5.0}
 
 
 def test_where_every_answer_holds_a_verdict_there_are_no_others():
-    (found,) = planted_verdicts({("m", "a"): Flagged(2, 2, 9.0)}, frame({"a": [4, 5]}), [METRIC])
+    (found,) = injected_verdicts({("m", "a"): Flagged(2, 2, 9.0)}, frame({"a": [4, 5]}), [METRIC])
     assert (found["mean"], found["others_mean"]) == (4.5, None)
 
 
 def test_without_a_score_there_is_no_mean():
-    (found,) = planted_verdicts({("m", "a"): Flagged(1, 0, 0.0)}, frame({"a": ["?", 5]}), [METRIC])
+    (found,) = injected_verdicts({("m", "a"): Flagged(1, 0, 0.0)}, frame({"a": ["?", 5]}), [METRIC])
     assert (found["mean"], found["others_mean"]) == (None, 5.0)
 
 
 def test_nothing_flagged_is_nothing_to_say():
-    assert planted_verdicts({}, frame({"a": [4, 5]}), [METRIC]) == []
+    assert injected_verdicts({}, frame({"a": [4, 5]}), [METRIC]) == []

@@ -108,7 +108,7 @@ def test_every_note_that_occurs_is_listed():
     assert met == set(NOTES) - {"few_clusters"}
 
 
-def test_labels_that_are_no_sound_unicode_are_counted():
+def test_labels_that_are_invalid_unicode_are_counted():
     rows = [("m", "a", row, 1, "scored", '"\\ud800"', None) for row in range(3)]
     given = judgement_frame(rows, {"m": METRICS[0]}, {"a": "a"})
     assert report(given, METRICS)["candidates"]["a"]["m"]["categories"]["\ud800"]["count"] == 3

@@ -116,21 +116,21 @@ def test_a_reviewer_s_value_is_next_to_the_judge_s(project: Project, bob: User) 
 def test_a_run_reads_back_to_the_same_report(
     project: Project, tmp_path: Path, values: tuple[Any, ...]
 ) -> None:
-    stories = [*map(said, values), said(None), failed()]
-    run = a_judged_run(project, lambda place: stories[place % 6], rows=11, answers=2)
+    results = [*map(said, values), said(None), failed()]
+    run = a_judged_run(project, lambda place: results[place % 6], rows=11, answers=2)
     assert figures(read_back(run, tmp_path)) == figures(run)
 
 
 def test_several_judges_read_back_to_the_same_report(project: Project, tmp_path: Path) -> None:
-    stories = [both_said(4, 7), both_said(6, None), both_said(9, 9), failed()]
-    run = a_judged_run(project, lambda place: stories[place % 4], rows=9, metric=two_judges())
+    results = [both_said(4, 7), both_said(6, None), both_said(9, 9), failed()]
+    run = a_judged_run(project, lambda place: results[place % 4], rows=9, metric=two_judges())
     assert figures(read_back(run, tmp_path)) == figures(run)
 
 
 def test_a_script_s_word_after_judges_reads_back_to_the_same_report(project: Project, tmp_path: Path) -> None:
     metric = a_metric(JUDGE_URL, postprocess="def postprocess(**kwargs): return 1")
-    story = said(7, postprocess=ScriptResult(1))
-    scripted = JudgementResult(Outcome("scored", 1), story.asked, story.verdicts, None, ScriptResult(1))
+    result = said(7, postprocess=ScriptResult(1))
+    scripted = JudgementResult(Outcome("scored", 1), result.asked, result.verdicts, None, ScriptResult(1))
     run = a_judged_run(project, lambda place: scripted if place % 3 else failed(), rows=5, metric=metric)
     assert figures(read_back(run, tmp_path)) == figures(run)
 

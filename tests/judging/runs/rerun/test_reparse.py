@@ -21,6 +21,7 @@ from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.services import metric_create, metric_edit
 from judging.reports.selectors import metrics_of
 from judging.runs import planning, services, stopping
+from judging.runs.definitions import definition_now
 from judging.runs.export.files import jsonl_lines
 from judging.runs.filters import Filters
 from judging.runs.models import JudgeReply, Run, RunMetric
@@ -89,7 +90,7 @@ def read_by(definition: MetricDefinition, **judge: object) -> MetricDefinition:
 
 def again(run: Run, **judge: object) -> Run:
     found = run_metric(run)
-    definition = read_by(reparse.definition_now(found), **judge)
+    definition = read_by(definition_now(found), **judge)
     reparse.run_reparse(run=run, run_metric=found, definition=definition, user=None)
     return work(run)
 
@@ -143,7 +144,7 @@ def test_a_run_that_was_stopped_while_it_was_read_again_loses_nothing(
     stopped: Run, judge: ScriptedJudge
 ) -> None:
     found = run_metric(stopped)
-    definition = read_by(reparse.definition_now(found), parse=BY_REGEX)
+    definition = read_by(definition_now(found), parse=BY_REGEX)
     assert reparse.run_reparse(run=stopped, run_metric=found, definition=definition, user=None) == 100
     stopping.run_cancel(stopped)
     run = again(stopped, parse={"regex": r"(8) points"})
@@ -157,7 +158,7 @@ def test_replies_that_still_come_are_waited_for(stopped: Run) -> None:
     assert chunks.lease(stopped.pk, "test:1:1")
     stopping.run_pause(stopped)
     found = run_metric(stopped)
-    definition = read_by(reparse.definition_now(found), parse=BY_REGEX)
+    definition = read_by(definition_now(found), parse=BY_REGEX)
     assert reparse.run_reparse(run=stopped, run_metric=found, definition=definition, user=None) == 0
     assert stopped.chunks.filter(done=False).count() == 2
     assert not found.readings.exists()
@@ -229,7 +230,7 @@ def test_a_reading_of_a_reading_still_knows_who_asked(run: Run) -> None:
 def test_a_postprocess_reads_the_stored_replies_and_what_preprocess_did(run: Run) -> None:
     found = run_metric(run)
     script = "def postprocess(judge_resps, **kwargs):\n    return len(judge_resps[0].content)\n"
-    definition = structs.replace(reparse.definition_now(found), postprocess=script)
+    definition = structs.replace(definition_now(found), postprocess=script)
     reparse.run_reparse(run=run, run_metric=found, definition=definition, user=None)
     work(run)
     assert set(run.judgements.filter(current=True).values_list("score", flat=True)) == {float(len(REPLY))}
@@ -258,7 +259,7 @@ def test_pages_and_downloads_read_the_replies_of_who_asked(
 
 def test_the_report_uses_the_scale_by_which_the_replies_are_read(run: Run) -> None:
     found = run_metric(run)
-    definition = structs.replace(read_by(reparse.definition_now(found), parse=BY_REGEX), max_score=20)
+    definition = structs.replace(read_by(definition_now(found), parse=BY_REGEX), max_score=20)
     reparse.run_reparse(run=run, run_metric=found, definition=definition, user=None)
     assert metrics_of(work(run))[found.pk].high == 20
 
@@ -350,7 +351,7 @@ def test_one_item_is_read_again_and_the_metric_stays_as_it_was(
     one = run.judgements.order_by("position")[0]
     client_of(alice).post(f"{address(run)}?only={one.pk}", {**SETTINGS, "begin": "1"})
     assert work(run).judgements.filter(attempt=2).get().value == "8"
-    assert reparse.definition_now(run_metric(run)).judges[0].parse == "score"
+    assert definition_now(run_metric(run)).judges[0].parse == "score"
 
 
 def test_a_part_is_not_read_on_another_scale(run: Run, alice: User, client_of: ClientOf) -> None:
@@ -409,7 +410,7 @@ def test_who_may_run_may_read_again(
 def test_a_run_that_is_under_way_is_not_read_again(run: Run) -> None:
     Run.objects.update(state="running")
     found = run_metric(run)
-    definition = reparse.definition_now(found)
+    definition = definition_now(found)
     assert reparse.run_reparse(run=run, run_metric=found, definition=definition, user=None) == 0
 
 

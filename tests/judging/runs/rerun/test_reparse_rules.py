@@ -13,11 +13,11 @@ from judging.core.judges.scripted import ScriptedJudge
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.services import metric_create, metric_edit
+from judging.runs.definitions import definitions_now
 from judging.runs.export.records import load, record
 from judging.runs.filter_form import rule_lines_of
 from judging.runs.models import Run, RunMetric
 from judging.runs.rerun import reparse
-from judging.runs.rerun.reparse import definitions_now
 from judging.runs.services import ChosenMetric, run_create
 from judging.runs.worker import run_worker
 from tests.conftest import ClientOf

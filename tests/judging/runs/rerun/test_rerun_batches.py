@@ -12,12 +12,12 @@ from judging.core.judges.scripted import ScriptedJudge
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.services import metric_edit
 from judging.runs import counts
+from judging.runs.definitions import definition_now
 from judging.runs.filters import ANYTHING, Filters
 from judging.runs.models import Judgement, Reading, Rejudging, Run, RunState
 from judging.runs.overrides import override_add
 from judging.runs.rerun import rerun_batches
 from judging.runs.rerun.rejudge import run_rejudge
-from judging.runs.rerun.reparse import definition_now
 from judging.runs.rerun.rerun_batches import plan_rejudging, rejudge_begin, reparse_begin
 from judging.runs.rerun.selection import Selection
 from judging.runs.services import ChosenMetric, run_create, run_resume
@@ -65,7 +65,7 @@ def again(run: Run) -> Run:
 
 def steps(action: ReviewAction, count: int) -> None:
     for _ in range(count):
-        rerun_batches._step(action.pk)
+        rerun_batches.plan_batch(action.pk)
     action.refresh_from_db()
 
 

@@ -19,10 +19,10 @@ from judging.runs.services import RunOptions
 from judging.runs.stopping import run_end_early
 from judging.runs.worker import chunks, run_worker
 from judging.runs.worker.write_buffer import WriteBatch, write
+from tests.deadlines import TIMEOUT, slack, wait_until
 from tests.judging.judged import said
 from tests.judging.working import an_endpoint, at_work, run_on, workers
 from tests.make import a_metric, a_project, a_run, a_version
-from tests.patience import PATIENCE, slack, wait_until
 
 pytestmark = [pytest.mark.timed, pytest.mark.django_db(transaction=True)]
 
@@ -36,7 +36,7 @@ def test_half_a_second_after_a_stop_no_request_reaches_the_judge(stop: Callable[
         assert stop(run)
         stopped = time.monotonic()
         for thread in threads:
-            thread.join(PATIENCE)
+            thread.join(TIMEOUT)
         late = [asked.at - stopped for asked in judge.requests if asked.at > stopped + 0.5 * slack()]
     assert late == []
     assert Run.objects.get(pk=run.pk).done < 2000
@@ -49,7 +49,7 @@ def test_what_waits_to_be_retried_stops_too() -> None:
         wait_until(lambda: len(judge.requests) >= 1)
         stopping.run_pause(run)
         stopped = time.monotonic()
-        threads[0].join(PATIENCE)
+        threads[0].join(TIMEOUT)
         assert time.monotonic() - stopped < 5 * slack()
         assert not [asked for asked in judge.requests if asked.at > stopped + 0.5 * slack()]
     assert Run.objects.get(pk=run.pk).not_run == 20
@@ -63,8 +63,8 @@ def test_a_run_that_is_resumed_at_once_goes_on() -> None:
         stopping.run_pause(run)
         time.sleep(0.3)
         services.run_resume(run)
-        worker.join(PATIENCE)
-        at_work(run).join(PATIENCE)  # in case the first worker ended before
+        worker.join(TIMEOUT)
+        at_work(run).join(TIMEOUT)  # in case the first worker ended before
     assert Run.objects.get(pk=run.pk).state == RunState.FINISHED
 
 
@@ -80,7 +80,7 @@ def test_a_run_of_high_priority_gets_more_of_the_calls() -> None:
         wait_until(lambda: len(judge.requests) > 300)
         for run in (low, high):
             stopping.run_cancel(run)
-        threads[0].join(PATIENCE)
+        threads[0].join(TIMEOUT)
         urgent = sum("urgent says" in asked.prompt for asked in judge.requests[60:300])
     assert urgent >= 0.6 * 240
     assert urgent < 240
@@ -113,14 +113,14 @@ def test_a_small_run_of_another_project_does_not_wait_for_many_large_ones() -> N
         assert not any(Run.objects.get(pk=run.pk).ended for run in large)
         for run in large:
             stopping.run_cancel(run)
-        threads[0].join(PATIENCE)
+        threads[0].join(TIMEOUT)
 
 
 def test_programs_that_ask_nobody_take_turns_between_projects() -> None:
     rules = MetricDefinition(name="rules", rules="# DSL\n主题:精确匹配\n@格式限制:JSON\n")
     large = [a_run(a_version(a_project(), rows=1500), rules) for _ in range(2)]
     small = a_run(a_version(a_project("other"), rows=100, models=("small",)), rules)
-    at_work_on_all().join(PATIENCE)
+    at_work_on_all().join(TIMEOUT)
     ended = [Run.objects.get(pk=run.pk).finished_at for run in (small, *large)]
     assert ended[0] < min(ended[1:])
 

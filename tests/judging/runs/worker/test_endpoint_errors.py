@@ -16,7 +16,7 @@ from tests.judging.working import an_endpoint, run_on, work, worked_by
 from tests.make import a_metric, a_project, a_run, a_version
 
 pytestmark = pytest.mark.django_db(transaction=True)
-HOPELESS = RetryPolicy().max_consecutive_failures or 0
+MAX_FAILURES = RetryPolicy().max_consecutive_failures or 0
 
 
 def refused(rows: int = 300) -> tuple[Endpoint, Run]:
@@ -28,14 +28,14 @@ def refused(rows: int = 300) -> tuple[Endpoint, Run]:
 
 def test_a_wrong_key_pauses_the_run_after_a_few_errors() -> None:
     _, run = refused()
-    assert (run.state, run.problem, run.errors) == (RunState.PAUSED, "bad_key", HOPELESS)
+    assert (run.state, run.problem, run.errors) == (RunState.PAUSED, "bad_key", MAX_FAILURES)
     assert run.problem_detail.startswith("judge: ")
     assert not run.chunks.exclude(owner="").exists()
 
 
 def test_what_is_under_way_when_it_is_found_out_is_all_that_is_asked_in_vain() -> None:
     _, run = refused()
-    assert run.calls <= HOPELESS + 8
+    assert run.calls <= MAX_FAILURES + 8
 
 
 def test_a_run_that_was_fixed_goes_on_with_the_rest_and_retries_what_failed() -> None:
@@ -44,7 +44,7 @@ def test_a_run_that_was_fixed_goes_on_with_the_rest_and_retries_what_failed() ->
         moved_to(run, endpoint, judge.url)
         assert services.run_resume(run)
         assert (worked_by(run, 1).state, Run.objects.get(pk=run.pk).scored) == ("finished", 30)
-        assert services.run_retry(run) == HOPELESS
+        assert services.run_retry(run) == MAX_FAILURES
         assert worked_by(run, 1).scored == 40
 
 
@@ -52,7 +52,7 @@ def test_a_paused_run_is_resumed_with_its_errors_at_once() -> None:
     endpoint, run = refused(rows=40)
     with ScriptedJudge("[[5]]") as judge:
         moved_to(run, endpoint, judge.url)
-        assert services.run_retry(run) == HOPELESS
+        assert services.run_retry(run) == MAX_FAILURES
         assert worked_by(run, 1).scored == 40
 
 

@@ -25,9 +25,9 @@ from judging.reports.services import report_document
 from judging.runs import services, stopping
 from judging.runs.endpoint_outages import down_endpoints
 from judging.runs.models import INFER, Generation, Run, RunCandidate, RunState
+from tests.deadlines import TIMEOUT, wait_until
 from tests.judging.working import work
 from tests.make import a_candidate, a_metric, a_project, a_run, a_version
-from tests.patience import PATIENCE, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -231,7 +231,7 @@ def test_a_run_that_is_paused_keeps_the_answers_that_were_under_way() -> None:
         thread.start()
         wait_until(lambda: len(judge.requests) == 20)
         assert stopping.run_pause(Run.objects.get(pk=run.pk))
-        thread.join(PATIENCE)
+        thread.join(TIMEOUT)
         paused = len(judge.requests)
         assert Generation.objects.filter(run=run, state="answered").count() == paused == 20
         services.run_resume(Run.objects.get(pk=run.pk))
@@ -274,7 +274,7 @@ def test_two_workers_ask_for_each_answer_once() -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(PATIENCE)
+            thread.join(TIMEOUT)
         asked = [one for one in judge.requests if not is_judge(one)]
     assert (Run.objects.get(pk=run.pk).scored, len(asked)) == (240, 120)
 

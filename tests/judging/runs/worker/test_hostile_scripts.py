@@ -62,7 +62,7 @@ def test_nor_before_a_rule_program(odd: str) -> None:
 @pytest.mark.parametrize(
     ("template", "flags"), [("{{ response.reasoning_content }}", "planted_verdict"), ("x", "")]
 )
-def test_a_verdict_that_is_planted_in_the_reasoning_is_flagged_where_the_judge_reads_it(
+def test_a_verdict_injected_into_the_reasoning_is_flagged_where_the_judge_reads_it(
     template: str, flags: str
 ) -> None:
     version = a_version(a_project(), rows=1, models=("alpha",))

@@ -45,7 +45,7 @@ def test_a_copied_reply_shows_where_it_was_asked_first() -> None:
 @pytest.mark.parametrize(
     ("metric", "run"),
     [({"params": {"temperature": 0.7}}, REUSE), ({}, REUSE), (COLD, {})],
-    ids=["warm", "unknown", "refused"],
+    ids=["temperature above 0", "unknown", "refused"],
 )
 def test_what_may_be_answered_otherwise_is_asked_again(
     metric: dict[str, object], run: dict[str, object]
@@ -59,9 +59,9 @@ def test_what_may_be_answered_otherwise_is_asked_again(
 
 def test_where_it_is_asked_for_any_temperature_counts() -> None:
     with ScriptedJudge("[[8]]") as judge:
-        version, warm = a_version(a_project()), a_metric(judge.url, params={"temperature": 0.7})
+        version, metric = a_version(a_project()), a_metric(judge.url, params={"temperature": 0.7})
         options = {"options": RunOptions(reuse_any=True)}
-        assert [work(a_run(version, warm, **options)).reused for _ in range(2)] == [0, 6]
+        assert [work(a_run(version, metric, **options)).reused for _ in range(2)] == [0, 6]
         assert len(judge.requests) == 6
 
 

@@ -17,9 +17,9 @@ from judging.runs.export.files import jsonl_lines
 from judging.runs.models import Chunk, Judgement, JudgeReply, Run, RunState
 from judging.runs.worker import chunks, run_worker
 from judging.runs.worker.write_buffer import WriteBatch, write
+from tests.deadlines import TIMEOUT, wait_until
 from tests.judging.working import at_work, work
 from tests.make import a_metric, a_project, a_run, a_version
-from tests.patience import PATIENCE, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -138,7 +138,7 @@ def test_a_paused_run_asks_no_further_and_goes_on_where_it_was() -> None:
         worker = at_work(run)
         wait_until(lambda: Run.objects.get(pk=run.pk).done > 20)
         assert stopping.run_pause(run)
-        worker.join(PATIENCE)
+        worker.join(TIMEOUT)
         paused = Run.objects.get(pk=run.pk)
         assert paused.state == RunState.PAUSED
         assert 0 < paused.done < 400
@@ -154,7 +154,7 @@ def test_a_cancelled_run_keeps_what_was_judged() -> None:
         worker = at_work(run)
         wait_until(lambda: Run.objects.get(pk=run.pk).done > 20)
         assert stopping.run_cancel(run)
-        worker.join(PATIENCE)
+        worker.join(TIMEOUT)
     ended = Run.objects.get(pk=run.pk)
     assert ended.state == RunState.CANCELLED
     assert ended.judgements.filter(state="scored").count() == ended.done
@@ -178,11 +178,11 @@ def test_retrying_makes_new_attempts_of_what_failed_and_keeps_the_old() -> None:
     assert run.judgements.filter(current=True, attempt=2).count() == 3
 
 
-def test_two_pumps_share_a_run_without_judging_anything_twice() -> None:
+def test_two_workers_share_a_run_without_judging_anything_twice() -> None:
     with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=0.02)) as judge:
         run = a_run(a_version(a_project(), rows=300), a_metric(judge.url))
         for worker in (at_work(run, "test:1:1"), at_work(run, "test:2:1")):
-            worker.join(PATIENCE)
+            worker.join(TIMEOUT)
         assert len(judge.requests) == 600
     assert Run.objects.get(pk=run.pk).scored == 600
 
@@ -284,5 +284,5 @@ def test_a_judge_that_builds_on_nobody_does_not_wait_for_the_one_before() -> Non
         worker = at_work(run)
         wait_until(lambda: len(judge.requests) == 2)
         stopping.run_cancel(run)
-    worker.join(PATIENCE)
+    worker.join(TIMEOUT)
     assert not worker.is_alive()

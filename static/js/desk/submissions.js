@@ -4,14 +4,14 @@
 const FIRST_PAUSE = 1000;
 const LONGEST_PAUSE = 30000;
 
-export class Outbox {
-  /** `store`: prefix of names in localStorage. `hears`: callbacks {stored, refused, waiting, empty}. */
-  constructor(store, hears) {
+export class SubmissionQueue {
+  /** `store`: prefix of names in localStorage. `callbacks`: {stored, refused, waiting, empty}. */
+  constructor(store, callbacks) {
     this.store = store;
-    this.hears = hears;
+    this.callbacks = callbacks;
     this.token = document.querySelector("input[name=csrfmiddlewaretoken]").value;
     this.pause = FIRST_PAUSE;
-    this.flying = "";
+    this.sending = "";
     this.memory = [];
     window.addEventListener("beforeunload", (event) => {
       if (this.memory.length) event.preventDefault(); // not in localStorage: would be lost
@@ -28,7 +28,7 @@ export class Outbox {
     return [...kept.filter(Boolean), ...this.memory];
   }
 
-  keep(entry) {
+  save(entry) {
     this.memory = this.memory.filter((one) => one.key !== entry.key);
     try {
       localStorage.setItem(this.name(entry), JSON.stringify(entry));
@@ -43,15 +43,15 @@ export class Outbox {
 
   add(entry) {
     const whole = { key: newKey(), at: moment(), ...entry };
-    this.keep(whole);
+    this.save(whole);
     this.flush();
     return whole.key;
   }
 
   /** Removes an entry that was not sent yet. False if it may have reached the server. */
-  takeBack(key) {
+  withdraw(key) {
     const entry = this.entries.find((one) => one.key === key && !one.tried);
-    if (this.flying === key || !entry) return false;
+    if (this.sending === key || !entry) return false;
     this.drop(entry);
     return true;
   }
@@ -73,28 +73,28 @@ export class Outbox {
       else await this.sendAll();
     } finally {
       this.busy = false;
-      this.flying = "";
+      this.sending = "";
     }
   }
 
   async sendAll() {
     const some = this.entries.length > 0;
     for (let entry = this.entries[0]; entry; entry = this.entries[0]) {
-      this.flying = entry.key;
-      this.keep({ ...entry, tried: true });
-      const came = await this.send(entry);
-      if (came.wait) return this.waitAndTryAgain(came.wait);
+      this.sending = entry.key;
+      this.save({ ...entry, tried: true });
+      const result = await this.send(entry);
+      if (result.wait) return this.retryLater(result.wait);
       this.pause = FIRST_PAUSE;
       this.drop(entry);
-      this.flying = "";
-      if (came.ok) this.hears.stored(entry, came.said);
-      else this.hears.refused(entry, came.said);
+      this.sending = "";
+      if (result.ok) this.callbacks.stored(entry, result.data);
+      else this.callbacks.refused(entry, result.data);
     }
-    if (some) this.hears.empty();
+    if (some) this.callbacks.empty();
   }
 
-  waitAndTryAgain(why) {
-    this.hears.waiting(why, this.entries.length);
+  retryLater(reason) {
+    this.callbacks.waiting(reason, this.entries.length);
     this.timer = setTimeout(() => this.flush(), this.pause);
     this.pause = Math.min(this.pause * 2, LONGEST_PAUSE);
   }
@@ -113,31 +113,31 @@ export class Outbox {
       return { wait: "offline" };
     }
     if (response.status === 403 && !fresh) {
-      const known = await this.freshToken(entry);
+      const known = await this.renewToken(entry);
       if (known) return known === "fresh" ? this.send(entry, true) : { wait: known };
     }
-    const why = whyNot(response);
+    const error = connectionError(response);
     // Another user may have signed in; if the item's own rater gets a 404, the item is gone.
-    if (why && (response.status !== 404 || (await this.freshToken(entry)) === why)) return { wait: why };
-    const said = await response.json().catch(() => ({}));
-    this.token = said.token ?? this.token;
-    return { ok: response.ok, said };
+    if (error && (response.status !== 404 || (await this.renewToken(entry)) === error)) return { wait: error };
+    const data = await response.json().catch(() => ({}));
+    this.token = data.token ?? this.token;
+    return { ok: response.ok, data };
   }
 
-  /** After signing in again the old token is rejected: gets a new one. Returns "fresh", "" if it is unchanged, or why not. */
-  async freshToken(entry) {
+  /** After signing in again the old token is rejected: gets a new one. Returns "fresh", "" if it is unchanged, or the connection error. */
+  async renewToken(entry) {
     const response = await fetch(entry.tokens, { headers: { Accept: "application/json" }, redirect: "manual" }).catch(() => null);
-    const why = whyNot(response);
-    if (why) return why;
-    const said = await response.json().catch(() => ({}));
-    if (!said.token || said.token === this.token) return "";
-    this.token = said.token;
+    const error = connectionError(response);
+    if (error) return error;
+    const data = await response.json().catch(() => ({}));
+    if (!data.token || data.token === this.token) return "";
+    this.token = data.token;
     return "fresh";
   }
 }
 
-/** Why a response (null: none) is not the server's answer to the request; "" if it is. */
-export function whyNot(response) {
+/** A code for why a response (null: none) is not the server's answer to the request; "" if it is. */
+export function connectionError(response) {
   if (!response) return "offline";
   if (response.type === "opaqueredirect" || response.status === 401) return "signedOut";
   if (response.status === 403 || response.status === 404) return "unavailable";

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.core.repair.python_literal import LONGEST, as_json
+from datasets.core.python_literal import LONGEST, as_json
 from tests.datasets.core.helpers import codes, found, jsonl, repaired, row, summary
 
 values = st.recursive(

@@ -38,14 +38,14 @@ SELECT verdict.key, verdict.place, verdict.data, row.at FROM verdict LEFT JOIN r
 ORDER BY verdict.at
 """
 
-Gather = Callable[[Sequence[SourceFile], "Gathering"], None]
+Collect = Callable[[Sequence[SourceFile], "Collector"], None]
 Notes = Sequence[Note] | Callable[[Sequence[SourceFile]], Sequence[Note]]
 
 
 def tool(
     name: str,
     is_file: Callable[[SourceFile], object],
-    gather: Gather,
+    collect: Collect,
     notes: Notes,
     *,
     beside: Callable[[SourceFile], bool] = lambda _file: False,
@@ -57,22 +57,22 @@ def tool(
         return bool(own) and all(file in own or beside(file) for file in files)
 
     def read(files: Sequence[SourceFile], options: Options) -> Imported:
-        return gathered(files, options, gather, notes(files) if callable(notes) else notes)
+        return collected(files, options, collect, notes(files) if callable(notes) else notes)
 
     return Source(name, recognise, read)
 
 
-def gathered(
-    files: Sequence[SourceFile], options: Options, gather: Gather, notes: Sequence[Note]
+def collected(
+    files: Sequence[SourceFile], options: Options, collect: Collect, notes: Sequence[Note]
 ) -> Imported:
-    """The result of `gather` for all files; they are read when the first row is requested."""
+    """The result of `collect` for all files; they are read when the first row is requested."""
     imported = Imported((), (), list(notes))
-    found = Gathering(imported, options)
+    found = Collector(imported, options)
 
     def rows() -> Iterator[Row]:
         with ExitStack() as broken_off:  # if iteration stops early, verdicts are never requested
             broken_off.callback(found.close)
-            gather(files, found)
+            collect(files, found)
             yield from found.rows()
             broken_off.pop_all()
 
@@ -91,7 +91,7 @@ def with_reference(value: Any) -> dict[str, Any]:
     return {} if value in (None, "") else {"ref_answer": value}
 
 
-class Gathering:
+class Collector:
     """Collects rows, answers and verdicts; `leave_out` is that of the import."""
 
     def __init__(self, imported: Imported, options: Options) -> None:

@@ -87,8 +87,8 @@ def test_a_comparison_is_left_out_whichever_of_its_answers_is_excluded(
 
 def test_exports_show_what_is_excluded(run: Run, bob: User) -> None:
     exclude(run, bob, line=1)
-    told = [(one["line"], one.get("excluded", {}).get("by")) for one in records(run)]
-    assert told == [(1, "bob"), (1, "bob"), (2, None), (2, None), (3, None), (3, None)]
+    found = [(one["line"], one.get("excluded", {}).get("by")) for one in records(run)]
+    assert found == [(1, "bob"), (1, "bob"), (2, None), (2, None), (3, None), (3, None)]
     table = csv.DictReader(io.StringIO(b"".join(csv_lines(run)).decode("utf-8-sig")))
     assert [row["exclusion_reason"] for row in table] == ["wrong language"] * 2 + [""] * 4
 

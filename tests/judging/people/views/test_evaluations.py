@@ -349,7 +349,7 @@ def test_a_human_evaluation_is_no_run_of_workers(
     assert client.post(f"/p/physics/runs/{pk}/cancel/").status_code == 404
 
 
-def test_neither_pump_nor_reconciler_touches_it(project: Project, rita: User) -> None:
+def test_neither_worker_nor_reconciler_touches_it(project: Project, rita: User) -> None:
     from judging.runs.worker.reconcile import reconcile
     from judging.runs.worker.run_worker import runs_to_work_on
 
@@ -363,7 +363,7 @@ def test_neither_pump_nor_reconciler_touches_it(project: Project, rita: User) ->
 ORGANISERS = {"alice", "adam", "olga"}
 READERS = ORGANISERS | {"bob"}
 REVIEWERS = {"bob", "adam", "olga"}
-DOORS = [
+PAGES = [
     ("", READERS),
     ("items/", READERS),
     ("items/1/", READERS),
@@ -377,12 +377,12 @@ DOORS = [
 ]
 
 
-@pytest.mark.parametrize(("door", "allowed"), DOORS)
-def test_each_door_opens_to_those_who_may(
-    project: Project, cast: dict[str, User], client_of: ClientOf, door: str, allowed: set[str]
+@pytest.mark.parametrize(("page", "allowed"), PAGES)
+def test_each_page_is_shown_to_those_who_may_see_it(
+    project: Project, cast: dict[str, User], client_of: ClientOf, page: str, allowed: set[str]
 ) -> None:
     evaluation = make_evaluation(project, [cast["rita"]])
-    address = f"/p/physics/evaluations/{evaluation.run_id}/{door}"
+    address = f"/p/physics/evaluations/{evaluation.run_id}/{page}"
     found = {name: client_of(user).get(address).status_code for name, user in cast.items()}
     assert found == {name: 200 if name in allowed else 404 if name == "charlie" else 403 for name in cast}
 

@@ -34,12 +34,12 @@ def version(project: Project) -> Version:
 
 
 def take(version: Version, folder: Path, *lines: dict[str, Any] | str, **options: Any) -> dict[str, Any]:
-    told, _status = imports(version, results_file(folder, lines), **options)
-    return told
+    summary, _status = imports(version, results_file(folder, lines), **options)
+    return summary
 
 
-def refused(told: dict[str, Any]) -> list[tuple[int, str]]:
-    return [(one["line"], one["code"]) for one in told["refused"]]
+def refused(summary: dict[str, Any]) -> list[tuple[int, str]]:
+    return [(one["line"], one["code"]) for one in summary["refused"]]
 
 
 def only(run: Run) -> Judgement:
@@ -47,16 +47,16 @@ def only(run: Run) -> Judgement:
 
 
 def test_the_document_has_the_keys_of_the_specification(version: Version, tmp_path: Path) -> None:
-    told = take(version, tmp_path, verdict(), verdict(2, rater="R1", value=3), {"line": 9})
-    assert list(told) == SHAPE
-    assert list(told["refused"][0]) == ["line", "code", "message"]
+    summary = take(version, tmp_path, verdict(), verdict(2, rater="R1", value=3), {"line": 9})
+    assert list(summary) == SHAPE
+    assert list(summary["refused"][0]) == ["line", "code", "message"]
 
 
 def test_every_verdict_is_counted_by_its_state(version: Version, tmp_path: Path) -> None:
     states = ["no_score", "unparsed", "error", "not_run"]
     rest = [verdict(2, value=None, state=state, repeat=n, reason="x") for n, state in enumerate(states, 1)]
-    told = take(version, tmp_path, verdict(), verdict(3, rater="R1"), *rest)
-    assert [told[name] for name in SHAPE[1:-1]] == [6, 2, 1, 1, 1, 1, 1]
+    summary = take(version, tmp_path, verdict(), verdict(3, rater="R1"), *rest)
+    assert [summary[name] for name in SHAPE[1:-1]] == [6, 2, 1, 1, 1, 1, 1]
 
 
 def test_a_verdict_is_a_judgement_of_an_imported_run(version: Version, tmp_path: Path) -> None:
@@ -121,9 +121,9 @@ def test_a_reference_may_come_first(version: Version, tmp_path: Path) -> None:
 def test_a_line_that_names_nothing_is_reported_and_left_out(
     version: Version, tmp_path: Path, line: dict[str, Any], code: str
 ) -> None:
-    told = take(version, tmp_path, line, verdict(3, metric="other"))
-    assert refused(told) == [(1, code)]
-    assert told["judgements"] == 1
+    summary = take(version, tmp_path, line, verdict(3, metric="other"))
+    assert refused(summary) == [(1, code)]
+    assert summary["judgements"] == 1
 
 
 def test_an_invalid_row_has_no_verdicts(version: Version, tmp_path: Path) -> None:
@@ -134,18 +134,18 @@ def test_an_invalid_row_has_no_verdicts(version: Version, tmp_path: Path) -> Non
 def test_an_id_that_several_rows_have_names_none(version: Version, tmp_path: Path) -> None:
     row = Row.objects.get(version=version, line=2)
     Row.objects.filter(pk=row.pk).update(raw=row.raw.replace("r2", "r1"))
-    told = take(version, tmp_path, {"id": "r1", "model": "alpha", "judge": "gpt", "value": 1}, verdict(3))
-    assert refused(told) == [(1, "id_not_unique")]
+    summary = take(version, tmp_path, {"id": "r1", "model": "alpha", "judge": "gpt", "value": 1}, verdict(3))
+    assert refused(summary) == [(1, "id_not_unique")]
 
 
 def test_a_line_said_twice_counts_once(version: Version, tmp_path: Path) -> None:
-    told = take(version, tmp_path, verdict(), verdict(value=7.0), verdict())
-    assert (told["judgements"], told["refused"]) == (1, [])
+    summary = take(version, tmp_path, verdict(), verdict(value=7.0), verdict())
+    assert (summary["judgements"], summary["refused"]) == (1, [])
 
 
 def test_a_line_that_contradicts_another_is_refused(version: Version, tmp_path: Path) -> None:
-    told = take(version, tmp_path, verdict(), verdict(value=8), verdict(value=None, state="error"))
-    assert refused(told) == [(2, "contradicts"), (3, "contradicts")]
+    summary = take(version, tmp_path, verdict(), verdict(value=8), verdict(value=None, state="error"))
+    assert refused(summary) == [(2, "contradicts"), (3, "contradicts")]
     assert only(Run.objects.get()).score == 7
 
 
@@ -171,8 +171,8 @@ def test_a_comparison_named_the_other_way_round_is_the_same_question(
     pair = verdict(value="A>B", other_model=other, shown_first=1)
     mirrored = verdict(model=other, other_model="alpha", value="B>A", shown_first=2)
     against = mirrored | {"value": "A>B"}
-    told = take(version, tmp_path, pair, mirrored, against)
-    assert (told["judgements"], refused(told)) == (1, [(3, "contradicts")])
+    summary = take(version, tmp_path, pair, mirrored, against)
+    assert (summary["judgements"], refused(summary)) == (1, [(3, "contradicts")])
     again = take(version, tmp_path, mirrored, against)
     assert (again["judgements"], refused(again)) == (1, [(2, "contradicts")])
 
@@ -193,27 +193,27 @@ def test_another_name_is_another_run(version: Version, tmp_path: Path) -> None:
 
 def test_a_further_file_adds_to_the_run(version: Version, tmp_path: Path) -> None:
     take(version, tmp_path, verdict())
-    told = take(version, tmp_path, verdict(2), verdict(rater="R1", value=3))
-    assert (told["judgements"], told["people"]) == (3, 1)
+    summary = take(version, tmp_path, verdict(2), verdict(rater="R1", value=3))
+    assert (summary["judgements"], summary["people"]) == (3, 1)
 
 
 def test_a_further_file_cannot_contradict_the_run(version: Version, tmp_path: Path) -> None:
     take(version, tmp_path, verdict(), verdict(2))
-    told = take(version, tmp_path, verdict(value=8), verdict(3), verdict(2, value="good"))
-    assert refused(told) == [(1, "contradicts"), (3, "other_kind_of_value")]
-    assert told["judgements"] == 3
+    summary = take(version, tmp_path, verdict(value=8), verdict(3), verdict(2, value="good"))
+    assert refused(summary) == [(1, "contradicts"), (3, "other_kind_of_value")]
+    assert summary["judgements"] == 3
 
 
 def test_strict_imports_all_or_nothing(version: Version, tmp_path: Path) -> None:
-    told, status = imports(version, results_file(tmp_path, [verdict(), verdict(9)]), strict=True)
-    assert (status, told["run"], refused(told)) == (1, None, [(2, "unknown_line")])
+    summary, status = imports(version, results_file(tmp_path, [verdict(), verdict(9)]), strict=True)
+    assert (status, summary["run"], refused(summary)) == (1, None, [(2, "unknown_line")])
     assert not Run.objects.exists()
     assert not ResultsImport.objects.exists()
 
 
 def test_strict_imports_a_file_without_refusals(version: Version, tmp_path: Path) -> None:
-    told, status = imports(version, results_file(tmp_path, [verdict()]), strict=True)
-    assert (status, told["judgements"]) == (0, 1)
+    summary, status = imports(version, results_file(tmp_path, [verdict()]), strict=True)
+    assert (status, summary["judgements"]) == (0, 1)
 
 
 def test_refused_lines_alone_are_no_failure(version: Version, tmp_path: Path) -> None:
@@ -221,8 +221,8 @@ def test_refused_lines_alone_are_no_failure(version: Version, tmp_path: Path) ->
 
 
 def test_a_file_of_which_nothing_fits_makes_no_run(version: Version, tmp_path: Path) -> None:
-    told, status = imports(version, results_file(tmp_path, [verdict(9)]))
-    assert (status, told["run"], told["judgements"]) == (1, None, 0)
+    summary, status = imports(version, results_file(tmp_path, [verdict(9)]))
+    assert (status, summary["run"], summary["judgements"]) == (1, None, 0)
     assert not Run.objects.exists()
 
 
@@ -254,8 +254,8 @@ def test_a_data_set_file_is_uploaded_once(db: None, tmp_path: Path) -> None:
 
 def test_a_table_is_imported_as_lines_of_json_are(version: Version, tmp_path: Path) -> None:
     path = results_file(tmp_path, ["line,model,value,rater,reasoning", '1,alpha,4,甲,"清楚，完整"'], "r.csv")
-    told, _status = imports(version, path)
-    assert (told["judgements"], told["people"]) == (1, 1)
+    summary, _status = imports(version, path)
+    assert (summary["judgements"], summary["people"]) == (1, 1)
     assert JudgeReply.objects.get().content == "清楚，完整"
     assert VerdictSource.objects.get().name == "甲"
 

@@ -7,7 +7,9 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from evalsite.accounts.models import Project, User
@@ -56,12 +58,26 @@ def test_by_forms_alone_a_missing_choice_is_said_and_nothing_typed_is_lost(
     assert "Please choose." in answer.text
 
 
-def test_the_script_hears_progress_and_a_fresh_token(
+def test_the_script_gets_progress_and_a_fresh_token(
     held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf
 ) -> None:
     said = client_of(rita).post(path(evaluation, held.pk, "verdict"), sent(held), headers=JSON).json()
     assert (said["left"], said["open"], said["sentence"]) == (2, True, "")
     assert len(said["token"]) == 64
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_criteria_are_queried_once_per_verdict(
+    again: bool, held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf
+) -> None:
+    client, values = client_of(rita), sent(held)
+    if again:
+        client.post(path(evaluation, held.pk, "verdict"), values, headers=JSON)
+        values = sent(held, v0="2", attempt="1")
+    with CaptureQueriesContext(connection) as queries:
+        client.post(path(evaluation, held.pk, "verdict"), values, headers=JSON)
+    assert Rating.objects.count() == 1 + again
+    assert sum('"judging_runmetric"."definition"' in one["sql"] for one in queries) == 1
 
 
 def test_the_same_verdict_sent_twice_is_stored_once(

@@ -15,7 +15,7 @@ from datasets.core.findings import CODES, Finding, finding
 from datasets.messages import JSON_PROBLEMS, SENTENCES, message
 from tests.commands import Ended, command, start_in
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 GOOD = '{"messages": [{"role": "user", "content": "?"}]}\n'
 BAD = '{"messages": [{"role": "user", "content": "!"}],}\n'
 KEYS = ["format", "encoding", "rows", "valid_rows", "counts", "findings", "models", "fields", "fixed"]

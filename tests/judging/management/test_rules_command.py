@@ -26,7 +26,7 @@ from judging.rule_messages import ARGUMENTS, HELP, PROBLEMS, REASONS, problem_se
 from tests.commands import Ended, command, start_in
 from tests.judging.core.rules.faulty_programs import RULES
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 GOOD = "# DSL\na:精确匹配\nb:字数限制:3\n@聚合方式:min\n@格式限制:JSON"
 FUZZY = "# DSL\na:模糊匹配\n@格式限制:JSON"
 REFERENCE = '{"a": 1.0, "b": "x"}'

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-PATIENCE = 300.0
+TIMEOUT = 300.0
 """Seconds until a test gives up; not a promise of the product."""
 
 
 YIELDING = 3.0  # the workers of `serve` have niceness 5 and get a third of an equal share (sched(7))
 
 
-def wait_until(true: Callable[[], object], seconds: float = PATIENCE, *, yielding: bool = False) -> float:
+def wait_until(true: Callable[[], object], seconds: float = TIMEOUT, *, yielding: bool = False) -> float:
     """Wait until `true()` is truthy; return the elapsed seconds, or fail after `seconds`.
 
     `seconds` refers to the idle machine of docs/benchmarks.md. On a slower or busy machine, elapsed time counts less,

@@ -9,7 +9,7 @@ from django.conf import LazySettings
 
 from tests.commands import Ended, command, start_in
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ROWS: list[dict[str, Any] | None] = [
     {
         "messages": [{"role": "user", "content": "问题 1"}],

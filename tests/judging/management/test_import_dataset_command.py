@@ -33,7 +33,7 @@ from tests.real_data import real_data
 
 pytestmark = pytest.mark.django_db
 SHAPE = "dataset version format source rows valid_rows models verdicts run findings"
-Told = dict[str, Any]
+Summary = dict[str, Any]
 
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:
@@ -43,7 +43,7 @@ def written(folder: Path, name: str, content: str | bytes) -> Path:
     return path
 
 
-def take(*files: Path, **options: str) -> tuple[Told, int, str]:
+def take(*files: Path, **options: str) -> tuple[Summary, int, str]:
     """Run `import_dataset --json`; return its document, exit status and error message."""
     out = StringIO()
     try:
@@ -54,12 +54,12 @@ def take(*files: Path, **options: str) -> tuple[Told, int, str]:
 
 
 def test_another_tool_s_file_is_a_data_set_and_an_imported_run(tmp_path: Path) -> None:
-    told, status, _said = take(
+    summary, status, _said = take(
         written(tmp_path, "log.eval", archive(log(sample(), sample("s2")))), name="demo"
     )
-    assert (" ".join(told), status) == (SHAPE, 0)
-    assert told["findings"] == []
-    assert [told[one] for one in SHAPE.split()[:8]] == [
+    assert (" ".join(summary), status) == (SHAPE, 0)
+    assert summary["findings"] == []
+    assert [summary[one] for one in SHAPE.split()[:8]] == [
         "demo",
         1,
         "judge_only",
@@ -69,7 +69,7 @@ def test_another_tool_s_file_is_a_data_set_and_an_imported_run(tmp_path: Path) -
         ["openai/gpt-x"],
         2,
     ]
-    run = Run.objects.get(pk=told["run"])
+    run = Run.objects.get(pk=summary["run"])
     assert (run.kind, run.name, run.version.origin) == (IMPORTED, "demo", "import")
     assert report_document(run)["candidates"]["openai/gpt-x"]["match"]["mean"] == 1.0
 
@@ -83,8 +83,8 @@ def test_the_same_file_again_is_a_further_version_with_a_run_of_its_own(tmp_path
 
 def test_a_table_s_columns_may_be_chosen(tmp_path: Path) -> None:
     table = written(tmp_path, "table.csv", "a,b,c\nWhy?,So.,Because.\nWho?,Me.,You.\n")
-    told, status, _said = take(table, columns="question=a,reference=b,answer:gpt=c")
-    assert (status, told["source"], told["models"], told["verdicts"], told["run"]) == (
+    summary, status, _said = take(table, columns="question=a,reference=b,answer:gpt=c")
+    assert (status, summary["source"], summary["models"], summary["verdicts"], summary["run"]) == (
         0,
         "table",
         ["gpt"],
@@ -95,21 +95,26 @@ def test_a_table_s_columns_may_be_chosen(tmp_path: Path) -> None:
 
 
 def test_a_table_without_verdicts_makes_no_run(tmp_path: Path) -> None:
-    told, status, _said = take(written(tmp_path, "table.csv", "question,answer\nWhy?,So.\n"))
-    assert (status, told["rows"], told["run"]) == (0, 1, None)
+    summary, status, _said = take(written(tmp_path, "table.csv", "question,answer\nWhy?,So.\n"))
+    assert (status, summary["rows"], summary["run"]) == (0, 1, None)
 
 
 def test_a_file_in_a_format_of_ours_is_an_ordinary_upload(tmp_path: Path) -> None:
-    told, status, _said = take(
+    summary, status, _said = take(
         written(tmp_path, "own.jsonl", lines({"messages": [{"role": "user", "content": "Hi"}]}))
     )
-    assert (status, told["source"], told["format"], told["valid_rows"]) == (0, "native", "infer_and_judge", 1)
+    assert (status, summary["source"], summary["format"], summary["valid_rows"]) == (
+        0,
+        "native",
+        "infer_and_judge",
+        1,
+    )
 
 
 def test_what_is_left_out_is_a_finding_with_its_reason(tmp_path: Path) -> None:
     failed = sample("s2", output={"choices": []}, error={"message": "timeout"}, scores=None)
-    told, _status, _said = take(written(tmp_path, "log.json", json.dumps(log(sample(), failed))))
-    found = {one["code"]: one for one in told["findings"]}
+    summary, _status, _said = take(written(tmp_path, "log.json", json.dumps(log(sample(), failed))))
+    found = {one["code"]: one for one in summary["findings"]}
     assert set(found) == {"no_answer", "row_without_answer"}
     assert list(found["no_answer"]) == ["line", "column", "path", "code", "severity", "message", "repair"]
     assert (found["no_answer"]["line"], "timeout" in found["no_answer"]["message"]) == (2, True)
@@ -128,18 +133,18 @@ def test_what_is_left_out_is_a_finding_with_its_reason(tmp_path: Path) -> None:
 def test_a_file_that_nothing_can_be_made_of_is_refused_in_a_sentence(
     tmp_path: Path, name: str, content: str | bytes
 ) -> None:
-    told, status, said = take(written(tmp_path, name, content))
-    assert (told, status) == ({}, 1)
+    summary, status, said = take(written(tmp_path, name, content))
+    assert (summary, status) == ({}, 1)
     assert said.strip().endswith(".")
 
 
 def test_a_column_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    _told, status, said = take(written(tmp_path, "table.csv", "a,b\n1,2\n"), columns="question=z")
+    _summary, status, said = take(written(tmp_path, "table.csv", "a,b\n1,2\n"), columns="question=z")
     assert (status, "z" in said) == (1, True)
 
 
 def test_a_path_that_is_not_there_is_wrong_usage(tmp_path: Path) -> None:
-    _told, status, said = take(tmp_path / "missing.jsonl")
+    _summary, status, said = take(tmp_path / "missing.jsonl")
     assert (status, "missing.jsonl" in said) == (2, True)
 
 
@@ -177,15 +182,19 @@ def test_import_results_takes_a_file_of_another_tool(tmp_path: Path) -> None:
     results = written(
         tmp_path, "log.eval", archive(log(sample(scores={"match": {"value": "I"}}), sample("s3")))
     )
-    told, status = imports(data, results)
-    assert (status, told["judgements"], [one["code"] for one in told["refused"]]) == (0, 1, ["unknown_id"])
-    assert Run.objects.get(pk=told["run"]).judgements.get().row.line == 2
+    summary, status = imports(data, results)
+    assert (status, summary["judgements"], [one["code"] for one in summary["refused"]]) == (
+        0,
+        1,
+        ["unknown_id"],
+    )
+    assert Run.objects.get(pk=summary["run"]).judgements.get().row.line == 2
 
 
 def test_all_or_nothing_also_of_a_file_of_another_tool(tmp_path: Path) -> None:
     path = written(tmp_path, "log.json", json.dumps(log(sample(), sample("s2", input=None))))
-    told, _status, _said = take(path, name="demo")
-    refused, status = imports(Version.objects.get(number=told["version"]), path, strict=True)
+    summary, _status, _said = take(path, name="demo")
+    refused, status = imports(Version.objects.get(number=summary["version"]), path, strict=True)
     assert (refused["run"], status, [one["code"] for one in refused["refused"]]) == (None, 1, ["no_question"])
 
 
@@ -197,10 +206,10 @@ def test_judgments_alone_are_about_the_rows_whose_ids_they_name(tmp_path: Path) 
     }
     data = written(tmp_path, "rows.jsonl", lines(rows))
     judged = written(tmp_path, "j.jsonl", lines(fastchat.single("a", 1, 9), fastchat.single("a", 2, 3)))
-    told, status = imports(data, judged)
-    assert (status, told["scored"], [one["code"] for one in told["refused"]]) == (0, 1, ["unknown_id"])
-    told, status, _said = take(data, judged)
-    assert (status, told["source"], told["verdicts"]) == (0, "native", 1)
+    summary, status = imports(data, judged)
+    assert (status, summary["scored"], [one["code"] for one in summary["refused"]]) == (0, 1, ["unknown_id"])
+    summary, status, _said = take(data, judged)
+    assert (status, summary["source"], summary["verdicts"]) == (0, "native", 1)
 
 
 def fastchat_files(folder: Path) -> list[Path]:
@@ -229,8 +238,8 @@ def fastchat_files(folder: Path) -> list[Path]:
 
 def test_released_mt_bench_files_reproduce_the_published_means(tmp_path: Path) -> None:
     judged = real_data("mtbench_llama2_gpt4_judgments.jsonl")
-    told, status, _said = take(*fastchat_files(tmp_path), judged, name="mt-bench")
-    assert (status, told["source"], told["rows"], told["valid_rows"], told["verdicts"]) == (
+    summary, status, _said = take(*fastchat_files(tmp_path), judged, name="mt-bench")
+    assert (status, summary["source"], summary["rows"], summary["valid_rows"], summary["verdicts"]) == (
         0,
         "mt_bench",
         160,
@@ -241,23 +250,23 @@ def test_released_mt_bench_files_reproduce_the_published_means(tmp_path: Path) -
     for line in judged.read_text(encoding="utf-8").splitlines():
         one = json.loads(line)
         published.setdefault(one["model"], []).append(one["score"])
-    found = report_document(Run.objects.get(pk=told["run"]))["candidates"]
+    found = report_document(Run.objects.get(pk=summary["run"]))["candidates"]
     means = {model: cells["score"]["mean"] for model, cells in found.items()}
     assert means == pytest.approx({model: sum(scores) / len(scores) for model, scores in published.items()})
 
 
 def test_published_means_of_the_first_turn_from_rows_and_judgments(tmp_path: Path) -> None:
     given = real_data("mtbench_llama2_upload.jsonl"), real_data("mtbench_llama2_gpt4_judgments.jsonl")
-    told, status, _said = take(*given)
-    assert (status, told["verdicts"]) == (0, 400)
-    found = report_document(Run.objects.get(pk=told["run"]))["candidates"]
+    summary, status, _said = take(*given)
+    assert (status, summary["verdicts"]) == (0, 400)
+    found = report_document(Run.objects.get(pk=summary["run"]))["candidates"]
     means = {model: cells["score"]["mean"] for model, cells in found.items()}
     assert means == pytest.approx(mtbench.published_means(mtbench.verdicts()))
 
 
 def test_files_of_which_nothing_becomes_a_row_say_why_by_their_name(tmp_path: Path) -> None:
     picture = {"id": 1, "data": {"image_url": "http://x/1.jpg"}, "annotations": []}
-    _told, status, said = take(written(tmp_path, "pictures.json", json.dumps([picture])))
+    _summary, status, said = take(written(tmp_path, "pictures.json", json.dumps([picture])))
     assert (status, said) == (
         1,
         "No row of “pictures.json” could be imported. First reason: The record has no question.",
