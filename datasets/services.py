@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ def store(file: uploads.Incoming) -> Stored:
 def store_chunks(chunks: Iterable[bytes], most: int) -> Stored:
     """Write up to `most` bytes to a new file, all or nothing. Raises ValidationError with a message."""
     stored_as = uploads.new_name()
-    part = Path(settings.DATA_DIR) / uploads.FOLDER / f".{Path(stored_as).name}.part"
+    part = settings.DATA_DIR / uploads.FOLDER / f".{Path(stored_as).name}.part"
     size, digest = 0, hashlib.sha256()
     try:
         with _storage_problems_in_sentences():
@@ -129,7 +130,7 @@ def datasets_upload(
 ) -> tuple[list[Version], list[tuple[str, str]]]:
     """Store each file as a separate data set; return the versions, and (name, reason) of the rejected files.
 
-    If two files suggest the same name, the second is named by its complete file name.
+    If several files suggest the same name, the second is named by its complete file name, the others are numbered.
     """
     taken: list[Version] = []
     refused: list[tuple[str, str]] = []
@@ -137,7 +138,8 @@ def datasets_upload(
     for file, file_name in given:
         shown = uploads.shown_name(file_name)
         name = uploads.name_from(shown)
-        name = shown[:200] if name in names else name
+        others = (f"{name[:190]} ({number})" for number in count(3))
+        name = next(free for free in chain((name, shown[:200]), others) if free not in names)
         names.add(name)
         try:
             taken.append(

@@ -11,7 +11,8 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
 
 from evalsite.accounts.models import Membership, Project, Role, User
 
@@ -114,9 +115,7 @@ def get_project(request: HttpRequest, slug: str, may: May) -> Project:
 
     Raises Http404 for users who are not members, PermissionDenied for members without the permission.
     """
-    project = projects_of(request.user).filter(slug=slug).first()
-    if project is None:
-        raise Http404
+    project = get_object_or_404(projects_of(request.user), slug=slug)
     request.project = project  # type: ignore[attr-defined]  # the page's frame shows where one is (context.py)
     if may not in permissions(request, project):
         raise PermissionDenied

@@ -40,12 +40,12 @@ class Config:
     host: str
     port: int
     debug: bool
-    secret_key: str
+    secret_key: str = field(repr=False)
     allowed_hosts: tuple[str, ...]
-    database_url: str
+    database_url: str = field(repr=False)
     task_engine: str
-    celery_broker_url: str
-    encryption_key: str
+    celery_broker_url: str = field(repr=False)
+    encryption_key: str = field(repr=False)
     files: str
     s3_endpoint_url: str
     s3_bucket: str

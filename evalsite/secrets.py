@@ -90,7 +90,7 @@ def _given_key() -> str:
 
 
 def _data_dir() -> Path:
-    return Path(settings.DATA_DIR)
+    return settings.DATA_DIR
 
 
 def _fernet(key: str) -> Fernet:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
@@ -39,7 +39,6 @@ class Child:
 
     name: str
     command: list[str]
-    environment: dict[str, str] = field(default_factory=dict)
     quiet: bool = False  # discard standard output
     behind_pages: bool = True  # set at start, so that its imports do not delay the first page
     process: subprocess.Popen[bytes] | None = None
@@ -49,12 +48,11 @@ class Child:
     not_before: float = 0.0
 
     def start(self) -> None:
-        environment = {**os.environ, **self.environment, PARENT: str(os.getpid())}
         # In a new session: Ctrl-C reaches only the supervisor, which then stops all in order, and processes that the
         # child starts (the web server has a worker process) can be stopped with it.
         self.process = subprocess.Popen(  # noqa: S603
             self.command,
-            env=environment,
+            env={**os.environ, PARENT: str(os.getpid())},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL if self.quiet else None,
             start_new_session=True,

@@ -214,6 +214,8 @@ REASONS: dict[str, StrPromise] = {
     "internal": gettext_lazy(
         "Internal error on this item. See the worker log; retry, and report it if it happens again."
     ),
+    # lint
+    "unexpected": gettext_lazy("An unexpected error occurred. Administrators can find it in the server log."),
     # rule programs; judging.rule_messages has more specific messages for lines
     "rules_invalid": gettext_lazy("The metric's rule program has errors, so it can't score anything."),
     "reference.field_missing": gettext_lazy(

@@ -196,7 +196,7 @@ def observe(number: int, line: bytes, detector: Detector) -> None:
         _observe_other(number, line, detector)
         return
     detector.vote(keys.found)
-    if detector.splitter.active:
+    if detector.splitter.open:
         _feed(number, line, detector)
 
 
@@ -233,7 +233,7 @@ def _feed(number: int, line: bytes, detector: Detector) -> None:
 
 
 def _goes_on(splitter: Splitter) -> bool:
-    return splitter.active and splitter.spans_lines
+    return bool(splitter.open) and splitter.spans_lines
 
 
 def _begins_spread(detector: Detector) -> bool:

@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -74,6 +75,16 @@ def is_too_deep(text: str) -> bool:
     return int(np.cumsum(steps[steps != 0], dtype=np.int16).max(initial=0)) > MAX_DEPTH
 
 
+def nests_deeper(value: Any, most: int = MAX_DEPTH) -> bool:
+    """Whether lists and objects of a decoded value nest deeper than `most` levels."""
+    level = [value] if isinstance(value, dict | list) else []
+    while level and most:
+        held = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [child for children in held for child in children if isinstance(child, dict | list)]
+        most -= 1
+    return bool(level)
+
+
 def child_path(parent: str, key: str) -> str:
     """`parent.key`, or `parent["…"]` for a key that is not an identifier."""
     if key.isidentifier():
@@ -92,13 +103,13 @@ def flaws(text: str, node: Node, trail: Steps = ()) -> Iterator[Finding]:
     elif node.type == "object":
         seen: set[str] = set()
         for key, _ in node.members():
-            name = key.value
+            name = key.plain()
             if name in seen:
                 path = path_of((*trail, name))
                 yield finding("json.duplicate_key", column=key.column, path=path, name=name)
             seen.add(name)
         for key, value in node.members():
-            below = (*trail, key.value)
+            below = (*trail, key.plain())
             yield from _text_flaws(text, key, below)
             yield from flaws(text, value, below)
 
@@ -112,7 +123,7 @@ def path_of(trail: Steps) -> str:
 
 
 def _text_flaws(text: str, node: Node, trail: Steps) -> Iterator[Finding]:
-    value = node.value
+    value = node.plain()
     lone = _LONE.search(value)
     if lone:
         column = _escape_column(text, node, lone.start())

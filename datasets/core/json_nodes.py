@@ -82,20 +82,13 @@ class Node:
         """The last value under `name`; None if there is none or this is not an object."""
         found = None
         for key, value in self.members():
-            if key.value == name:
+            if key.plain() == name:
                 found = value
         return found
 
     def first_member(self, name: str) -> "Node":
         """The first value under `name`, which must exist; the rest is not read."""
-        return next(value for key, value in self._read_parts() if key.value == name)
-
-    @property
-    def value(self) -> Any:
-        """An object's (key, value) nodes, an array's nodes, or else the plain Python value."""
-        if self.type == "object":
-            return list(self.members())
-        return list(self.items()) if self.type == "array" else self.plain()
+        return next(value for key, value in self._read_parts() if key.plain() == name)
 
     def plain(self) -> Any:
         """The value as Python's json module returns it."""

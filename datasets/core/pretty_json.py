@@ -93,10 +93,6 @@ class Splitter(Nesting):
         """The text of the incomplete value so far."""
         return "".join((*self._joined, *self._parts))
 
-    @property
-    def active(self) -> bool:
-        return bool(self.open)
-
     def feed(
         self, number: int, line: str, pieces: list[PrintedValue] | None = None, at: int = 0
     ) -> list[PrintedValue]:

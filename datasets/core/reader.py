@@ -85,7 +85,7 @@ def examined_lines(
                         check_row(row, state.format, found)
                     valid_row = row if state.count(not found.counts or found.valid) else None
                     state.stats.add(number, row)
-                    if watch and watch.splitter.active:  # a value may span lines
+                    if watch and watch.splitter.open:  # a value may span lines
                         _observe(number, line, watch)
                     elif watch:
                         watch.vote(format_keys(row))

@@ -33,25 +33,25 @@ def _entries(outputs: list[Node]) -> dict[str, list[int]]:
     for index, output in enumerate(outputs):
         name, responses = output.member("model_name"), output.member("responses")
         if name and name.type == "string" and responses and responses.type == "array":
-            places.setdefault(name.value, []).append(index)
+            places.setdefault(name.plain(), []).append(index)
     return places
 
 
 def _merge_edits(text: str, outputs: list[Node], first: int, indices: list[int]) -> list[Edit]:
-    keys = {key.value: text[value.start : value.end] for key, value in outputs[first].value}
+    keys = {key.plain(): text[value.start : value.end] for key, value in outputs[first].members()}
     target = outputs[first].member("responses")
     assert target is not None  # _entries returns only entries with a list of responses
-    answers = [text[item.start : item.end] for item in target.value]
+    answers = [text[item.start : item.end] for item in target.items()]
     added: list[str] = []
     extra: list[str] = []
     for index in indices:
-        for key, value in outputs[index].value:
-            source = text[value.start : value.end]
-            if key.value == "responses":
-                added += [text[item.start : item.end] for item in value.value]
-            elif keys.setdefault(key.value, source) != source and key.value != "model_name":
+        for key, value in outputs[index].members():
+            name, source = key.plain(), text[value.start : value.end]
+            if name == "responses":
+                added += [text[item.start : item.end] for item in value.items()]
+            elif keys.setdefault(name, source) != source and name != "model_name":
                 return []
-            elif outputs[first].member(key.value) is None:
+            elif outputs[first].member(name) is None:
                 extra.append(f", {text[key.start : key.end]}: {source}")
     glue = ", " if answers and added else ""
     edits = [(target.end - 1, target.end - 1, glue + ", ".join(added))]
@@ -68,7 +68,7 @@ def renamed(text: str, name: str, wanted: str) -> str:
         [
             (node.start, node.end, spelt)
             for node in names
-            if node and node.type == "string" and node.value != name and model_key(node.value) == wanted
+            if node and node.type == "string" and node.plain() != name and model_key(node.plain()) == wanted
         ],
     )
 
@@ -81,23 +81,20 @@ def with_roles(text: str) -> str:
         [
             (node.start, node.end, f'"{meant}"')
             for node in roles
-            if node and node.type == "string" and (meant := role_meant(node.value)) not in (None, node.value)
+            if node
+            and node.type == "string"
+            and (meant := role_meant(node.plain())) not in (None, node.plain())
         ],
     )
 
 
 def _items(text: str, key: str) -> list[Node]:
     """The items of a list in the row; none if the row is invalid."""
-    found = _member(text, key)
-    return list(found.items()) if found else []
-
-
-def _member(text: str, key: str) -> Node | None:
-    """A row's value under a key; None if it is missing or the row is invalid."""
     try:
-        return parse(text).member(key)
+        found = parse(text).member(key)
     except JsonProblem:
-        return None
+        return []
+    return list(found.items()) if found else []
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:

@@ -137,15 +137,14 @@ def _problem(version_id: int, error: Exception) -> str:
     return UNEXPECTED
 
 
-def import_or_wait(version_id: int, owner: str, stop: threading.Event | None = None) -> Version:
+def import_or_wait(version_id: int, owner: str) -> Version:
     """Import the version here, or wait for another worker to do so; return its new state."""
-    while not (stop and stop.is_set()):
-        import_version(version_id, owner, stop)
+    while True:
+        import_version(version_id, owner)
         version = Version.objects.get(pk=version_id)
         if version.state not in (VersionState.WAITING, VersionState.READING):
             return version
         time.sleep(0.2)
-    return Version.objects.get(pk=version_id)
 
 
 def give_way(owner: str, stop: threading.Event, smaller_than: int | None = None) -> None:

@@ -72,7 +72,7 @@ def _parts(text: str) -> Iterator[tuple[str, Node]]:
     """Yield the values that become fields, with their paths. Raises JsonProblem."""
     root = parse(text)
     for key, node in root.members():
-        yield from _within(child_path("", key.value), key.value, node)
+        yield from _within(child_path("", key.plain()), key.plain(), node)
 
 
 def _within(path: str, name: str, node: Node) -> Iterator[tuple[str, Node]]:
@@ -82,12 +82,12 @@ def _within(path: str, name: str, node: Node) -> Iterator[tuple[str, Node]]:
         return
     for number, item in enumerate(items):
         for key, value in item.members():
-            yield from _within(child_path(f"{path}[{number}]", key.value), key.value, value)
+            yield from _within(child_path(f"{path}[{number}]", key.plain()), key.plain(), value)
 
 
 def _field(path: str, node: Node) -> RowField:
-    if node.type == "string" and not _NOT_TYPED.search(node.value):
-        return RowField(path, "text", node.value)
+    if node.type == "string" and not _NOT_TYPED.search(node.plain()):
+        return RowField(path, "text", node.plain())
     return RowField(path, "json", node.text[node.start : node.end])
 
 

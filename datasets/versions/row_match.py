@@ -56,12 +56,8 @@ def digests(text: str, fmt: Format | None, answers: Sequence[tuple[str, str]] = 
 def _of_bad(text: str, fmt: Format | None) -> Digests:
     """Digests of a row that is not an object, such that it matches after comments and extra commas are removed."""
     content = _digest(text.strip())
-    row = object_in(CommaStripper(rows=True).feed(without_comment(text) or ""))
-    return (
-        Digests(_identity(row), content, _asked(row, fmt) or content)
-        if row
-        else Digests(None, content, content)
-    )
+    row = object_in(CommaStripper(rows=True).feed(without_comment(text) or "")) or {}
+    return Digests(_identity(row), content, _asked(row, fmt) or content)
 
 
 def _identity(row: dict[str, Any]) -> bytes | None:

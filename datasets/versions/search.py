@@ -156,7 +156,7 @@ def _failed(version: Version, error: Exception) -> dict[str, Any]:
 
 
 def _part(version: Version) -> Path:
-    return (Path(settings.DATA_DIR) / index_name(version.pk)).with_suffix(".part")
+    return (settings.DATA_DIR / index_name(version.pk)).with_suffix(".part")
 
 
 def _done(version: Version) -> Path:

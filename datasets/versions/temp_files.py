@@ -58,4 +58,4 @@ def written_out(path: Path, progress: Callable[[float], None] = lambda share: No
 
 def _place(kind: str) -> Path:
     """Below the uploads, so that a finished file can be moved there without copying."""
-    return Path(settings.DATA_DIR) / uploads.FOLDER / ".work" / kind
+    return settings.DATA_DIR / uploads.FOLDER / ".work" / kind

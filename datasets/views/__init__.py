@@ -10,11 +10,6 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 
 
-def part_wanted(request: HttpRequest) -> bool:
-    """Whether htmx requests only a part of the page."""
-    return request.headers.get("HX-Request") == "true"
-
-
 def json_wanted(request: HttpRequest) -> bool:
     """Whether the request was sent by static/js/upload.js, which shows progress; the plain form works too."""
     return request.headers.get("Accept") == "application/json"

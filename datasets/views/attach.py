@@ -27,12 +27,12 @@ from datasets.importing import queue_status
 from datasets.messages import message
 from datasets.models import Attachment, Version
 from datasets.versions import attach
-from datasets.views import part_wanted, upload_refused, uploaded
+from datasets.views import upload_refused, uploaded
 from evalsite import access
 from evalsite.access import May
 from evalsite.storage import files
 from evalsite.tasks import workers
-from evalsite.web.headers import download_headers
+from evalsite.web.headers import download_headers, part_wanted
 from evalsite.web.request_limits import allow, upload_page
 
 

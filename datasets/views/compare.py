@@ -15,8 +15,9 @@ from datasets.access import get_ready_version
 from datasets.importing import queue_status
 from datasets.models import Difference, DifferenceKind, DifferenceState, Version
 from datasets.versions import compare, row_diff
-from datasets.views import number_asked, part_wanted
+from datasets.views import number_asked
 from evalsite.tasks import workers
+from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
 
 

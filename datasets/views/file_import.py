@@ -25,10 +25,11 @@ from datasets.core.imports.tables import Table
 from datasets.core.imports.xlsx import SheetPreview
 from datasets.models import FileImport, Version
 from datasets.versions import file_import
-from datasets.views import column_choices, part_wanted
+from datasets.views import column_choices
 from evalsite import access
 from evalsite.access import May
 from evalsite.templatetags.show import number
+from evalsite.web.headers import part_wanted
 
 ROWS, PLACES, CELLS = 5, 3, 8
 EXCERPT = 400

@@ -21,11 +21,12 @@ from datasets.selectors import line_after
 from datasets.versions import invalid_rows, row_edits
 from datasets.versions.row_edits import EditConflict, FileRow
 from datasets.versions.row_fields import RowField, fields_of, with_fields
-from datasets.views import number_asked, part_wanted
+from datasets.views import number_asked
 from datasets.views.findings_view import finding_view
 from evalsite import access
 from evalsite.access import May
 from evalsite.text_diff import Passage, excerpts, pieces
+from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
 
 EDITS_PER_PAGE = 20
@@ -109,6 +110,8 @@ def _typed(posted: QueryDict, row: FileRow) -> str:
 
 
 def _delete(request: HttpRequest, row: FileRow) -> HttpResponse:
+    if row.line == row_edits.NEW:
+        raise Http404
     version, state = row.version, request.POST.get("state", "")
     try:
         row_edits.row_delete(row=row, state=state, user=access.signed_in(request))

@@ -22,10 +22,10 @@ from datasets.forms import RowFilterForm
 from datasets.models import Response, Row, Version
 from datasets.uploads import limits_of_kept
 from datasets.versions import invalid_rows, row_edits, row_findings, search
-from datasets.views import number_asked, part_wanted, row_browser
+from datasets.views import number_asked, row_browser
 from datasets.views.findings_view import finding_views
 from datasets.views.row_browser import BrowserFilter
-from evalsite.web.headers import download_headers
+from evalsite.web.headers import download_headers, part_wanted
 
 LONGEST_TEXT = 100_000  # characters of a text shown on a page; the complete row can be downloaded
 MOST_VALUES = 500

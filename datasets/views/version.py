@@ -22,12 +22,13 @@ from datasets.importing import queue_status
 from datasets.models import Version, VersionState
 from datasets.versions import downloads, invalid_rows, repair_offers, row_edits
 from datasets.versions.parts import parts_of
-from datasets.views import file_import, findings_view, part_wanted, version_preview
+from datasets.views import file_import, findings_view, version_preview
 from evalsite import access
 from evalsite.access import May
 from evalsite.storage import files
 from evalsite.tasks import workers
 from evalsite.web.exchange import BUFFERED
+from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
 from evalsite.web.request_limits import step_aside
 

@@ -83,12 +83,20 @@ def password_reset(*, user: User, project: Project, by: User) -> str:
     if not may_reset(by=by, user=user, project=project):
         raise NotYours
     password = one_time_password()
+    password_set(user=user, password=password, must_change=True, project=project, by=by)
+    return password
+
+
+@transaction.atomic
+def password_set(
+    *, user: User, password: str, must_change: bool, project: Project | None = None, by: User | None = None
+) -> None:
+    """Set a password for someone else; the user's sessions and tokens end."""
     user.set_password(password)
-    user.must_change_password = True
+    user.must_change_password = must_change
     user.save(update_fields=["password", "must_change_password"])
     user.tokens.all().delete()
     record(Action.PASSWORD_SET, project=project, thing=user, by=by)
-    return password
 
 
 @transaction.atomic

@@ -102,8 +102,8 @@ def storage() -> FileStorage:
     if settings.CONFIG.files == "s3":
         from evalsite.storage.bucket import Bucket  # imported here: only needed for a bucket
 
-        return Bucket(Path(settings.DATA_DIR))
-    return Folder(Path(settings.DATA_DIR))
+        return Bucket(settings.DATA_DIR)
+    return Folder(settings.DATA_DIR)
 
 
 class Folder:

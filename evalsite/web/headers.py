@@ -1,4 +1,4 @@
-"""Headers of every response, including static files, and of downloads."""
+"""Headers of every response, including static files, and of downloads; and which requests htmx made."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ class SameOriginMiddleware(MiddlewareMixin):
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         response.headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
         return response
+
+
+def part_wanted(request: HttpRequest) -> bool:
+    """Whether htmx requests only a part of the page."""
+    return bool(request.htmx)  # type: ignore[attr-defined]  # set by HtmxMiddleware
 
 
 def download_headers(file_name: str) -> dict[str, str]:

@@ -18,6 +18,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from datasets.models import Row
 from evalsite.tasks import workers
 from evalsite.text_diff import sides
+from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
 from evalsite.web.paging import paged
 from judging.comparison.kept import KeptChange, ask, changes_of, comparison_of, items_of
@@ -210,8 +211,8 @@ def compare_item(
         "pairs": pairs,
         "answers_differ": answers[0] != answers[1],
     }
-    htmx = request.htmx  # type: ignore[attr-defined]
-    return render(request, "comparison/_item.html" if htmx else "comparison/item.html", context)
+    template = "comparison/_item.html" if part_wanted(request) else "comparison/item.html"
+    return render(request, template, context)
 
 
 def _replies(judgement: int) -> dict[tuple[int, int, bool], str]:

@@ -6,6 +6,7 @@ row ──messages_to_send, params_for──▶ request ──▶ reply ──an
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -111,14 +112,18 @@ def params_for(candidate: CandidateModel, data: Mapping[str, Any], number: int) 
 
 
 def _parameter(name: str, value: Any) -> Any:
-    """A row's value; a number written as text, like every CSV cell, is parsed. None: not given."""
+    """A row's value; a number written as text, like every CSV cell, is parsed. None: not given.
+
+    Text that is no number is sent as it is, so that the server rejects it.
+    """
     if not isinstance(value, str) or name not in NUMBERS:
         return None if value == "" else value
     try:
         number = json.loads(value)
     except ValueError:
         return value.strip() or None
-    return number if isinstance(number, int | float) else value
+    is_number = isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
+    return number if is_number else value
 
 
 def answer_of(reply: Reply) -> dict[str, Any]:

@@ -46,7 +46,6 @@ class Requirement:
     `names`: the candidate, the two candidates, or the judge's figure.
     """
 
-    text: str
     kind: Literal["candidate", "difference", "judge"]
     names: tuple[str, ...]
     metric: str
@@ -61,12 +60,8 @@ class Decision:
     `more_items`: how many more similar items would decide it; None if unknown.
     """
 
-    requirement: str
     verdict: Standing
     sentence: str
-    value: float | None = None
-    ci_low: float | None = None
-    ci_high: float | None = None
     more_items: int | None = None
 
 
@@ -100,11 +95,11 @@ def parse_requirement(text: str) -> Requirement:
             raise RequirementError(
                 f"{found[2]} is no figure of a judge with an interval: choose one of {known}."
             )
-        return Requirement(text, "judge", (found[2],), found[1], operator, bound)
+        return Requirement("judge", (found[2],), found[1], operator, bound)
     if len(names) == 4 and names[1] == ("-", "word"):
-        return Requirement(text, "difference", (found[0], found[2]), found[3], operator, bound)
+        return Requirement("difference", (found[0], found[2]), found[3], operator, bound)
     if len(names) == 2:
-        return Requirement(text, "candidate", (found[0],), found[1], operator, bound)
+        return Requirement("candidate", (found[0],), found[1], operator, bound)
     raise RequirementError(f"The requirement {text!r} has too many names: quote names with blanks. {_SHAPE}")
 
 
@@ -158,24 +153,20 @@ def _decision(requirement: Requirement, figure: Figure, *, strict: bool) -> Deci
     if strict:
         shift = figure.shift_down if requirement.operator == ">=" else figure.shift_up
     if figure.value is None or figure.low is None or figure.high is None:
-        return Decision(
-            requirement.text, UNDECIDED, f"Undecided: {wanted}: there is no interval.", figure.value
-        )
+        return Decision(UNDECIDED, f"Undecided: {wanted}: there is no interval.")
     if shift is None:
         sentence = f"Undecided: {wanted}: the scale has no ends that unscored judgements could count as."
-        return Decision(requirement.text, UNDECIDED, sentence, figure.value, figure.low, figure.high)
+        return Decision(UNDECIDED, sentence)
     value, low, high = (one + shift for one in (figure.value, figure.low, figure.high))
     above, below = low >= requirement.bound, high < requirement.bound
     if requirement.operator == "<=":
         above, below = high <= requirement.bound, low > requirement.bound
     shown = f"{wanted}: {value:.4g}, 95 % interval {low:.4g} to {high:.4g}, {figure.items} items"
     if above or below:
-        verdict: Standing = MET if above else NOT_MET
-        sentence = f"{'Met' if above else 'Not met'}: {shown}."
-        return Decision(requirement.text, verdict, sentence, value, low, high)
+        return Decision(MET, f"Met: {shown}.") if above else Decision(NOT_MET, f"Not met: {shown}.")
     more = items_to_decide(figure.items, value, low, high, requirement.bound)
     hint = "the figure lies on the bound" if more is None else f"about {more} more items would decide it"
-    return Decision(requirement.text, UNDECIDED, f"Undecided: {shown}; {hint}.", value, low, high, more)
+    return Decision(UNDECIDED, f"Undecided: {shown}; {hint}.", more)
 
 
 def items_to_decide(items: int, value: float, low: float, high: float, bound: float) -> int | None:

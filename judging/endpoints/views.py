@@ -20,6 +20,7 @@ from evalsite.access import May, signed_in
 from evalsite.accounts.drafts import form_draft
 from evalsite.accounts.models import Project
 from evalsite.audit import Action
+from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.settings import chat_url
@@ -123,7 +124,7 @@ def test(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
     """Run the connection test."""
     found = get_endpoint(request, slug, endpoint, May.USE_ENDPOINTS)
     services.endpoint_remember_test(endpoint=found, found=connection_test.try_endpoint(found))
-    if request.headers.get("HX-Request") != "true":
+    if not part_wanted(request):
         return redirect("endpoints:endpoint", slug, found.pk)
     return render(request, "endpoints/_tested.html", _tested(found))
 

@@ -19,6 +19,7 @@ from datasets.services import dataset_upload
 from evalsite.accounts.models import Project
 from evalsite.tasks import workers
 from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metrics_file
+from judging.core.sandbox.job import SandboxError
 from judging.metrics.transfer import metrics_file_sentences
 from judging.runs.models import Run
 from judging.runs.selectors import run_called
@@ -32,7 +33,7 @@ class CannotStart(Exception):
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Convert errors of runs and imports, and of files that can't be read, to CommandError."""
+    """Convert errors of runs and imports, of files that can't be read, and of the sandbox, to CommandError."""
     try:
         yield
     except NotUsable as error:
@@ -41,6 +42,8 @@ def refusals() -> Iterator[None]:
         raise CommandError(str(refusal), returncode=HAS_ERRORS) from None
     except ValidationError as error:
         raise CommandError("\n".join(error.messages), returncode=HAS_ERRORS) from None
+    except SandboxError as error:
+        raise CommandError(f"The sandbox can't be used: {error}", returncode=WRONG_USAGE) from None
     except OSError as error:
         raise CommandError(f"{error.filename}: {error.strerror}", returncode=WRONG_USAGE) from None
 
@@ -54,7 +57,7 @@ def json_line(document: Any) -> str:
 
 
 def text_of(path: Path) -> str:
-    """The text of a template or script file. Raises CommandError if it can't be read."""
+    """The text of a template, script or program file. Raises CommandError if it can't be read."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:

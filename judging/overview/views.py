@@ -14,6 +14,7 @@ from django.utils.translation import pgettext
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
+from evalsite.web.headers import part_wanted
 from judging import guides
 from judging.overview import search as searching
 from judging.overview.selectors import RUNS_ON_A_CARD, latest_runs, project_steps, samples_in_other_languages
@@ -97,7 +98,7 @@ def search(request: HttpRequest) -> HttpResponse:
     """Everything that the user may open, by name: as a page, and as the list of the Ctrl+K palette."""
     wanted, slug = request.GET.get("q", ""), request.GET.get("project", "")
     here = access.open_projects_of(request.user).filter(slug=slug).first() if slug else None
-    palette = bool(request.htmx)  # type: ignore[attr-defined]
+    palette = part_wanted(request)
     most = HITS_IN_THE_PALETTE if palette else HITS_ON_THE_PAGE
     context = {"q": wanted, "groups": searching.search(request, wanted, here, most)}
     if palette:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 
 from judging.core.people.criteria import BOTH_BAD, Criterion, ValuesRefused
-from judging.core.people.rating_lines import BadLine
+from judging.core.results_file.records import RefusedLine
 from judging.core.values import Value
 from judging.people.models import Rating
 
@@ -107,7 +107,7 @@ _BAD_LINES: dict[str, str | Promise] = {
 }
 
 
-def bad_line_sentence(bad: BadLine) -> str:
+def bad_line_sentence(bad: RefusedLine) -> str:
     """Why a line of a ratings file was rejected."""
     return str(_BAD_LINES[bad.code]) % dict(bad.params)
 

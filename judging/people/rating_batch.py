@@ -17,7 +17,9 @@ from django.utils import timezone
 
 from datasets.models import Response, Row
 from judging.core.people.criteria import ValuesRefused, accepted, canonical
-from judging.core.people.rating_lines import BadLine, LineRefused, RatingLine
+from judging.core.people.rating_lines import RatingLine
+from judging.core.results_file.fields import Refusal
+from judging.core.results_file.records import RefusedLine
 from judging.core.values import Value
 from judging.people.judgements import count, judgements_made
 from judging.people.models import (
@@ -53,7 +55,7 @@ class ImportedRatings:
     new: int
     there: int
     not_current: int
-    wrong: list[BadLine]
+    wrong: list[RefusedLine]
 
 
 class RatingBatch:
@@ -62,14 +64,14 @@ class RatingBatch:
     def __init__(
         self,
         evaluation: Evaluation,
-        lines: Sequence[RatingLine | BadLine],
+        lines: Sequence[RatingLine | RefusedLine],
         came_with: RatingsImport | None = None,
     ) -> None:
         self.evaluation, self.came_with = evaluation, came_with
         good = [line for line in lines if isinstance(line, RatingLine)]
         self.lines = [line for line in good if line.current]
         self.not_current = len(good) - len(self.lines)
-        self.wrong = [line for line in lines if isinstance(line, BadLine)]
+        self.wrong = [line for line in lines if isinstance(line, RefusedLine)]
         self.criteria = evaluation.criteria
         self.numbers = {one.name: number for number, one in self.criteria.items()}
         self.raters = self._raters()
@@ -93,8 +95,8 @@ class RatingBatch:
         for line in self.lines:
             try:
                 there += not self._take(line)
-            except LineRefused as refused:
-                self.wrong.append(BadLine(line.line, refused.code, refused.params))
+            except Refusal as refused:
+                self.wrong.append(RefusedLine(line.line, refused.code, refused.params))
         self._write()
         wrong = sorted(self.wrong, key=lambda one: one.line)
         return ImportedRatings(len(self.ratings), there, self.not_current, wrong)
@@ -152,7 +154,7 @@ class RatingBatch:
     def _meant(self, line: RatingLine) -> list[Item]:
         try:
             return [self._item(line).item]
-        except LineRefused:
+        except Refusal:
             return []
 
     def _made_key(self, item: Item, rater: EvaluationRater) -> UUID:
@@ -165,10 +167,10 @@ class RatingBatch:
     # —— one line
 
     def _take(self, line: RatingLine) -> bool:
-        """Return False if it exists already. Raises LineRefused."""
+        """Return False if it exists already. Raises Refusal."""
         rater = self.raters.get(line.rater)
         if rater is None:
-            raise LineRefused("no_rater", name=line.rater)
+            raise Refusal("no_rater", name=line.rater)
         if line.key and self.keys.get(line.key) == self.evaluation.pk:
             return False  # even if its answers have other names now
         found = self._item(line)
@@ -188,9 +190,9 @@ class RatingBatch:
         if line.row is not None and line.candidate:
             return self._by_names(line)
         if line.item is None:
-            raise LineRefused("no_item")
+            raise Refusal("no_item")
         if line.item not in self.items:
-            raise LineRefused("no_such_item")
+            raise Refusal("no_such_item")
         return _Found(self.items[line.item])
 
     def _by_names(self, line: RatingLine) -> _Found:
@@ -203,18 +205,18 @@ class RatingBatch:
                 return _Found(item)
             if len(sides) == 2 and sides[::-1] == given:
                 return _Found(item, turned=True)
-        raise LineRefused("no_such_item")
+        raise Refusal("no_such_item")
 
     def _values(self, line: RatingLine, found: _Found) -> dict[int, Value]:
         strange = [name for name in line.values if name not in self.numbers]
         if strange:
-            raise LineRefused("no_criterion", name=strange[0])
+            raise Refusal("no_criterion", name=strange[0])
         given = {self.numbers[name]: value for name, value in line.values.items()}
         try:
             values = accepted(self.criteria, given)
         except ValuesRefused as refused:
             number, code = next(iter(refused.codes.items()))
-            raise LineRefused(f"value_{code}", name=self.criteria[number].name) from None
+            raise Refusal(f"value_{code}", name=self.criteria[number].name) from None
         return canonical(self.criteria, values, 2 if found.turned else 1)
 
     def _keep(
@@ -250,7 +252,7 @@ class RatingBatch:
     def _assignment(self, item: Item, rater: EvaluationRater, side: int | None, at: datetime) -> Assignment:
         held = self.assignments.get((item.pk, rater.pk))
         if held is not None and held.state == AssignmentState.GIVEN:
-            raise LineRefused("rated_already")
+            raise Refusal("rated_already")
         if held is not None:
             self.changed_assignments.append(held)
         else:
@@ -316,5 +318,5 @@ def _side(line: RatingLine, found: _Found) -> int | None:
     if found.item.other_response_id is None:
         return None
     if line.shown_first not in (None, 1, 2):
-        raise LineRefused("side")
+        raise Refusal("side")
     return 3 - line.shown_first if found.turned and line.shown_first else line.shown_first

@@ -20,7 +20,8 @@ from evalsite.accounts.models import User
 from evalsite.audit import Action
 from evalsite.storage import files
 from evalsite.tasks import workers
-from judging.core.people.rating_lines import BadLine, read_lines
+from judging.core.people.rating_lines import read_lines
+from judging.core.results_file.records import RefusedLine
 from judging.people.assignments import audit, locked
 from judging.people.judgements import rating_forget
 from judging.people.models import Evaluation, ImportState, Rating, RatingsImport
@@ -118,7 +119,7 @@ def _read(mine: _Own) -> None:
     files.delete(taken.stored_as)
 
 
-def _plain(bad: BadLine) -> list[object]:
+def _plain(bad: RefusedLine) -> list[object]:
     """A rejected line as stored: its quotes may be long, or contain characters that no database accepts."""
     return [bad.line, bad.code, {name: storable(text[:200]) for name, text in bad.params.items()}]
 

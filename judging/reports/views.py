@@ -13,7 +13,7 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from evalsite.tasks import workers
 from evalsite.templatetags.show import score
-from evalsite.web.headers import download_headers, file_stem
+from evalsite.web.headers import download_headers, file_stem, part_wanted
 from evalsite.web.paging import paged
 from judging.core.charts.svg import as_file
 from judging.core.statistics.drill_down import Paired
@@ -62,7 +62,7 @@ def report(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     run = get_run(request, slug, pk)
     if rates_here(request, run):
         return render(request, "reports/hidden.html", {"run": run})
-    if request.htmx and "being_made" in request.GET:  # type: ignore[attr-defined]
+    if part_wanted(request) and "being_made" in request.GET:
         return _being_made(request, run)
     options = options_of(request)
     context = {"run": run, "options": options, "worker_missing": worker_missing(run)}

@@ -16,6 +16,7 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from evalsite.access import May, signed_in
 from evalsite.text_diff import sides
+from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
 from judging.core.metric_definition import MetricDefinition
 from judging.core.people.criteria import Criterion
@@ -52,7 +53,7 @@ def panel(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpRe
 def judgement(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
     """One judgement with everything that led to it. While its newest attempt is pending, the page polls for it."""
     found = get_judgement(request, slug, pk, judgement_pk)
-    if request.htmx:  # type: ignore[attr-defined]
+    if part_wanted(request):
         waits = _waits(selectors.attempts(found))
         return HttpResponse(status=204) if waits else HttpResponseClientRefresh()
     return _page(request, found)
@@ -91,7 +92,7 @@ def _change(
     """Apply a valid form, else show it with its errors; on the page or in the panel next to the grid."""
     if ratings_hidden(request, found.run):
         raise PermissionDenied
-    in_panel = bool(request.htmx)  # type: ignore[attr-defined]
+    in_panel = part_wanted(request)
     show = _panel if in_panel else _page
     if not form.is_valid():
         return show(request, found, form, status=422)

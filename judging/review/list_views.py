@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from datasets.models import Response
 from evalsite.access import signed_in
-from evalsite.web.headers import download_headers, file_stem
+from evalsite.web.headers import download_headers, file_stem, part_wanted
 from judging.markdown import html_of
 from judging.people.access import ratings_hidden
 from judging.people.disagreement import differences
@@ -131,7 +131,7 @@ def filter_menu(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     run = get_run(request, slug, pk)
     form = form_in(request, run)
     context: dict[str, Any] = {"run": run, "form": form, "problem": form.problem}
-    whole = not request.htmx  # type: ignore[attr-defined]
+    whole = not part_wanted(request)
     if not form.problem:
         form.show_counts()
         filters = form.filters

@@ -21,6 +21,7 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.drafts import form_draft, newest_draft
 from evalsite.accounts.models import Project
+from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
 from judging.endpoints import connection_test
 from judging.endpoints.selectors import endpoints_of
@@ -84,7 +85,7 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     context["preflight"] = preflight(version, chosen.metrics, cost, chosen.models_asked)
     unverified = unverified_endpoints(chosen.metrics, chosen.models_asked)
     context["unverified"] = [(one, connection_test.last_result(one)) for one in unverified]
-    if request.htmx and "part" in request.GET:  # type: ignore[attr-defined]
+    if part_wanted(request) and "part" in request.GET:
         return render(request, "runs/_cost.html", context)
     if request.method == "POST" and valid:
         run = _start(request, project, form)
@@ -136,7 +137,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     run = get_run(request, slug, pk)
     if run.kind == PEOPLE:
         return redirect("people:detail", slug, pk)
-    polled = bool(request.htmx) and "seen" in request.GET  # type: ignore[attr-defined]
+    polled = part_wanted(request) and "seen" in request.GET
     if polled and request.GET["seen"] != run.state:
         return HttpResponseClientRefresh()  # buttons and sections change
     if polled and "only" in request.GET:

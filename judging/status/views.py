@@ -10,6 +10,7 @@ from django.shortcuts import render
 
 from evalsite import access
 from evalsite.storage import files
+from evalsite.web.headers import part_wanted
 from judging import sandboxes
 from judging.messages import reason_sentence
 from judging.runs.models import JudgementState, RunState
@@ -37,7 +38,7 @@ def status(request: HttpRequest) -> HttpResponse:
         "versions": list(selectors.versions()),
         "engine": settings.CONFIG.task_engine,
     }
-    part = bool(request.htmx)  # type: ignore[attr-defined]
+    part = part_wanted(request)
     return render(request, "status/_facts.html" if part else "status/page.html", context)
 
 

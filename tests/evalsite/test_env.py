@@ -21,6 +21,21 @@ def test_an_empty_environment_is_local_and_needs_nothing() -> None:
     assert (config.host, config.port, config.data_dir) == ("127.0.0.1", 8000, ROOT / "var")
 
 
+def test_no_secret_is_shown_with_the_configuration() -> None:
+    secrets = {
+        "SECRET_KEY": "hush-1",
+        "ENCRYPTION_KEY": "hush-2",
+        "DATABASE_URL": "postgres://me:hush-3@db/evalsite",
+        "CELERY_BROKER_URL": "redis://:hush-4@broker/0",
+        "S3_ACCESS_KEY": "hush-5",
+        "S3_SECRET_KEY": "hush-6",
+        "OIDC_ISSUER": "https://id.example",
+        "OIDC_CLIENT_ID": "evalsite",
+        "OIDC_CLIENT_SECRET": "hush-7",
+    }
+    assert "hush" not in repr(env.read(secrets))
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.8.9.1"])
 def test_loopback_addresses_are_local(host: str) -> None:
     assert env.read({"HOST": host}).local_mode

@@ -14,8 +14,9 @@ from typing import Any
 
 import msgspec
 
-from datasets.core.imports.json_records import is_deep, json_records
+from datasets.core.imports.json_records import json_records
 from datasets.core.imports.model import BrokenRecord, Imported, Note, Options, Place, Row, Source, SourceFile
+from datasets.core.json_errors import nests_deeper
 
 REFERENCE = "@reference"
 """The model name that stands for the row's reference in a verdict."""
@@ -118,7 +119,7 @@ class Collector:
                 self.leave_out(place, value.code, value.detail)
             elif not isinstance(value, dict):
                 self.leave_out(place, "not_a_record")
-            elif is_deep(value):
+            elif nests_deeper(value):
                 self.leave_out(place, "too_deep")
             elif not fits(value):
                 self.leave_out(place, "not_a_record")

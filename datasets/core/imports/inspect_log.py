@@ -16,13 +16,13 @@ from datasets.core.imports.json_records import (
     Kind,
     beginning,
     document,
-    is_deep,
     list_at,
     object_at,
     single,
     value_at,
 )
 from datasets.core.imports.model import Note, NotUsable, Place, SourceFile
+from datasets.core.json_errors import nests_deeper
 
 JUDGE = "inspect"
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
@@ -156,7 +156,9 @@ def _judges(header: _Header) -> dict[str, str]:
 def _take(
     found: Collector, place: Place, sample: _Sample, model: str, first: int, judges: dict[str, str]
 ) -> None:
-    if is_deep([sample.input, sample.metadata, sample.output, sample.scores, sample.target, sample.choices]):
+    if nests_deeper(
+        [sample.input, sample.metadata, sample.output, sample.scores, sample.target, sample.choices]
+    ):
         found.leave_out(place, "too_deep")
         return
     messages, dropped = chat(_attached(sample.input, sample.attachments))

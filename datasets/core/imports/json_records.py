@@ -15,7 +15,6 @@ import msgspec
 
 from datasets.core.decode import Block, Encoding, Upload, blocks, encoding_of, marked_encoding, utf8_chunks
 from datasets.core.imports.model import BrokenRecord, NotUsable, SourceFile
-from datasets.core.json_errors import MAX_DEPTH
 from datasets.core.limits import MEBIBYTE, Limits, holds_more_values
 
 DOCUMENT_BYTES = 512 * MEBIBYTE
@@ -244,14 +243,3 @@ def value_of(raw: msgspec.Raw) -> Any:
         return msgspec.json.decode(raw)
     except UNDECODED:
         return None
-
-
-def is_deep(value: Any) -> bool:
-    """Whether lists and objects are nested more deeply than rows may be."""
-    level = [value]
-    for _depth in range(MAX_DEPTH):
-        held = (one.values() if isinstance(one, dict) else one for one in level)
-        level = [child for children in held for child in children if isinstance(child, dict | list)]
-        if not level:
-            return False
-    return True

@@ -21,6 +21,7 @@ from evalsite.accounts.models import User
 from evalsite.env import Config
 from evalsite.storage import data_dir
 from evalsite.supervisor import PARENT, Child, Supervisor, end_with_parent, manage
+from evalsite.tasks import workers
 
 
 class Command(BaseCommand):
@@ -55,8 +56,7 @@ class Command(BaseCommand):
         data_dir.collect_static()
         children = [
             Child("web", manage("serve", "--web-only"), behind_pages=False),
-            Child("worker (data)", manage("worker", "--queue", "data")),
-            Child("worker (runs)", manage("worker", "--queue", "runs")),
+            *(Child(f"worker ({queue})", manage("worker", "--queue", queue)) for queue in workers.QUEUES),
         ]
         if sample:
             children[:0] = [prepare() for prepare in demo.preparations]

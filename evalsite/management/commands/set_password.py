@@ -9,8 +9,11 @@ from typing import Any
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
 
+from evalsite.accounts.members import password_set
 from evalsite.accounts.models import User
+from evalsite.audit import Action, record
 from evalsite.storage import data_dir
 
 
@@ -30,9 +33,12 @@ class Command(BaseCommand):
             validate_password(password, user)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
-        user.set_password(password)
         user.is_active = True
-        user.save()
+        with transaction.atomic():
+            user.save()
+            if made:
+                record(Action.ACCOUNT_CREATED, thing=user)
+            password_set(user=user, password=password, must_change=False)
         self.stdout.write(f"{'Created administrator' if made else 'Password changed for'} {name}.")
 
 

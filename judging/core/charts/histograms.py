@@ -32,10 +32,8 @@ class HistogramTexts:
     nothing: str
 
 
-def histogram_chart(
-    chart_id: str, panels: Sequence[Panel], texts: HistogramTexts, *, columns: int = 1
-) -> str:
-    """An `<svg>` of small histograms, `columns` side by side; the panels must have the same bins.
+def histogram_chart(chart_id: str, panels: Sequence[Panel], texts: HistogramTexts) -> str:
+    """An `<svg>` of small histograms, one below the other; the panels must have the same bins.
 
     Bars show shares of a panel's scores, at the same vertical scale in all panels, labelled with counts (or, if those
     do not fit, shares). Raises ValueError for an invalid `chart_id`.
@@ -45,16 +43,13 @@ def histogram_chart(
     high = head + BARS + FOOT
     parts = []
     for place, panel in enumerate(panels):
-        x, y = PANEL_WIDTH * (place % columns), high * (place // columns)
         drawn = _panel(panel, texts, tallest, head)
-        parts.append(element("g", drawn, transform=f"translate({x:g} {y:g})"))
-    total, bottom = PANEL_WIDTH * columns, high * math.ceil(len(panels) / columns)
+        parts.append(element("g", drawn, transform=f"translate(0 {high * place:g})"))
+    middle, bottom = PANEL_WIDTH / 2, high * len(panels)
     parts.append(
-        label(
-            texts.axis, class_="chart-axis", x=total / 2, y=bottom + 10, text_anchor="middle", font_size=12.0
-        )
+        label(texts.axis, class_="chart-axis", x=middle, y=bottom + 10, text_anchor="middle", font_size=12.0)
     )
-    return figure(chart_id, texts.title, texts.description, total, bottom + 20, *parts)
+    return figure(chart_id, texts.title, texts.description, PANEL_WIDTH, bottom + 20, *parts)
 
 
 def _share(panel: Panel, bar: BinCount) -> float:

@@ -2,21 +2,16 @@
 
 It compares characters: it finds the reference and the answer in the built-in prompts and counts how many of the
 reference's pairs of adjacent characters occur in the answer. Every reply says that it is not a language model. Without
-a reference it gives the middle of the scale. Replies are deterministic.
-
-    python -m judging.core.judges.demo --host 127.0.0.1 --port 8001
+a reference it gives the middle of the scale. Replies are deterministic. `manage.py demo_judge` runs it.
 """
 
 from __future__ import annotations
 
-import argparse
-import asyncio
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from judging.core.judges.scripted import Answer, Received, Server, serve_forever
+from judging.core.judges.scripted import Answer, Received, Server
 from judging.core.prompts import estimated_tokens
 
 MODEL = "demo-judge"
@@ -166,15 +161,3 @@ def _reasoning(prompt: DemoPrompt, compared: tuple[int, int] | None) -> str:
 def demo_server() -> Server:
     """A server to start in an event loop; it does not store requests."""
     return Server(script=demo_reply, models=(MODEL,), keep=False)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="A judge without a model: it compares characters.")
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=8001)
-    options = parser.parse_args(arguments)
-    asyncio.run(serve_forever(demo_server(), options.host, options.port))
-
-
-if __name__ == "__main__":
-    main()

@@ -9,6 +9,7 @@ any 60-second window.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ import msgspec
 from judging.core.judges.reply import Reply
 from judging.core.judges.settings import Request
 
+log = logging.getLogger("judging.core.judges.rate_limiter")
 MINUTE = 60.0
 # The share of a limit that is used. n calls spaced 60 s / (0.97 n) apart remain n in any minute even if one of them
 # arrives 1.8 s late, for any n.
@@ -187,8 +189,9 @@ class RateLimiter:
             owed, self.owed = self.owed, 0.0
             try:
                 waits = await self._reserve([self._spacing(cost) for cost in costs], owed, NO_LIMIT)
-            except Exception:
+            except Exception as error:
                 # If the database is down, keep trying: the run worker reports it.
+                log.warning("No starts could be reserved within the rate limit; retrying: %r", error)
                 self.owed += owed
                 await asyncio.sleep(RETRY_SECONDS)
                 continue

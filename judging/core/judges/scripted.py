@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
@@ -235,11 +235,11 @@ def as_script(reply: str | Answer | Sequence[str | Answer] | Script) -> Script:
 
 
 @lru_cache(maxsize=4096)
-def streamed(answer: Answer, pieces: int = 8) -> bytes:
-    """The answer as server-sent events, its text split into about `pieces` of them."""
+def streamed(answer: Answer) -> bytes:
+    """The answer as server-sent events, its text split into about eight of them."""
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
-    deltas += [{"reasoning_content": part} for part in _parts(answer.reasoning, pieces)]
-    deltas += [{"content": part} for part in _parts(answer.content, pieces)]
+    deltas += [{"reasoning_content": part} for part in _parts(answer.reasoning)]
+    deltas += [{"content": part} for part in _parts(answer.content)]
     choices: list[list[Any]] = [[{"index": 0, "delta": delta, "finish_reason": None}] for delta in deltas]
     choices.append([{"index": 0, "delta": {}, "finish_reason": answer.finish_reason}])
     events = [_event(answer.model, {"choices": choice}) for choice in choices]
@@ -262,10 +262,10 @@ def _event(model: str, fields: dict[str, Any]) -> bytes:
     return b"data: " + msgspec.json.encode(chunk) + b"\n\n"
 
 
-def _parts(text: str | None, pieces: int) -> list[str]:
+def _parts(text: str | None) -> list[str]:
     if not text:
         return []
-    size = max(1, -(-len(text) // pieces))
+    size = -(-len(text) // 8)
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
@@ -279,7 +279,7 @@ def _plain(answer: Answer) -> web.Response:
 
 
 async def _half(request: web.BaseRequest, answer: Answer) -> web.StreamResponse:
-    events = streamed(replace(answer, fault=""))
+    events = streamed(answer)
     response = web.StreamResponse(headers={"content-type": "text/event-stream"})
     await response.prepare(request)
     await response.write(events[: len(events) // 2])

@@ -6,13 +6,15 @@ import csv
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
 from uuid import UUID
 
 from judging.core.people.criteria import Criterion, active_seconds
+from judging.core.results_file.fields import Refusal, cell
+from judging.core.results_file.records import RefusedLine
 from judging.core.values import Value
 
 VALUE = "value: "
@@ -44,34 +46,17 @@ class RatingLine:
     current: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class BadLine:
-    """A line that cannot be imported: its number, a code, and the code's parameters."""
-
-    line: int
-    code: str
-    params: Mapping[str, str] = field(default_factory=dict)
-
-
-class LineRefused(Exception):
-    """A rejected line, with its code and the code's parameters."""
-
-    def __init__(self, code: str, **params: str) -> None:
-        super().__init__(code)
-        self.code, self.params = code, params
-
-
-def read_lines(text: str, criteria: Sequence[Criterion]) -> Iterator[RatingLine | BadLine]:
+def read_lines(text: str, criteria: Sequence[Criterion]) -> Iterator[RatingLine | RefusedLine]:
     """Parse all lines of a file, in order; text that starts with `{` is JSON Lines, other text CSV with a header."""
     given = _json_records(text) if text.lstrip().startswith("{") else _csv_records(text, criteria)
     for line, record in given:
         if isinstance(record, str):
-            yield BadLine(line, record)
+            yield RefusedLine(line, record)
             continue
         try:
             yield _rating(line, record)
-        except LineRefused as refused:
-            yield BadLine(line, refused.code, refused.params)
+        except Refusal as refused:
+            yield RefusedLine(line, refused.code, refused.params)
 
 
 def _json_records(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
@@ -106,9 +91,9 @@ def _from_cells(cells: dict[str, str], scales: Mapping[str, Criterion]) -> dict[
     """Convert a table row's texts; empty cells are left out, as is an apostrophe put before a formula."""
     record: dict[str, Any] = {}
     values: dict[str, Any] = {}
-    for head, cell in cells.items():
-        text = _unquoted(cell)
-        if not cell:
+    for head, given in cells.items():
+        text = str(cell(given))
+        if not given:
             continue
         if head.startswith(VALUE):
             name = head.removeprefix(VALUE)
@@ -121,10 +106,6 @@ def _from_cells(cells: dict[str, str], scales: Mapping[str, Criterion]) -> dict[
 
 
 _NUMBERS = ("item", "row", "answer", "other_answer", "shown_first", "seconds")
-
-
-def _unquoted(cell: str) -> str:
-    return cell[1:] if cell[:1] == "'" and cell[1:2] in tuple("=+-@\t\r＝＋－＠") else cell
 
 
 def _number(cell: str) -> Any:
@@ -149,10 +130,10 @@ def _rating(line: int, record: dict[str, Any]) -> RatingLine:
     if not isinstance(values, dict) or not all(
         isinstance(one, bool | int | float | str) for one in values.values()
     ):
-        raise LineRefused("values")
+        raise Refusal("values")
     rater = record.get("rater")
     if not isinstance(rater, str) or not rater.strip():
-        raise LineRefused("rater")
+        raise Refusal("rater")
     return RatingLine(
         line=line,
         rater=rater.strip(),
@@ -178,7 +159,7 @@ def _key(given: Any) -> UUID | None:
     try:
         return UUID(str(given))
     except ValueError:
-        raise LineRefused("key") from None
+        raise Refusal("key") from None
 
 
 def _whole(record: dict[str, Any], name: str) -> int | None:
@@ -186,7 +167,7 @@ def _whole(record: dict[str, Any], name: str) -> int | None:
     if given is None:
         return None
     if isinstance(given, bool) or not isinstance(given, int) or not 0 < given < _MOST:
-        raise LineRefused("number", name=name)
+        raise Refusal("number", name=name)
     return given
 
 
@@ -195,7 +176,7 @@ def _text(record: dict[str, Any], name: str) -> str:
     if given is None:
         return ""
     if not isinstance(given, str):
-        raise LineRefused("text", name=name)
+        raise Refusal("text", name=name)
     return given
 
 
@@ -205,5 +186,5 @@ def _moment(given: Any) -> datetime | None:
     try:
         moment = datetime.fromisoformat(str(given))
     except ValueError:
-        raise LineRefused("moment") from None
+        raise Refusal("moment") from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -13,7 +13,7 @@ from json.scanner import make_scanner
 from typing import Any, Final, Literal, NoReturn
 from xml.parsers import expat
 
-from datasets.core.json_errors import JsonProblem, parse
+from datasets.core.json_errors import JsonProblem, nests_deeper, parse
 from judging.core.rules.program import Format
 from judging.core.rules.values import Markup, Number, Value
 
@@ -92,17 +92,8 @@ def _not_json(text: str, position: int) -> NotInFormat:
 
 def check_depth(value: Any) -> None:
     """Raises NotInFormat if lists and objects nest deeper than MOST_DEPTH."""
-    level, depth = [value] if isinstance(value, (list, dict)) else [], 0
-    while level:
-        depth += 1
-        if depth > MOST_DEPTH:
-            raise NotInFormat("too_deep")
-        level = [
-            member
-            for one in level
-            for member in (one.values() if isinstance(one, dict) else one)
-            if isinstance(member, (list, dict))
-        ]
+    if nests_deeper(value, MOST_DEPTH):
+        raise NotInFormat("too_deep")
 
 
 def _once_each(pairs: list[tuple[str, Value]]) -> Fields:

@@ -148,16 +148,12 @@ def mean_of_items(values: Floats) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A rate in 0…1 with its interval, over `items` items and `responses` responses, `count` of which are true."""
+    """A rate in 0…1 with its interval, and the number of true responses."""
 
     rate: float | None
-    se: float | None
     low: float | None
     high: float | None
     count: int
-    responses: int
-    items: int
-    clusters: int
 
 
 def wilson(rate: float, n: float) -> tuple[float, float]:
@@ -195,11 +191,9 @@ def estimate_rate(judgements: DataFrame) -> Rate:
     """
     mean = estimate_mean(np.asarray(item_means(judgements), dtype=np.float64), item_units(judgements))
     low = high = None
-    responses = len(judgements)
     if mean.mean is not None:
-        low, high = wilson(mean.mean, effective_size(mean, responses))
-    count = int(judgements["value"].sum())
-    return Rate(mean.mean, mean.se, low, high, count, responses, mean.items, mean.clusters)
+        low, high = wilson(mean.mean, effective_size(mean, len(judgements)))
+    return Rate(mean.mean, low, high, count=int(judgements["value"].sum()))
 
 
 TIE = 1e-9  # relative; item means of equal responses may differ by rounding

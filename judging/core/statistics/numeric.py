@@ -153,7 +153,7 @@ def mean_so_far(values: Sequence[float], low: float, high: float, alpha: float =
     bets = np.minimum(
         np.sqrt(2 * np.log(2 / alpha) / (variances_before * count * np.log(1 + count))), LARGEST_BET
     )
-    surprise = 4 * (scaled - means_before) ** 2 * (-np.log1p(-bets) - bets) / 4
+    surprise = (scaled - means_before) ** 2 * (-np.log1p(-bets) - bets)
     total = np.cumsum(bets)
     centre = np.cumsum(bets * scaled) / total
     margin = (np.log(2 / alpha) + np.cumsum(surprise)) / total

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judging.core.values import NO_SCORE, SCORED, UNPARSED
+from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED
 
 from .frame import COMBINED, KINDS, PEOPLE, REFERENCE, STATES, Level, Metric, answers_coded
 from .numeric import Bools, Floats, Ints
@@ -21,7 +21,7 @@ STEPS = {"A>>B": 2.0, "A>B": 1.0, "A=B": 0.0, "both_bad": 0.0, "B>A": -1.0, "B>>
 LABELS = {2.0: "A>>B", 1.0: "A>B", 0.0: "A=B", -1.0: "B>A", -2.0: "B>>A"}
 BOTH_BAD = "both_bad"
 _TURNED = {"A>>B": "B>>A", "A>B": "B>A", "B>A": "A>B", "B>>A": "A>>B"}
-_COUNTED_FIRST = ("scored", "unparsed", "error", "not_run", "no_score")
+_COUNTED_FIRST = (SCORED, UNPARSED, ERROR, NOT_RUN, NO_SCORE)
 """The combined state of several verdicts: the first of these that any of them has."""
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
 from evalsite.supervisor import end_with_parent
-from judging.core.judges import demo
+from judging.core.judges.demo import demo_server
+from judging.core.judges.scripted import serve_forever
 
 
 class Command(BaseCommand):
@@ -22,4 +24,4 @@ class Command(BaseCommand):
     def handle(self, *, host: str, port: int, **options: Any) -> None:
         end_with_parent()
         with contextlib.suppress(KeyboardInterrupt):
-            demo.main(["--host", host, "--port", str(port)])
+            asyncio.run(serve_forever(demo_server(), host, port))

@@ -17,7 +17,6 @@ from django.db import connection
 from datasets.models import Candidate
 from evalsite.storage import data_dir
 from evalsite.tasks import workers
-from evalsite.web.numbers import whole
 from judging.core.judges.client import RetryPolicy
 from judging.core.metrics_file import MetricsFile
 from judging.management.command_line import (
@@ -35,6 +34,7 @@ from judging.reports.services import report_document
 from judging.runs.counts import counts_in_force
 from judging.runs.export.files import jsonl_lines, write_lines
 from judging.runs.models import Run, RunState
+from judging.runs.selectors import run_called
 from judging.runs.services import ChosenMetric, refuse_broken_scripts, run_create, run_resume
 from judging.runs.worker.reconcile import free_dead_leases
 from judging.runs.worker.run_worker import work
@@ -132,7 +132,7 @@ def refuse_missing_keys(path: Path, file: MetricsFile) -> None:
 
 def go_on(name_or_id: str) -> Run:
     """Resume a run in this process. Raises CannotStart."""
-    run = Run.objects.filter(name=name_or_id).first() or Run.objects.filter(pk=whole(name_or_id) or 0).first()
+    run = run_called(name_or_id)
     if run is None:
         raise CannotStart(f"There is no run called {name_or_id} in this DATA_DIR.")
     if run.state == RunState.FINISHED:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from judging.management.command_line import run_named
+from judging.management.command_line import WRONG_USAGE, run_named
 from judging.reports.labels import left_out_sentences
 from judging.reports.services import left_out
 from judging.runs.export.files import FORMS, write_lines
@@ -36,7 +36,9 @@ class Command(BaseCommand):
         try:
             write_lines(make(found, meant), out)
         except OSError as error:
-            raise CommandError(f"{out} cannot be written: {error.strerror}.", returncode=2) from None
+            raise CommandError(
+                f"{out} cannot be written: {error.strerror}.", returncode=WRONG_USAGE
+            ) from None
         for sentence in [
             *left_out_sentences(left_out(found)),
             *not_held_sentences(found, meant, options["format"]),

@@ -27,6 +27,7 @@ from evalsite.storage import data_dir
 from evalsite.tasks import workers
 from judging.core.results_file.records import RefusedLine
 from judging.management.command_line import (
+    HAS_ERRORS,
     CannotStart,
     add_json_option,
     json_line,
@@ -85,7 +86,7 @@ class Command(BaseCommand):
             summary = document(taken)
             self.stdout.write(json_line(summary) if options["json"] else in_words(summary))
         if not taken.version.valid_rows:
-            raise CommandError("Nothing usable: no row is valid.", returncode=1)
+            raise CommandError("Nothing usable: no row is valid.", returncode=HAS_ERRORS)
 
 
 def take(paths: Sequence[Path], name: str, columns: str) -> TakenFiles:

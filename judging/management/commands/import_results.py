@@ -18,6 +18,8 @@ from evalsite.storage import data_dir
 from evalsite.tasks import workers
 from judging.core.results_file.records import RefusedLine
 from judging.management.command_line import (
+    HAS_ERRORS,
+    WRONG_USAGE,
     CannotStart,
     add_json_option,
     json_line,
@@ -65,7 +67,7 @@ class Command(BaseCommand):
         summary["refused"] = [*left_out, *summary["refused"]]
         self.stdout.write(json_line(summary) if options["json"] else in_words(summary, name))
         if run is None:
-            raise CommandError("Nothing was imported.", returncode=1)
+            raise CommandError("Nothing was imported.", returncode=HAS_ERRORS)
 
 
 def take_tool_file(
@@ -104,7 +106,7 @@ def version_of(dataset: str, run_name: str) -> Version:
         return extended or versions[0]
     if Dataset.objects.filter(name=dataset).exists():
         raise CannotStart(f"The data set {dataset} has no version that a run can use.")
-    raise CommandError(f"There is no file and no data set called {dataset}.", returncode=2)
+    raise CommandError(f"There is no file and no data set called {dataset}.", returncode=WRONG_USAGE)
 
 
 def version_of_file(path: Path) -> Version:

@@ -17,9 +17,15 @@ from datasets.core.reader import UploadReading, read
 from datasets.core.variables import row_and_response, row_data
 from datasets.management.commands.validate import progress, terminal_language
 from judging.core.lint import Answer, Lint, LintFinding, lint, subjects
-from judging.core.sandbox.job import SandboxError
 from judging.lint_messages import sentence
-from judging.management.command_line import HAS_ERRORS, WRONG_USAGE, add_json_option, json_line, text_of
+from judging.management.command_line import (
+    HAS_ERRORS,
+    WRONG_USAGE,
+    add_json_option,
+    json_line,
+    refusals,
+    text_of,
+)
 from judging.sandboxes import shared_sandbox
 
 
@@ -51,14 +57,10 @@ class Command(BaseCommand):
 def linted(file: Path, source: str, script: str | None) -> Lint:
     """Lint the template. Raises CommandError (status 2) if the file has no valid rows or can't be read, or if the
     sandbox is not available."""
-    try:
+    with refusals():
         sandbox = shared_sandbox()
         with read(file, digest=False, progress=progress()) as reading:
             return lint(sandbox, source, subjects(sandbox, answers(file, reading), script))
-    except OSError as error:
-        raise CommandError(f"{file}: {error.strerror}", returncode=WRONG_USAGE) from None
-    except SandboxError as error:
-        raise CommandError(f"The sandbox can't be used: {error}", returncode=WRONG_USAGE) from None
 
 
 def answers(file: Path, reading: UploadReading) -> Iterator[Answer]:

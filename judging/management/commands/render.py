@@ -12,10 +12,17 @@ from datasets.core.reader import read
 from datasets.core.rows import RawRow
 from datasets.core.variables import row_and_response, row_data
 from judging.core.prompts import RenderItem, render
-from judging.core.sandbox.job import SandboxError, SandboxFailure
+from judging.core.sandbox.job import SandboxFailure
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import run_preprocess
-from judging.management.command_line import add_json_option, json_line, text_of
+from judging.management.command_line import (
+    HAS_ERRORS,
+    WRONG_USAGE,
+    add_json_option,
+    json_line,
+    refusals,
+    text_of,
+)
 from judging.sandboxes import shared_sandbox
 
 Pair = tuple[dict[str, Any], dict[str, Any]]
@@ -41,16 +48,14 @@ class Command(BaseCommand):
         source = text_of(template)
         script = text_of(options["preprocess"]) if options["preprocess"] else None
         pair = chosen(file, options["row"], options["model"], options["response"])
-        try:
+        with refusals():
             document = rendered(shared_sandbox(), source, script, pair, scale)
-        except SandboxError as error:
-            raise CommandError(f"The sandbox can't be used: {error}", returncode=2) from None
         if options["json"]:
             self.stdout.write(json_line(document))
         elif document["prompt"] is not None:
             self.stdout.write(document["prompt"], ending="")
         if document["error"]:
-            raise CommandError(in_words(document["error"]), returncode=1)
+            raise CommandError(in_words(document["error"]), returncode=HAS_ERRORS)
 
 
 def score(text: str) -> float:
@@ -64,24 +69,21 @@ def score(text: str) -> float:
 def checked_scale(low: float, high: float) -> tuple[float, float]:
     """Both ends of the scale. Raises CommandError (status 2) unless `low` is below `high`."""
     if low >= high:
-        raise CommandError(f"--min-score {low:g} must be below --max-score {high:g}.", returncode=2)
+        raise CommandError(f"--min-score {low:g} must be below --max-score {high:g}.", returncode=WRONG_USAGE)
     return low, high
 
 
 def chosen(file: Path, line: int | None, model: str | None, number: int | None) -> Pair:
     """The row and answer as templates see them. Raises CommandError (status 2) if not found."""
-    try:
-        with read(file, digest=False) as reading:
-            row = next((row for row in reading if (row.valid if line is None else row.line == line)), None)
-            fmt = reading.detection.format
-    except OSError as error:
-        raise CommandError(f"{file}: {error.strerror}", returncode=2) from None
+    with refusals(), read(file, digest=False) as reading:
+        row = next((row for row in reading if (row.valid if line is None else row.line == line)), None)
+        fmt = reading.detection.format
     if row is None or fmt is None:
         where = "has no valid row" if line is None else f"has no row that starts at line {line}"
-        raise CommandError(f"{file} {where}.", returncode=2)
+        raise CommandError(f"{file} {where}.", returncode=WRONG_USAGE)
     if not row.valid:
         raise CommandError(
-            f"The row at line {line} has errors; run manage.py validate to list them.", returncode=2
+            f"The row at line {line} has errors; run manage.py validate to list them.", returncode=WRONG_USAGE
         )
     return row_and_response(row_data(row.data, fmt), answer_of(row, model, number))
 
@@ -98,7 +100,7 @@ def answer_of(row: RawRow, model: str | None, number: int | None) -> str:
         if index == wanted:
             return text
     whose = f"of model {model!r}" if model is not None else "of any model"
-    raise CommandError(f"The row at line {row.line} has no answer {wanted} {whose}.", returncode=2)
+    raise CommandError(f"The row at line {row.line} has no answer {wanted} {whose}.", returncode=WRONG_USAGE)
 
 
 def rendered(

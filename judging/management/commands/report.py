@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from evalsite.storage import data_dir
 from judging.core.requirements import Decision, RequirementError, decide, exit_status, parse_requirement
-from judging.management.command_line import add_json_option, json_line, run_named
+from judging.management.command_line import WRONG_USAGE, add_json_option, json_line, run_named
 from judging.reports.selectors import FieldUnknown
 from judging.reports.services import report_by
 from judging.reports.text_report import plain_report
@@ -54,7 +54,7 @@ class Command(BaseCommand):
             document = report_by(found, by)
             decisions = [decide(one, document, strict=strict) for one in wanted]
         except (RequirementError, FieldUnknown) as error:
-            raise CommandError(str(error), returncode=2) from error
+            raise CommandError(str(error), returncode=WRONG_USAGE) from error
         self._print(document, decisions, as_json=options["json"])
         if status := exit_status(decisions):
             sys.exit(status)

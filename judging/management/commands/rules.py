@@ -31,10 +31,9 @@ from judging.core.rules.evaluate import (
 from judging.core.rules.program import Problem, Reason, Scored
 from judging.core.rules.python_blocks import run_code
 from judging.core.rules.values import from_python, json_text
-from judging.core.sandbox.job import SandboxError
 from judging.endpoints.connection_test import endpoint_settings
 from judging.endpoints.models import Endpoint
-from judging.management.command_line import HAS_ERRORS, WRONG_USAGE, add_json_option
+from judging.management.command_line import HAS_ERRORS, WRONG_USAGE, add_json_option, refusals, text_of
 from judging.messages import reason_sentence as judge_sentence
 from judging.rule_messages import problem_sentence, reason_sentence
 from judging.sandboxes import shared_sandbox
@@ -73,16 +72,6 @@ class Command(BaseCommand):
         self.stdout.write(encodable(text, getattr(self.stdout, "encoding", None), as_json=as_json))
         if failed:
             raise SystemExit(HAS_ERRORS)
-
-
-def text_of(path: Path) -> str:
-    """The program's text. Raises CommandError (status 2) if the file can't be read."""
-    try:
-        return path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise CommandError(f"{path}: {error.strerror}", returncode=WRONG_USAGE) from None
-    except UnicodeDecodeError:
-        raise CommandError(f"{path}: is not UTF-8", returncode=WRONG_USAGE) from None
 
 
 # --- check -----------------------------------------------------------------------------------------------------
@@ -164,11 +153,9 @@ def score_document(result: Result) -> Document:
 def found_for(evaluation: RuleEvaluation, settings: JudgeSettings | None) -> dict[int, Scored | Reason]:
     """Results from the sandbox and the judge model for the lines that need them, by line index."""
     found: dict[int, Scored | Reason] = {}
-    try:
+    with refusals():
         for call in evaluation.calls:
             (found[call.line],) = run_code(shared_sandbox(), call.code, [call])
-    except SandboxError as error:
-        raise CommandError(f"The sandbox can't be used: {error}", returncode=WRONG_USAGE) from None
     if any(isinstance(one, Reason) for one in found.values()):
         return found  # already failed, so don't call the judge model
     if settings is None:

@@ -19,10 +19,10 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
 from evalsite.tasks import workers
-from evalsite.web.headers import download_headers
+from evalsite.web.headers import download_headers, part_wanted
 from evalsite.web.numbers import whole
 from evalsite.web.request_limits import allow, file_too_large, upload_page
-from judging.core.people.rating_lines import BadLine
+from judging.core.results_file.records import RefusedLine
 from judging.people import assignments, progress, services
 from judging.people.access import get_evaluation, get_item, rates_here
 from judging.people.blindness import HIDEABLE, sides_of, sides_rename
@@ -79,7 +79,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "repeats": Item.objects.filter(evaluation=evaluation, repeat_of__isnull=False).count(),
         "skipped": Assignment.objects.filter(evaluation=evaluation, state=AssignmentState.SKIPPED).count(),
     }
-    if request.htmx and "part" in request.GET:  # type: ignore[attr-defined]
+    if part_wanted(request) and "part" in request.GET:
         return render(request, "people/_progress.html", context)
     rows = evaluation.run.version.valid_rows
     context["first_answers"] = evaluation.scheme and any(
@@ -297,10 +297,12 @@ def imported(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRespo
     """Progress and result of an import."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     taken = get_object_or_404(evaluation.imports.select_related("created_by"), pk=number)
-    wrong = [(line, bad_line_sentence(BadLine(line, code, params))) for line, code, params in taken.bad_lines]
+    wrong = [
+        (line, bad_line_sentence(RefusedLine(line, code, params))) for line, code, params in taken.bad_lines
+    ]
     context = {"evaluation": evaluation, "taken": taken, "wrong": wrong, "why": import_problem(taken.problem)}
     context["obstacle"] = "" if taken.owner or taken.ended_at else workers.obstacle(workers.DATA)
-    if not request.htmx:  # type: ignore[attr-defined]
+    if not part_wanted(request):
         return render(request, "people/imported.html", context)
     if taken.ended_at is None:
         return render(request, "people/_importing.html", context)

@@ -16,6 +16,7 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.drafts import form_draft
 from evalsite.accounts.models import Project
+from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
 from judging.people.blindness import HIDEABLE, Blindness, blindness
 from judging.people.forms import (
@@ -70,7 +71,7 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     context |= {"draft": draft, "form": form, "criteria": criteria, "shown": _preview(form, version)}
     context["blind"] = _blindness(form, version)
     context["candidates"] = form.fields["candidates"].queryset  # type: ignore[attr-defined]
-    if request.htmx and "part" in request.GET:  # type: ignore[attr-defined]
+    if part_wanted(request) and "part" in request.GET:
         part = _PARTS.get(request.GET["part"], "_preview")
         return render(request, f"people/{part}.html", context)
     sent = request.method == "POST" and "more" not in request.POST and "choose" not in request.POST

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST
 from evalsite.access import May, signed_in
 from evalsite.tasks import workers
 from evalsite.templatetags.show import number
+from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
 from evalsite.web.paging import newest_first
 from judging.review.teamwork.forms import FLAG_KINDS, change_of, form_for
@@ -125,8 +126,7 @@ def actions(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "live": live,
         "unattended": workers.obstacle(workers.DATA) if live else "",
     }
-    htmx = request.htmx  # type: ignore[attr-defined]
-    return render(request, "review/_actions.html" if htmx else "review/actions.html", context)
+    return render(request, "review/_actions.html" if part_wanted(request) else "review/actions.html", context)
 
 
 @login_required

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from evalsite.access import May, signed_in
+from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
 from judging.markdown import MarkupBudget, html_of
 from judging.review.places import nearest
@@ -130,7 +131,7 @@ def _teamwork_response(
     request: HttpRequest, found: Judgement, *, status: int = 200, **more: Any
 ) -> HttpResponse:
     """The section for htmx; else redirect to the judgement's page, or show the errors on a page of their own."""
-    if request.htmx:  # type: ignore[attr-defined]
+    if part_wanted(request):
         # htmx swaps in responses with status 422, but no other errors.
         context = teamwork_of(found) | {"here": query_in(request, found.run)} | more
         return render(request, "review/_teamwork.html", context, status=422 if status >= 400 else 200)

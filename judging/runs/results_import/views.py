@@ -23,6 +23,7 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
 from evalsite.tasks import workers
+from evalsite.web.headers import part_wanted
 from evalsite.web.request_limits import allow, upload_page
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results_file.records import RefusedLine
@@ -114,7 +115,7 @@ def _new(request: HttpRequest, project: Project) -> HttpResponse:
 def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """An import's progress, check report and result. The page polls every second while it is in progress."""
     taken = _get(request, slug, pk)
-    polled = bool(request.htmx) and "seen" in request.GET  # type: ignore[attr-defined]
+    polled = part_wanted(request) and "seen" in request.GET
     if polled and request.GET["seen"] != taken.state:
         return HttpResponseClientRefresh()
     if taken.state == ResultsImportState.DONE and taken.run and not taken.refused and not polled:

@@ -149,7 +149,7 @@ class WorkInFlight:
 
 
 def _folder() -> Path:
-    return Path(settings.DATA_DIR) / FOLDER
+    return settings.DATA_DIR / FOLDER
 
 
 def settle_dead() -> None:

@@ -140,6 +140,13 @@ def test_a_new_row_can_be_edited_again_and_deleted_before_it_is_in_a_version(
     assert row_edits.discarded_edits(version).get().lines == 0
 
 
+def test_a_new_row_that_is_not_saved_yet_cannot_be_deleted(as_alice: Client, upload: Upload) -> None:
+    version = upload(numbered(2), read=True)
+    sent = as_alice.post(address(version, "rows/0/edit/"), {"state": "", "delete": "1"})
+    assert sent.status_code == 404
+    assert not RowEdit.objects.exists()
+
+
 def test_two_who_add_a_row_at_once_both_do(as_alice: Client, as_adam: Client, upload: Upload) -> None:
     version = upload(numbered(2), read=True)
     for client, asked in ((as_alice, "Mine?"), (as_adam, "Ours?")):

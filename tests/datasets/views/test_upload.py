@@ -64,6 +64,13 @@ def test_a_name_that_exists_gets_a_further_version(as_alice: Client) -> None:
     assert sorted(Version.objects.filter(dataset__name="one").values_list("number", flat=True)) == [1, 2]
 
 
+def test_files_of_one_name_in_one_upload_become_separate_data_sets(as_alice: Client) -> None:
+    files = [SimpleUploadedFile("data.jsonl", b"{}\n") for _ in range(4)]
+    as_alice.post(ADDRESS, {"file": files})
+    found = Dataset.objects.order_by("pk").values_list("name", "versions__number")
+    assert list(found) == [("data", 1), ("data.jsonl", 1), ("data (3)", 1), ("data (4)", 1)]
+
+
 def test_two_people_who_upload_one_name_get_two_versions(
     client_of: ClientOf, alice: User, adam: User
 ) -> None:

@@ -1,15 +1,20 @@
 """One-time passwords, changing a password, and passwords reset by administrators."""
 
+import io
 import re
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.core.management import call_command
 from django.test import Client
 
 from evalsite.accounts.forms import NameAndDigitsValidator
 from evalsite.accounts.members import NotYours, password_reset, roles_set, user_create
 from evalsite.accounts.models import Project, User
 from evalsite.accounts.tokens import token_create
+from evalsite.audit import Action
+from evalsite.models import AuditEntry
+from evalsite.storage import data_dir
 from tests.conftest import PASSWORD, ClientOf
 
 NEW = "a new and better one"
@@ -98,6 +103,37 @@ def test_an_administrator_resets_the_password_of_an_account_that_the_project_cre
     assert nina.must_change_password
     assert session.get("/account/").status_code == 302
     assert not nina.tokens.exists()
+
+
+@pytest.fixture
+def as_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`manage.py set_password` reads NEW from standard input, and needs no folder."""
+    monkeypatch.setattr(data_dir, "prepare", lambda: None)
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{NEW}\n"))
+
+
+def test_the_command_sets_a_password_as_an_administrator_does(
+    as_typed: None, client_of: ClientOf, client: Client, dora: User
+) -> None:
+    session, _token = client_of(dora), token_create(user=dora, name="x", days=None)
+    call_command("set_password", "dora")
+    dora.refresh_from_db()
+    assert dora.check_password(NEW)
+    assert session.get("/password/").status_code == 302
+    assert not dora.tokens.exists()
+    assert AuditEntry.objects.latest("pk").action == Action.PASSWORD_SET.value
+
+
+def test_the_password_given_to_the_command_need_not_be_changed(as_typed: None, dora: User) -> None:
+    call_command("set_password", "dora")
+    dora.refresh_from_db()
+    assert not dora.must_change_password
+
+
+def test_the_command_creates_an_administrator_of_the_site(as_typed: None, db: None) -> None:
+    call_command("set_password", "otto")
+    assert User.objects.get(username="otto", is_superuser=True).check_password(NEW)
+    assert AuditEntry.objects.filter(action=Action.ACCOUNT_CREATED.value, name="otto").exists()
 
 
 @pytest.mark.parametrize(("name", "status"), [("alice", 403), ("rita", 403), ("charlie", 404)])

@@ -86,6 +86,12 @@ def test_numbers_in_a_csv_are_sent_as_numbers() -> None:
     assert "max_tokens" not in request
 
 
+@pytest.mark.parametrize("cell", ["NaN", "Infinity", "true", "null", "hot"])
+def test_a_cell_of_a_csv_that_is_no_number_is_sent_as_it_is(cell: str) -> None:
+    row = f'{{"prompt":"q","response":"","temperature":"{cell}"}}'
+    assert sent(row, form="legacy_csv")["temperature"] == cell
+
+
 def test_a_parameter_replaces_neither_model_nor_messages() -> None:
     request = sent(TURNS % "", params={"model": "other", "messages": []})
     assert (request["model"], len(request["messages"])) == ("qwen", 3)

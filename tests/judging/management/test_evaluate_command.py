@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 
+from evalsite.accounts.models import Project
 from judging.core.judges.scripted import ScriptedJudge
 from judging.management.command_line import CannotStart
 from judging.management.commands.evaluate import begin, document, go_on, work_to_the_end
-from judging.runs.models import Run
+from judging.runs.models import Run, RunState
 from tests import mtbench
 from tests.judging.core.metrics_example import write_example
 from tests.judging.evaluate_files import write_metrics, write_rows
+from tests.make import a_metric, a_run, a_version
 from tests.real_data import real_data
 
 
@@ -48,6 +50,19 @@ def test_a_finished_run_that_is_resumed_asks_nothing_and_has_the_same_result(fol
         found = evaluated(begin(write_rows(folder, 2), write_metrics(folder, judge.url), ""), folder)
         assert evaluated(go_on(str(found["run"])), folder) == found
         assert len(judge.requests) == found["scored"] == 2
+
+
+def test_of_two_runs_of_one_name_the_newest_is_resumed(folder: Path, project: Project) -> None:
+    other = Project.objects.create(slug="other", name="Other")
+    for one in (project, other):
+        newest = a_run(a_version(one), a_metric("http://127.0.0.1:9"), name="nightly")
+    Run.objects.update(state=RunState.FINISHED)
+    assert go_on("nightly") == newest
+
+
+def test_a_run_that_does_not_exist_is_not_resumed(folder: Path) -> None:
+    with pytest.raises(CannotStart, match="no run called nightly"):
+        go_on("nightly")
 
 
 def test_published_verdicts_give_the_published_means(folder: Path) -> None:

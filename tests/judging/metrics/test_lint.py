@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 
 import pytest
+from django.db import OperationalError
 
 from datasets.models import Version
 from evalsite.accounts.models import Project, User
 from judging.core.lint import Lint
 from judging.metrics import lint
+from judging.metrics.lint_views import LintView
 from judging.metrics.models import Metric, TemplateLint
 from tests.conftest import ClientOf
 from tests.judging.metrics.conftest import form_of
@@ -99,6 +102,34 @@ def test_a_worker_that_stops_gives_it_back(project: Project) -> None:
     lint.work(waiting.pk, "worker:1:1", stop=stop)
     waiting.refresh_from_db()
     assert (waiting.result, waiting.owner) == ("", "")
+
+
+def test_an_unexpected_error_ends_it_with_a_sentence_in_the_page_and_in_the_log(
+    large: Version, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    waiting = lint.begin(large, NAMES_TOPIC, "")
+    monkeypatch.setattr(lint, "answers_of", lambda version: 1 / 0)
+    lint.work(waiting.pk, "worker:1:1")
+    waiting.refresh_from_db()
+    assert (waiting.owner, waiting.problem) == ("", "unexpected")
+    assert "server log" in LintView(large, waiting).problem
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_locked_database_leaves_it_to_the_next_worker(
+    large: Version, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = lint.begin(large, NAMES_TOPIC, "")
+
+    def locked(version: Version) -> None:
+        cause = sqlite3.OperationalError("database is locked")
+        cause.sqlite_errorcode = sqlite3.SQLITE_BUSY
+        raise OperationalError from cause
+
+    monkeypatch.setattr(lint, "answers_of", locked)
+    lint.work(waiting.pk, "worker:1:1")
+    waiting.refresh_from_db()
+    assert (waiting.owner, waiting.problem) == ("", "")
 
 
 # --- the page ----------------------------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from evalsite.accounts.models import Project, Role, User
 from judging.core.people.criteria import Criterion
-from judging.core.people.rating_lines import BadLine, read_lines
+from judging.core.people.rating_lines import read_lines
+from judging.core.results_file.records import RefusedLine
 from judging.people import assignments, ratings
 from judging.people.adjudication import adjudicate
 from judging.people.models import Evaluation, EvaluationRater, Item, Rating, RatingsImport
@@ -231,7 +232,7 @@ def test_no_text_breaks_the_reader(text: str) -> None:
 def test_no_object_breaks_the_reader(record: dict[str, Any]) -> None:
     found = list(read_lines(json.dumps(record), [QUALITY]))
     assert len(found) == 1
-    assert isinstance(found[0], BadLine) or isinstance(found[0].rater, str)
+    assert isinstance(found[0], RefusedLine) or isinstance(found[0].rater, str)
 
 
 def test_the_page_lists_what_is_wrong(project: Project, rita: User, alice: User, client_of: ClientOf) -> None:

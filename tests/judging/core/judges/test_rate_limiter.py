@@ -132,7 +132,7 @@ def test_calls_that_leave_do_not_hold_up_the_others() -> None:
     assert len(paced(RateLimits(requests=6000), 100, leaving=50)) >= 50
 
 
-def test_a_failure_to_reserve_is_tried_again() -> None:
+def test_a_failure_to_reserve_is_logged_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     failed: list[bool] = []
 
     async def reserve(wanted: list[Spacing], owed: float, within: float) -> list[float]:
@@ -146,6 +146,7 @@ def test_a_failure_to_reserve_is_tried_again() -> None:
 
     asyncio.run(asyncio.wait_for(one(), TIMEOUT))
     assert failed
+    assert "rate limit" in caplog.text
 
 
 def test_a_single_call_that_would_wait_for_long_is_not_reserved() -> None:

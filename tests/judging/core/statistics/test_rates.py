@@ -67,4 +67,4 @@ def test_where_all_agree_only_the_clusters_count():
 
 def test_nothing_rated_is_no_rate():
     got = estimate_rate(responses(np.zeros(0, dtype=bool), np.zeros(0, dtype=int)))
-    assert (got.rate, got.low, got.high, got.items) == (None, None, None, 0)
+    assert (got.rate, got.low, got.high, got.count) == (None, None, None, 0)
