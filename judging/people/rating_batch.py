@@ -17,8 +17,8 @@ from django.utils import timezone
 
 from datasets.models import Response, Row
 from judging.core.people.criteria import ValuesRefused, accepted, canonical
-from judging.core.people.rating_lines import RatingLine
 from judging.core.results_file.fields import Refusal
+from judging.core.results_file.rating_lines import RatingLine
 from judging.core.results_file.records import RefusedLine
 from judging.core.values import Value
 from judging.people.judgements import count, judgements_made

@@ -20,7 +20,7 @@ from evalsite.accounts.models import User
 from evalsite.audit import Action
 from evalsite.storage import files
 from evalsite.tasks import workers
-from judging.core.people.rating_lines import read_lines
+from judging.core.results_file.rating_lines import read_lines
 from judging.core.results_file.records import RefusedLine
 from judging.people.assignments import audit, locked
 from judging.people.judgements import rating_forget

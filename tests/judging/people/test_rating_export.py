@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from evalsite.accounts.models import Project, Role, User
 from judging.core.people.criteria import Criterion
-from judging.core.people.rating_lines import read_lines
+from judging.core.results_file.rating_lines import read_lines
 from judging.core.results_file.records import RefusedLine
 from judging.people import assignments, ratings
 from judging.people.adjudication import adjudicate

@@ -15,7 +15,7 @@ from django.test import Client
 from datasets.models import Candidate, Response, Version
 from datasets.versions.references import references_made
 from evalsite.accounts.models import Project, User
-from judging.core.people.rating_lines import read_lines
+from judging.core.results_file.rating_lines import read_lines
 from judging.people import assignments
 from judging.people.blindness import proposed_names, sides_of, sides_rename
 from judging.people.gold import gold_add, gold_of_item, item_at
