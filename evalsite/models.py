@@ -13,7 +13,11 @@ class WorkerProcess(models.Model):
     started_at = models.DateTimeField(auto_now_add=True)
     seen_at = models.DateTimeField()
     error = models.CharField(
-        max_length=10, db_column="trouble", blank=True, default="", help_text="`broker`: it does not answer"
+        max_length=10,
+        db_column="trouble",
+        blank=True,
+        default="",
+        help_text="`broker`: the broker does not respond",
     )
 
     class Meta:

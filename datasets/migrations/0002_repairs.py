@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='version',
             name='repairs',
-            field=models.JSONField(default=list, help_text="what makes its file from the parent's, in order"),
+            field=models.JSONField(default=list, help_text="repairs that make its file from the parent's, in order"),
         ),
         migrations.CreateModel(
             name='Difference',
@@ -26,8 +26,8 @@ class Migration(migrations.Migration):
                 ('added', models.PositiveIntegerField(default=0)),
                 ('removed', models.PositiveIntegerField(default=0)),
                 ('changed', models.PositiveIntegerField(default=0)),
-                ('rows_read', models.PositiveIntegerField(default=0, help_text='of both versions, while they are compared')),
-                ('owner', models.CharField(blank=True, default='', help_text='the worker that compares', max_length=120)),
+                ('rows_read', models.PositiveIntegerField(default=0, help_text="number of rows of both versions, while they are compared")),
+                ('owner', models.CharField(blank=True, default='', help_text="the worker that is comparing", max_length=120)),
                 ('lease_until', models.DateTimeField(null=True)),
                 ('new', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='datasets.version')),
                 ('old', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='datasets.version')),

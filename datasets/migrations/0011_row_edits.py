@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
                 ('line', models.PositiveIntegerField()),
                 ('lines', models.PositiveIntegerField(default=1, help_text='how many lines of the file the row takes')),
                 ('number', models.PositiveIntegerField(help_text='from 1, within version and line')),
-                ('before', models.TextField(help_text='the row as it stands in the file')),
+                ('before', models.TextField(help_text="the row in the file")),
                 ('text', models.TextField()),
                 ('discarded', models.BooleanField(default=False)),
                 ('edited_at', models.DateTimeField(auto_now_add=True)),

@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='rowedit',
             name='lines',
-            field=models.PositiveIntegerField(default=1, help_text='how many lines of the file the row takes; 0: it is added at the end'),
+            field=models.PositiveIntegerField(default=1, help_text="number of the file's lines that the row takes; 0: the row is added at the end"),
         ),
         migrations.AlterField(
             model_name='rowedit',

@@ -88,7 +88,7 @@ class Draft(models.Model):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
     form = models.CharField(max_length=20)  # drafts.FORMS
     key = models.CharField(max_length=100)  # what the form edits, or what a new object was based on
-    data = models.TextField(help_text="form fields, as an address carries them; no secrets")
+    data = models.TextField(help_text="form fields as a query string; no secrets")
     saved_at = models.DateTimeField(auto_now=True)
 
     class Meta:

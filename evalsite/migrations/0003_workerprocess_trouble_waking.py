@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='workerprocess',
             name='trouble',
-            field=models.CharField(blank=True, default='', help_text='`broker`: it does not answer', max_length=10),
+            field=models.CharField(blank=True, default='', help_text="`broker`: the broker does not respond", max_length=10),
         ),
         migrations.CreateModel(
             name='Waking',

@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
             model_name="workerprocess",
             name="trouble",
             field=models.CharField(
-                blank=True, db_column="trouble", default="", help_text="`broker`: it does not answer", max_length=10
+                blank=True, db_column="trouble", default="", help_text="`broker`: the broker does not respond", max_length=10
             ),
         ),
         migrations.RenameField(model_name="workerprocess", old_name="trouble", new_name="error"),

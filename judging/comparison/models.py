@@ -22,10 +22,16 @@ class Comparison(models.Model):
     before = models.ForeignKey(Run, on_delete=models.CASCADE, db_index=False, related_name="+")
     after = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="+")
     state = models.CharField(max_length=7, choices=State.choices, default=State.WAITING)
-    owner = models.CharField(max_length=120, blank=True, default="", help_text="the process that works on it")
-    tries = models.PositiveSmallIntegerField(default=0, help_text="since it was asked for")
-    share = models.FloatField(default=0, help_text="of the work that is done, from 0 to 1")
-    layout = models.PositiveSmallIntegerField(default=0, help_text="of the cells; 0: there are none yet")
+    owner = models.CharField(
+        max_length=120, blank=True, default="", help_text="the process that is working on it"
+    )
+    tries = models.PositiveSmallIntegerField(
+        default=0, help_text="times it was started since it was requested"
+    )
+    share = models.FloatField(default=0, help_text="completed share of the work, from 0 to 1")
+    layout = models.PositiveSmallIntegerField(
+        default=0, help_text="format version of the stored cells; 0: none yet"
+    )
     before_revision = models.PositiveIntegerField(default=0)
     after_revision = models.PositiveIntegerField(default=0)
     made_at = models.DateTimeField(null=True)

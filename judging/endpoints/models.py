@@ -16,15 +16,15 @@ class Endpoint(models.Model):
     model = models.CharField(max_length=300)
     key_encrypted = models.TextField(blank=True, default="")
     headers_encrypted = models.TextField(blank=True, default="", help_text="JSON object")
-    proxy_encrypted = models.TextField(blank=True, default="", help_text="may hold a password")
+    proxy_encrypted = models.TextField(blank=True, default="", help_text="may contain a password")
     ca_pem = models.TextField(blank=True, default="")
     params = models.JSONField(default=dict, help_text="generation parameters, sent with every request")
-    refuses = models.JSONField(default=list, help_text="what the server was found to refuse")
+    refuses = models.JSONField(default=list, help_text="parameters that the server rejected")
     concurrency = models.PositiveIntegerField(default=16)
-    requests_per_minute = models.PositiveIntegerField(null=True, help_text="null: as many as come")
+    requests_per_minute = models.PositiveIntegerField(null=True, help_text="null: unlimited")
     tokens_per_minute = models.PositiveIntegerField(null=True)
     price_read = models.DecimalField(
-        max_digits=12, decimal_places=4, null=True, help_text="of a million tokens read"
+        max_digits=12, decimal_places=4, null=True, help_text="price of a million input tokens"
     )
     price_written = models.DecimalField(max_digits=12, decimal_places=4, null=True)
     currency = models.CharField(max_length=8, blank=True, default="")
@@ -33,11 +33,13 @@ class Endpoint(models.Model):
     first_byte_seconds = models.PositiveIntegerField(default=120)
     whole_seconds = models.PositiveIntegerField(default=600)
     probed_at = models.DateTimeField(null=True)
-    probe = models.JSONField(default=dict, help_text="what the last test connection found")
+    probe = models.JSONField(default=dict, help_text="result of the last connection test")
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     archived_at = models.DateTimeField(null=True)
-    draft = models.BooleanField(default=False, help_text="its first test failed: nothing offers it yet")
+    draft = models.BooleanField(
+        default=False, help_text="its first connection test failed, so it is not offered yet"
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "name"], name="endpoint_name_once")]
@@ -53,15 +55,17 @@ class EndpointLoad(models.Model):
 
     key = models.CharField(max_length=1010, unique=True, help_text="an endpoint's number, or an address")
     requests_at = models.FloatField(default=0, help_text="when the next request may start")
-    tokens_at = models.FloatField(default=0, help_text="when the tokens that were promised are used up")
-    slots = models.FloatField(null=True, help_text="calls at a time that the server bears; null: the ceiling")
+    tokens_at = models.FloatField(default=0, help_text="when the reserved tokens are used up")
+    slots = models.FloatField(
+        null=True, help_text="concurrent calls that the server can handle; null: the maximum"
+    )
     halved_at = models.FloatField(default=0)
-    closed_until = models.FloatField(default=0, help_text="the server's own Retry-After")
-    failures = models.PositiveIntegerField(default=0, help_text="in a row, by all workers")
-    down_since = models.FloatField(default=0, help_text="since when nobody asks; 0: it answers")
+    closed_until = models.FloatField(default=0, help_text="until when the server's Retry-After applies")
+    failures = models.PositiveIntegerField(default=0, help_text="consecutive failures of all workers")
+    down_since = models.FloatField(default=0, help_text="since when it is not called; 0: it responds")
     next_try_at = models.FloatField(default=0)
-    tries = models.PositiveIntegerField(default=0, help_text="how often it was tried while it was down")
-    problem = models.CharField(max_length=40, blank=True, default="", help_text="of the last failure: a code")
+    tries = models.PositiveIntegerField(default=0, help_text="number of probes since it went down")
+    problem = models.CharField(max_length=40, blank=True, default="", help_text="code of the last failure")
     problem_detail = models.TextField(blank=True, default="")
 
 

@@ -48,13 +48,13 @@ class TemplateLint(models.Model):
     preprocess_hash = models.CharField(max_length=64)
     template = models.TextField(blank=True, default="")
     preprocess = models.TextField(blank=True, default="")
-    result = models.TextField(
-        blank=True, default="", help_text="JSON of the Lint of its kind; empty: not done"
-    )
+    result = models.TextField(blank=True, default="", help_text="JSON of a Lint; empty: not done yet")
     problem = models.CharField(
-        max_length=40, blank=True, default="", help_text="why it could not be done: a code"
+        max_length=40, blank=True, default="", help_text="code of the reason why it failed"
     )
-    owner = models.CharField(max_length=120, blank=True, default="", help_text="who works on it")
+    owner = models.CharField(
+        max_length=120, blank=True, default="", help_text="the process that is working on it"
+    )
     subjects_done = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='judgement',
             name='reading',
-            field=models.ForeignKey(db_index=False, help_text='null: as frozen', null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='judging.reading'),
+            field=models.ForeignKey(db_index=False, help_text="null: the frozen definition", null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='judging.reading'),
         ),
         migrations.CreateModel(
             name='TemplateLint',
@@ -40,8 +40,8 @@ class Migration(migrations.Migration):
                 ('template', models.TextField(blank=True, default='')),
                 ('preprocess', models.TextField(blank=True, default='')),
                 ('result', models.TextField(blank=True, default='', help_text='JSON of core.lint.findings.Lint; empty: not done')),
-                ('problem', models.CharField(blank=True, default='', help_text='why it could not be done: a code', max_length=40)),
-                ('owner', models.CharField(blank=True, default='', help_text='who works on it', max_length=120)),
+                ('problem', models.CharField(blank=True, default='', help_text="code of the reason why it failed", max_length=40)),
+                ('owner', models.CharField(blank=True, default='', help_text="the process that is working on it", max_length=120)),
                 ('subjects_done', models.PositiveIntegerField(default=0)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('version', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='datasets.version')),

@@ -18,15 +18,15 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('key', models.CharField(help_text="an endpoint's number, or an address", max_length=1010, unique=True)),
                 ('requests_at', models.FloatField(default=0, help_text='when the next request may start')),
-                ('tokens_at', models.FloatField(default=0, help_text='when the tokens that were promised are used up')),
-                ('slots', models.FloatField(help_text='calls at a time that the server bears; null: the ceiling', null=True)),
+                ('tokens_at', models.FloatField(default=0, help_text="when the reserved tokens are used up")),
+                ('slots', models.FloatField(help_text="concurrent calls that the server can handle; null: the maximum", null=True)),
                 ('halved_at', models.FloatField(default=0)),
-                ('closed_until', models.FloatField(default=0, help_text="the server's own Retry-After")),
-                ('failures', models.PositiveIntegerField(default=0, help_text='in a row, by all workers')),
-                ('down_since', models.FloatField(default=0, help_text='since when nobody asks; 0: it answers')),
+                ('closed_until', models.FloatField(default=0, help_text="until when the server's Retry-After applies")),
+                ('failures', models.PositiveIntegerField(default=0, help_text="consecutive failures of all workers")),
+                ('down_since', models.FloatField(default=0, help_text="since when it is not called; 0: it responds")),
                 ('next_try_at', models.FloatField(default=0)),
-                ('tries', models.PositiveIntegerField(default=0, help_text='how often it was tried while it was down')),
-                ('problem', models.CharField(blank=True, default='', help_text='of the last failure: a code', max_length=40)),
+                ('tries', models.PositiveIntegerField(default=0, help_text="number of probes since it went down")),
+                ('problem', models.CharField(blank=True, default='', help_text="code of the last failure", max_length=40)),
                 ('problem_detail', models.TextField(blank=True, default='')),
             ],
         ),
@@ -48,7 +48,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='endpoint',
             name='price_read',
-            field=models.DecimalField(decimal_places=4, help_text='of a million tokens read', max_digits=12, null=True),
+            field=models.DecimalField(decimal_places=4, help_text="price of a million input tokens", max_digits=12, null=True),
         ),
         migrations.AddField(
             model_name='endpoint',
@@ -58,7 +58,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='endpoint',
             name='requests_per_minute',
-            field=models.PositiveIntegerField(help_text='null: as many as come', null=True),
+            field=models.PositiveIntegerField(help_text="null: unlimited", null=True),
         ),
         migrations.AddField(
             model_name='endpoint',
@@ -68,7 +68,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='judgereply',
             name='copy_of',
-            field=models.ForeignKey(db_constraint=False, db_index=False, help_text='the reply that answered the same request before: nothing was asked', null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='judging.judgereply'),
+            field=models.ForeignKey(db_constraint=False, db_index=False, help_text="the earlier reply to the same request that was reused instead of a call", null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='judging.judgereply'),
         ),
         migrations.AddField(
             model_name='run',
@@ -83,7 +83,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='run',
             name='budget_tokens',
-            field=models.BigIntegerField(help_text='read and written together', null=True),
+            field=models.BigIntegerField(help_text="input and output tokens together", null=True),
         ),
         migrations.AddField(
             model_name='run',
@@ -93,7 +93,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='run',
             name='prices',
-            field=models.JSONField(default=dict, help_text='{endpoint: [a million tokens read, written]} when it was made'),
+            field=models.JSONField(default=dict, help_text="{endpoint: [price of a million input tokens, output tokens]} when the run was created"),
         ),
         migrations.AddField(
             model_name='run',
@@ -103,27 +103,27 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='run',
             name='reuse_replies',
-            field=models.BooleanField(default=False, help_text='whether replies to the same request count'),
+            field=models.BooleanField(default=False, help_text="whether stored replies to the same request are reused"),
         ),
         migrations.AddField(
             model_name='run',
             name='reused',
-            field=models.PositiveIntegerField(default=0, help_text='replies that were not paid for again'),
+            field=models.PositiveIntegerField(default=0, help_text="number of replies that were reused"),
         ),
         migrations.AddField(
             model_name='run',
             name='spent',
-            field=models.BigIntegerField(default=0, help_text='millionths of `currency`, where prices are set'),
+            field=models.BigIntegerField(default=0, help_text="millionths of `currency`, if prices are set"),
         ),
         migrations.AddField(
             model_name='run',
             name='stop_width',
-            field=models.FloatField(help_text='end when each mean is known to ± this; null: never', null=True),
+            field=models.FloatField(help_text="end the run when each mean is known to ± this; null: never", null=True),
         ),
         migrations.AlterField(
             model_name='run',
             name='problem',
-            field=models.CharField(blank=True, default='', help_text='why it could not start, or stopped: a code', max_length=40),
+            field=models.CharField(blank=True, default='', help_text="code of the reason why it could not start or stopped", max_length=40),
         ),
         migrations.CreateModel(
             name='CachedReply',

@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='templatelint',
             name='result',
-            field=models.TextField(blank=True, default='', help_text='JSON of the Lint of its kind; empty: not done'),
+            field=models.TextField(blank=True, default='', help_text="JSON of a Lint; empty: not done yet"),
         ),
         migrations.AlterField(
             model_name='templatelint',

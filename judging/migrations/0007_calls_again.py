@@ -13,6 +13,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='run',
             name='calls_again',
-            field=models.PositiveIntegerField(default=0, help_text='calls whose replies were lost with their worker, so that they are made again'),
+            field=models.PositiveIntegerField(default=0, help_text="calls whose replies were lost with their worker and that are made again"),
         ),
     ]

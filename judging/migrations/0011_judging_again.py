@@ -13,6 +13,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='reading',
             name='asks',
-            field=models.BooleanField(default=False, help_text='whether it asks anew, by its own templates and judges'),
+            field=models.BooleanField(default=False, help_text="whether it makes new requests, with its own templates and judges"),
         ),
     ]

@@ -13,6 +13,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='run',
             name='reuse_any',
-            field=models.BooleanField(default=False, help_text='also those at another temperature than 0'),
+            field=models.BooleanField(default=False, help_text="also for temperatures other than 0"),
         ),
     ]

@@ -15,9 +15,9 @@ class Migration(migrations.Migration):
             name='KeptFigures',
             fields=[
                 ('run', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='kept_figures', serialize=False, to='judging.run')),
-                ('wanted', models.BooleanField(default=False, help_text='a page waits for new ones')),
-                ('layout', models.PositiveSmallIntegerField(default=0, help_text='of `packed`; others are worked out anew')),
-                ('revision', models.PositiveIntegerField(default=0, help_text='of the run when they were worked out')),
+                ('wanted', models.BooleanField(default=False, help_text="whether a page waits for new figures")),
+                ('layout', models.PositiveSmallIntegerField(default=0, help_text="format version of `packed`; figures of other versions are computed again")),
+                ('revision', models.PositiveIntegerField(default=0, help_text="the run's revision when they were computed")),
                 ('made_at', models.DateTimeField(null=True)),
                 ('took', models.FloatField(default=0, help_text='seconds')),
                 ('packed', models.BinaryField(default=b'', help_text='MessagePack: see figures.py')),

@@ -13,6 +13,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='endpoint',
             name='draft',
-            field=models.BooleanField(default=False, help_text='its first test failed: nothing offers it yet'),
+            field=models.BooleanField(default=False, help_text="its first connection test failed, so it is not offered yet"),
         ),
     ]

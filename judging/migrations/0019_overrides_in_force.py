@@ -33,7 +33,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='override',
             name='judgement',
-            field=models.ForeignKey(help_text='the attempt the reviewer saw', on_delete=django.db.models.deletion.CASCADE, related_name='overrides', to='judging.judgement'),
+            field=models.ForeignKey(help_text="the attempt that the reviewer saw", on_delete=django.db.models.deletion.CASCADE, related_name='overrides', to='judging.judgement'),
         ),
         migrations.AlterField(
             model_name='override',

@@ -33,12 +33,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='judgement',
             name='rating',
-            field=models.ForeignKey(db_index=False, help_text="the rater's verdict that it belongs to", null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='judgements', to='judging.rating'),
+            field=models.ForeignKey(db_index=False, help_text="the rating that it was made from", null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='judgements', to='judging.rating'),
         ),
         migrations.AddField(
             model_name='judgement',
             name='repeat',
-            field=models.PositiveSmallIntegerField(default=1, help_text="of an imported verdict: which of one judge's repeats"),
+            field=models.PositiveSmallIntegerField(default=1, help_text="number of the judge's repeat, for an imported verdict"),
         ),
         migrations.AddField(
             model_name='verdictsource',
@@ -48,7 +48,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='judgement',
             name='source',
-            field=models.ForeignKey(db_index=False, help_text="of an imported verdict; null: the run's metric, or the rater", null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='judging.verdictsource'),
+            field=models.ForeignKey(db_index=False, help_text="the author of an imported verdict; null: the run's metric or the rater", null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='judging.verdictsource'),
         ),
         migrations.AddIndex(
             model_name='judgement',

@@ -14,6 +14,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='evaluation',
             name='about_run',
-            field=models.ForeignKey(help_text='whose answers were drawn for people: its report counts their verdicts too', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='evaluations', to='judging.run'),
+            field=models.ForeignKey(help_text="the run whose answers were sampled for raters; its report includes their ratings", null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='evaluations', to='judging.run'),
         ),
     ]

@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
             name='RunOutcome',
             fields=[
                 ('run', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='outcome', serialize=False, to='judging.run')),
-                ('revision', models.PositiveIntegerField(help_text='of the run when it was worked out')),
+                ('revision', models.PositiveIntegerField(help_text="the run's revision when it was computed")),
                 ('metrics', models.JSONField(default=list, help_text='see outcomes.py: MetricOutcome')),
             ],
         ),

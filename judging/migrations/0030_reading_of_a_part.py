@@ -13,6 +13,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='reading',
             name='whole',
-            field=models.BooleanField(default=True, help_text='whether it was for all judgements of the metric, and is for later ones'),
+            field=models.BooleanField(default=True, help_text="whether it applies to all judgements of the metric, including later ones"),
         ),
     ]

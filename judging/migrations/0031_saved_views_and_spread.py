@@ -52,7 +52,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='judgement',
             name='spread',
-            field=models.FloatField(help_text='how far apart its judges are (core/pipeline.py); null: fewer than two gave a value', null=True),
+            field=models.FloatField(help_text="difference between its judges (core/pipeline.py); null: fewer than two gave a value", null=True),
         ),
         migrations.RunPython(work_spread_out, migrations.RunPython.noop),
         migrations.AddIndex(

@@ -34,10 +34,10 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('kind', models.CharField(choices=[('tag', 'Tag added'), ('untag', 'Tag removed'), ('assign', 'Assigned'), ('unassign', 'Unassigned'), ('finish', 'Review finished'), ('exclude', 'Excluded from figures'), ('include', 'Included again')], max_length=10)),
-                ('name', models.CharField(blank=True, default='', help_text='the tag; empty: the flag', max_length=60)),
+                ('name', models.CharField(blank=True, default='', help_text="the tag; empty for flags", max_length=60)),
                 ('reason', models.TextField(blank=True, default='')),
-                ('query', models.TextField(blank=True, default='', help_text='the filter, as in an address')),
-                ('single', models.BooleanField(default=False, help_text='about one answer and metric')),
+                ('query', models.TextField(blank=True, default='', help_text="the filter as a query string")),
+                ('single', models.BooleanField(default=False, help_text="whether it is about one answer and metric")),
                 ('state', models.CharField(choices=[('waiting', 'in progress'), ('done', 'done'), ('undoing', 'being undone'), ('undone', 'undone')], default='waiting', max_length=8)),
                 ('place', models.IntegerField(default=-1)),
                 ('made', models.PositiveIntegerField(default=0, help_text='marks that it put on')),

@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
             model_name="evaluation",
             name="about_rows",
             field=models.PositiveIntegerField(
-                help_text="how many rows about_run had at the draw", null=True
+                help_text="number of rows of about_run when they were sampled", null=True
             ),
         ),
     ]

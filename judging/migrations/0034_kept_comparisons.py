@@ -14,12 +14,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='reviewaction',
             name='share',
-            field=models.FloatField(default=0, help_text='of the work that is done, from 0 to 1'),
+            field=models.FloatField(default=0, help_text="completed share of the work, from 0 to 1"),
         ),
         migrations.AlterField(
             model_name='reviewaction',
             name='made',
-            field=models.PositiveIntegerField(default=0, help_text='marks that it added'),
+            field=models.PositiveIntegerField(default=0, help_text="number of marks added"),
         ),
         migrations.AlterField(
             model_name='reviewaction',
@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='reviewaction',
             name='removed',
-            field=models.PositiveIntegerField(default=0, help_text='marks that it removed'),
+            field=models.PositiveIntegerField(default=0, help_text="number of marks removed"),
         ),
         migrations.AlterField(
             model_name='reviewaction',
@@ -41,10 +41,10 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('state', models.CharField(choices=[('waiting', 'waiting to be compared'), ('working', 'being compared'), ('ready', 'ready'), ('failed', 'could not be compared')], default='waiting', max_length=7)),
-                ('owner', models.CharField(blank=True, default='', help_text='the process that works on it', max_length=120)),
-                ('tries', models.PositiveSmallIntegerField(default=0, help_text='since it was asked for')),
-                ('share', models.FloatField(default=0, help_text='of the work that is done, from 0 to 1')),
-                ('layout', models.PositiveSmallIntegerField(default=0, help_text='of the cells; 0: there are none yet')),
+                ('owner', models.CharField(blank=True, default='', help_text="the process that is working on it", max_length=120)),
+                ('tries', models.PositiveSmallIntegerField(default=0, help_text="times it was started since it was requested")),
+                ('share', models.FloatField(default=0, help_text="completed share of the work, from 0 to 1")),
+                ('layout', models.PositiveSmallIntegerField(default=0, help_text="format version of the stored cells; 0: none yet")),
                 ('before_revision', models.PositiveIntegerField(default=0)),
                 ('after_revision', models.PositiveIntegerField(default=0)),
                 ('made_at', models.DateTimeField(null=True)),

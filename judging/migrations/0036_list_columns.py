@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
             name='ListColumns',
             fields=[
                 ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='list_columns', serialize=False, to=settings.AUTH_USER_MODEL)),
-                ('names', models.JSONField(default=list, help_text='of review/columns.py')),
+                ('names', models.JSONField(default=list, help_text="column names of review/columns.py")),
             ],
         ),
     ]

@@ -25,10 +25,10 @@ class Migration(migrations.Migration):
             name='Rejudging',
             fields=[
                 ('run', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, serialize=False, to='judging.run')),
-                ('last', models.PositiveIntegerField(help_text='position of the last judgement that may be followed by another')),
+                ('last', models.PositiveIntegerField(help_text="position of the last judgement that may get a new attempt")),
                 ('state_before', models.CharField(choices=[('planning', 'preparing'), ('running', 'running'), ('paused', 'paused'), ('cancelled', 'cancelled'), ('finished', 'finished'), ('failed', 'failed to start')], help_text='of the run', max_length=10)),
                 ('action', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, to='judging.reviewaction')),
-                ('reading', models.ForeignKey(db_index=False, help_text='null: as they were', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judging.reading')),
+                ('reading', models.ForeignKey(db_index=False, help_text="null: the templates and judges did not change", null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judging.reading')),
             ],
         ),
     ]

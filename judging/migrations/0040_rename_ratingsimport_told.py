@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
             model_name="ratingsimport",
             name="told",
             field=models.JSONField(
-                db_column="told", default=list, help_text="[[line, code, params]] of the first wrong ones"
+                db_column="told", default=list, help_text="[[line, code, params]] of the first invalid lines"
             ),
         ),
         migrations.RenameField(model_name="ratingsimport", old_name="told", new_name="bad_lines"),

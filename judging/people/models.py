@@ -51,9 +51,11 @@ class Evaluation(models.Model):
         on_delete=models.SET_NULL,
         null=True,
         related_name="evaluations",
-        help_text="whose answers were drawn for people: its report counts their verdicts too",
+        help_text="the run whose answers were sampled for raters; its report includes their ratings",
     )
-    about_rows = models.PositiveIntegerField(null=True, help_text="how many rows about_run had at the draw")
+    about_rows = models.PositiveIntegerField(
+        null=True, help_text="number of rows of about_run when they were sampled"
+    )
     opens_as = models.CharField(max_length=12, choices=OpensAs.choices, default=OpensAs.SINGLE)
     scheme = models.CharField(max_length=12, choices=Scheme.choices, blank=True, default="")
     pairs_per_item = models.PositiveSmallIntegerField(null=True)
@@ -64,7 +66,7 @@ class Evaluation(models.Model):
     hidden_roles = models.JSONField(
         default=list, help_text="roles whose turns raters do not see: system, assistant, tool"
     )
-    overlap = models.PositiveSmallIntegerField(default=1, help_text="raters an item")
+    overlap = models.PositiveSmallIntegerField(default=1, help_text="raters per item")
     order = models.CharField(max_length=8, choices=Order.choices, default=Order.RANDOM)
     seed = models.BigIntegerField(default=0)
     stratify_by = models.CharField(max_length=200, blank=True, default="", help_text="a field of the rows")
@@ -72,7 +74,9 @@ class Evaluation(models.Model):
     repeat_share = models.FloatField(default=0)
     lease_minutes = models.PositiveIntegerField(default=30)
     items_count = models.PositiveIntegerField(default=0, help_text="without gold and repeats")
-    next_position = models.PositiveIntegerField(default=0, help_text="of the next judgement within the run")
+    next_position = models.PositiveIntegerField(
+        default=0, help_text="position of the next judgement in the run"
+    )
     closed_at = models.DateTimeField(null=True)
 
     @property
@@ -95,7 +99,7 @@ class Item(models.Model):
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, db_index=False, related_name="items")
     number = models.PositiveIntegerField(help_text="from 1")
-    rank = models.PositiveIntegerField(help_text="place in the drawn order of giving")
+    rank = models.PositiveIntegerField(help_text="position in the random order in which items are assigned")
     row = models.ForeignKey(Row, on_delete=models.PROTECT, db_index=False, related_name="+")
     response = models.ForeignKey(Response, on_delete=models.PROTECT, db_index=False, related_name="+")
     other_response = models.ForeignKey(
@@ -107,11 +111,11 @@ class Item(models.Model):
     drawn_with = models.FloatField(null=True, help_text="probability; null: not drawn at random")
     first_side = models.PositiveSmallIntegerField(null=True, help_text="left for its first rater: 1 or 2")
     needed = models.PositiveSmallIntegerField(
-        default=1, help_text="ratings; 0: one of each rater who gets it"
+        default=1, help_text="number of ratings; 0: one by each rater who gets it"
     )
-    free = models.PositiveSmallIntegerField(default=1, help_text="seats that nobody holds")
+    free = models.PositiveSmallIntegerField(default=1, help_text="seats that are free")
     given = models.PositiveSmallIntegerField(default=0)
-    dealt = models.PositiveSmallIntegerField(default=0, help_text="how many raters have had it")
+    dealt = models.PositiveSmallIntegerField(default=0, help_text="number of raters who have had it")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["evaluation", "number"], name="item_number_once")]
@@ -153,7 +157,7 @@ class EvaluationRater(models.Model):
     pseudonym = models.CharField(max_length=40)
     joined_at = models.DateTimeField(auto_now_add=True)
     left_at = models.DateTimeField(null=True)
-    place = models.PositiveIntegerField(default=0, help_text="how many items it has had")
+    place = models.PositiveIntegerField(default=0, help_text="number of items assigned so far")
 
     class Meta:
         constraints = [
@@ -189,7 +193,7 @@ class Assignment(models.Model):
         db_index=False,
         null=True,
         related_name="+",
-        help_text="that counts",
+        help_text="the rating in force",
     )
     draft = models.TextField(blank=True, default="", help_text="JSON {values, comment}, as shown")
     extra = models.BooleanField(default=False, help_text="beyond the ratings that the item needs")
@@ -225,18 +229,22 @@ class Rating(models.Model):
     assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="ratings")
     rater = models.ForeignKey(EvaluationRater, on_delete=models.CASCADE, related_name="ratings")
     kind = models.CharField(max_length=8, choices=RatingKind.choices)
-    attempt = models.PositiveSmallIntegerField(help_text="which verdict of the assignment; 0: none")
+    attempt = models.PositiveSmallIntegerField(
+        help_text="number of the verdict within the assignment; 0: none"
+    )
     key = models.UUIDField(unique=True)
     of = models.OneToOneField(
         "self",
         on_delete=models.CASCADE,
         null=True,
         related_name="undone_by",
-        help_text="what an undo takes back",
+        help_text="the rating that an undo withdraws",
     )
     values = models.TextField(blank=True, default="", help_text="canonical: JSON {criterion number: value}")
     comment = models.TextField(blank=True, default="")
-    reason = models.CharField(max_length=40, blank=True, default="", help_text="why it was skipped: a code")
+    reason = models.CharField(
+        max_length=40, blank=True, default="", help_text="code of the reason why it was skipped"
+    )
     seconds = models.FloatField(default=0)
     extra = models.BooleanField(default=False)
     imported = models.BooleanField(default=False)
@@ -274,18 +282,20 @@ class RatingsImport(models.Model):
     stored_as = models.CharField(max_length=100)
     size = models.PositiveBigIntegerField(help_text="bytes")
     state = models.CharField(max_length=8, choices=ImportState.choices, default=ImportState.WAITING)
-    owner = models.CharField(max_length=120, blank=True, default="", help_text="the process that is at it")
-    lines = models.PositiveIntegerField(default=0, help_text="of the file; 0: not known yet")
-    line = models.PositiveIntegerField(default=0, help_text="the last one dealt with")
+    owner = models.CharField(
+        max_length=120, blank=True, default="", help_text="the process that is working on it"
+    )
+    lines = models.PositiveIntegerField(default=0, help_text="number of lines in the file; 0: not known yet")
+    line = models.PositiveIntegerField(default=0, help_text="the last line processed")
     new = models.PositiveIntegerField(default=0)
-    there = models.PositiveIntegerField(default=0, help_text="had been taken in before")
-    not_current = models.PositiveIntegerField(default=0, help_text="changed or taken back since")
+    there = models.PositiveIntegerField(default=0, help_text="lines that were imported before")
+    not_current = models.PositiveIntegerField(default=0, help_text="lines that were changed or undone since")
     wrong = models.PositiveIntegerField(default=0)
     bad_lines = models.JSONField(
-        default=list, db_column="told", help_text="[[line, code, params]] of the first wrong ones"
+        default=list, db_column="told", help_text="[[line, code, params]] of the first invalid lines"
     )
     problem = models.CharField(
-        max_length=12, blank=True, default="", help_text="why it was not taken in: a code"
+        max_length=12, blank=True, default="", help_text="code of the reason why it was not imported"
     )
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)

@@ -17,9 +17,11 @@ class KeptFigures(models.Model):
     """
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="kept_figures")
-    wanted = models.BooleanField(default=False, help_text="a page waits for new ones")
-    layout = models.PositiveSmallIntegerField(default=0, help_text="of `packed`; others are worked out anew")
-    revision = models.PositiveIntegerField(default=0, help_text="of the run when they were worked out")
+    wanted = models.BooleanField(default=False, help_text="whether a page waits for new figures")
+    layout = models.PositiveSmallIntegerField(
+        default=0, help_text="format version of `packed`; figures of other versions are computed again"
+    )
+    revision = models.PositiveIntegerField(default=0, help_text="the run's revision when they were computed")
     made_at = models.DateTimeField(null=True)
     took = models.FloatField(default=0, help_text="seconds")
     packed = models.BinaryField(default=b"", help_text="MessagePack: see figures.py")
@@ -43,11 +45,13 @@ class KeptPart(models.Model):
     """A part of a large run's report that is shown on request; see kept_parts.py."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, db_index=False, related_name="kept_parts")
-    digest = models.CharField(max_length=32, help_text="of its name")
+    digest = models.CharField(max_length=32, help_text="hash of its name")
     name = models.TextField()
-    wanted = models.BooleanField(default=False, help_text="a page waits for it")
-    layout = models.PositiveSmallIntegerField(default=0, help_text="of `packed`; others are worked out anew")
-    revision = models.PositiveIntegerField(default=0, help_text="of the run when it was worked out")
+    wanted = models.BooleanField(default=False, help_text="whether a page waits for it")
+    layout = models.PositiveSmallIntegerField(
+        default=0, help_text="format version of `packed`; figures of other versions are computed again"
+    )
+    revision = models.PositiveIntegerField(default=0, help_text="the run's revision when it was computed")
     packed = models.BinaryField(default=b"", help_text="MessagePack")
 
     class Meta:
@@ -74,5 +78,5 @@ class RunOutcome(models.Model):
     """A run's result for lists of runs: each candidate's mean; see outcomes.py."""
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="outcome")
-    revision = models.PositiveIntegerField(help_text="of the run when it was worked out")
+    revision = models.PositiveIntegerField(help_text="the run's revision when it was computed")
     metrics = models.JSONField(default=list, help_text="see outcomes.py: MetricOutcome")

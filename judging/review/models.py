@@ -28,4 +28,4 @@ class ListColumns(models.Model):
     """The columns that a user has chosen for lists of judgements."""
 
     user = models.OneToOneField(User, on_delete=models.CASCADE, primary_key=True, related_name="list_columns")
-    names = models.JSONField(default=list, help_text="of review/columns.py")
+    names = models.JSONField(default=list, help_text="column names of review/columns.py")

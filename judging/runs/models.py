@@ -87,13 +87,18 @@ class Run(models.Model):
     kind = models.CharField(max_length=16, default="judge_only")
     state = models.CharField(max_length=10, choices=RunState.choices, default=RunState.PLANNING)
     problem = models.CharField(
-        max_length=40, blank=True, default="", help_text="why it could not start, or stopped: a code"
+        max_length=40,
+        blank=True,
+        default="",
+        help_text="code of the reason why it could not start or stopped",
     )
     problem_detail = models.TextField(blank=True, default="")
-    sample_size = models.PositiveIntegerField(null=True, help_text="rows drawn at random; null: all")
+    sample_size = models.PositiveIntegerField(
+        null=True, help_text="number of rows drawn at random; null: all rows"
+    )
     seed = models.BigIntegerField(default=0)
     bad_rows_left_out = models.PositiveIntegerField(default=0)
-    rows = models.PositiveIntegerField(default=0, help_text="rows that it judges")
+    rows = models.PositiveIntegerField(default=0, help_text="number of rows that it judges")
     total = models.PositiveIntegerField(default=0)
     scored = models.PositiveIntegerField(default=0)
     no_score = models.PositiveIntegerField(default=0)
@@ -102,28 +107,35 @@ class Run(models.Model):
     calls = models.PositiveIntegerField(default=0)
     calls_failed = models.PositiveIntegerField(default=0)
     calls_again = models.PositiveIntegerField(
-        default=0, help_text="calls whose replies were lost with their worker, so that they are made again"
+        default=0, help_text="calls whose replies were lost with their worker and that are made again"
     )
     prompt_tokens = models.BigIntegerField(default=0)
     completion_tokens = models.BigIntegerField(default=0)
-    revision = models.PositiveIntegerField(default=0, help_text="grows with every change of a judgement")
+    revision = models.PositiveIntegerField(
+        default=0, help_text="incremented with every change of a judgement"
+    )
     only_worker = models.CharField(
-        max_length=120, blank=True, default="", help_text="the one process that may work on it; empty: any"
+        max_length=120, blank=True, default="", help_text="the only process that may work on it; empty: any"
     )
     sandbox_level = models.PositiveSmallIntegerField(null=True)
     budget_calls = models.BigIntegerField(null=True)
-    budget_tokens = models.BigIntegerField(null=True, help_text="read and written together")
+    budget_tokens = models.BigIntegerField(null=True, help_text="input and output tokens together")
     budget_money = models.BigIntegerField(null=True, help_text="millionths of `currency`")
-    spent = models.BigIntegerField(default=0, help_text="millionths of `currency`, where prices are set")
+    spent = models.BigIntegerField(default=0, help_text="millionths of `currency`, if prices are set")
     currency = models.CharField(max_length=8, blank=True, default="")
     prices = models.JSONField(
-        default=dict, help_text="{endpoint: [a million tokens read, written]} when it was made"
+        default=dict,
+        help_text="{endpoint: [price of a million input tokens, output tokens]} when the run was created",
     )
     priority = models.SmallIntegerField(choices=Priority.choices, default=Priority.NORMAL)
-    stop_width = models.FloatField(null=True, help_text="end when each mean is known to ± this; null: never")
-    reuse_replies = models.BooleanField(default=False, help_text="whether replies to the same request count")
-    reuse_any = models.BooleanField(default=False, help_text="also those at another temperature than 0")
-    reused = models.PositiveIntegerField(default=0, help_text="replies that were not paid for again")
+    stop_width = models.FloatField(
+        null=True, help_text="end the run when each mean is known to ± this; null: never"
+    )
+    reuse_replies = models.BooleanField(
+        default=False, help_text="whether stored replies to the same request are reused"
+    )
+    reuse_any = models.BooleanField(default=False, help_text="also for temperatures other than 0")
+    reused = models.PositiveIntegerField(default=0, help_text="number of replies that were reused")
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
@@ -208,10 +220,10 @@ class Reading(models.Model):
     number = models.PositiveSmallIntegerField(help_text="from 1")
     definition = models.TextField()
     asks = models.BooleanField(
-        default=False, help_text="whether it asks anew, by its own templates and judges"
+        default=False, help_text="whether it makes new requests, with its own templates and judges"
     )
     whole = models.BooleanField(
-        default=True, help_text="whether it was for all judgements of the metric, and is for later ones"
+        default=True, help_text="whether it applies to all judgements of the metric, including later ones"
     )
     metric_version = models.ForeignKey(MetricVersion, on_delete=models.PROTECT, null=True, related_name="+")
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
@@ -234,11 +246,9 @@ class Rejudging(models.Model):
         db_index=False,
         null=True,
         related_name="+",
-        help_text="null: as they were",
+        help_text="null: the templates and judges did not change",
     )
-    last = models.PositiveIntegerField(
-        help_text="position of the last judgement that may be followed by another"
-    )
+    last = models.PositiveIntegerField(help_text="position of the last judgement that may get a new attempt")
     state_before = models.CharField(max_length=10, choices=RunState.choices, help_text="of the run")
 
 
@@ -250,7 +260,7 @@ class RunCandidate(models.Model):
     candidate = models.ForeignKey(Candidate, on_delete=models.PROTECT, related_name="+")
     definition = models.TextField(blank=True, default="")
     answered = models.PositiveIntegerField(default=0)
-    failed = models.PositiveIntegerField(default=0, help_text="tries at an answer that gave none")
+    failed = models.PositiveIntegerField(default=0, help_text="failed attempts to generate the answer")
     calls = models.PositiveIntegerField(default=0)
     prompt_tokens = models.BigIntegerField(default=0)
     completion_tokens = models.BigIntegerField(default=0)
@@ -281,13 +291,15 @@ class Generation(models.Model):
         Endpoint, on_delete=models.SET_NULL, db_index=False, null=True, related_name="+"
     )
     request = models.TextField()
-    calls = models.TextField(help_text="every HTTP try: JSON list")
+    calls = models.TextField(help_text="every HTTP request: JSON list")
     prompt_tokens = models.PositiveIntegerField(null=True)
     completion_tokens = models.PositiveIntegerField(null=True)
     seconds = models.FloatField(default=0)
     first_token_seconds = models.FloatField(null=True)
     finish_reason = models.CharField(max_length=100, blank=True, default="")
-    model = models.CharField(max_length=300, blank=True, default="", help_text="as the server named it")
+    model = models.CharField(
+        max_length=300, blank=True, default="", help_text="the model name that the server returned"
+    )
     finished_at = models.FloatField(help_text="Unix seconds")
 
     class Meta:
@@ -303,7 +315,7 @@ class Chunk(models.Model):
     done = models.BooleanField(default=False)
     owner = models.CharField(max_length=120, blank=True, default="")
     lease_until = models.FloatField(default=0, help_text="Unix seconds")
-    leases = models.PositiveIntegerField(default=0, help_text="how often it was leased")
+    leases = models.PositiveIntegerField(default=0, help_text="number of times it was leased")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "first"], name="chunk_once")]
@@ -380,7 +392,7 @@ class Judgement(models.Model):
         db_index=False,
         null=True,
         related_name="judgements",
-        help_text="the rater's verdict that it belongs to",
+        help_text="the rating that it was made from",
     )
     source = models.ForeignKey(
         VerdictSource,
@@ -388,13 +400,13 @@ class Judgement(models.Model):
         db_index=False,
         null=True,
         related_name="+",
-        help_text="of an imported verdict; null: the run's metric, or the rater",
+        help_text="the author of an imported verdict; null: the run's metric or the rater",
     )
     repeat = models.PositiveSmallIntegerField(
-        default=1, help_text="of an imported verdict: which of one judge's repeats"
+        default=1, help_text="number of the judge's repeat, for an imported verdict"
     )
     shown_first = models.PositiveSmallIntegerField(
-        null=True, help_text="a rater's left side: 1 response, 2 other"
+        null=True, help_text="the rater's left side: 1 response, 2 other response"
     )
     drawn_with = models.FloatField(
         null=True, help_text="probability with which the item was drawn for people"
@@ -410,24 +422,26 @@ class Judgement(models.Model):
         db_index=False,
         null=True,
         related_name="+",
-        help_text="null: as frozen",
+        help_text="null: the frozen definition",
     )
 
     state = models.CharField(max_length=8, choices=JudgementState.choices, default=JudgementState.NOT_RUN)
     value = models.TextField(null=True, help_text="exact, as JSON: a number, a bool or a string")  # noqa: DJ001
     score = models.FloatField(null=True, help_text="the value as a number; null for a category")
     reason = models.CharField(
-        max_length=40, blank=True, default="", help_text="why there is no value: a code"
+        max_length=40, blank=True, default="", help_text="code of the reason why there is no value"
     )
-    detail = models.TextField(blank=True, default="", help_text="and in words")
+    detail = models.TextField(blank=True, default="", help_text="the reason in words")
     preprocess = models.TextField(blank=True, default="")
-    verdicts = models.TextField(blank=True, default="", help_text="what was read from each judge's reply")
+    verdicts = models.TextField(
+        blank=True, default="", help_text="the verdict parsed from each judge's reply"
+    )
     postprocess = models.TextField(blank=True, default="")
     rules = models.TextField(blank=True, default="")
     flags = models.CharField(max_length=200, blank=True, default="", help_text="comma-separated codes")
     spread = models.FloatField(
         null=True,
-        help_text="how far apart its judges are (core/pipeline.py); null: fewer than two gave a value",
+        help_text="difference between its judges (core/pipeline.py); null: fewer than two gave a value",
     )
     seconds = models.FloatField(null=True)
     finished_at = models.FloatField(null=True, help_text="Unix seconds")
@@ -535,7 +549,7 @@ class Override(models.Model):
         Judgement,
         on_delete=models.CASCADE,
         related_name="overrides",
-        help_text="the attempt the reviewer saw",
+        help_text="the attempt that the reviewer saw",
     )
     value = models.TextField(null=True, help_text="exact, as JSON; null: withdrawn")  # noqa: DJ001
     score = models.FloatField(null=True)
@@ -548,9 +562,9 @@ class JudgeReply(models.Model):
     """One question to a judge model for a judgement: the request as sent, the reply as received, and every call."""
 
     judgement = models.ForeignKey(Judgement, on_delete=models.CASCADE, related_name="replies")
-    judge = models.PositiveSmallIntegerField(help_text="which judge model of the metric, from 0")
+    judge = models.PositiveSmallIntegerField(help_text="number of the metric's judge model, from 0")
     repeat = models.PositiveSmallIntegerField(default=0)
-    swapped = models.BooleanField(default=False, help_text="asked with the two sides exchanged")
+    swapped = models.BooleanField(default=False, help_text="asked with the two answers swapped")
     endpoint = models.ForeignKey(
         Endpoint, on_delete=models.SET_NULL, db_index=False, null=True, related_name="+"
     )
@@ -560,7 +574,7 @@ class JudgeReply(models.Model):
     extra = models.TextField(blank=True, default="", help_text="tool_calls, finish_reason, model: JSON")
     error = models.CharField(max_length=40, blank=True, default="")
     detail = models.TextField(blank=True, default="")
-    calls = models.TextField(help_text="every HTTP try: JSON list")
+    calls = models.TextField(help_text="every HTTP request: JSON list")
     prompt_tokens = models.PositiveIntegerField(null=True)
     completion_tokens = models.PositiveIntegerField(null=True)
     seconds = models.FloatField(default=0)
@@ -572,7 +586,7 @@ class JudgeReply(models.Model):
         db_constraint=False,
         null=True,
         related_name="+",
-        help_text="the reply that answered the same request before: nothing was asked",
+        help_text="the earlier reply to the same request that was reused instead of a call",
     )
 
     class Meta:

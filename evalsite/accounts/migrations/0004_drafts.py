@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('form', models.CharField(max_length=20)),
                 ('key', models.CharField(max_length=100)),
-                ('data', models.TextField(help_text='form fields, as an address carries them; no secrets')),
+                ('data', models.TextField(help_text="form fields as a query string; no secrets")),
                 ('saved_at', models.DateTimeField(auto_now=True)),
                 ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.project')),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),

@@ -32,12 +32,18 @@ class ResultsImport(models.Model):
     state = models.CharField(
         max_length=9, choices=ResultsImportState.choices, default=ResultsImportState.CHECKING
     )
-    owner = models.CharField(max_length=120, blank=True, default="", help_text="the process that works on it")
-    line = models.PositiveIntegerField(default=0, help_text="the last line that was read, or stored")
-    last_line = models.PositiveIntegerField(default=0, help_text="of the file; 0: not known yet")
-    first_position = models.PositiveIntegerField(null=True, help_text="of its first judgement in the run")
+    owner = models.CharField(
+        max_length=120, blank=True, default="", help_text="the process that is working on it"
+    )
+    line = models.PositiveIntegerField(default=0, help_text="the last line that was read or stored")
+    last_line = models.PositiveIntegerField(
+        default=0, help_text="number of lines in the file; 0: not known yet"
+    )
+    first_position = models.PositiveIntegerField(
+        null=True, help_text="position of its first judgement in the run"
+    )
     new = models.PositiveIntegerField(default=0, help_text="verdicts that are new to the run")
-    same = models.PositiveIntegerField(default=0, help_text="lines that say what was said before")
+    same = models.PositiveIntegerField(default=0, help_text="lines that repeat a stored verdict")
     refused = models.PositiveIntegerField(default=0)
     codes = models.JSONField(default=dict, help_text="{code: refused lines}")
     listed = models.JSONField(default=list, help_text="[[line, code, params]] of the first refused lines")
@@ -45,7 +51,7 @@ class ResultsImport(models.Model):
     sources = models.JSONField(default=list, help_text="[[kind, name, verdicts]]")
     models_found = models.JSONField(default=dict, help_text="{model: verdicts}")
     problem = models.CharField(
-        max_length=40, blank=True, default="", help_text="why nothing was imported: a code"
+        max_length=40, blank=True, default="", help_text="code of the reason why nothing was imported"
     )
     problem_params = models.JSONField(default=dict)
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
