@@ -116,7 +116,7 @@ def _end(text: str, start: int) -> int:
     raise ValueError("brackets that do not match")
 
 
-class Places:
+class NodePositions:
     """Finds nodes by their steps; fast if they are looked up in the order of the text.
 
     `unique_keys`: the text has no duplicate keys.

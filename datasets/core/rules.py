@@ -12,7 +12,7 @@ from msgspec import UNSET
 from datasets.core.findings import ERRORS, Finding, finding
 from datasets.core.formats import LEGACY, ROLES, Format
 from datasets.core.json_errors import trusted
-from datasets.core.json_nodes import JsonType, Places
+from datasets.core.json_nodes import JsonType, NodePositions
 from datasets.core.row_repairs import can_merge
 from datasets.core.spelling import near_miss, role_meant
 from datasets.core.variables import joined
@@ -85,11 +85,11 @@ def placed(found: Iterable[Finding], line: int, text: str, *, unique_keys: bool 
 
     `unique_keys`: the row has no duplicate keys.
     """
-    places: Places | None = None
+    places: NodePositions | None = None
     for one in found:
         column, repair = one.column, one.repair
         if column is None and one.path and not one.code.endswith("missing"):
-            places = places or Places(trusted(text), unique_keys=unique_keys)
+            places = places or NodePositions(trusted(text), unique_keys=unique_keys)
             column = places.node(_steps(one.path)).column
         if repair == "merge_models" and not can_merge(text, int(str(_steps(one.path or "")[1]))):
             repair = None

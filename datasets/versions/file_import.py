@@ -22,10 +22,10 @@ from datasets.core.detect import guess_from_beginning
 from datasets.core.imports import registry
 from datasets.core.imports.collector import encoded
 from datasets.core.imports.columns import parse
-from datasets.core.imports.model import Imported, NotUsable, Options, Row, Source, SourceFile
+from datasets.core.imports.model import Imported, ImportedRow, NotUsable, Options, Source, SourceFile
 from datasets.core.imports.places import Places
 from datasets.core.imports.table import open_tables, read_tables
-from datasets.core.imports.tables import Table
+from datasets.core.imports.tables import SourceTable
 from datasets.core.imports.xlsx import SheetPreview, is_xlsx, xlsx_sheets
 from datasets.importing.worker import NotImported, Progress
 from datasets.models import FileImport, SavedColumns, Version
@@ -263,24 +263,24 @@ def hand_over_verdicts(version_id: int) -> None:
 # Preview
 
 
-def sample_of(draft: FileImport) -> Table:
+def sample_of(draft: FileImport) -> SourceTable:
     """The first records of the first table; raises NotUsable."""
     return _samples_of(draft)[0][1]
 
 
-def _samples_of(draft: FileImport) -> list[tuple[str, Table]]:
+def _samples_of(draft: FileImport) -> list[tuple[str, SourceTable]]:
     """Samples of all files, cached because every change of the mapping needs them."""
     return _samples(tuple((one["stored_as"], one["name"]) for one in draft.files), draft.sheet)
 
 
 @lru_cache(maxsize=8)
-def _samples(given: tuple[tuple[str, str], ...], sheet: str) -> list[tuple[str, Table]]:
+def _samples(given: tuple[tuple[str, str], ...], sheet: str) -> list[tuple[str, SourceTable]]:
     options = Options(sheet=sheet, limits=uploads.limits_of_kept())
     tables = open_tables([_source_file(stored_as, name) for stored_as, name in given], options)
     return [(name, _first_of(table, len(tables))) for name, table in tables]
 
 
-def _first_of(table: Table, tables: int) -> Table:
+def _first_of(table: SourceTable, tables: int) -> SourceTable:
     """The table reduced to its share of the sample if `tables` tables are previewed."""
     left, kept = SAMPLE_BYTES // tables, []
     for record in islice(table.records(), max(1, LOOKED_AT // tables)):
@@ -335,7 +335,7 @@ class Preview:
     """The first rows and, if `whole`, everything left out and all verdicts."""
 
     imported: Imported = field(default_factory=lambda: Imported(()))
-    rows: list[Row] = field(default_factory=list)
+    rows: list[ImportedRow] = field(default_factory=list)
     verdicts: list[dict[str, Any]] = field(default_factory=list)
     whole: bool = True
 

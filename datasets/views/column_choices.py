@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from datasets.core.imports.columns import Columns, Score
-from datasets.core.imports.tables import Table
+from datasets.core.imports.tables import SourceTable
 from datasets.import_messages import becomes_label
 
 SHOWN = 100
@@ -36,7 +36,7 @@ class Choice:
         return self.becomes in NAMED
 
 
-def choices(table: Table, columns: Columns) -> list[Choice]:
+def choices(table: SourceTable, columns: Columns) -> list[Choice]:
     """The meaning of each of the first columns."""
     first = table.first()
     return [
@@ -86,7 +86,7 @@ def excerpt(value: Any) -> str:
     return text[: EXAMPLE - 1] + "…" if len(text) > EXAMPLE else text
 
 
-def from_form(sent: Mapping[str, str], table: Table, before: Columns) -> Columns:
+def from_form(sent: Mapping[str, str], table: SourceTable, before: Columns) -> Columns:
     """The submitted mapping; columns not in the form keep their previous meaning."""
     chosen = [
         _submitted(sent, number, _choice(column, before, table.columns))

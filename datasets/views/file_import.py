@@ -19,9 +19,9 @@ from django.views.decorators.http import require_POST
 from datasets import import_messages
 from datasets.access import get_file_import, get_version
 from datasets.core.imports.columns import Columns
-from datasets.core.imports.model import LeftOut, NotUsable, Place, Row
+from datasets.core.imports.model import ImportedRow, LeftOut, NotUsable, Place
 from datasets.core.imports.table import mapping_of
-from datasets.core.imports.tables import Table
+from datasets.core.imports.tables import SourceTable
 from datasets.core.imports.xlsx import SheetPreview
 from datasets.models import FileImport, Version
 from datasets.versions import file_import
@@ -99,7 +99,7 @@ def draft(request: HttpRequest, slug: str, draft: int) -> HttpResponse:
     return render(request, template, context, status=422 if action == "import" else 200)
 
 
-def _table(request: HttpRequest, draft: FileImport) -> Table:
+def _table(request: HttpRequest, draft: FileImport) -> SourceTable:
     """The table, after storing submitted choices in the draft; raises NotUsable."""
     sent = request.POST.dict()
     # The chosen sheet is shown even if it cannot be read, else the guess.
@@ -116,7 +116,7 @@ def _table(request: HttpRequest, draft: FileImport) -> Table:
     return table
 
 
-def _commit(request: HttpRequest, draft: FileImport, table: Table | None) -> HttpResponse:
+def _commit(request: HttpRequest, draft: FileImport, table: SourceTable | None) -> HttpResponse:
     if table is not None:
         columns = str(mapping_of(table, file_import.options_of(draft)))
         file_import.draft_change(draft, columns=columns, sheet=draft.sheet or table.sheet)
@@ -135,7 +135,7 @@ def _discard(request: HttpRequest, draft: FileImport) -> HttpResponse:
 
 
 def _context(
-    draft: FileImport, table: Table | None, preview: file_import.Preview, problem: str | None
+    draft: FileImport, table: SourceTable | None, preview: file_import.Preview, problem: str | None
 ) -> dict[str, Any]:
     imported, columns = preview.imported, _mapping(table, draft)
     rows = [_preview(number, row, preview.verdicts) for number, row in _first_rows(preview.rows)]
@@ -163,7 +163,7 @@ def _context(
     }
 
 
-def _sheets(draft: FileImport, table: Table | None) -> list[SheetChoice]:
+def _sheets(draft: FileImport, table: SourceTable | None) -> list[SheetChoice]:
     """All sheets, so that a readable one can be chosen; [] if there is only one."""
     looks = {look.name: look for look in file_import.sheets_of(draft)}
     names = table.sheets if table else list(looks)
@@ -189,7 +189,7 @@ def _line(cells: list[Any]) -> str:
     return " · ".join(column_choices.excerpt(cell) for cell in held)
 
 
-def _first_rows(rows: list[Row]) -> list[tuple[int, Row]]:
+def _first_rows(rows: list[ImportedRow]) -> list[tuple[int, ImportedRow]]:
     """The first rows with their numbers, some from each file."""
     files = Counter[str]()
     most = max(1, ROWS // len({row.place.file for row in rows})) if rows else 0
@@ -220,7 +220,7 @@ def of_version(version: Version) -> dict[str, Any]:
     }
 
 
-def _mapping(table: Table | None, draft: FileImport) -> Columns:
+def _mapping(table: SourceTable | None, draft: FileImport) -> Columns:
     try:
         return mapping_of(table, file_import.options_of(draft)) if table else Columns()
     except NotUsable:
@@ -244,7 +244,7 @@ def place_label(place: Place) -> str:
     return _("%(where)s, row %(line)s") % {"where": where, "line": place.line} if place.line else where
 
 
-def _preview(number: int, row: Row, verdicts: list[dict[str, Any]]) -> RowPreview:
+def _preview(number: int, row: ImportedRow, verdicts: list[dict[str, Any]]) -> RowPreview:
     data = row.data
     asked = [one for one in data["messages"] if isinstance(one, dict)]
     questions = [one for one in asked if one.get("role") == "user"]

@@ -34,7 +34,7 @@ _CONVERSATION = ("messages", "ref_answer")
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerView:
+class RowAnswer:
     """One response, shown as a column."""
 
     model: str
@@ -165,10 +165,10 @@ def _parts(row: Row) -> dict[str, Any]:
     }
 
 
-def _answer(response: Response) -> AnswerView:
+def _answer(response: Response) -> RowAnswer:
     data = response_data(response.raw)
     earlier = earlier_of(data) or []
-    return AnswerView(
+    return RowAnswer(
         model=response.candidate.name,
         number=response.number,
         content=_cut(data["content"]),

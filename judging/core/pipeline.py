@@ -23,8 +23,8 @@ from judging.core.results import (
     Context,
     Effects,
     Failure,
-    Item,
     JudgeCall,
+    JudgedItem,
     JudgementResult,
     PreviousReplies,
     Question,
@@ -39,7 +39,7 @@ TIED = "jury_tied"  # reason: no value has more votes than every other
 
 
 async def judge_item(
-    item: Item,
+    item: JudgedItem,
     metric: MetricDefinition,
     effects: Effects,
     ask: Ask | None,
@@ -69,7 +69,7 @@ async def judge_item(
 
 
 async def _judge_by_models(
-    item: Item,
+    item: JudgedItem,
     context: Context,
     metric: MetricDefinition,
     effects: Effects,
@@ -178,7 +178,7 @@ async def questions_of(
 def swapped_context(context: Context) -> Context | None:
     """The template data of a comparison with the sides swapped; None without a reference or an answer."""
     sides = with_sides_swapped(context.item.data, context.item.response)
-    return replace(context, item=Item(*sides)) if sides else None
+    return replace(context, item=JudgedItem(*sides)) if sides else None
 
 
 async def read_verdicts(asked: tuple[JudgeCall, ...], effects: Effects) -> tuple[Verdict, ...]:
@@ -286,10 +286,10 @@ def judge_spread(verdicts: Sequence[Verdict]) -> float | None:
     return max(means) - min(means)
 
 
-def with_changes(item: Item, changed: dict[str, dict[str, Any]]) -> Item:
+def with_changes(item: JudgedItem, changed: dict[str, dict[str, Any]]) -> JudgedItem:
     """The item with the fields that preprocess added or changed; the original item is not modified."""
     if not changed:
         return item
     data = changed.get("data", {})
     exact = None if item.exact is None else {"gt": item.data.get("gt"), **item.exact, **data}
-    return Item({**item.data, **data}, {**item.response, **changed.get("response", {})}, exact)
+    return JudgedItem({**item.data, **data}, {**item.response, **changed.get("response", {})}, exact)

@@ -19,7 +19,7 @@ ORDER_FLIP = "order_flip"  # flag: the winner changed with the order in which th
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class JudgedItem:
     """What is judged: the row as templates see it, and one response to it.
 
     `exact`: the row's reference with its numbers as written, for rule programs; without it they are as parsed by
@@ -153,7 +153,7 @@ class JudgementResult(msgspec.Struct, frozen=True):
 class Context:
     """The data of an item that templates and scripts can see so far."""
 
-    item: Item
+    item: JudgedItem
     preprocess_result: Value | None = None
     asked: tuple[JudgeCall, ...] = ()
 
@@ -184,7 +184,7 @@ class Effects(Protocol):
         """For each judge model, the renderer of its template."""
         ...
 
-    async def apply_rules(self, item: Item, ask: Ask | None, previous: PreviousReplies | None) -> Ruled:
+    async def apply_rules(self, item: JudgedItem, ask: Ask | None, previous: PreviousReplies | None) -> Ruled:
         """Apply the metric's rule program to an item."""
         ...
 
@@ -192,4 +192,4 @@ class Effects(Protocol):
 
     async def read(self, judge: int, content: str) -> tuple[Value | None, str]: ...
 
-    def flags(self, item: Item) -> tuple[str, ...]: ...
+    def flags(self, item: JudgedItem) -> tuple[str, ...]: ...

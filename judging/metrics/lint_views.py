@@ -61,7 +61,7 @@ class LintView:
 
 
 @dataclass(frozen=True, slots=True)
-class FindingView:
+class LintFindingView:
     """A finding with its message. `in_template`: its line number refers to the template."""
 
     kind: str
@@ -93,11 +93,11 @@ class TemplateLintView(LintView):
         return lint.result_of(self.stored) if self.stored else None
 
     @property
-    def findings(self) -> list[FindingView]:
+    def findings(self) -> list[LintFindingView]:
         if self.result is None:
             return []
-        errors = [FindingView("error", one, sentence(one)) for one in self.result.errors]
-        return errors + [FindingView("warning", one, sentence(one)) for one in self.result.warnings]
+        errors = [LintFindingView("error", one, sentence(one)) for one in self.result.errors]
+        return errors + [LintFindingView("warning", one, sentence(one)) for one in self.result.warnings]
 
 
 @login_required

@@ -8,7 +8,7 @@ from typing import Any
 
 from datasets.models import Response
 from judging.core.statistics.drill_down import ABOUT, Paired, value_key
-from judging.core.statistics.frame import Metric
+from judging.core.statistics.frame import ScaledMetric
 from judging.core.values import Value, scale_level
 from judging.people.models import Adjudication, Assignment, AssignmentState
 from judging.people.selectors import evaluations_of
@@ -58,7 +58,7 @@ class ComparedAnswer:
     comments: Sequence[PersonComment] = ()
 
 
-def pill(value: Value, metric: Metric) -> ValuePill:
+def pill(value: Value, metric: ScaledMetric) -> ValuePill:
     if isinstance(value, str):
         return ValuePill(value, None)
     if isinstance(value, bool):
@@ -68,14 +68,20 @@ def pill(value: Value, metric: Metric) -> ValuePill:
     return ValuePill(label_text(value), level)
 
 
-def strongest(run: Run, metric: Metric, judge: str, paired: Paired) -> list[ComparedAnswer]:
+def strongest(run: Run, metric: ScaledMetric, judge: str, paired: Paired) -> list[ComparedAnswer]:
     """The answers with the largest difference between judge and people."""
     places = [place for place in range(min(STRONGEST, len(paired))) if paired.differences[place] > 0]
     return compared_answers(run, metric, judge, paired, places)
 
 
 def compared_answers(
-    run: Run, metric: Metric, judge: str, paired: Paired, places: Sequence[int], *, reasons: bool = False
+    run: Run,
+    metric: ScaledMetric,
+    judge: str,
+    paired: Paired,
+    places: Sequence[int],
+    *,
+    reasons: bool = False,
 ) -> list[ComparedAnswer]:
     """The answers at these places; with `reasons`, also the beginning of the judge's reply, and people's comments."""
     if not places:
@@ -125,7 +131,7 @@ def _sides(paired: Paired, place: int, responses: Mapping[tuple[str, int, int], 
     return frozenset(responses[name] for name in names if name in responses)
 
 
-def _judgements(run: Run, metric: Metric, judge: str, known: Sides) -> dict[Sides, tuple[int, int]]:
+def _judgements(run: Run, metric: ScaledMetric, judge: str, known: Sides) -> dict[Sides, tuple[int, int]]:
     """{answers: (judgement, attempt that asked)} of the judge."""
     found = Judgement.objects.filter(run=run, current=True, run_metric__name=metric.name, response__in=known)
     found = found.filter(BY_SOURCES, source__name=judge) if run.imported else found.filter(BY_METRICS)
@@ -146,7 +152,7 @@ def _replies(judged: Sequence[tuple[int, int]]) -> dict[int, str]:
     return {pk: replies[by] for pk, by in asked.items() if by in replies}
 
 
-def _comments(run: Run, metric: Metric, known: Sides) -> dict[Sides, list[PersonComment]]:
+def _comments(run: Run, metric: ScaledMetric, known: Sides) -> dict[Sides, list[PersonComment]]:
     """Comments of raters and adjudicators on these answers, under the criterion with the metric's name."""
     evaluations = [one.pk for one in evaluations_of(run)]
     about: dict[str, Any] = {

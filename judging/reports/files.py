@@ -8,7 +8,7 @@ from typing import Any
 
 from evalsite.table_files import csv_of
 from judging.core.charts.svg import as_file
-from judging.core.statistics.frame import Metric
+from judging.core.statistics.frame import ScaledMetric
 from judging.reports.page.drawing import means_chart, metrics_radar, spread_chart
 from judging.reports.page.tables import ranked
 
@@ -95,12 +95,12 @@ def agreement_csv(document: Document) -> bytes:
     return _csv([*columns, *(f"human_{name}" for name in human)], rows)
 
 
-def radar_svg(document: Document, metrics: Sequence[Metric], series: Mapping[str, int]) -> bytes:
+def radar_svg(document: Document, metrics: Sequence[ScaledMetric], series: Mapping[str, int]) -> bytes:
     """All candidates over the metrics; empty with fewer than three metrics that have a scale."""
     return as_file(metrics_radar(document, metrics, series))
 
 
-def chart_svg(document: Document, metric: Metric, kind: str) -> bytes:
+def chart_svg(document: Document, metric: ScaledMetric, kind: str) -> bytes:
     """The `means` or `spread` chart of one metric as a standalone file; empty if there is none."""
     draw = {"means": means_chart, "spread": spread_chart}[kind]
     return as_file(draw(kind, ranked(document, metric.name), metric))

@@ -21,7 +21,7 @@ from judging.core.statistics.frame import (
     COMBINED,
     REFERENCE,
     Author,
-    Metric,
+    ScaledMetric,
     Source,
     VerdictRow,
     joined,
@@ -333,7 +333,7 @@ def _behind(definition: MetricDefinition, verdict: Verdict, name: str, line: int
     )
 
 
-def features_of_answers(run: Run, metrics: Collection[Metric] | None = None) -> DataFrame:
+def features_of_answers(run: Run, metrics: Collection[ScaledMetric] | None = None) -> DataFrame:
     """Features of the run's answers and of references compared with them; for a large run only of some rows.
     `metrics`: the run's, if already loaded."""
     metrics = selectors.metrics_of(run).values() if metrics is None else metrics
@@ -359,7 +359,7 @@ def _answers(run: Run, candidates: Sequence[int], every: int) -> Iterator[tuple[
 
 
 def _references(
-    run: Run, candidates: Mapping[int, str], metrics: Iterable[Metric], every: int
+    run: Run, candidates: Mapping[int, str], metrics: Iterable[ScaledMetric], every: int
 ) -> Iterator[tuple[str, int, int, str]]:
     """References, if answers are compared with them."""
     compared = any(metric.compares for metric in metrics)

@@ -17,7 +17,7 @@ from datasets.selectors import numbers_of_candidates
 from datasets.versions.references import NAME as REFERENCE_NAME
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results import INJECTED_VERDICT, TRUNCATED
-from judging.core.statistics.frame import REFERENCE, JudgementTuple, Metric
+from judging.core.statistics.frame import REFERENCE, JudgementTuple, ScaledMetric
 from judging.core.statistics.judges import Flagged
 from judging.people.models import EvaluationRater
 from judging.people.progress import gold_hits
@@ -53,18 +53,18 @@ def overridden(run: Run) -> Counter[tuple[str, str]]:
     return Counter({(candidate, metric): count for candidate, metric, count in counted})
 
 
-def metrics_of(run: Run) -> dict[int, Metric]:
+def metrics_of(run: Run) -> dict[int, ScaledMetric]:
     """{id: metric with its scale}, in the run's order."""
     return {pk: scaled(one) for pk, one in definitions_now(run).items()}
 
 
-def scaled(definition: MetricDefinition) -> Metric:
+def scaled(definition: MetricDefinition) -> ScaledMetric:
     """The metric as the statistics need it."""
     ends = float(definition.min_score), float(definition.max_score)
     low, high = ends if definition.scale_declared else (None, None)
     judges = () if definition.postprocess else definition.judges
     compares = bool(judges) and all(judge.parse == "comparison" for judge in judges)
-    return Metric(definition.name, low, high, compares=compares)
+    return ScaledMetric(definition.name, low, high, compares=compares)
 
 
 def candidates_of(run: Run) -> dict[int, str]:
@@ -93,7 +93,7 @@ def truncated_of(run: Run) -> int:
 
 
 def answers_with_verdicts(
-    run: Run, metrics: Mapping[int, Metric], candidates: Mapping[int, str]
+    run: Run, metrics: Mapping[int, ScaledMetric], candidates: Mapping[int, str]
 ) -> dict[tuple[str, str], Flagged]:
     """Current judgements of answers that contain text like a verdict, by names of (metric, candidate)."""
     flagged = without_excluded(run, matching(run, Filters(flag=INJECTED_VERDICT)))

@@ -20,7 +20,7 @@ from judging.core.statistics.drill_down import (
     repeats_listed,
     scale_ends_listed,
 )
-from judging.core.statistics.frame import Metric
+from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.verdicts import Verdicts, counted, verdicts_under
 from judging.reports import selectors
 from judging.reports.frames import run_frame
@@ -39,14 +39,16 @@ _PARTS = ("side_by_side", "judges", "raters", "repeats", "order")
 """Parts of the document with items to list."""
 
 
-def comparisons(run: Run, metric: Metric, by: str, *, large: bool) -> Comparisons | None:
+def comparisons(run: Run, metric: ScaledMetric, by: str, *, large: bool) -> Comparisons | None:
     """An author's verdicts on pairs of answers; None if they are not stored."""
     if large:
         return _kept(run, _name(metric.name, "", by), _COMPARISONS)
     return comparisons_listed(_verdicts(run_frame(run), metric)).get(by)
 
 
-def listed_verdicts(run: Run, metric: Metric, kind: str, of: str, *, large: bool) -> ListedVerdicts | None:
+def listed_verdicts(
+    run: Run, metric: ScaledMetric, kind: str, of: str, *, large: bool
+) -> ListedVerdicts | None:
     """Verdicts of one kind: of raters, of a judge, or on a candidate's answers; `of`: its name. None if they are not
     stored."""
     if large:
@@ -83,7 +85,7 @@ def _named(metric: str, kind: str, listed: Mapping[str, ListedVerdicts]) -> dict
     return {_name(metric, kind, of): msgspec.msgpack.encode(one) for of, one in listed.items()}
 
 
-def _of_scores(judgements: DataFrame, metric: Metric, kind: str) -> dict[str, ListedVerdicts]:
+def _of_scores(judgements: DataFrame, metric: ScaledMetric, kind: str) -> dict[str, ListedVerdicts]:
     if kind == ANSWERS:
         return answers_listed(counted(judgements, metric), metric)
     mine = judgements[(judgements["metric"] == metric.name).to_numpy()]
@@ -98,7 +100,7 @@ def _of_verdicts(verdicts: Verdicts, kind: str) -> dict[str, ListedVerdicts]:
     return listed[kind](verdicts)
 
 
-def _verdicts(judgements: DataFrame, metric: Metric) -> Verdicts:
+def _verdicts(judgements: DataFrame, metric: ScaledMetric) -> Verdicts:
     return verdicts_under(judgements[(judgements["metric"] == metric.name).to_numpy()], metric)
 
 

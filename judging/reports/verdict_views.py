@@ -12,8 +12,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from evalsite.web.paging import paged
-from judging.core.statistics.drill_down import LOSSES, TIES, WINS, Comparison, Comparisons, ListedVerdicts
-from judging.core.statistics.frame import Metric
+from judging.core.statistics.drill_down import (
+    LOSSES,
+    TIES,
+    WINS,
+    Comparisons,
+    ListedComparison,
+    ListedVerdicts,
+)
+from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.verdicts import BOTH_BAD
 from judging.core.values import Value
 from judging.people.access import rates_here
@@ -99,7 +106,7 @@ def comparisons_page(request: HttpRequest, run: Run) -> HttpResponse:
     return render(request, "reports/comparisons.html", context)
 
 
-def metric_named(run: Run, name: str) -> Metric:
+def metric_named(run: Run, name: str) -> ScaledMetric:
     """Raises Http404."""
     for metric in selectors.metrics_of(run).values():
         if metric.name == name:
@@ -136,7 +143,7 @@ def _outcome_tabs(every: Comparisons, asked: Mapping[str, str]) -> list[Tab]:
     return [Tab(value, names[value], counts[value], value == outcome) for value in shown]
 
 
-def _compared_items(run: Run, metric: Metric, here: Sequence[Comparison]) -> list[ListedItem]:
+def _compared_items(run: Run, metric: ScaledMetric, here: Sequence[ListedComparison]) -> list[ListedItem]:
     questions, links = selectors.questions_of(run, [one.row for one in here]), Links.of(run)
     return [
         ListedItem(
@@ -231,7 +238,7 @@ def _verdict_tabs(asked: Mapping[str, str], every: int, apart: int) -> list[Tab]
 
 
 def _verdict_items(
-    run: Run, metric: Metric, kind: str, found: ListedVerdicts, here: Sequence[int]
+    run: Run, metric: ScaledMetric, kind: str, found: ListedVerdicts, here: Sequence[int]
 ) -> list[ListedItem]:
     questions, links = selectors.questions_of(run, [found.rows[one] for one in here]), Links.of(run)
     return [
@@ -252,7 +259,7 @@ def _verdict_items(
 
 
 def _said(
-    found: ListedVerdicts, place: int, kind: str, who: int, value: Value, metric: Metric
+    found: ListedVerdicts, place: int, kind: str, who: int, value: Value, metric: ScaledMetric
 ) -> ItemVerdict:
     a, b, name = found.candidates[place], found.others[place], found.names[who]
     if kind in (ORDERS, FIRST):

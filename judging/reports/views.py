@@ -17,7 +17,7 @@ from evalsite.web.headers import download_headers, file_stem, part_wanted
 from evalsite.web.paging import paged
 from judging.core.charts.svg import as_file
 from judging.core.statistics.drill_down import Paired
-from judging.core.statistics.frame import Metric
+from judging.core.statistics.frame import ScaledMetric
 from judging.people.access import rates_here
 from judging.reports import files, selectors
 from judging.reports.disagreements import choices, compared_answers
@@ -139,7 +139,7 @@ def _content(document: files.Document, figures: Figures, run: Run, name: str) ->
     return files.chart_svg(document, metrics[int(chart[2]) - 1], chart[1])
 
 
-def _scatter(figures: Figures, metrics: list[Metric], metric: int, judge: int) -> bytes:
+def _scatter(figures: Figures, metrics: list[ScaledMetric], metric: int, judge: int) -> bytes:
     judges = list(figures.paired.get(metrics[metric].name, {}).items()) if 0 <= metric < len(metrics) else []
     if not 0 <= judge < len(judges):
         return b""

@@ -41,7 +41,7 @@ NUMBERS = (ROW, "score", "spread", "differs", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ListColumn:
     """A column that can be shown. `query`: the link of its header, '' if it can't be sorted; `now`: the current sort
     direction."""
 
@@ -62,7 +62,7 @@ class ColumnsForm(forms.Form):
 
 def columns_of(
     run: Run, user: User, filters: Filters, *, several_metrics: bool, hidden: Collection[str] = ()
-) -> list[Column]:
+) -> list[ListColumn]:
     """The available columns; those that the user has chosen, and the sort column, are marked as shown. `hidden`:
     names of columns that the user must not see."""
     chosen = ListColumns.objects.filter(user=user).values_list("names", flat=True).first()
@@ -79,14 +79,14 @@ def _available_in(run: Run, several_metrics: bool) -> list[str]:
     return [name for name in NAMES if offered.get(name, True)]
 
 
-def _column(name: str, shown: bool, filters: Filters) -> Column:
+def _column(name: str, shown: bool, filters: Filters) -> ListColumn:
     """A click on its header sorts ascending, then descending."""
     label = SORT_NAMES.get(name) or NAMES[name]
     if name not in SORT_NAMES:
-        return Column(name, str(label), shown, "", "")
+        return ListColumn(name, str(label), shown, "", "")
     now = {name: "ascending", f"-{name}": "descending"}.get(filters.sort, "")
     turned = replace(filters, sort=f"-{name}" if now == "ascending" else name)
-    return Column(name, str(label), shown, turned.query() or "?", now)
+    return ListColumn(name, str(label), shown, turned.query() or "?", now)
 
 
 @login_required

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from datasets.models import Response, Row
 from judging.core.metric_definition import MetricDefinition
 from judging.core.values import stored_value_text
-from judging.review.orders import Place
+from judging.review.orders import ListPosition
 from judging.review.places import nearest
 from judging.review.selectors import answer_text, flag_names
 from judging.runs.definitions import definitions_now
@@ -115,11 +115,11 @@ class GridPage:
 
     candidates: list[str]
     rows: list[GridRow]
-    next: Place | None
-    stopped: Place | None = None
+    next: ListPosition | None
+    stopped: ListPosition | None = None
 
 
-def grid_page(run: Run, filters: Filters, after: Place | None = None) -> GridPage:
+def grid_page(run: Run, filters: Filters, after: ListPosition | None = None) -> GridPage:
     """The page after a place, or the first. A row's place is that of its first matching judgement."""
     candidates = dict(run.run_candidates.order_by("candidate").values_list("candidate_id", "candidate__name"))
     limit = min(MOST_JUDGEMENTS, ROWS * -(-run.total // max(1, run.rows)) + 1)
@@ -132,18 +132,18 @@ def grid_page(run: Run, filters: Filters, after: Place | None = None) -> GridPag
 
 def _first_rows(
     found: Sequence[tuple[int, float, int]], limit: int
-) -> tuple[list[int], set[int], Place | None]:
+) -> tuple[list[int], set[int], ListPosition | None]:
     """The first rows, the ids of their matching judgements, and the place after which the next page starts."""
     row_of = dict(Judgement.objects.filter(pk__in=[pk for pk, _, _ in found]).values_list("pk", "row_id"))
     rows: dict[int, None] = {}
     ids: set[int] = set()
-    last: Place | None = None
+    last: ListPosition | None = None
     for pk, key, position in found:
         if row_of[pk] not in rows and len(rows) == ROWS:
             return list(rows), ids, last
         rows[row_of[pk]] = None
         ids.add(pk)
-        last = Place(key, position)
+        last = ListPosition(key, position)
     return list(rows), ids, last if len(found) == limit else None
 
 

@@ -24,21 +24,21 @@ GROUPS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ListPosition:
     """A place in a sorted list: the sort key and, to break ties, the position, or -1."""
 
     key: float
     position: int
 
-    def beside(self, filters: Filters, *, back: bool = False) -> Place:
+    def beside(self, filters: Filters, *, back: bool = False) -> ListPosition:
         """The place directly after this one in the list of `filters`, or before it."""
-        return Place(self.key, self.position + (-1 if filters.falling != back else 1))
+        return ListPosition(self.key, self.position + (-1 if filters.falling != back else 1))
 
     def __str__(self) -> str:
         return f"{self.key!r}~{self.position}"
 
 
-def place_from(text: str) -> Place | None:
+def place_from(text: str) -> ListPosition | None:
     """Parse a place from a query string; None if it is invalid."""
     key, _, position = text.partition("~")
     number = -1 if position == "-1" else whole(position)
@@ -46,13 +46,13 @@ def place_from(text: str) -> Place | None:
         place = float(key)
     except ValueError:
         return None
-    return Place(place, number) if number is not None and math.isfinite(place) else None
+    return ListPosition(place, number) if number is not None and math.isfinite(place) else None
 
 
-def place_of(judgement: Judgement, filters: Filters) -> Place:
+def place_of(judgement: Judgement, filters: Filters) -> ListPosition:
     """The judgement's place in the list of `filters`."""
     key = _key_of(judgement, filters)
-    return Place(last_key(filters) if key is None else float(key), judgement.position)
+    return ListPosition(last_key(filters) if key is None else float(key), judgement.position)
 
 
 def _key_of(judgement: Judgement, filters: Filters) -> float | None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from django.db.models import F, Q, QuerySet
 
-from judging.review.orders import GROUPS, Place, field_of, groups_of, keys_of, last_key
+from judging.review.orders import GROUPS, ListPosition, field_of, groups_of, keys_of, last_key
 from judging.runs.counts import limited_counts, union_rows
 from judging.runs.filters import (
     ALL,
@@ -51,10 +51,12 @@ class Nearest:
     """Judgements in search order. `stopped`: the place where the search stopped early."""
 
     found: list[Found]
-    stopped: Place | None = None
+    stopped: ListPosition | None = None
 
 
-def nearest(run: Run, filters: Filters, beside: Place | None, limit: int, *, back: bool = False) -> Nearest:
+def nearest(
+    run: Run, filters: Filters, beside: ListPosition | None, limit: int, *, back: bool = False
+) -> Nearest:
     """Up to `limit` judgements after `beside` (or before it, nearest first), or from the beginning."""
     search = _Search(run, filters, beside, limit, back)
     if filters.sorted_by in GROUPS:
@@ -89,7 +91,7 @@ class _Search:
 
     run: Run
     filters: Filters
-    beside: Place | None
+    beside: ListPosition | None
     limit: int
     back: bool
 
@@ -246,7 +248,7 @@ class _Search:
         size, looked_at = WINDOW, 0
         while (edges := self._window(at, size)) is not None:
             if looked_at >= MOST_LOOKED_AT:
-                return Nearest(found, stopped=Place(at, at) if at is not None else None)
+                return Nearest(found, stopped=ListPosition(at, at) if at is not None else None)
             found += self._read(self._in_order(anything, Q(place__range=edges)), len(found))
             if len(found) == self.limit:
                 break
@@ -278,7 +280,7 @@ class _Search:
             if batch.stopped is not None or len(batch.found) < size:
                 return Nearest(found, stopped=batch.stopped)
             _, key, position = batch.found[-1]
-            beside, looked_at = Place(key, position), looked_at + size
+            beside, looked_at = ListPosition(key, position), looked_at + size
             if looked_at >= most:
                 return Nearest(found, stopped=beside)
             size = min(2 * size, most - looked_at)
@@ -300,16 +302,16 @@ class _Search:
                 if beside.position == end:
                     continue
                 # Within a group the list is sorted by position.
-                beside = Place(beside.position, beside.position)
+                beside = ListPosition(beside.position, beside.position)
             inside = replace(self.filters.replaced(self.name, group), sort=by_position)
             search = nearest(self.run, inside, beside, self.limit - len(found), back=self.back)
             found += [(pk, key, position) for pk, _, position in search.found]
             if search.stopped is not None:
-                return Nearest(found, stopped=Place(key, search.stopped.position))
+                return Nearest(found, stopped=ListPosition(key, search.stopped.position))
             if len(found) == self.limit:
                 break
             if long and group != groups[0 if self.falling else -1][1]:
-                return Nearest(found, stopped=Place(key, end))
+                return Nearest(found, stopped=ListPosition(key, end))
         return Nearest(found)
 
     def by_keys(self) -> list[Found]:

@@ -10,7 +10,7 @@ import msgspec
 from django.db.models import QuerySet
 
 from judging.core.values import Value, stored_value_text
-from judging.review.orders import Place, place_of
+from judging.review.orders import ListPosition, place_of
 from judging.review.places import nearest
 from judging.runs.export.records import data_of
 from judging.runs.filter_form import FLAGS
@@ -62,20 +62,22 @@ class Page:
     """
 
     lines: list[JudgementLine]
-    previous: Place | None
-    next: Place | None
-    stopped: Place | None = None
+    previous: ListPosition | None
+    next: ListPosition | None
+    stopped: ListPosition | None = None
     back: bool = False
 
 
-def page(run: Run, filters: Filters, *, after: Place | None = None, before: Place | None = None) -> Page:
+def page(
+    run: Run, filters: Filters, *, after: ListPosition | None = None, before: ListPosition | None = None
+) -> Page:
     """The page after or before a place, or the first page."""
     back = before is not None
     look = nearest(run, filters, before if back else after, PER_PAGE + 1, back=back)
     if back and look.stopped is None and len(look.found) <= PER_PAGE:
         return page(run, filters)  # reached the beginning: return a full first page
     found = look.found[:PER_PAGE]
-    places = [Place(key, position) for _, key, position in (reversed(found) if back else found)]
+    places = [ListPosition(key, position) for _, key, position in (reversed(found) if back else found)]
     first, last = (places[0], places[-1]) if places else (None, None)
     # A judgement at the place itself belongs to the page next to an empty one.
     beyond_before = before.beside(filters, back=True) if before else None

@@ -7,7 +7,7 @@ import resource
 import time
 from collections.abc import Iterator
 
-from judging.core.statistics.frame import JudgementTuple, Metric, judgement_frame
+from judging.core.statistics.frame import JudgementTuple, ScaledMetric, judgement_frame
 from judging.core.statistics.report import report
 from tools.bench import Figure, command_line, python
 
@@ -33,7 +33,7 @@ def _judgements() -> Iterator[JudgementTuple]:
 
 def main() -> None:
     command_line(__doc__).parse_args()
-    metrics = {key: Metric(f"m{key}", 1, 10) for key in range(METRICS)}
+    metrics = {key: ScaledMetric(f"m{key}", 1, 10) for key in range(METRICS)}
     began = time.process_time()
     frame = judgement_frame(_judgements(), metrics, {key: f"c{key}" for key in range(CANDIDATES)})
     made = time.process_time()

@@ -14,7 +14,7 @@ from datasets.core.imports.collector import encoded, restored
 from datasets.core.imports.columns import Columns, Record
 from datasets.core.imports.json_records import first_record, json_records, list_at, object_at, value_at
 from datasets.core.imports.model import BrokenRecord, SourceFile
-from datasets.core.imports.tables import Table
+from datasets.core.imports.tables import SourceTable
 from datasets.core.limits import Limits
 
 COLUMNS = ["custom_id", "messages", "model", "answer", "finish_reason", "parameters", "usage"]
@@ -43,13 +43,13 @@ def are_joined(files: Sequence[SourceFile]) -> bool:
     return len(files) > 1 and {_kind_of(file) for file in files} == {"request", "output"}
 
 
-def joined_tables(files: Sequence[SourceFile], limits: Limits) -> list[tuple[str, Table]]:
+def joined_tables(files: Sequence[SourceFile], limits: Limits) -> list[tuple[str, SourceTable]]:
     """A table for each file: responses with their prompts, requests only if unanswered."""
     requests = [file for file in files if _kind_of(file) == "request"]
     join = _Join(requests, [file for file in files if file not in requests], limits)
     records = [(file, join.answers) for file in join.outputs] + [(file, join.unanswered) for file in requests]
     return [
-        (file.name, Table(COLUMNS, partial(read, file), encoding="utf-8", mapping=MAPPING))
+        (file.name, SourceTable(COLUMNS, partial(read, file), encoding="utf-8", mapping=MAPPING))
         for file, read in records
     ]
 

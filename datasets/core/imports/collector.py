@@ -15,7 +15,16 @@ from typing import Any
 import msgspec
 
 from datasets.core.imports.json_records import json_records
-from datasets.core.imports.model import BrokenRecord, Imported, Note, Options, Place, Row, Source, SourceFile
+from datasets.core.imports.model import (
+    BrokenRecord,
+    Imported,
+    ImportedRow,
+    Note,
+    Options,
+    Place,
+    Source,
+    SourceFile,
+)
 from datasets.core.json_errors import nests_deeper
 
 REFERENCE = "@reference"
@@ -69,7 +78,7 @@ def collected(
     imported = Imported((), (), list(notes))
     found = Collector(imported, options)
 
-    def rows() -> Iterator[Row]:
+    def rows() -> Iterator[ImportedRow]:
         with ExitStack() as broken_off:  # if iteration stops early, verdicts are never requested
             broken_off.callback(found.close)
             collect(files, found)
@@ -202,7 +211,7 @@ class Collector:
         values = (_key(key), _place(place), encoded(record))
         self._put("INSERT INTO verdict (key, place, data) VALUES (?, ?, ?)", values)
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[ImportedRow]:
         """Each row with its answers. If any row has answers, rows without answers are left out."""
         answered = self._table.execute("SELECT 1 FROM answer LIMIT 1").fetchone() is not None
         line = 0
@@ -216,7 +225,7 @@ class Collector:
             line += 1
             self._lines[at] = line
             given = restored(data)
-            yield Row(given | ({"model_outputs": outputs} if outputs else {}), _place_of(place))
+            yield ImportedRow(given | ({"model_outputs": outputs} if outputs else {}), _place_of(place))
         for place, model in self._table.execute(_UNKNOWN):
             self.leave_out(_place_of(place), "answer_without_row", model)
 

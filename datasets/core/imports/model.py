@@ -79,7 +79,7 @@ class BrokenRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ImportedRow:
     """A row in the native shape: `messages`, also `model_outputs`, `ref_answer`, `id` and custom fields."""
 
     data: dict[str, Any]
@@ -111,7 +111,7 @@ class Imported:
     complete even after the list is cut at KEPT. `notes` are filled in at the start as far as possible.
     """
 
-    rows: Iterable[Row]
+    rows: Iterable[ImportedRow]
     verdicts: Iterable[dict[str, Any]] = ()
     notes: list[Note] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)

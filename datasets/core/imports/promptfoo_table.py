@@ -12,7 +12,7 @@ from typing import Any
 from datasets.core.imports.chat import chat
 from datasets.core.imports.columns import number
 from datasets.core.imports.model import BrokenRecord, Note, NotUsable, Place, SourceFile
-from datasets.core.imports.tables import Table, csv_table, first_header
+from datasets.core.imports.tables import SourceTable, csv_table, first_header
 from datasets.core.limits import Limits
 
 _HEAD = re.compile(r"\[([^\]\n]+)\] (.*)", re.DOTALL)
@@ -54,7 +54,7 @@ def is_table(file: SourceFile) -> bool:
     return any(_OLD.fullmatch(str(cells[number])) for number in outputs if number < len(cells))
 
 
-def _opened(file: SourceFile, limits: Limits) -> tuple[Table, list[_Output], list[str]]:
+def _opened(file: SourceFile, limits: Limits) -> tuple[SourceTable, list[_Output], list[str]]:
     """The table, the answers in it, and the columns of the variables."""
     table = csv_table(file, limits)
     outputs = _outputs(first_header(file), table.columns)

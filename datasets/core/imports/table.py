@@ -27,7 +27,7 @@ from datasets.core.imports.model import (
 )
 from datasets.core.imports.tables import (
     CellError,
-    Table,
+    SourceTable,
     csv_table,
     first_header,
     is_parquet,
@@ -41,7 +41,7 @@ from datasets.core.imports.xlsx import is_xlsx, xlsx_table
 _RESERVED = ("messages", "model_outputs", "ref_answer", "conversation")
 
 
-def open_table(file: SourceFile, options: Options) -> Table:
+def open_table(file: SourceFile, options: Options) -> SourceTable:
     """Open the file as a table; raises NotUsable."""
     if is_parquet(file):
         return parquet_table(file, options.limits)
@@ -54,7 +54,7 @@ def open_table(file: SourceFile, options: Options) -> Table:
     raise NotUsable("no_table", file=file.name)
 
 
-def open_tables(files: Sequence[SourceFile], options: Options) -> list[tuple[str, Table]]:
+def open_tables(files: Sequence[SourceFile], options: Options) -> list[tuple[str, SourceTable]]:
     """(name, table) of each file; batch requests and their responses are joined. Raises NotUsable."""
     if are_joined(files):
         return joined_tables(files, options.limits)
@@ -104,7 +104,7 @@ def read(files: Sequence[SourceFile], options: Options) -> Imported:
     return read_tables(open_tables(files, options), options)
 
 
-def read_tables(tables: Sequence[tuple[str, Table]], options: Options) -> Imported:
+def read_tables(tables: Sequence[tuple[str, SourceTable]], options: Options) -> Imported:
     """Import tables that are already open, given with their names."""
     table = tables[0][1]
     columns = mapping_of(table, options)
@@ -119,7 +119,7 @@ def read_tables(tables: Sequence[tuple[str, Table]], options: Options) -> Import
     return collected((), options, collect, notes_of(columns, table.columns))
 
 
-def mapping_of(table: Table, options: Options) -> Columns:
+def mapping_of(table: SourceTable, options: Options) -> Columns:
     """The chosen mapping, else a guess; raises NotUsable if the chosen one cannot be parsed."""
     return parse(options.columns) if options.columns else table.mapping or guess(table.columns, table.first())
 

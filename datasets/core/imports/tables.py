@@ -36,7 +36,7 @@ class CellError(str):
 
 
 @dataclass(slots=True)
-class Table:
+class SourceTable:
     """A table; `records()` starts over on each call.
 
     It yields (line or record number from 1, values by column or BrokenRecord). `mapping` is set if the columns' meaning
@@ -100,7 +100,7 @@ def json_value(value: Any) -> Any:
 # CSV
 
 
-def csv_table(file: SourceFile, limits: Limits) -> Table:
+def csv_table(file: SourceFile, limits: Limits) -> SourceTable:
     """Open CSV, TSV etc. in UTF-8, UTF-16 or GB18030; anything else is read as Windows-1252."""
     with file.upload(limits) as upload:
         encoding: str = encoding_of(upload)
@@ -118,7 +118,7 @@ def csv_table(file: SourceFile, limits: Limits) -> Table:
         for line, cells in given:
             yield line, by_column(columns, cells)
 
-    return Table(columns, records, encoding=encoding)
+    return SourceTable(columns, records, encoding=encoding)
 
 
 def by_column(columns: list[str], cells: Sequence[Any]) -> Record | BrokenRecord:
@@ -232,7 +232,7 @@ class _Lines:
 # JSON
 
 
-def json_table(file: SourceFile, limits: Limits) -> Table:
+def json_table(file: SourceFile, limits: Limits) -> SourceTable:
     """Open an array of objects or JSON Lines; column `a.b` is `b` in the object `a`, or in the first item of a list."""
     columns: dict[str, None] = {}
     for value in first_records(file, LOOKED_AT * 10):
@@ -253,7 +253,7 @@ def json_table(file: SourceFile, limits: Limits) -> Table:
                 parts = {name: value[name] if name in value else _at(value, name) for name in inner}
                 yield line, {**value, **parts}
 
-    return Table(names, records, encoding="utf-8")
+    return SourceTable(names, records, encoding="utf-8")
 
 
 def _paths(value: Record, before: str = "", deep: int = 1) -> Iterator[str]:
@@ -277,7 +277,7 @@ def _at(value: Any, path: str) -> Any:
 # Parquet
 
 
-def parquet_table(file: SourceFile, limits: Limits) -> Table:
+def parquet_table(file: SourceFile, limits: Limits) -> SourceTable:
     """Open Parquet, read in batches within row groups."""
     with _parquet(file, limits) as opened:
         columns = unique_names(opened.schema_arrow.names)
@@ -290,7 +290,7 @@ def parquet_table(file: SourceFile, limits: Limits) -> Table:
                     number += 1
                     yield number, dict(zip(columns, cells, strict=True))
 
-    return Table(columns, records)
+    return SourceTable(columns, records)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from datasets.core.imports.archives import BROKEN, DIRECTORY_BYTES, directory_by
 from datasets.core.imports.columns import Record
 from datasets.core.imports.model import BrokenRecord, NotUsable, SourceFile
 from datasets.core.imports.sheet import SheetRow, sheet_rows, sheet_size
-from datasets.core.imports.tables import MOST_COLUMNS, Table, by_column, unique_names
+from datasets.core.imports.tables import MOST_COLUMNS, SourceTable, by_column, unique_names
 from datasets.core.imports.workbook import SharedStrings, TooMuch, Workbook, read_workbook
 from datasets.core.limits import MEBIBYTE, Limits
 
@@ -91,7 +91,7 @@ def _check_sizes(file: SourceFile, source: Any, limits: Limits) -> None:
         raise NotUsable("encrypted", file=file.name)
 
 
-def xlsx_table(file: SourceFile, limits: Limits, sheet: str = "") -> Table:
+def xlsx_table(file: SourceFile, limits: Limits, sheet: str = "") -> SourceTable:
     """Open the sheet with this name, else the first that looks like a table with two columns."""
     opened = _Opener(file, limits)
     with opened() as (book, rows, _size):
@@ -113,7 +113,7 @@ def xlsx_table(file: SourceFile, limits: Limits, sheet: str = "") -> Table:
                 elif number > header_row and _width(cells):
                     yield number, by_column(columns, cells)
 
-    return Table(columns, records, sheet=chosen, sheets=names)
+    return SourceTable(columns, records, sheet=chosen, sheets=names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from datasets.core.variables import reference_in
-from judging.core.results import Item, JudgeCall, Question, Ruled, RuledLine, Verdict
+from judging.core.results import JudgeCall, JudgedItem, Question, Ruled, RuledLine, Verdict
 from judging.core.rules.ask import prompt_for, read_asked
 from judging.core.rules.formats import (
     MISSING,
@@ -268,17 +268,17 @@ def _with_result(line: LineResult, found: Scored | Reason | None) -> LineResult:
     return msgspec.structs.replace(line, reason=found or Reason(NOT_ASKED))
 
 
-def evaluate(program: Program, item: Item) -> RuleEvaluation:
+def evaluate(program: Program, item: JudgedItem) -> RuleEvaluation:
     """Plan the program for an item's answer and its row's reference."""
     return plan(program, item.response.get("content") or "", reference_for(item))
 
 
-def reference_for(item: Item) -> Any:
+def reference_for(item: JudgedItem) -> Any:
     """The reference of an item, with its numbers as written where available."""
     return reference_in(item.exact or item.data)
 
 
-async def judge_by_rules(program: Program, item: Item, run: Run, ask: Ask | None) -> Ruled:
+async def judge_by_rules(program: Program, item: JudgedItem, run: Run, ask: Ask | None) -> Ruled:
     """Score one item. Python blocks run first: if one fails, calling the judge model would be pointless.
 
     `ask` is None if the metric has no judge model.

@@ -12,7 +12,7 @@ class Interval(TypedDict):
     ci_high: float | None
 
 
-class Difference(Interval):
+class EstimatedDifference(Interval):
     """The difference of two means with its two-sided p, each None if it cannot be computed."""
 
     difference: float | None
@@ -107,7 +107,7 @@ class Cell(Interval):
     variance: NotRequired[VarianceShares]
 
 
-class Pair(Difference):
+class Pair(EstimatedDifference):
     """Two candidates compared on the items for which both have a mean; `difference` is a − b.
 
     `p_holm` is corrected over all pairs of the same metric; `distinguishable`: whether it is below 1 − level.
@@ -379,7 +379,7 @@ class Corrected(_Corrected, Interval):
     refused: str | None
 
 
-class Deviation(Difference):
+class Deviation(EstimatedDifference):
     """A candidate's mean on the rows with one value minus its mean on the rest; `p_bh` is over the whole breakdown."""
 
     value: str

@@ -15,7 +15,7 @@ import numpy as np
 from judging.core.values import Value
 
 from .agreement import raters_of, ratings_of
-from .frame import Metric, of_kind
+from .frame import ScaledMetric, of_kind
 from .judges import plain_number, repeated, seen_both_ways, shared_values, with_known_order
 from .numeric import Bools, Floats, Ints
 from .preference import comparisons_by
@@ -31,7 +31,7 @@ _LABELS = {**LABELS, _BAD: BOTH_BAD}
 _COLUMNS = 6  # row, first candidate, its response, second candidate, its response, step
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class ListedComparison(msgspec.Struct, frozen=True):
     """An author's verdict on two answers: `label` is one of `STEPS`, in which A is the answer of `candidate`."""
 
     row: int
@@ -74,9 +74,9 @@ class Comparisons(msgspec.Struct, frozen=True):
     def count(self, outcome: str) -> int:
         return int(self._where(outcome).sum())
 
-    def page(self, places: range) -> list[Comparison]:
+    def page(self, places: range) -> list[ListedComparison]:
         return [
-            Comparison(row, self.names[a], response, self.names[b], other, _LABELS[step])
+            ListedComparison(row, self.names[a], response, self.names[b], other, _LABELS[step])
             for row, a, response, b, other, step in self.table[places.start : places.stop].tolist()
         ]
 
@@ -249,7 +249,7 @@ def first_sides_listed(verdicts: Verdicts) -> dict[str, ListedVerdicts]:
     return found
 
 
-def scale_ends_listed(mine: DataFrame, metric: Metric, end: float | None) -> dict[str, ListedVerdicts]:
+def scale_ends_listed(mine: DataFrame, metric: ScaledMetric, end: float | None) -> dict[str, ListedVerdicts]:
     """By judge, the answers to which it gave this end of a metric's scale, as `judges.scale_ends` counts them."""
     if end is None or metric.compares:
         return {}
@@ -262,7 +262,7 @@ def scale_ends_listed(mine: DataFrame, metric: Metric, end: float | None) -> dic
     }
 
 
-def answers_listed(values: DataFrame, metric: Metric) -> dict[str, ListedVerdicts]:
+def answers_listed(values: DataFrame, metric: ScaledMetric) -> dict[str, ListedVerdicts]:
     """By candidate, the items with several scored answers and their scores, as `means.best_at_k` counts them.
 
     `values`: the rows that a cell is computed from (`verdicts.counted`).
@@ -391,7 +391,9 @@ def is_meant(asked: str, value: Value) -> bool:
     return asked.startswith(ABOUT) and not isinstance(value, str) and asked == value_key(value, rounded=True)
 
 
-def paired_under(judgements: DataFrame, metric: Metric, most: int = MOST_LISTED_PAIRS) -> dict[str, Paired]:
+def paired_under(
+    judgements: DataFrame, metric: ScaledMetric, most: int = MOST_LISTED_PAIRS
+) -> dict[str, Paired]:
     """By name, the pairs of each judge, rule program and script of a metric that has answers in common with people."""
     mine = judgements[(judgements["metric"] == metric.name).to_numpy()]
     if not of_people(mine).any():

@@ -83,7 +83,7 @@ BATCH = 50_000  # tuples held as Python objects at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class ScaledMetric:
     """A metric's name and scale; `low` and `high` are None if its scores have no declared scale.
 
     `pass_threshold`: the lowest score that passes (pass@k); None means the top of the scale, true for bools.
@@ -135,7 +135,7 @@ class VerdictRow(NamedTuple):
 
 def judgement_frame(
     judgements: Iterable[JudgementTuple],
-    metrics: Mapping[Any, Metric],
+    metrics: Mapping[Any, ScaledMetric],
     candidates: Mapping[Any, str],
     *,
     authors: Mapping[Any, Author] | None = None,
@@ -166,7 +166,7 @@ def judgement_frame(
 
 
 def verdict_frame(
-    verdicts: Iterable[VerdictRow], metrics: Mapping[Any, Metric], candidates: Mapping[Any, str]
+    verdicts: Iterable[VerdictRow], metrics: Mapping[Any, ScaledMetric], candidates: Mapping[Any, str]
 ) -> DataFrame:
     """The table of verdicts by people, by individual judges or from imports. Raises the same as `judgement_frame`."""
     return _completed(_part(list(verdicts), VerdictRow._fields, metrics, candidates))
@@ -199,7 +199,7 @@ def _as_objects(column: Series[Any]) -> Series[Any]:
 def _part(
     rows: Sequence[tuple[Any, ...]],
     columns: Sequence[str],
-    metrics: Mapping[Any, Metric],
+    metrics: Mapping[Any, ScaledMetric],
     candidates: Mapping[Any, str],
 ) -> DataFrame:
     """Tuples as a table of objects, in which metric, candidate and state are categories."""

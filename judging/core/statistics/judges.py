@@ -29,7 +29,7 @@ from .document import (
     Repeats,
     ScaleEnds,
 )
-from .frame import Level, Metric
+from .frame import Level, ScaledMetric
 from .means import NO_ESTIMATE, estimate_mean, welch, wilson
 from .numeric import (
     UPPER,
@@ -325,7 +325,7 @@ def first_side(rows: DataFrame) -> FirstSide:
     return FirstSide(first=first, second=second, ties=ties, share=share, ci_low=low, ci_high=high)
 
 
-def scale_ends(mine: DataFrame, metric: Metric) -> list[ScaleEnds]:
+def scale_ends(mine: DataFrame, metric: ScaledMetric) -> list[ScaleEnds]:
     """How often each judge gives the lowest and highest score of a declared scale, by judge name.
 
     `mine`: the rows of one metric.
@@ -354,7 +354,7 @@ class Flagged(NamedTuple):
 
 
 def injected_verdicts(
-    flagged: Mapping[tuple[str, str], Flagged], frame: DataFrame, metrics: Sequence[Metric]
+    flagged: Mapping[tuple[str, str], Flagged], frame: DataFrame, metrics: Sequence[ScaledMetric]
 ) -> list[InjectedVerdicts]:
     """Compare the mean score of each candidate's flagged answers with that of its other answers.
 
@@ -369,7 +369,7 @@ def injected_verdicts(
     return found
 
 
-def _injected(metric: Metric, candidate: str, flagged: Flagged, values: DataFrame) -> InjectedVerdicts:
+def _injected(metric: ScaledMetric, candidate: str, flagged: Flagged, values: DataFrame) -> InjectedVerdicts:
     scores = values["value"][(values["candidate"] == candidate).to_numpy()].dropna()
     others = len(scores) - flagged.scores
     return InjectedVerdicts(
@@ -425,7 +425,7 @@ def length_effects(verdicts: Verdicts, features: DataFrame | None, draws: Draws)
 
 
 def _length_effect(
-    metric: Metric, judge: str, scored: DataFrame, features: DataFrame, draws: Draws
+    metric: ScaledMetric, judge: str, scored: DataFrame, features: DataFrame, draws: Draws
 ) -> LengthEffect | None:
     import pandas as pd
 
@@ -496,7 +496,7 @@ def _labelled(judged: Floats, people: DataFrame) -> Labelled:
     return Labelled(labels[known], judged[known], chances[known], judged[~known])
 
 
-def _corrected(metric: Metric, candidate: str, judge: str, given: Labelled) -> Corrected:
+def _corrected(metric: ScaledMetric, candidate: str, judge: str, given: Labelled) -> Corrected:
     whole = np.concatenate([given.judge, given.rest])
     refused = why_refused(given)
     found = None if refused else correct(given)

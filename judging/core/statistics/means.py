@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .document import Difference, Pair
-from .frame import Metric
+from .document import EstimatedDifference, Pair
+from .frame import ScaledMetric
 from .numeric import (
     LEVEL,
     POWER,
@@ -110,22 +110,22 @@ def estimate_mean(values: Floats, clusters: Ints | None = None) -> Estimate:
     return Estimate(mean, se, finite(mean - reach), finite(mean + reach), n, units)
 
 
-def welch(a: Estimate, b: Estimate) -> Difference:
+def welch(a: Estimate, b: Estimate) -> EstimatedDifference:
     """Welch's t test of two means of different items: `t = (a - b) / sqrt(se_a² + se_b²)`.
 
     Degrees of freedom by Welch and Satterthwaite. Source: Welch, Biometrika 34, 1947.
     """
     if a.mean is None or b.mean is None:
-        return Difference(difference=None, ci_low=None, ci_high=None, p=None)
+        return EstimatedDifference(difference=None, ci_low=None, ci_high=None, p=None)
     difference = a.mean - b.mean
     if a.se is None or b.se is None or not a.se + b.se > 0:
-        return Difference(difference=finite(difference), ci_low=None, ci_high=None, p=None)
+        return EstimatedDifference(difference=finite(difference), ci_low=None, ci_high=None, p=None)
     error = math.hypot(a.se, b.se)
     df = 1 / ((a.se / error) ** 4 / (a.clusters - 1) + (b.se / error) ** 4 / (b.clusters - 1))
     reach = t_quantile(UPPER, df) * error
     p = t_two_sided(difference / error, df)
     low, high = finite(difference - reach), finite(difference + reach)
-    return Difference(difference=finite(difference), ci_low=low, ci_high=high, p=p)
+    return EstimatedDifference(difference=finite(difference), ci_low=low, ci_high=high, p=p)
 
 
 def mean_if_all_got(judgements: DataFrame, fill: float) -> float | None:
@@ -210,7 +210,7 @@ class MeanDifference:
     losses: int
 
 
-def metric_pairs(means: DataFrame, units: Series[int], metric: Metric) -> list[Pair]:
+def metric_pairs(means: DataFrame, units: Series[int], metric: ScaledMetric) -> list[Pair]:
     """All pairs of candidates under one metric, by name, with Holm's correction over all of them.
 
     `means` has a row per item and a column per candidate, NaN for a missing mean; `units` are the items' units.
@@ -227,7 +227,7 @@ def metric_pairs(means: DataFrame, units: Series[int], metric: Metric) -> list[P
     return pairs
 
 
-def _pair(a: str, b: str, metric: Metric, difference: MeanDifference) -> Pair:
+def _pair(a: str, b: str, metric: ScaledMetric, difference: MeanDifference) -> Pair:
     estimate, wanted = difference.estimate, metric.wanted_difference
     return Pair(
         a=a,

@@ -10,7 +10,7 @@ import numpy as np
 
 from .agreement import raters_of
 from .document import Coefficient, Outcomes, SideBySide, SideCell, SidePair
-from .frame import Metric
+from .frame import ScaledMetric
 from .judges import FEATURES, answer_keys, first_side
 from .means import effective_size, estimate_mean, wilson
 from .numeric import UPPER, Floats, Ints, finite, normal_quantile
@@ -202,7 +202,7 @@ def comparisons_by(verdicts: Verdicts) -> list[tuple[str, DataFrame, DataFrame]]
 
 
 def _of_author(
-    metric: Metric, name: str, each: DataFrame, verdicts: DataFrame, features: DataFrame | None
+    metric: ScaledMetric, name: str, each: DataFrame, verdicts: DataFrame, features: DataFrame | None
 ) -> SideBySide:
     names = sorted({*each["candidate"].astype(object), *each["other"].astype(object)})
     paired = _comparisons(each, names)

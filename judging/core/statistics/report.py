@@ -24,7 +24,7 @@ from .document import (
     ValueAgreement,
     VarianceShares,
 )
-from .frame import KINDS, REFERENCE, Kind, Metric, of_kind, ordered, rated_candidates
+from .frame import KINDS, REFERENCE, Kind, ScaledMetric, of_kind, ordered, rated_candidates
 from .judges import (
     agreements_with_people,
     corrected_scores,
@@ -74,7 +74,7 @@ class Scale:
     scores.
     """
 
-    metric: Metric
+    metric: ScaledMetric
     kind: Kind | None
     low: float | None = None
     high: float | None = None
@@ -90,7 +90,7 @@ class Scale:
         return self.high if self.metric.pass_threshold is None else self.metric.pass_threshold
 
 
-def scale_of(judgements: DataFrame, metric: Metric) -> Scale:
+def scale_of(judgements: DataFrame, metric: ScaledMetric) -> Scale:
     """The scale of the metric that these judgements belong to."""
     kind = next((kind for kind in KINDS if (judgements["kind"] == kind).any()), None)
     if kind == "category":
@@ -270,7 +270,7 @@ def _notes(cell: Cell, means: Floats, clustered: bool) -> list[str]:
 
 def report(
     judgements: DataFrame,
-    metrics: Sequence[Metric],
+    metrics: Sequence[ScaledMetric],
     *,
     rows: int | None = None,
     features: DataFrame | None = None,
@@ -303,7 +303,7 @@ def report(
 
 
 def _cells_and_pairs(
-    frame: DataFrame, metrics: Sequence[Metric], units: Series[int]
+    frame: DataFrame, metrics: Sequence[ScaledMetric], units: Series[int]
 ) -> tuple[Cells, dict[str, list[Pair]]]:
     import pandas as pd  # imported in functions: it takes 300 ms, which most processes do not need
 
@@ -324,7 +324,7 @@ def _cells_and_pairs(
     return cells, pairs
 
 
-def people_cells(frame: DataFrame, metrics: Sequence[Metric]) -> Cells:
+def people_cells(frame: DataFrame, metrics: Sequence[ScaledMetric]) -> Cells:
     """Cells of people's values, for the candidates and metrics that people rated."""
     people = frame[of_people(frame)]
     clustered = bool(frame["cluster"].notna().any())
@@ -339,7 +339,7 @@ def people_cells(frame: DataFrame, metrics: Sequence[Metric]) -> Cells:
 
 
 def _verdict_figures(
-    frame: DataFrame, metrics: Sequence[Metric], features: DataFrame | None
+    frame: DataFrame, metrics: Sequence[ScaledMetric], features: DataFrame | None
 ) -> dict[str, Any]:
     """The sections about individual verdicts and their authors, in the order of `metrics`."""
     draws = Draws()
@@ -367,7 +367,7 @@ MOST_VALUES = 50
 
 def breakdown(
     frame: DataFrame,
-    metrics: Sequence[Metric],
+    metrics: Sequence[ScaledMetric],
     field: str,
     values: Mapping[int, str],
 ) -> Breakdown:
@@ -396,7 +396,9 @@ def breakdown(
     return Breakdown(field=field, values=cells, comparisons=deviations, judges=judges, left_out=left_out)
 
 
-def _agreements(frame: DataFrame, metric: Metric, kept: Sequence[str], draws: Draws) -> list[ValueAgreement]:
+def _agreements(
+    frame: DataFrame, metric: ScaledMetric, kept: Sequence[str], draws: Draws
+) -> list[ValueAgreement]:
     """Each judge's agreement with people under one metric, per value."""
     mine = frame[(frame["metric"] == metric.name).to_numpy()]
     if of_people(mine).all() or not of_people(mine).any():
@@ -410,7 +412,7 @@ def _agreements(frame: DataFrame, metric: Metric, kept: Sequence[str], draws: Dr
         ]
 
 
-def _add_cells(cells: dict[str, dict[str, dict[str, Cell]]], mine: DataFrame, metric: Metric) -> None:
+def _add_cells(cells: dict[str, dict[str, dict[str, Cell]]], mine: DataFrame, metric: ScaledMetric) -> None:
     scale = scale_of(mine, metric)
     names = rated_candidates(mine)
     clustered = bool(mine["cluster"].notna().any())
@@ -422,7 +424,7 @@ def _add_cells(cells: dict[str, dict[str, dict[str, Cell]]], mine: DataFrame, me
             by_candidate.setdefault(name, {})[metric.name] = cell
 
 
-def _deviations(mine: DataFrame, metric: Metric, kept: Sequence[str]) -> list[Deviation]:
+def _deviations(mine: DataFrame, metric: ScaledMetric, kept: Sequence[str]) -> list[Deviation]:
     """The deviations of every value and candidate; none if the metric has no mean."""
     scale = scale_of(mine, metric)
     if scale.kind in (None, "category"):

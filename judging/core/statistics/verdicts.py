@@ -9,7 +9,7 @@ import numpy as np
 
 from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED
 
-from .frame import COMBINED, KINDS, PEOPLE, REFERENCE, STATES, Level, Metric, answers_coded
+from .frame import COMBINED, KINDS, PEOPLE, REFERENCE, STATES, Level, ScaledMetric, answers_coded
 from .numeric import Bools, Floats, Ints
 
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ def of_people(judgements: DataFrame) -> Bools:
     return np.asarray(judgements["source"].isin(PEOPLE), dtype=np.bool_)
 
 
-def compares(judgements: DataFrame, metric: Metric) -> bool:
+def compares(judgements: DataFrame, metric: ScaledMetric) -> bool:
     """Whether a metric's verdicts compare two answers."""
     return metric.compares or bool(judgements["other"].notna().any())
 
 
-def as_comparisons(judgements: DataFrame, metric: Metric) -> DataFrame:
+def as_comparisons(judgements: DataFrame, metric: ScaledMetric) -> DataFrame:
     """A metric's comparison rows, oriented so that the same answer is always A; other rows are dropped.
 
     For a metric that `compares`, the numbers 1…5 become labels, and the judged answer, which is B in them, becomes A.
@@ -114,7 +114,7 @@ def one_each(judgements: DataFrame) -> DataFrame:
     return _merged(judgements.iloc[first], judgements[counts], item[counts].astype(np.int64))
 
 
-def counted(frame: DataFrame, metric: Metric) -> DataFrame:
+def counted(frame: DataFrame, metric: ScaledMetric) -> DataFrame:
     """The rows behind a metric's cells, one per answer: judges' and rules' values, or people's if only people rated."""
     mine = frame[((frame["metric"] == metric.name) & frame["main"]).to_numpy()]
     people = of_people(mine)
@@ -227,7 +227,7 @@ class Verdicts:
     per item; `authors`: for each judge, script and rule program, by name, one row per item.
     """
 
-    metric: Metric
+    metric: ScaledMetric
     compares: bool
     rows: DataFrame
     people: DataFrame
@@ -275,13 +275,13 @@ class Verdicts:
         return {name: parts[name] for name in sorted(parts)}
 
 
-def says_one_thing_each(mine: DataFrame, metric: Metric) -> bool:
+def says_one_thing_each(mine: DataFrame, metric: ScaledMetric) -> bool:
     """Whether a single judge scored every answer once, so that there are no verdicts to compare."""
     authors = np.unique(_codes(mine["by"])).size <= 1 and not of_people(mine).any()
     return bool(authors and not compares(mine, metric) and (mine["repeat"] <= 1).all() and mine["main"].all())
 
 
-def verdicts_under(mine: DataFrame, metric: Metric) -> Verdicts:
+def verdicts_under(mine: DataFrame, metric: ScaledMetric) -> Verdicts:
     """Collect the verdicts from the rows of one metric."""
     comparing = compares(mine, metric)
     rows = as_comparisons(mine, metric) if comparing else mine

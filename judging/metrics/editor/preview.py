@@ -11,7 +11,7 @@ from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
 from judging.core.metric_definition import MetricDefinition
 from judging.core.prompts import Piece, TemplatePreview, estimated_tokens, preview, render_item
-from judging.core.results import Item
+from judging.core.results import JudgedItem
 from judging.core.sandbox.job import SandboxError, SandboxFailure
 from judging.core.scripts import ScriptOutcome
 from judging.metrics.editor import samples
@@ -69,7 +69,7 @@ class Prompt:
         return self.shown.error is not None
 
 
-def preview_prompt(definition: MetricDefinition, judge: int, item: Item) -> Prompt:
+def preview_prompt(definition: MetricDefinition, judge: int, item: JudgedItem) -> Prompt:
     """The prompt of one judge model for an item. Failures are part of the result."""
     try:
         context, outcome = prepared_context(definition.preprocess, item)

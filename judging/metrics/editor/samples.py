@@ -13,7 +13,7 @@ from datasets.core.variables import row_and_response
 from datasets.models import Response, Row, Version
 from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
-from judging.core.results import Item
+from judging.core.results import JudgedItem
 from judging.core.rules.values import exact_json
 
 MAX_LOOKED_AT = 20_000  # rows searched for one that lacks a field
@@ -33,9 +33,9 @@ class Sample:
     not_found: str = ""  # the field that no row lacks
 
     @property
-    def item(self) -> Item:
+    def item(self) -> JudgedItem:
         data, response = row_and_response(self.data, self.response.raw) if self.response else (self.data, {})
-        return Item(data, response, selectors.exact_reference(self.row, exact_json))
+        return JudgedItem(data, response, selectors.exact_reference(self.row, exact_json))
 
     @property
     def response_choices(self) -> list[tuple[str, str, int, bool]]:

@@ -21,7 +21,7 @@ from judging.core.paste_repair import PasteRepair, repaired, repaired_pattern
 from judging.core.pipeline import with_changes
 from judging.core.prompts import postprocess_arguments, render, render_item
 from judging.core.replies import Parser
-from judging.core.results import Context, Item, JudgeCall
+from judging.core.results import Context, JudgeCall, JudgedItem
 from judging.core.sandbox.job import SandboxError, SandboxFailure
 from judging.core.scripts import (
     KINDS,
@@ -174,7 +174,7 @@ def _runs_on(
     return found
 
 
-def prepared_context(source: str, item: Item) -> tuple[Context, ScriptOutcome | None]:
+def prepared_context(source: str, item: JudgedItem) -> tuple[Context, ScriptOutcome | None]:
     """The item as the template sees it, and the script's outcome, if there is one. Raises SandboxError."""
     if not source.strip():
         return Context(item), None

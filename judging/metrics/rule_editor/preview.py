@@ -14,7 +14,7 @@ from datasets.models import Version
 from evalsite.accounts.models import Project
 from judging.core.metric_definition import MetricDefinition
 from judging.core.pipeline import with_changes
-from judging.core.results import Item
+from judging.core.results import JudgedItem
 from judging.core.rules import keywords
 from judging.core.rules.check import CheckedProgram, read_program
 from judging.core.rules.evaluate import (
@@ -98,7 +98,7 @@ class RulePreview:
         return [(problem, problem_sentence(problem)) for problem in self.reading.problems]
 
     @cached_property
-    def prepared(self) -> tuple[Item | None, str]:
+    def prepared(self) -> tuple[JudgedItem | None, str]:
         """The sample's item after preprocess, or None and the error message."""
         if self.sample is None or self.sample.response is None:
             return None, ""
@@ -187,7 +187,7 @@ def rule_preview(project: Project, before: MetricDefinition, typed: QueryDict) -
     )
 
 
-def after_preprocess(source: str, items: list[Item]) -> tuple[list[Item], str]:
+def after_preprocess(source: str, items: list[JudgedItem]) -> tuple[list[JudgedItem], str]:
     """The items after preprocess, without those on which it fails, and the message of the first failure."""
     try:
         outcomes = run_preprocess(preview_sandbox(), source, [(item.data, item.response) for item in items])

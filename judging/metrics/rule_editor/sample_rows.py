@@ -10,7 +10,7 @@ from typing import Any
 from datasets import selectors
 from datasets.core.variables import reference_in, row_and_response
 from datasets.models import Candidate, Response, Version
-from judging.core.results import Item
+from judging.core.results import JudgedItem
 from judging.core.rules.evaluate import RuleEvaluation
 from judging.core.rules.formats import NotInFormat, check_depth, read_fields
 from judging.core.rules.program import WORST, BlockCall, Format, Reason, Scored
@@ -38,7 +38,7 @@ class SeenField:
     longest: int
 
 
-def items_of(version: Version, candidate: Candidate | None, most: int) -> list[Item]:
+def items_of(version: Version, candidate: Candidate | None, most: int) -> list[JudgedItem]:
     """The first rows, each with the candidate's first answer."""
     rows = selectors.sample_rows(version, most)
     answers = Response.objects.filter(row__in=[row.pk for row in rows], candidate=candidate)
@@ -46,7 +46,7 @@ def items_of(version: Version, candidate: Candidate | None, most: int) -> list[I
     for answer in answers.order_by("number"):
         first.setdefault(answer.row_id, answer)
     return [
-        Item(
+        JudgedItem(
             *row_and_response(selectors.row_values(row), first[row.pk].raw),
             selectors.exact_reference(row, exact_json),
         )

@@ -14,7 +14,7 @@ from judging.core.charts.intervals import IntervalRow, IntervalTexts, interval_c
 from judging.core.charts.radar import FEWEST, Shape, radar_chart
 from judging.core.charts.scatter import Point, ScatterTexts, scatter_chart
 from judging.core.statistics.drill_down import Paired, value_key
-from judging.core.statistics.frame import Metric
+from judging.core.statistics.frame import ScaledMetric
 from judging.reports.labels import ValueFormat, author_name, label_text
 from judging.reports.links import Links
 from judging.reports.page.tables import Cells, kind_of, ranked
@@ -22,7 +22,7 @@ from judging.reports.page.tables import Cells, kind_of, ranked
 MOST_POINTS = 400  # different pairs of values; with more, the chart would be unreadable
 
 
-def means_chart(chart_id: str, cells: Cells, metric: Metric) -> str:
+def means_chart(chart_id: str, cells: Cells, metric: ScaledMetric) -> str:
     """Each candidate's mean with its interval as SVG; '' if no candidate has a mean."""
     if all(cell["mean"] is None for cell in cells.values()):
         return ""
@@ -39,7 +39,7 @@ def means_chart(chart_id: str, cells: Cells, metric: Metric) -> str:
     return interval_chart(chart_id, rows, texts, scale=_scale(rows, metric, rate))
 
 
-def _row(name: str, cell: Mapping[str, Any], metric: Metric) -> IntervalRow:
+def _row(name: str, cell: Mapping[str, Any], metric: ScaledMetric) -> IntervalRow:
     values = ValueFormat.of(cell["kind"], metric.low, metric.high)
     shown = values.interval(cell["ci_low"], cell["ci_high"])
     label = _("no score") if cell["mean"] is None else f"{values.text(cell['mean'])} {shown}"
@@ -48,7 +48,7 @@ def _row(name: str, cell: Mapping[str, Any], metric: Metric) -> IntervalRow:
     return IntervalRow(name, label, cell["mean"], cell["ci_low"], cell["ci_high"], low, high)
 
 
-def _scale(rows: list[IntervalRow], metric: Metric, rate: bool) -> tuple[float, float] | None:
+def _scale(rows: list[IntervalRow], metric: ScaledMetric, rate: bool) -> tuple[float, float] | None:
     """The metric's scale if everything drawn lies on it, else the range of the values if there are bounds, else
     None."""
     low, high = (0.0, 1.0) if rate else (metric.low, metric.high)
@@ -59,7 +59,7 @@ def _scale(rows: list[IntervalRow], metric: Metric, rate: bool) -> tuple[float, 
     return (min(values), max(values)) if any(row.low_bound is not None for row in rows) else None
 
 
-def spread_chart(chart_id: str, cells: Cells, metric: Metric) -> str:
+def spread_chart(chart_id: str, cells: Cells, metric: ScaledMetric) -> str:
     """Distribution of each candidate's scores as SVG; '' without numeric scores: for booleans the rate is enough."""
     if not any(cell["distribution"] and cell["kind"] == "number" for cell in cells.values()):
         return ""
@@ -73,7 +73,9 @@ def spread_chart(chart_id: str, cells: Cells, metric: Metric) -> str:
     return histogram_chart(chart_id, panels, texts)
 
 
-def metrics_radar(document: Mapping[str, Any], metrics: Sequence[Metric], series: Mapping[str, int]) -> str:
+def metrics_radar(
+    document: Mapping[str, Any], metrics: Sequence[ScaledMetric], series: Mapping[str, int]
+) -> str:
     """All candidates over the metrics that have a scale, as SVG; '' with fewer than three metrics."""
     scaled = [(metric.name, _ends(document, metric)) for metric in metrics]
     axes = {name: ends for name, ends in scaled if ends is not None}
@@ -88,7 +90,7 @@ def metrics_radar(document: Mapping[str, Any], metrics: Sequence[Metric], series
     return radar_chart("radar", list(axes), shapes, title, description)
 
 
-def _ends(document: Mapping[str, Any], metric: Metric) -> tuple[float, float] | None:
+def _ends(document: Mapping[str, Any], metric: ScaledMetric) -> tuple[float, float] | None:
     kind = kind_of(ranked(document, metric.name))
     if kind == "bool":
         return 0.0, 1.0
@@ -109,7 +111,7 @@ def _spread_note(cell: Mapping[str, Any]) -> str:
     return said if not missing else _("%(scores)s, %(n)s missing") % {"scores": said, "n": number(missing)}
 
 
-def agreement_chart(chart_id: str, paired: Paired, metric: Metric, judge: str, links: Links) -> str:
+def agreement_chart(chart_id: str, paired: Paired, metric: ScaledMetric, judge: str, links: Links) -> str:
     """A judge's numbers against people's as SVG; '' for other values, too many points, or if not all
     answers are stored."""
     counts = paired.counts()

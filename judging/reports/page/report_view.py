@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils.safestring import SafeString, mark_safe
 
-from judging.core.statistics.frame import Metric
+from judging.core.statistics.frame import ScaledMetric
 from judging.reports import labels, selectors
 from judging.reports.disagreements import strongest
 from judging.reports.figures import Figures, Kept, for_page, slices_for_page
@@ -176,7 +176,7 @@ def chosen_metrics(count: int, wanted: str) -> list[int]:
     return [number if 0 < number <= count else 1] if count else []
 
 
-def _tabs(metrics: Sequence[Metric], wanted: str, shown: list[int]) -> list[tuple[str, str, bool]]:
+def _tabs(metrics: Sequence[ScaledMetric], wanted: str, shown: list[int]) -> list[tuple[str, str, bool]]:
     tabs = [(str(place), metric.name, place in shown) for place, metric in enumerate(metrics, 1)]
     return [*tabs, (EVERY_METRIC, "", not shown)] if len(metrics) > 1 and wanted != EACH_METRIC else []
 
@@ -192,7 +192,7 @@ class _Maker:
     series: Mapping[str, int]
     options: PageOptions
 
-    def metric(self, place: int, metric: Metric) -> MetricView:
+    def metric(self, place: int, metric: ScaledMetric) -> MetricView:
         links, cells = self.links, ranked(self.document, metric.name)
         pairs = under(self.document, "pairs", metric.name)
         kind = kind_of(cells)
@@ -227,13 +227,15 @@ class _Maker:
             rule_lines_left_out=left_out_lines(lines) if lines else 0,
         )
 
-    def _slices(self, metric: Metric, names: Sequence[str], values: labels.ValueFormat) -> SlicesView | None:
+    def _slices(
+        self, metric: ScaledMetric, names: Sequence[str], values: labels.ValueFormat
+    ) -> SlicesView | None:
         breakdown, scale = self.document.get("breakdown"), (metric.low, metric.high)
         field = breakdown["field"] if breakdown else ""
         links = SliceLinks(self.links, metric.name, field)
         return slices_of(breakdown, metric.name, names, values, scale, links)
 
-    def _human_ratings(self, place: int, metric: Metric) -> dict[str, JudgeAndPeople]:
+    def _human_ratings(self, place: int, metric: ScaledMetric) -> dict[str, JudgeAndPeople]:
         """Data for each judge against people, without answers for readers who may not see items."""
         found, links = {}, self.links
         for judge, (name, paired) in enumerate(self.figures.paired.get(metric.name, {}).items(), 1):
@@ -250,7 +252,7 @@ class _Maker:
 
     def _board(
         self,
-        metric: Metric,
+        metric: ScaledMetric,
         cells: Mapping[str, Any],
         pairs: Sequence[Mapping[str, Any]],
         values: labels.ValueFormat,

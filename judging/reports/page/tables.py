@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from evalsite.templatetags.show import NONE, number, percent
 from judging.core.charts.series import mark
-from judging.core.statistics.frame import Metric
+from judging.core.statistics.frame import ScaledMetric
 from judging.reports.labels import ValueFormat, decimal, share_interval
 from judging.reports.links import Links, linked
 from judging.reports.verdict_items import ANSWERS
@@ -107,7 +107,7 @@ def uncertain(cell: Mapping[str, Any]) -> bool:
     return cell["kind"] != "category" and bool(cell["unparsed"] or cell["errors"] or cell["not_run"])
 
 
-def metrics_table(document: Mapping[str, Any], metrics: Sequence[Metric], series: Series) -> Table:
+def metrics_table(document: Mapping[str, Any], metrics: Sequence[ScaledMetric], series: Series) -> Table:
     """Each candidate's mean or win rate with its interval, for all metrics, ordered by the first."""
     order = ranked(document, metrics[0].name)
     heads, cells = zip(*(_under(document, metric) for metric in metrics), strict=True)
@@ -115,7 +115,7 @@ def metrics_table(document: Mapping[str, Any], metrics: Sequence[Metric], series
     return Table(_("Mean by metric"), columns_of([_("Candidate")], heads), rows)
 
 
-def _under(document: Mapping[str, Any], metric: Metric) -> tuple[str, dict[str, str]]:
+def _under(document: Mapping[str, Any], metric: ScaledMetric) -> tuple[str, dict[str, str]]:
     """A metric's header, and {candidate: cell}."""
     if compared := comparisons_under(document, metric.name):
         rate = ValueFormat(rate=True)

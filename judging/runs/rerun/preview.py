@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 from datasets.core.formats import Format
 from judging.core.metric_definition import MetricDefinition
 from judging.core.pipeline import judge_item
-from judging.core.results import Item, PreviousReplies
+from judging.core.results import JudgedItem, PreviousReplies
 from judging.core.sandbox.job import SandboxError
 from judging.core.values import Outcome, stored_value_text, value_text
 from judging.runs.counts import MOST_COUNTED, reads_judgements
@@ -137,7 +137,7 @@ def _mean(scores: Sequence[float | None]) -> float | None:
 
 
 BATCH = 500  # judgements in memory
-_NOTHING = Item({}, {})
+_NOTHING = JudgedItem({}, {})
 
 
 def outcomes_by(
@@ -155,7 +155,7 @@ def outcomes_by(
             )
 
 
-_Loaded = list[tuple[int, Item, PreviousReplies]]
+_Loaded = list[tuple[int, JudgedItem, PreviousReplies]]
 
 
 async def _outcomes(effects: MetricEffects, loaded: _Loaded) -> list[tuple[int, Outcome]]:
@@ -176,7 +176,7 @@ def _loaded(effects: MetricEffects, run: Run, judgements: Sequence[int]) -> _Loa
     earlier = previous_replies(set(asked.values()), requests=whole)
     rows = RowReader(cast(Format, run.version.format))
 
-    def item(one: Judgement) -> Item:
+    def item(one: Judgement) -> JudgedItem:
         return rows.item(one.row_id, one.row.raw, one.response.raw, effects.numbers) if whole else _NOTHING
 
     read = ((one, earlier[asked[one.pk]]) for one in found)

@@ -15,7 +15,7 @@ from django.utils import timezone
 from datasets.core.formats import Format
 from datasets.core.variables import data_for, reference_data, response_data, row_data
 from judging.core.metric_definition import MetricDefinition
-from judging.core.results import Item, JudgementResult, PreviousReplies
+from judging.core.results import JudgedItem, JudgementResult, PreviousReplies
 from judging.core.rules.values import exact_json
 from judging.runs.models import Chunk, Judgement, JudgementState, Reading, Run, RunMetric, RunState
 from judging.runs.stopping import run_stopped
@@ -56,7 +56,7 @@ class ToJudge(msgspec.Struct, frozen=True):
     run: int
     chunk: int
     metric: MetricKey
-    item: Item
+    item: JudgedItem
     previous: PreviousReplies | None = None  # stored replies to re-parse instead of sending requests
     asks: Unanswered | None = None  # the answer to generate first; `item` has none yet
     generated: Generated | None = None  # the attempt that produced the answer, if made by this process
@@ -127,16 +127,16 @@ class RowReader:
         self._plain: dict[int, dict[str, Any]] = {}
         self._exact: dict[int, dict[str, Any]] = {}
 
-    def item(self, row: int, raw: str, answer: str, numbers: NumberFormat) -> Item:
+    def item(self, row: int, raw: str, answer: str, numbers: NumberFormat) -> JudgedItem:
         response = response_data(answer)
         if numbers == "plain":
-            return Item(data_for(self._data(row, raw), response), response)
+            return JudgedItem(data_for(self._data(row, raw), response), response)
         if row not in self._exact:
             self._exact[row] = reference_data(raw, self._form, exact_json)
         exact = self._exact[row]
         if numbers == "exact" and answer:  # without an answer, a candidate's request needs the plain row
-            return Item(exact, response, exact)
-        return Item(data_for(self._data(row, raw), response), response, exact)
+            return JudgedItem(exact, response, exact)
+        return JudgedItem(data_for(self._data(row, raw), response), response, exact)
 
     def _data(self, row: int, raw: str) -> dict[str, Any]:
         if row not in self._plain:

@@ -19,8 +19,8 @@ from judging.core.results import (
     Ask,
     Context,
     Failure,
-    Item,
     JudgeCall,
+    JudgedItem,
     JudgementResult,
     PreviousReplies,
     Question,
@@ -139,7 +139,7 @@ class MetricEffects:
                 self.cache.keep(digest, made)
         return made
 
-    async def apply_rules(self, item: Item, ask: Ask | None, previous: PreviousReplies | None) -> Ruled:
+    async def apply_rules(self, item: JudgedItem, ask: Ask | None, previous: PreviousReplies | None) -> Ruled:
         assert self.rules is not None
         return await self.rules.apply(item, ask if self.metric.judges else None, previous)
 
@@ -154,7 +154,7 @@ class MetricEffects:
         parsed = parser.conclude(found.result if isinstance(found.result, str) else None)
         return parsed.value, parsed.reason
 
-    def flags(self, item: Item) -> tuple[str, ...]:
+    def flags(self, item: JudgedItem) -> tuple[str, ...]:
         """Check the parts of the answer that the judges see; reasoning only if a template includes it."""
         shown = (item.response.get(name) for name in self._shown_fields)
         injected = any(isinstance(text, str) and holds_verdict(text) for text in shown)
@@ -200,11 +200,11 @@ class RuleEffects:
         self.alone = mechanical and not (metric.preprocess or metric.postprocess)
         self._blocks: dict[str, Batcher[BlockCall, Scored | Reason]] = {}
 
-    def result(self, item: Item) -> JudgementResult:
+    def result(self, item: JudgedItem) -> JudgementResult:
         """Score an item with an `alone` program, which needs no script, block or judge."""
         return result_by_rules(ruled(evaluate(self.program, item)) if self.program else self._broken)
 
-    async def apply(self, item: Item, ask: AskLines | None, previous: PreviousReplies | None) -> Ruled:
+    async def apply(self, item: JudgedItem, ask: AskLines | None, previous: PreviousReplies | None) -> Ruled:
         """Score an item. With `previous`, earlier judge replies are reused and no request is sent. `ask` is None if
         the metric has no judge model."""
         if self.program is None:

@@ -17,8 +17,8 @@ from judging.core.results import (
     Ask,
     Context,
     Failure,
-    Item,
     JudgeCall,
+    JudgedItem,
     JudgementResult,
     PreviousReplies,
     Question,
@@ -27,7 +27,7 @@ from judging.core.results import (
 )
 from judging.core.values import Outcome, Value
 
-ITEM = Item({"question": "?", "ref_answer": "the reference", "gt": None}, {"content": "the answer"})
+ITEM = JudgedItem({"question": "?", "ref_answer": "the reference", "gt": None}, {"content": "the answer"})
 Said = str | Failure
 
 
@@ -39,7 +39,7 @@ class FakeTools:
     before: Callable[[Context], ScriptResult] = lambda context: ScriptResult()
     after: Callable[[Context], ScriptResult] = lambda context: ScriptResult()
     prompt: Callable[[int, Context], str | Failure] = lambda judge, context: context.item.response["content"]
-    rules: Callable[[Item], Ruled] = lambda item: Ruled(Outcome("scored", 5))
+    rules: Callable[[JudgedItem], Ruled] = lambda item: Ruled(Outcome("scored", 5))
     builds: tuple[bool, ...] = (False,)
     asked: list[list[Question]] = field(default_factory=list)
     seen: list[Context] = field(default_factory=list)
@@ -62,7 +62,7 @@ class FakeTools:
         self.asked.append(list(questions))
         return [reply_to(question, self.says(question)) for question in questions]
 
-    async def apply_rules(self, item: Item, ask: Ask | None, previous: PreviousReplies | None) -> Ruled:
+    async def apply_rules(self, item: JudgedItem, ask: Ask | None, previous: PreviousReplies | None) -> Ruled:
         return self.rules(item)
 
     async def postprocess(self, context: Context) -> ScriptResult:
@@ -75,7 +75,7 @@ class FakeTools:
         except ValueError:
             return None, "nothing_offered"
 
-    def flags(self, item: Item) -> tuple[str, ...]:
+    def flags(self, item: JudgedItem) -> tuple[str, ...]:
         return ()
 
 

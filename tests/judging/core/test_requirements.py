@@ -3,7 +3,7 @@
 import pytest
 
 from judging.core.requirements import RequirementError, decide, exit_status, parse_requirement
-from judging.core.statistics.frame import Metric
+from judging.core.statistics.frame import ScaledMetric
 from tests.judging.core.statistics.cast import compared, document, person, said
 
 SCORES = [5, 6, 7, 6, 5, 6, 7, 6, 6, 6] * 4  # mean 6, a narrow interval
@@ -117,7 +117,7 @@ def test_unscored_ones_count_against_it_only_where_strict():
 
 
 def test_a_scale_without_ends_leaves_a_strict_requirement_undecided():
-    report = document(scores([*SCORES, "?"]), Metric("m"))
+    report = document(scores([*SCORES, "?"]), ScaledMetric("m"))
     assert decided("alpha m >= 5", report).verdict == "met"
     assert decided("alpha m >= 5", report, strict=True).verdict == "undecided"
 
@@ -138,7 +138,9 @@ def test_of_combined_judges_only_what_they_come_to_must_agree():
 
 
 def test_comparisons_are_required_by_their_win_rate():
-    report = document([compared("A>B" if row % 10 else "B>A", row=row) for row in range(60)], Metric("m"))
+    report = document(
+        [compared("A>B" if row % 10 else "B>A", row=row) for row in range(60)], ScaledMetric("m")
+    )
     assert decided("alpha m >= 0.6", report).verdict == "met"
 
 
@@ -158,7 +160,7 @@ def test_names_that_the_report_does_not_have_are_said(text, says):
 
 def test_categories_have_nothing_to_require():
     with pytest.raises(RequirementError, match="categories"):
-        decided("alpha m >= 1", document([said("good")], Metric("m")))
+        decided("alpha m >= 1", document([said("good")], ScaledMetric("m")))
 
 
 @pytest.mark.parametrize(

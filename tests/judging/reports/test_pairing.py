@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judging.core.statistics.frame import JudgementTuple, Metric, judgement_frame, ordered
+from judging.core.statistics.frame import JudgementTuple, ScaledMetric, judgement_frame, ordered
 from judging.reports.pairing import ItemMeans, PairItem, PairItems, means_of, pair_items
 
 
@@ -14,7 +14,7 @@ def judged(candidate: str, line: int, response: int, value: str | None) -> Judge
 
 
 def items_of(judgements: list[JudgementTuple]) -> list[PairItem]:
-    table = ordered(judgement_frame(judgements, {1: Metric("m")}, {"a": "a", "b": "b"}))
+    table = ordered(judgement_frame(judgements, {1: ScaledMetric("m")}, {"a": "a", "b": "b"}))
     return pair_items(*(means_of(table, name, "number") for name in ("a", "b"))).page(0, 100)
 
 

@@ -15,7 +15,7 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.results import JudgementResult
 from judging.core.values import scale_level
 from judging.review.grid import ROWS, GridPage, grid_page
-from judging.review.orders import Place
+from judging.review.orders import ListPosition
 from judging.runs.filters import Filters
 from judging.runs.models import Override, Run
 from tests.conftest import ClientOf
@@ -41,7 +41,7 @@ def address(run: Run, name: str, *more: Any) -> str:
 
 def every_page(run: Run, filters: Filters) -> list[GridPage]:
     found: list[GridPage] = []
-    after: Place | None = None
+    after: ListPosition | None = None
     while not found or found[-1].next:
         found.append(grid_page(run, filters, after))
         after = found[-1].next

@@ -11,7 +11,7 @@ from evalsite.accounts.models import Project, User
 from judging.core.results import JudgementResult
 from judging.messages import reason_sentence
 from judging.review import selectors
-from judging.review.orders import Place, place_from
+from judging.review.orders import ListPosition, place_from
 from judging.review.places import nearest
 from judging.runs.counts import counts_by_state, reasons
 from judging.runs.filters import Filters
@@ -107,7 +107,7 @@ def test_odd_addresses_break_nothing(
 
 
 def test_a_place_survives_the_address() -> None:
-    assert place_from(str(Place(0.1 + 0.2, 7))) == Place(0.1 + 0.2, 7)
+    assert place_from(str(ListPosition(0.1 + 0.2, 7))) == ListPosition(0.1 + 0.2, 7)
 
 
 def test_the_tabs_count_each_state_and_the_list_has_as_many(run: Run, bob: User, client_of: ClientOf) -> None:
@@ -261,8 +261,8 @@ def test_the_number_of_queries_does_not_grow_with_the_page(
 )
 def test_the_database_reads_this_run_only(run: Run, filters: Filters) -> None:
     with CaptureQueriesContext(connection) as queries:
-        nearest(run, filters, Place(2.0, 2), 51)
-        nearest(run, filters, Place(2.0, 2), 51, back=True)
+        nearest(run, filters, ListPosition(2.0, 2), 51)
+        nearest(run, filters, ListPosition(2.0, 2), 51, back=True)
         counts_by_state(run, filters)
     for step in plan_of(queries):
         assert not step.startswith("SCAN") or step.startswith(
@@ -295,7 +295,7 @@ def test_reasons_are_counted_without_a_look_at_what_was_scored(run: Run) -> None
 
 def test_the_plain_list_is_read_in_the_order_of_positions(run: Run) -> None:
     with CaptureQueriesContext(connection) as queries:
-        nearest(run, Filters(), Place(99.0, 99), 51)
+        nearest(run, Filters(), ListPosition(99.0, 99), 51)
     assert not any("TEMP B-TREE" in step for step in plan_of(queries))
 
 

@@ -14,7 +14,7 @@ from evalsite.accounts.models import Project, Role, User
 from judging.core.results import JudgementResult
 from judging.review import places, selectors
 from judging.review.grid import grid_page
-from judging.review.orders import Place
+from judging.review.orders import ListPosition
 from judging.review.places import nearest
 from judging.runs import counts
 from judging.runs.counts import counts_by_state, counts_of_choices, reasons
@@ -121,7 +121,7 @@ def _walk(
     run: Run, filters: Filters, *, back: bool, beside: tuple[int, float, int] | None = None
 ) -> Iterator[tuple[int, float, int]]:
     while True:
-        place = Place(beside[1], beside[2]) if beside else None
+        place = ListPosition(beside[1], beside[2]) if beside else None
         look = nearest(run, filters, place, 1, back=back)
         if not look.found:
             return
@@ -132,8 +132,8 @@ def _walk(
 def test_a_search_stops_and_continues_where_it_stopped(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(places, "MOST_LOOKED_AT", 20)
     first = selectors.page(run, Filters(q="no answer says this"))
-    assert (first.lines, first.stopped) == ([], Place(19, 19))
-    assert first.next == Place(19, 19)
+    assert (first.lines, first.stopped) == ([], ListPosition(19, 19))
+    assert first.next == ListPosition(19, 19)
     looks = len(pages(run, Filters(q="no answer says this")))
     assert looks == 7
 
@@ -169,7 +169,7 @@ def test_a_page_with_results_offers_to_continue_the_search(
     monkeypatch.setattr(places, "MOST_LOOKED_AT", 20)
     response = run.judgements.get(position=70).response
     Response.objects.filter(pk=response.pk).update(raw='{"content": "the needle"}')
-    beside = {"after": Place(60, 60), "before": Place(80, 80)}[end]
+    beside = {"after": ListPosition(60, 60), "before": ListPosition(80, 80)}[end]
     page = text(client_of(bob).get(address(run), {"q": "needle", end: str(beside)}))
     assert "the needle" in page
     assert label in page
@@ -232,9 +232,9 @@ def test_filters_without_an_index_are_not_counted_in_a_large_run(
         (Filters(sort="-state"), "judgement_figures"),
     ],
 )
-@pytest.mark.parametrize("beside", [None, Place(2.5, 40)])
+@pytest.mark.parametrize("beside", [None, ListPosition(2.5, 40)])
 def test_an_index_gives_the_next_judgements_in_order(
-    run: Run, filters: Filters, index: str, beside: Place | None
+    run: Run, filters: Filters, index: str, beside: ListPosition | None
 ) -> None:
     with CaptureQueriesContext(connection) as queries:
         nearest(run, filters, beside, 1)
@@ -246,10 +246,10 @@ def test_an_index_gives_the_next_judgements_in_order(
 
 
 @pytest.mark.parametrize("back", [False, True])
-@pytest.mark.parametrize("beside", [None, Place(40, 40)])
+@pytest.mark.parametrize("beside", [None, ListPosition(40, 40)])
 @pytest.mark.parametrize("filters", [Filters(), Filters(state="scored"), Filters(q="says")])
 def test_a_walk_by_position_has_one_lower_bound(
-    run: Run, filters: Filters, beside: Place | None, back: bool
+    run: Run, filters: Filters, beside: ListPosition | None, back: bool
 ) -> None:
     """With two lower bounds SQLite uses only the first and reads up to a million judgements needlessly (0.2 s)."""
     with CaptureQueriesContext(connection) as queries:
@@ -260,10 +260,10 @@ def test_a_walk_by_position_has_one_lower_bound(
         assert len(re.findall(r"END (?:>=?|BETWEEN) ", walk)) == 1
 
 
-@pytest.mark.parametrize("after", [None, Place(0, 40)])
+@pytest.mark.parametrize("after", [None, ListPosition(0, 40)])
 @pytest.mark.parametrize("sort", ORDERS)
 def test_the_grid_finds_the_judgements_of_its_rows_by_their_answers(
-    run: Run, sort: str, after: Place | None
+    run: Run, sort: str, after: ListPosition | None
 ) -> None:
     with CaptureQueriesContext(connection) as queries:
         assert grid_page(run, Filters(sort=sort), after).rows

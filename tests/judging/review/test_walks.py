@@ -13,7 +13,7 @@ from datasets.models import Response
 from evalsite.accounts.models import Role
 from judging.review import grid, places, selectors
 from judging.review.grid import grid_page
-from judging.review.orders import Place, place_from
+from judging.review.orders import ListPosition, place_from
 from judging.runs.filters import SORTS, Filters, matching
 from judging.runs.models import Run
 from judging.runs.overrides import override_add
@@ -112,7 +112,7 @@ def _assert_in_order(back: list[selectors.Page], shown: list[int], name: str) ->
         assert shown[at : at + len(ids)] == ids, name
 
 
-def _before(run: Run, filters: Filters, place: Place | None, end: selectors.Page) -> selectors.Page:
+def _before(run: Run, filters: Filters, place: ListPosition | None, end: selectors.Page) -> selectors.Page:
     return end if place is None else selectors.page(run, filters, before=place)
 
 
@@ -154,16 +154,16 @@ def _meant(run: Run, filters: Filters) -> list[int]:
     return sorted(matching(run, filters).values_list("pk", flat=True))
 
 
-def _walk(look: Callable[[Place | None], Page], way: str) -> Iterator[Page]:
+def _walk(look: Callable[[ListPosition | None], Page], way: str) -> Iterator[Page]:
     """Yield page after page; fail if a page links to one already visited."""
-    place: Place | None = None
-    been: set[Place | None] = set()
+    place: ListPosition | None = None
+    been: set[ListPosition | None] = set()
     while True:
         assert place not in been, f"{place} leads back to itself"
         been.add(place)
         page = look(place)
         yield page
-        further: Place | None = getattr(page, way)
+        further: ListPosition | None = getattr(page, way)
         if further is None:
             return
         place = place_from(str(further))

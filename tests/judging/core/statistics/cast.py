@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from judging.core.statistics.frame import Metric, VerdictRow, judgement_frame, ordered, verdict_frame
+from judging.core.statistics.frame import ScaledMetric, VerdictRow, judgement_frame, ordered, verdict_frame
 from judging.core.statistics.report import report
 from judging.core.statistics.verdicts import verdicts_under
 
@@ -26,7 +26,7 @@ def _json(value):
 
 
 def frame(candidates, metric=None, clusters=None) -> pd.DataFrame:
-    metric = metric or Metric("m", 1, 10)
+    metric = metric or ScaledMetric("m", 1, 10)
     return judgement_frame(
         judgements(candidates, metric.name, clusters),
         {metric.name: metric},
@@ -36,7 +36,7 @@ def frame(candidates, metric=None, clusters=None) -> pd.DataFrame:
 
 def figures(candidates, metric=None, clusters=None):
     """The report of these judgements; `candidates` as in `judgements`."""
-    metric = metric or Metric("m", 1, 10)
+    metric = metric or ScaledMetric("m", 1, 10)
     return report(frame(candidates, metric, clusters), [metric])
 
 
@@ -75,15 +75,15 @@ def compared(value, a="alpha", b="beta", **more):
 
 def table(verdicts, metric=None) -> pd.DataFrame:
     """Verdicts as an ordered table."""
-    return ordered(verdict_frame(verdicts, {"m": metric or Metric("m", 1, 10)}, CANDIDATES))
+    return ordered(verdict_frame(verdicts, {"m": metric or ScaledMetric("m", 1, 10)}, CANDIDATES))
 
 
 def under(verdicts, metric=None):
     """The same verdicts, prepared for the figures of one metric."""
-    metric = metric or Metric("m", 1, 10)
+    metric = metric or ScaledMetric("m", 1, 10)
     return verdicts_under(table(verdicts, metric), metric)
 
 
 def document(verdicts, metric=None, **options):
-    metric = metric or Metric("m", 1, 10)
+    metric = metric or ScaledMetric("m", 1, 10)
     return report(table(verdicts, metric), [metric], **options)

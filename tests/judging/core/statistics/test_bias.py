@@ -1,10 +1,10 @@
 """Signs of bias: scores at the ends of the scale, and answers with an injected verdict."""
 
-from judging.core.statistics.frame import Metric
+from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.judges import Flagged, injected_verdicts
 from tests.judging.core.statistics.cast import document, frame, person, said
 
-METRIC = Metric("m", 1, 10)
+METRIC = ScaledMetric("m", 1, 10)
 
 
 def test_each_judge_has_the_shares_of_its_lowest_and_highest_scores():
@@ -18,7 +18,7 @@ def test_each_judge_has_the_shares_of_its_lowest_and_highest_scores():
 
 
 def test_without_a_declared_scale_there_are_no_ends():
-    assert document([said(1), said(10, row=2)], Metric("m"))["scale_ends"] == []
+    assert document([said(1), said(10, row=2)], ScaledMetric("m"))["scale_ends"] == []
 
 
 def test_labels_and_bools_are_at_no_end():

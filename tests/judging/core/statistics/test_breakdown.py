@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from judging.core.statistics.frame import Metric
+from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.means import benjamini_hochberg
 from judging.core.statistics.report import MOST_VALUES, breakdown
 from tests.judging.core.statistics.cast import compared, person, said, table
 
-METRIC = Metric("m", 1, 10)
+METRIC = ScaledMetric("m", 1, 10)
 
 
 def by_field(verdicts, values, metric=METRIC):
@@ -91,7 +91,7 @@ def test_a_table_without_rows_has_no_values():
 
 
 def test_metrics_without_a_mean_have_cells_and_no_comparisons():
-    found = by_field([compared("A>B"), compared("B>A", row=2)], {1: "art", 2: "maths"}, Metric("m"))
+    found = by_field([compared("A>B"), compared("B>A", row=2)], {1: "art", 2: "maths"}, ScaledMetric("m"))
     assert found["values"]["art"]["alpha"]["m"]["categories"]["A>B"]["count"] == 1
     assert found["comparisons"] == []
 
@@ -121,5 +121,5 @@ def test_comparisons_are_held_against_people_s_too():
         for row in (1, 2)
         for author in ({"by": "qwen"}, {"by": "Ann", "source": "rater"})
     ]
-    (one,) = by_field(verdicts, {1: "art", 2: "art"}, Metric("m"))["judges"]
+    (one,) = by_field(verdicts, {1: "art", 2: "art"}, ScaledMetric("m"))["judges"]
     assert (one["value"], one["items"], one["exact"]) == ("art", 2, 1)

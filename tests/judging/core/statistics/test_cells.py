@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from judging.core.statistics.frame import Metric
+from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.means import wilson
 
 from .cast import cell
@@ -50,7 +50,7 @@ def test_a_score_off_the_scale_is_counted_and_widens_the_bounds():
 
 
 def test_without_a_scale_there_are_bounds_only_where_all_is_scored():
-    bare = Metric("m")
+    bare = ScaledMetric("m")
     assert cell([7, "?"], metric=bare)["low_bound"] is None
     assert cell([7, 8], metric=bare)["low_bound"] == 7.5
 
@@ -135,7 +135,7 @@ def test_repeats_have_best_worst_and_pass_at_k():
 
 
 def test_the_threshold_of_passing_is_the_metrics():
-    got = cell([(4, 10), (6, 8)], metric=Metric("m", 1, 10, pass_threshold=6))
+    got = cell([(4, 10), (6, 8)], metric=ScaledMetric("m", 1, 10, pass_threshold=6))
     assert got["pass_at_k"] == {"1": pytest.approx(0.75), "2": pytest.approx(1)}
 
 

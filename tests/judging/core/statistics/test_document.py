@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from judging.core.statistics.frame import Metric
+from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.judges import answer_features
 from judging.core.statistics.report import breakdown
 from tests.judging.core.statistics.cast import compared, document, person, said, table
 
 RNG = np.random.default_rng(3)
-METRIC = Metric("m", 1, 10)
+METRIC = ScaledMetric("m", 1, 10)
 CELL = (
     "mean ci_low ci_high se items responses scored unparsed errors not_run low_bound high_bound distribution "
     "rate best_at_k pass_at_k"
@@ -49,7 +49,7 @@ FEATURES = answer_features(
     ]
 )
 SCORES = document(bools(), METRIC, features=FEATURES)
-SIDES = document(comparisons(), Metric("m"), features=FEATURES)
+SIDES = document(comparisons(), ScaledMetric("m"), features=FEATURES)
 BY_FIELD = breakdown(table(bools(), METRIC), [METRIC], "subject", {1: "art", 2: "art"})
 
 

@@ -13,11 +13,11 @@ from judging.core.statistics.drill_down import (
     ratings_listed,
     repeats_listed,
 )
-from judging.core.statistics.frame import Metric
+from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.verdicts import STEPS
 from tests.judging.core.statistics.cast import compared, document, person, said, under
 
-PLAIN = Metric("m")
+PLAIN = ScaledMetric("m")
 PAIRS = (("alpha", "beta"), ("beta", "gamma"), ("gamma", "alpha"))
 
 

@@ -4,7 +4,7 @@ import pytest
 from judging.core import values
 from judging.core.statistics.frame import (
     BATCH,
-    Metric,
+    ScaledMetric,
     VerdictRow,
     joined,
     judgement_frame,
@@ -12,7 +12,7 @@ from judging.core.statistics.frame import (
     verdict_frame,
 )
 
-METRICS = {7: Metric("correct", 1, 10), 3: Metric("style", 1, 5)}
+METRICS = {7: ScaledMetric("correct", 1, 10), 3: ScaledMetric("style", 1, 5)}
 NAMES = {20: "alpha", 10: "beta"}
 
 

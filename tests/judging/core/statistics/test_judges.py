@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from judging.core.statistics.frame import Metric
+from judging.core.statistics.frame import ScaledMetric
 from tests.judging.core.statistics.cast import compared, document, person, said
 
 RNG = np.random.default_rng(6)
@@ -91,7 +91,7 @@ def test_two_valued_metrics_have_rates_of_true_and_of_false():
     found = against_people(
         [said(value, row=row) for row, value in enumerate(said_true)],
         [person(value, row=row) for row, value in enumerate(people)],
-        metric=Metric("m"),
+        metric=ScaledMetric("m"),
     )
     assert (found["true_positive_rate"], found["true_negative_rate"]) == (1, pytest.approx(2 / 3))
     assert (found["labels"], found["confusion"]) == ([False, True], [[2, 0], [1, 3]])
@@ -109,7 +109,7 @@ def test_labels_without_order_have_no_weighted_kappa():
     found = against_people(
         [said(value, row=row) for row, value in enumerate("aab")],
         [person(value, row=row) for row, value in enumerate("abb")],
-        metric=Metric("m"),
+        metric=ScaledMetric("m"),
     )
     assert (found["kappa_weighted"], found["spearman"], found["bias"]) == (None, None, None)
     assert (found["labels"], found["confusion"]) == (["a", "b"], [[1, 1], [0, 1]])
@@ -121,13 +121,13 @@ def test_comparisons_without_strengths_are_compared_by_direction():
     people = [
         compared(value, row=row, by="Ann", source="rater") for row, value in enumerate(("A>B", "B>A", "A=B"))
     ]
-    assert against_people(judge, people, metric=Metric("m"))["exact"] == 1
+    assert against_people(judge, people, metric=ScaledMetric("m"))["exact"] == 1
 
 
 def test_both_bad_is_a_tie_for_weights_and_a_label_of_its_own():
     judge = [compared(value, row=row) for row, value in enumerate(("A>>B", "both_bad"))]
     people = [compared(value, row=row, by="Ann", source="rater") for row, value in enumerate(("A>>B", "A=B"))]
-    found = against_people(judge, people, metric=Metric("m"))
+    found = against_people(judge, people, metric=ScaledMetric("m"))
     assert (found["exact"], found["kappa_weighted"], found["labels"]) == (0.5, 1, ["A>>B", "A=B", "both_bad"])
 
 
@@ -169,7 +169,7 @@ def in_both_orders(first, swapped, row=1):
 
 def test_flips_and_the_first_side_are_counted_over_both_orders():
     verdicts = [in_both_orders(1, 5), in_both_orders(5, 5, row=2), in_both_orders(3, 5, row=3)]
-    (found,) = judged(*verdicts, metric=Metric("m", 1, 5, compares=True))["order"]
+    (found,) = judged(*verdicts, metric=ScaledMetric("m", 1, 5, compares=True))["order"]
     assert (found["pairs"], found["flips"], found["share"]) == (3, 1, pytest.approx(1 / 3))
     # The reference comes first in the first order, the answer in the swapped one: 1 means the reference is better.
     side = found["first_side"]
@@ -179,7 +179,7 @@ def test_flips_and_the_first_side_are_counted_over_both_orders():
 
 def test_both_orders_of_imported_comparisons_are_found_by_what_came_first():
     seen = [compared("A>B", shown_first=1), compared("A>B", "beta", "alpha", shown_first=1)]
-    (found,) = judged(seen, metric=Metric("m"))["order"]
+    (found,) = judged(seen, metric=ScaledMetric("m"))["order"]
     assert (found["pairs"], found["flips"], found["first_side"]["first"]) == (1, 1, 2)
 
 
@@ -187,7 +187,7 @@ def test_both_orders_that_came_in_as_two_repeats_are_one_pair():
     seen = [compared("A>B", shown_first=1, row=row, repeat=1) for row in (1, 2)] + [
         compared(value, shown_first=2, row=row, repeat=2) for row, value in ((1, "B>A"), (2, "A>B"))
     ]
-    (found,) = judged(seen, metric=Metric("m"))["order"]
+    (found,) = judged(seen, metric=ScaledMetric("m"))["order"]
     assert (found["pairs"], found["flips"]) == (2, 1)
 
 

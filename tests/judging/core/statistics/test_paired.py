@@ -3,10 +3,10 @@
 import pytest
 
 from judging.core.statistics.drill_down import Paired, paired_under, value_key
-from judging.core.statistics.frame import Metric
+from judging.core.statistics.frame import ScaledMetric
 from tests.judging.core.statistics.cast import compared, person, said, table
 
-SCALE = Metric("m", 1, 10)
+SCALE = ScaledMetric("m", 1, 10)
 
 
 def paired(*verdicts, metric=SCALE, by="qwen", **options) -> Paired:
@@ -38,7 +38,7 @@ def test_peoples_value_is_their_mean_and_an_adjudicators_wins():
 
 
 def test_labels_differ_or_they_do_not():
-    metric = Metric("m")
+    metric = ScaledMetric("m")
     one = paired(*(said("good"), said("bad", row=2)), *(person("good"), person("good", row=2)), metric=metric)
     assert list(zip(one.judge, one.people, one.differences, strict=True)) == [
         ("bad", "good", 1),
@@ -48,12 +48,12 @@ def test_labels_differ_or_they_do_not():
 
 def test_bools_stay_bools_and_an_even_split_is_left_out():
     split = [said(True, row=2), person(True, row=2), person(False, "Bob", row=2)]
-    one = paired(said(True), person(False), *split, metric=Metric("m"))
+    one = paired(said(True), person(False), *split, metric=ScaledMetric("m"))
     assert (one.rows, one.judge, one.people) == ([1], [True], [False])
 
 
 def test_comparisons_differ_by_steps_of_strengths_that_both_know():
-    one = paired(compared("A>>B"), compared("B>A", by="Ann", source="rater"), metric=Metric("m"))
+    one = paired(compared("A>>B"), compared("B>A", by="Ann", source="rater"), metric=ScaledMetric("m"))
     assert (one.candidates, one.others, one.differences) == (["alpha"], ["beta"], [2])
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from judging.core.statistics.frame import Metric
+from judging.core.statistics.frame import ScaledMetric
 from tests.judging.core.statistics.cast import compared, document, person, said
 from tests.judging.core.statistics.published import KRIPPENDORFF_2011
 
@@ -27,9 +27,9 @@ def krippendorff(kind):
 @pytest.mark.parametrize(
     ("kind", "metric", "level", "alpha"),
     [
-        (str, Metric("m"), "nominal", 0.743),
-        (int, Metric("m", 1, 5), "ordinal", 0.815),
-        (int, Metric("m"), "interval", 0.849),
+        (str, ScaledMetric("m"), "nominal", 0.743),
+        (int, ScaledMetric("m", 1, 5), "ordinal", 0.815),
+        (int, ScaledMetric("m"), "interval", 0.849),
     ],
 )
 def test_krippendorffs_example_gives_the_published_alpha_at_each_level(kind, metric, level, alpha):
@@ -82,7 +82,7 @@ def test_comparisons_are_ordinal_and_both_bad_is_a_tie():
         for row, both in enumerate((("A>>B", "A>>B"), ("both_bad", "A=B"), ("B>A", "B>A")))
         for name, value in zip(NAMES, both, strict=False)
     ]
-    (found,) = document(verdicts, Metric("m"))["raters"]
+    (found,) = document(verdicts, ScaledMetric("m"))["raters"]
     assert (found["level"], found["alpha"], found["percent"]) == ("ordinal", 1.0, pytest.approx(2 / 3))
 
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from judging.core.statistics.document import NOTES, Cell, Pair, Report
-from judging.core.statistics.frame import Metric, judgement_frame, ordered
+from judging.core.statistics.frame import ScaledMetric, judgement_frame, ordered
 from judging.core.statistics.report import report
 
 from .cast import document, figures, frame, judgements, said
 
-METRICS = [Metric("m", 1, 10)]
+METRICS = [ScaledMetric("m", 1, 10)]
 TWO = {"b": [3, 5, 8, 6], "a": [4, 5, 9, "?"]}
 
 
@@ -28,7 +28,7 @@ def test_the_document_is_strict_json_whatever_the_scores():
 def test_equal_judgements_in_any_order_give_the_same_document():
     random = np.random.default_rng(5)
     scores = {name: [tuple(random.random(3)) for _ in range(50)] for name in "abc"}
-    given, metric = frame(scores, clusters=[row // 3 for row in range(50)]), Metric("m", 0, 1)
+    given, metric = frame(scores, clusters=[row // 3 for row in range(50)]), ScaledMetric("m", 0, 1)
     first, second = (report(each, [metric]) for each in (given, given.sample(frac=1, random_state=1)))
     assert first == second
 
@@ -67,14 +67,14 @@ def test_categories_have_no_pairs():
 
 
 def test_a_minimum_difference_gives_the_items_needed():
-    (pair,) = figures(TWO, metric=Metric("m", 1, 10, wanted_difference=0.5))["pairs"]
+    (pair,) = figures(TWO, metric=ScaledMetric("m", 1, 10, wanted_difference=0.5))["pairs"]
     assert pair["wanted_difference"] == 0.5
     assert pair["items_needed"] > pair["items"]
 
 
 def test_metrics_do_not_mix():
     rows = [*judgements({"a": [1, 3]}, "m"), *judgements({"a": [True, False, "?"]}, "n")]
-    metrics = {"n": Metric("n"), "m": Metric("m", 1, 10)}
+    metrics = {"n": ScaledMetric("n"), "m": ScaledMetric("m", 1, 10)}
     given = judgement_frame(rows, metrics, {"a": "a"})
     cells = report(given, list(metrics.values()))["candidates"]["a"]
     assert (cells["m"]["mean"], cells["n"]["rate"], cells["n"]["unparsed"]) == (2.0, 0.5, 1)
@@ -89,17 +89,17 @@ def test_rows_are_those_judged_unless_the_run_covers_more():
 def test_a_response_judged_twice_is_refused():
     twice = [*judgements({"a": [5]}), *judgements({"a": [6]})]
     with pytest.raises(ValueError, match="two judgements"):
-        ordered(judgement_frame(twice, {"m": Metric("m")}, {"a": "a"}))
+        ordered(judgement_frame(twice, {"m": ScaledMetric("m")}, {"a": "a"}))
 
 
 def test_a_value_without_the_state_scored_is_refused():
     with pytest.raises(ValueError, match="exactly if it is scored"):
-        ordered(judgement_frame([("m", "a", 1, 1, "error", "5", None)], {"m": Metric("m")}, {"a": "a"}))
+        ordered(judgement_frame([("m", "a", 1, 1, "error", "5", None)], {"m": ScaledMetric("m")}, {"a": "a"}))
 
 
 def test_two_candidates_of_one_name_are_refused():
     with pytest.raises(ValueError, match="share a name"):
-        judgement_frame([], {"m": Metric("m")}, {1: "a", 2: "a"})
+        judgement_frame([], {"m": ScaledMetric("m")}, {1: "a", 2: "a"})
 
 
 def test_every_note_that_occurs_is_listed():
@@ -125,7 +125,7 @@ def test_a_part_of_a_table_gives_the_figures_of_that_part():
 
 
 def test_a_reference_that_is_only_compared_with_has_no_cells():
-    compared_with = document([said(4), said(2, row=2)], Metric("m", 1, 5, compares=True))
+    compared_with = document([said(4), said(2, row=2)], ScaledMetric("m", 1, 5, compares=True))
     assert "@reference" not in compared_with["candidates"]
     assert "@reference" in compared_with["side_by_side"][0]["candidates"]
     assert "@reference" in document([said(4, candidate="@reference")])["candidates"]

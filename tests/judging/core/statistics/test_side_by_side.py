@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from judging.core.statistics.frame import Metric
+from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.judges import answer_features, features_of
 from tests.judging.core.statistics.cast import compared, document, said
 
-PLAIN = Metric("m")
+PLAIN = ScaledMetric("m")
 PAIRS = (("alpha", "beta"), ("alpha", "gamma"), ("beta", "gamma"))
 
 
@@ -79,7 +79,9 @@ def test_people_together_and_each_judge_have_an_entry():
 
 
 def test_a_judge_s_numbers_against_the_reference_are_comparisons():
-    found = beside([said(5), said(2, row=2), said(3, candidate="beta")], Metric("m", 1, 5, compares=True))
+    found = beside(
+        [said(5), said(2, row=2), said(3, candidate="beta")], ScaledMetric("m", 1, 5, compares=True)
+    )
     assert list(found["candidates"]) == ["@reference", "alpha", "beta"]
     assert (found["candidates"]["alpha"]["wins"], found["candidates"]["alpha"]["losses"]) == (1, 1)
 
@@ -168,7 +170,7 @@ def test_scores_that_rise_with_length_within_the_row_show_it():
         for (name, row), long in lengths.items()
     ]
     features = answer_features([(name, row, 1, "x" * long) for (name, row), long in lengths.items()])
-    (found,) = document(verdicts, Metric("m"), features=features)["length"]
+    (found,) = document(verdicts, ScaledMetric("m"), features=features)["length"]
     assert found["slope_low"] < 0.8 < found["slope_high"]
     assert 0.7 < found["ci_low"] < found["spearman"] < found["ci_high"] <= 1
     assert found["items"] == 80

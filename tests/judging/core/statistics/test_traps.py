@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from judging.core.statistics.frame import Metric
+from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.judges import answer_features
 from judging.core.statistics.report import breakdown
 from tests.judging.core.statistics.cast import compared, document, person, said, table
 
-SCALE, NO_SCALE = Metric("m", 1, 10), Metric("m")
+SCALE, NO_SCALE = ScaledMetric("m", 1, 10), ScaledMetric("m")
 
 
 def everything(judge, people, metric=SCALE):

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from judging.core.statistics.frame import Metric
+from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.verdicts import one_each
 from tests.judging.core.statistics.cast import compared, person, said, table, under
 
-NO_SCALE = Metric("m")
+NO_SCALE = ScaledMetric("m")
 
 
 def come_to(*verdicts, metric=None):
@@ -102,7 +102,7 @@ def test_the_same_pair_the_other_way_round_is_one_item():
 def test_numbers_of_a_judge_that_compares_with_the_reference_are_comparisons_from_the_answer_s_side(
     number, label
 ):
-    (row,) = under([said(number)], Metric("m", 1, 5, compares=True)).rows.to_dict("records")
+    (row,) = under([said(number)], ScaledMetric("m", 1, 5, compares=True)).rows.to_dict("records")
     assert (row["label"], row["other"]) == (label, "@reference")
 
 
@@ -116,12 +116,12 @@ def test_an_answer_judged_in_both_orders_counts_once():
 @pytest.mark.parametrize(
     ("values", "metric", "level"),
     [
-        ([True, False], Metric("m"), "nominal"),
-        (["a", "b"], Metric("m"), "nominal"),
-        ([7, 8], Metric("m", 1, 10), "ordinal"),
-        ([7.5, 8], Metric("m", 1, 10), "interval"),
-        ([7, 8], Metric("m"), "interval"),
-        ([7, 8], Metric("m", 0.5, 9.5), "interval"),
+        ([True, False], ScaledMetric("m"), "nominal"),
+        (["a", "b"], ScaledMetric("m"), "nominal"),
+        ([7, 8], ScaledMetric("m", 1, 10), "ordinal"),
+        ([7.5, 8], ScaledMetric("m", 1, 10), "interval"),
+        ([7, 8], ScaledMetric("m"), "interval"),
+        ([7, 8], ScaledMetric("m", 0.5, 9.5), "interval"),
     ],
 )
 def test_the_level_follows_the_scale(values, metric, level):
@@ -130,8 +130,8 @@ def test_the_level_follows_the_scale(values, metric, level):
 
 def test_the_level_is_that_of_people_s_numbers_where_several_judges_are_combined():
     given = [person(7), person(8, row=2), said(7.33, "combined", "combined"), said(7, main=False)]
-    assert under(given, Metric("m", 1, 10)).level == "ordinal"
-    assert under(given[2:], Metric("m", 1, 10)).level == "ordinal"
+    assert under(given, ScaledMetric("m", 1, 10)).level == "ordinal"
+    assert under(given[2:], ScaledMetric("m", 1, 10)).level == "ordinal"
 
 
 def test_comparisons_are_ordinal():
