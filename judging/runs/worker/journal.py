@@ -142,10 +142,15 @@ class WorkInFlight:
         task.add_done_callback(self._tasks.pop)
 
     def cancel_unsent(self) -> None:
-        """Cancel tasks without a request in progress; replies that are already being paid for are awaited."""
+        """Cancel tasks without a request in progress; replies that are already being paid for are awaited.
+
+        A task that was just created takes its first step before: cancelled earlier, it would not run at all, and its
+        chunk would be held until the worker ends.
+        """
+        loop = asyncio.get_running_loop()
         for task, one in self._tasks.items():
             if not one.requests:
-                task.cancel()
+                loop.call_soon(task.cancel)
 
 
 def _folder() -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import struct
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from django.conf import settings
 from evalsite.accounts.models import Project
 from judging.runs import planning
 from judging.runs.models import Run
-from judging.runs.worker.journal import FOLDER, Journal, Work, WorkKey, settle_dead
+from judging.runs.worker.journal import FOLDER, InFlight, Journal, Work, WorkInFlight, WorkKey, settle_dead
 from tests.make import a_metric, a_run, a_version
 
 pytestmark = pytest.mark.django_db
@@ -83,3 +84,22 @@ def test_an_entry_that_was_cut_off_is_left_out(run: Run) -> None:
     journal.sent(of(first))
     journal.path.write_bytes(journal.path.read_bytes() + b"\x01\x01\x07")
     assert counted(run) == 1
+
+
+def test_a_judgement_cancelled_before_its_first_step_reports_that_it_was_abandoned() -> None:
+    ended: list[str] = []
+
+    async def judge(waiting: InFlight) -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            ended.append("abandoned")
+
+    async def run() -> None:
+        in_flight = WorkInFlight(Journal("elsewhere:1:1"))
+        in_flight.start(of(1), judge)
+        in_flight.cancel_unsent()
+        await asyncio.wait(in_flight.tasks)
+
+    asyncio.run(run())
+    assert ended == ["abandoned"]
