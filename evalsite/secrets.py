@@ -63,7 +63,7 @@ def encrypt(plain: str) -> str:
     """Encrypt for storage; '' stays ''."""
     if not plain:
         return ""
-    return _fernet(_given_key() or make_key(_data_dir(), SECRETS)).encrypt(plain.encode()).decode()
+    return _fernet(_given_key() or make_key(settings.DATA_DIR, SECRETS)).encrypt(plain.encode()).decode()
 
 
 def decrypt(stored: str) -> str:
@@ -73,7 +73,7 @@ def decrypt(stored: str) -> str:
     """
     if not stored:
         return ""
-    key = _given_key() or stored_key(_data_dir(), SECRETS)
+    key = _given_key() or stored_key(settings.DATA_DIR, SECRETS)
     if key is None:
         raise Undecryptable
     try:
@@ -87,10 +87,6 @@ def decrypt(stored: str) -> str:
 def _given_key() -> str:
     """The value of ENCRYPTION_KEY."""
     return str(settings.CONFIG.encryption_key)
-
-
-def _data_dir() -> Path:
-    return settings.DATA_DIR
 
 
 def _fernet(key: str) -> Fernet:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -156,3 +157,8 @@ def kill_group(leader: int) -> None:
 def manage(*arguments: str) -> list[str]:
     """The command line of another manage.py command under the same Python."""
     return [sys.executable, str(Path(__file__).resolve().parent.parent / "manage.py"), *arguments]
+
+
+def queue_workers(queues: Iterable[str]) -> list[Child]:
+    """A worker process for each queue."""
+    return [Child(f"worker ({queue})", manage("worker", "--queue", queue)) for queue in queues]

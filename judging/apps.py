@@ -25,13 +25,13 @@ def reconcile() -> None:
         module.reconcile()
 
 
-def want_figures(run_id: int) -> None:
+def request_figures(run_id: int) -> None:
     from judging.reports.figures import want
 
     want(run_id)
 
 
-def keep_wanted_figures() -> None:
+def compute_requested_figures() -> None:
     from judging.reports.figures import keep_wanted
 
     keep_wanted()
@@ -81,8 +81,8 @@ class JudgingConfig(AppConfig):
         metrics_using.append(metrics_that_use)
         reply_history.append(RunReplies())
         workers.reconcilers.append(reconcile)
-        stopping.hooks.append(want_figures)
-        short_work.append(keep_wanted_figures)
+        stopping.hooks.append(request_figures)
+        short_work.append(compute_requested_figures)
         demo.preparations.append(prepare_sample)
         demo.when_ready.append(test_sample_connections)
         # This is the last app. What was imported stays, and no later collection needs to search it.

@@ -267,7 +267,7 @@ class Objects:
     """Takes lines and returns complete and broken values. Every method may raise UnendedComment.
 
     After an error, and with indented lines even in the middle of an object, the next object is the one that starts on a
-    line at the same indentation, unless objects contain such lines.
+    line at the same indentation, unless objects contain lines like it.
     """
 
     def __init__(self, unended_comment: int | None = None) -> None:
@@ -277,7 +277,7 @@ class Objects:
         self._indented: int | None = None
         self._ended = False  # at least one object has ended
         self._nested = False  # complete objects contain lines that look like the start of the next one
-        self._holds = False  # the open object contains such a line
+        self._holds = False  # the open object contains a line like it
         self._lost = False
 
     @property

@@ -73,7 +73,7 @@ def edit(request: HttpRequest, slug: str, dataset: int, number: int, line: int) 
         return _opened(request, row)
     text, show = _typed(request.POST, row), request.POST.get("show", "")
     if part_wanted(request):
-        return render(request, "datasets/_edit_check.html", {"version": version, **_check(row, text)})
+        return render(request, "datasets/_edit_check.html", {"version": version, **_check_context(row, text)})
     if show:
         as_form = show == "form" or (show == "check" and "base" in request.POST)
         return _page(request, row, text, state=request.POST.get("state", ""), as_form=as_form)
@@ -181,7 +181,7 @@ def _page(
         "deleted": _is_deleted(row),
         "edits_open": row_edits.open_edits(version).count(),
         "next_bad": line_after(version, row.line, valid=False),
-        **_check(row, text),
+        **_check_context(row, text),
     }
     return render(request, "datasets/edit.html", context, status=status)
 
@@ -193,7 +193,7 @@ def _field_view(number: int, field: RowField) -> FieldView:
     return FieldView(f"field-{number}", field, rows, choices)
 
 
-def _check(row: FileRow, text: str) -> dict[str, Any]:
+def _check_context(row: FileRow, text: str) -> dict[str, Any]:
     """The findings of the text, and its difference from the file."""
     found = row.findings(text)
     return {

@@ -28,7 +28,7 @@ from django.utils import timezone
 from django_tasks.base import Task
 
 from evalsite.models import WorkerProcess
-from evalsite.storage.errors import StorageUnreachable
+from evalsite.storage.errors import StorageUnreachable, database_unavailable
 
 log = logging.getLogger("evalsite.tasks.workers")
 DATA, RUNS = "data", "runs"  # the two queues: reading files, judging
@@ -170,6 +170,18 @@ def is_held(name: str, model: type[Model], pk: int) -> bool:
 
 class WorkStopped(Exception):
     """The worker was asked to stop, or no longer owns the row."""
+
+
+def may_retry(error: Exception, what: str) -> bool:
+    """Whether work that ended with this error may be tried again: the worker had to stop, or the database is
+    unavailable. Otherwise it failed. Logs the error under the name `what`."""
+    if isinstance(error, WorkStopped):
+        return True
+    if database_unavailable(error):
+        log.warning("%s is waiting for the database: %s", what, error)
+        return True
+    log.error("%s failed.", what, exc_info=error)
+    return False
 
 
 class OwnedRow(Generic[Row]):

@@ -5,7 +5,6 @@ Only the worker that holds the comparison writes it; if that worker is gone, ano
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections import Counter
@@ -18,14 +17,11 @@ from django.utils import timezone
 from django_tasks import task
 
 from datasets.importing.worker import give_way
-from evalsite.storage.errors import database_unavailable
 from evalsite.tasks import workers
 from judging.comparison.models import ComparedCell, Comparison
 from judging.comparison.services import CellChange, ComparedItem, changes_between, shared_cells
 from judging.reports.figures import old_enough
 from judging.runs.models import Run
-
-log = logging.getLogger("judging.comparison.kept")
 
 State = Comparison.State
 LAYOUT = 1  # of KeptChange and ComparedItem; increase it when they change
@@ -125,15 +121,11 @@ def work_out(comparison_id: int, stop: threading.Event | None = None) -> None:
     try:
         cells = _cells(found, _Progress(found, stop))
         keep(found, cells, took=time.monotonic() - began)
-    except workers.WorkStopped:
-        _give_back(found)  # changes nothing if another worker holds it now
     except Exception as error:  # no error may leave the comparison half done
-        if database_unavailable(error):
-            log.warning("Comparison %s is waiting for the database: %s", comparison_id, error)
-            _give_back(found)
-            return
-        log.exception("Comparison %s failed.", comparison_id)
-        _end(found, State.FAILED)  # retried only when one of the runs changes, or on request
+        if workers.may_retry(error, f"Comparison {comparison_id}"):
+            _give_back(found)  # changes nothing if another worker holds it now
+        else:
+            _end(found, State.FAILED)  # retried only when one of the runs changes, or on request
 
 
 class _Progress:

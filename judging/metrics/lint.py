@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -23,7 +22,6 @@ from datasets.core.formats import Format
 from datasets.core.variables import reference_data, reference_in, row_and_response, row_data
 from datasets.models import Candidate, Response, Row, Version
 from datasets.selectors import format_of
-from evalsite.storage.errors import database_unavailable
 from evalsite.tasks import workers
 from judging.core.lint import Answer, Lint, lint, subjects
 from judging.core.rules.check import read_program
@@ -36,7 +34,6 @@ from judging.core.scripts import run_preprocess
 from judging.metrics.models import TemplateLint
 from judging.sandboxes import preview_sandbox, shared_sandbox
 
-log = logging.getLogger("judging.metrics.lint")
 MAX_RESPONSES_AT_ONCE = 2_000  # linted within a request
 MAX_REFERENCES_AT_ONCE = 5_000
 _BATCH = 500  # rows read at a time
@@ -134,17 +131,11 @@ def work(
     run = _lint_rules if found.kind == Kind.RULES else _lint_template
     try:
         result = run(found, sandbox or shared_sandbox(), partial(_note_progress, found, stop))
-    except workers.WorkStopped:
-        mine.update(owner="")
     except SandboxError:
         mine.update(owner="", problem="prompt_refused")
     except Exception as error:  # no error may leave it owned, as it would never end
-        if database_unavailable(error):
-            log.warning("Lint %s is waiting for the database: %s", lint_id, error)
-            mine.update(owner="")
-            return
-        log.exception("Lint %s failed.", lint_id)
-        mine.update(owner="", problem=workers.UNEXPECTED)
+        retry = workers.may_retry(error, f"Lint {lint_id}")
+        mine.update(owner="", problem="" if retry else workers.UNEXPECTED)
     else:
         mine.update(owner="", result=result, template="", preprocess="")
 

@@ -72,8 +72,7 @@ class RatingBatch:
         self.lines = [line for line in good if line.current]
         self.not_current = len(good) - len(self.lines)
         self.wrong = [line for line in lines if isinstance(line, RefusedLine)]
-        self.criteria = evaluation.criteria
-        self.numbers = {one.name: number for number, one in self.criteria.items()}
+        self.numbers = {one.name: number for number, one in self.evaluation.criteria.items()}
         self.raters = self._raters()
         self.items = self._items()
         self.by_row: dict[int, list[Item]] = defaultdict(list)
@@ -108,9 +107,7 @@ class RatingBatch:
         usernames = {rater.user.username: rater for rater in known}
         pseudonyms = {rater.pseudonym: rater for rater in known}
         if any(line.rater not in pseudonyms for line in self.lines):
-            return (
-                pseudonyms | usernames
-            )  # the file has usernames; one may look like another rater's pseudonym
+            return pseudonyms | usernames  # a username may look like another rater's pseudonym
         return usernames | pseudonyms
 
     def _items(self) -> dict[int, Item]:
@@ -208,16 +205,16 @@ class RatingBatch:
         raise Refusal("no_such_item")
 
     def _values(self, line: RatingLine, found: _Found) -> dict[int, Value]:
-        strange = [name for name in line.values if name not in self.numbers]
-        if strange:
-            raise Refusal("no_criterion", name=strange[0])
+        unknown = [name for name in line.values if name not in self.numbers]
+        if unknown:
+            raise Refusal("no_criterion", name=unknown[0])
         given = {self.numbers[name]: value for name, value in line.values.items()}
         try:
-            values = accepted(self.criteria, given)
+            values = accepted(self.evaluation.criteria, given)
         except ValuesRefused as refused:
             number, code = next(iter(refused.codes.items()))
-            raise Refusal(f"value_{code}", name=self.criteria[number].name) from None
-        return canonical(self.criteria, values, 2 if found.turned else 1)
+            raise Refusal(f"value_{code}", name=self.evaluation.criteria[number].name) from None
+        return canonical(self.evaluation.criteria, values, 2 if found.turned else 1)
 
     def _keep(
         self, line: RatingLine, found: _Found, rater: EvaluationRater, key: UUID, values: dict[int, Value]

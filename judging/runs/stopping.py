@@ -19,8 +19,8 @@ hooks: list[Callable[[int], None]] = []
 
 
 def run_stopped(run_id: int) -> None:
-    """Call the hooks: the run ended or was paused, or a reply arrived after that. Call in the
-    transaction that stores the change."""
+    """Call the hooks: the run ended or was paused, or a reply arrived after that. Call in the transaction that stores
+    the change."""
     for hook in hooks:
         hook(run_id)
 

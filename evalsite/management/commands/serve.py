@@ -20,7 +20,7 @@ from evalsite import demo, env
 from evalsite.accounts.models import User
 from evalsite.env import Config
 from evalsite.storage import data_dir
-from evalsite.supervisor import PARENT, Child, Supervisor, end_with_parent, manage
+from evalsite.supervisor import PARENT, Child, Supervisor, end_with_parent, manage, queue_workers
 from evalsite.tasks import workers
 
 
@@ -56,7 +56,7 @@ class Command(BaseCommand):
         data_dir.collect_static()
         children = [
             Child("web", manage("serve", "--web-only"), behind_pages=False),
-            *(Child(f"worker ({queue})", manage("worker", "--queue", queue)) for queue in workers.QUEUES),
+            *queue_workers(workers.QUEUES),
         ]
         if sample:
             children[:0] = [prepare() for prepare in demo.preparations]

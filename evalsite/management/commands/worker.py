@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from evalsite.storage import data_dir
-from evalsite.supervisor import BEHIND_PAGES, PARENT, Child, Supervisor, end_with_parent, manage
+from evalsite.supervisor import BEHIND_PAGES, PARENT, Supervisor, end_with_parent, queue_workers
 from evalsite.tasks import workers
 
 log = logging.getLogger("evalsite.worker")
@@ -35,7 +35,7 @@ class Command(BaseCommand):
         if PARENT not in os.environ:
             data_dir.prepare()
         if queue is None:
-            Supervisor([Child(f"worker ({q})", manage("worker", "--queue", q)) for q in workers.QUEUES]).run()
+            Supervisor(queue_workers(workers.QUEUES)).run()
             return
         if PARENT not in os.environ:  # the supervisor sets it for its children
             os.nice(BEHIND_PAGES)
