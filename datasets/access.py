@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.db.models import Q
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 
@@ -18,17 +19,17 @@ def get_dataset(request: HttpRequest, slug: str, dataset_id: int, may: May = LOO
     project = access.get_project(request, slug, may)
     dataset = get_object_or_404(Dataset, project=project, pk=dataset_id)
     dataset.project = project
-    return dataset
+    return access.loaded(request, dataset)
 
 
 def get_version(request: HttpRequest, slug: str, dataset_id: int, number: int, may: May = LOOK) -> Version:
     """Version `number` of a data set of the project called `slug`. Raises Http404 or PermissionDenied."""
     project = access.get_project(request, slug, may)
-    found = Version.objects.select_related("dataset", "left_out_by", "created_by", "parent")
-    shown = found.filter(dataset__project=project, number__gt=0)
+    versions = Version.objects.select_related("dataset", "left_out_by", "created_by", "parent")
+    shown = versions.filter(dataset__project=project, number__gt=0)
     version = get_object_or_404(shown, dataset=dataset_id, number=number)
     version.dataset.project = project
-    return version
+    return access.loaded(request, version)
 
 
 def get_ready_version(
@@ -46,16 +47,17 @@ def get_attachment(
 ) -> Attachment:
     """Uploaded answers to be attached to a version. Requires May.UPLOAD; raises Http404 or PermissionDenied."""
     version = get_ready_version(request, slug, dataset_id, number, May.UPLOAD)
-    found = Attachment.objects.filter(version=version).select_related("made", "created_by")
-    attachment = get_object_or_404(found, pk=attachment_id)
+    attachments = Attachment.objects.filter(version=version).select_related("new_version", "created_by")
+    attachment = get_object_or_404(attachments, pk=attachment_id)
     attachment.version = version
-    return attachment
+    return access.loaded(request, attachment)
 
 
 def get_file_import(request: HttpRequest, slug: str, draft_id: int) -> FileImport:
     """An import of another tool's files. Requires May.UPLOAD; raises Http404 or PermissionDenied."""
     project = access.get_project(request, slug, May.UPLOAD)
-    found = FileImport.objects.filter(project=project).select_related("made", "version")
-    draft = get_object_or_404(found, pk=draft_id)
+    drafts = FileImport.objects.filter(project=project).select_related("new_version", "version")
+    drafts = drafts.exclude(Q(version__deleted_at__isnull=False) | Q(new_version__deleted_at__isnull=False))
+    draft = get_object_or_404(drafts, pk=draft_id)
     draft.project = project
-    return draft
+    return access.loaded(request, draft)

@@ -11,11 +11,9 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from datasets.core.formats import FORMATS
-from datasets.labels import FORMAT_NAMES
+from datasets.core.formats import FORMAT_NAMES, FORMATS
 from datasets.models import Version
 from datasets.selectors import candidates_of
-from datasets.versions import parts
 from datasets.versions.joined_parts import natural_key
 
 LONGEST_PASTE = 1_000_000  # characters; a form's memory limit is slightly above their size in bytes
@@ -24,7 +22,7 @@ Choices = list[tuple[str, Any]]
 
 def format_choices(detect: Any) -> Choices:
     """The four formats, preceded by a choice to detect the format."""
-    return [("", detect), *((name, FORMAT_NAMES[name]) for name in FORMATS)]
+    return [("", detect), *((name, _(FORMAT_NAMES[name])) for name in FORMATS)]
 
 
 class SeveralFilesInput(forms.ClearableFileInput):
@@ -38,14 +36,14 @@ class SeveralFiles(forms.FileField):
 
     def clean(self, data: Any, initial: Any = None) -> list[UploadedFile[bytes]]:
         clean = super().clean
-        return [file for one in data or () if (file := clean(one, initial))]
+        return [file for item in data or () if (file := clean(item, initial))]
 
 
 class UploadForm(forms.Form):
     """Files or pasted text, and optionally a name and a format.
 
-    In the cleaned data, `files` keep the order in which they are to be joined or listed, and `name` is '' if each file
-    becomes a separate data set.
+    In the cleaned data, `files` keep the order in which they are to be joined or listed, and `name` is '' if the files
+    name their data sets.
     """
 
     file = SeveralFiles(label=_("File"), allow_empty_file=True, required=False)
@@ -83,24 +81,23 @@ class UploadForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        given: list[UploadedFile[bytes]] = cleaned.get("file", [])
+        files: list[UploadedFile[bytes]] = cleaned.get("file", [])
         text = cleaned.get("text", "")
-        if given and text.strip():
+        if files and text.strip():
             raise forms.ValidationError(_("Choose a file or paste a text, not both."))
-        if not given and not text.strip() and not self.errors:
+        if not files and not text.strip() and not self.errors:
             raise forms.ValidationError(_("Choose a file or paste its content."))
-        if len(given) > 1 and cleaned.get("order") != "given":
-            given = sorted(given, key=lambda file: natural_key(file.name or ""))
-        cleaned["files"] = given or [_pasted(text, cleaned.get("chosen_format", ""))]
+        if len(files) > 1 and cleaned.get("order") != "given":
+            files = sorted(files, key=lambda file: natural_key(file.name or ""))
+        cleaned["files"] = files or [_pasted(text, cleaned.get("chosen_format", ""))]
         cleaned["name"] = cleaned.get("name", "").strip()
-        each_is_a_data_set = len(given) > 1 and cleaned.get("together") != "parts"
+        each_is_a_data_set = len(files) > 1 and cleaned.get("together") != "parts"
         if each_is_a_data_set and cleaned["name"]:
             raise forms.ValidationError(
                 _("Several data sets can't share a name. Leave it empty, or choose “Parts of one data set”.")
             )
-        if not each_is_a_data_set and not cleaned["name"]:
-            names = [file.name or "" for file in given]
-            cleaned["name"] = parts.name_of_parts(names) if given else _name_of_pasted()
+        if not files and not cleaned["name"]:
+            cleaned["name"] = _name_of_pasted()
         return cleaned
 
 

@@ -1,133 +1,27 @@
-"""The message for each finding, in the user's language."""
+"""Codes of the core in the user's language: findings, formats, encodings, repairs, and what imports left out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext_lazy, pgettext_lazy
+from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy, pgettext, pgettext_lazy
 
-from datasets.core.findings import Finding
+from datasets.core.decode import ENCODING_NAMES
+from datasets.core.findings import CODES, Finding
+from datasets.core.formats import FORMAT_NAMES, format_called
+from datasets.core.imports.model import BECOMES, NotUsable
+from datasets.core.imports.reasons import NOT_USABLE, SOURCE_NAMES, sentence_of
+from datasets.core.repair.kinds import REPAIRS
+from datasets.core.stats import FORMAT_WHY
+from datasets.core.texts import InContext, Plural, Text, gettext_noop
+from datasets.models import Version
 from evalsite.templatetags.show import number
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrPromise
 
-SENTENCES: dict[str, StrPromise] = {
-    "file.empty": gettext_lazy("The file has no rows."),
-    "file.encoding": gettext_lazy("Invalid %(encoding)s: byte %(met)s. Save the file as UTF-8."),
-    "file.other_kind": gettext_lazy("This file is %(kind)s, not a dataset: %(advice)s"),
-    "file.too_large": gettext_lazy(
-        "The file is larger than %(limit)s bytes. Split it, or ask an administrator to raise UPLOAD_MAX_MB."
-    ),
-    "file.too_many_rows": gettext_lazy(
-        "The file has more than %(limit)s rows. Split it, or ask an administrator to raise ROWS_MAX."
-    ),
-    "file.converted": gettext_lazy("The file was converted from %(encoding)s. UTF-8 recommended."),
-    "file.not_jsonl": gettext_lazy(
-        "The file is a JSON array, or its objects span several lines. Put one object on each line."
-    ),
-    "file.unknown_format": gettext_lazy(
-        "Unknown format: the file begins with “%(met)s”. Rows need “messages” or “conversation”; a CSV "
-        "needs a header with “prompt” and “response”."
-    ),
-    "file.mixed_formats": gettext_lazy(
-        "This row has “%(path)s”, but the file's format is %(format)s. All rows of a file must have the "
-        "same format."
-    ),
-    "row.too_large": gettext_lazy(
-        "The row is longer than %(limit)s bytes. Shorten it, or ask an administrator to raise ROW_MAX_KB."
-    ),
-    "json.invalid": gettext_lazy("Invalid JSON: %(problem)s"),
-    "json.not_object": gettext_lazy("The line is %(met)s, not an object in braces."),
-    "json.duplicate_key": gettext_lazy("Duplicate key “%(name)s” in one object: keep one of them."),
-    "json.lone_surrogate": gettext_lazy(
-        "%(name)s is half of a surrogate pair: add the other half or remove it."
-    ),
-    "json.nul": gettext_lazy("A string contains the character U+0000: remove it."),
-    "messages.missing": gettext_lazy("“messages” is missing: add a list of messages."),
-    "messages.not_list": gettext_lazy("“messages” is %(met)s, not a list of messages."),
-    "messages.empty": gettext_lazy("“messages” is empty: add at least one message."),
-    "message.not_object": gettext_lazy("The message is %(met)s, not an object with “role” and “content”."),
-    "role.missing": gettext_lazy("“role” is missing: use system, user, assistant or tool."),
-    "role.unknown": gettext_lazy("The role is %(met)s: use system, user, assistant or tool."),
-    "content.missing": gettext_lazy("“content” is missing: add a string."),
-    "content.not_text": gettext_lazy("“content” is %(met)s, not a string or a list of text parts."),
-    "content.blank": gettext_lazy("“content” is blank."),
-    "messages.no_user": gettext_lazy("No message has the role user: add one."),
-    "messages.system_not_first": gettext_lazy(
-        "The system message is not the first message: move it to the start."
-    ),
-    "messages.same_role_twice": gettext_lazy(
-        "Two consecutive messages have the role %(role)s: roles should alternate."
-    ),
-    "model_outputs.missing": gettext_lazy("“model_outputs” is missing, unlike in most rows: add a list."),
-    "model_outputs.not_list": gettext_lazy("“model_outputs” is %(met)s, not a list."),
-    "model_outputs.empty": gettext_lazy("“model_outputs” is empty: add the answers of at least one model."),
-    "model_output.not_object": gettext_lazy(
-        "The entry is %(met)s, not an object with “model_name” and “responses”."
-    ),
-    "model_name.missing": gettext_lazy("“model_name” is missing: add the model's name."),
-    "model_name.not_text": gettext_lazy("“model_name” is %(met)s, not a string."),
-    "model_name.blank": gettext_lazy("“model_name” is blank: add the model's name."),
-    "model_name.twice_in_row": gettext_lazy("“%(model)s” has two entries in this row: merge them into one."),
-    "responses.missing": gettext_lazy("“responses” is missing: add a list of answers."),
-    "responses.not_list": gettext_lazy("“responses” is %(met)s, not a list of answers."),
-    "responses.empty": gettext_lazy("“responses” is empty: add at least one answer."),
-    "response.not_object": gettext_lazy("The answer is %(met)s, not an object with “content”."),
-    "response.content_missing": gettext_lazy("The answer has no “content”: add a string."),
-    "response.content_not_text": gettext_lazy("The answer's “content” is %(met)s, not a string."),
-    "response.blank": gettext_lazy("The answer is blank."),
-    "response.reasoning_not_text": gettext_lazy("“reasoning_content” is %(met)s, not a string or null."),
-    "conversation.missing": gettext_lazy("“conversation” is missing: add a list of turns."),
-    "conversation.not_list": gettext_lazy("“conversation” is %(met)s, not a list of turns."),
-    "conversation.empty": gettext_lazy("“conversation” is empty: add at least one turn."),
-    "turn.not_object": gettext_lazy("The turn is %(met)s, not an object with “prompt” and “response”."),
-    "prompt.missing": gettext_lazy("The turn has no “prompt”: add a string."),
-    "prompt.not_text": gettext_lazy("“prompt” is %(met)s, not a string."),
-    "prompt.blank": gettext_lazy("The prompt is blank."),
-    "turn.response_missing": gettext_lazy("The turn has no “response”: add a string."),
-    "turn.response_not_text": gettext_lazy("“response” is %(met)s, not a string."),
-    "system.not_text": gettext_lazy("“system” is %(met)s, not a string: use a string or remove “system”."),
-    "csv.header": gettext_lazy(
-        "CSV header %(met)s: the column “%(name)s” %(problem)s. Each column must appear exactly once."
-    ),
-    "csv.columns": ngettext_lazy(
-        "The record has %(met)s field, but the header has %(wanted)s.",
-        "The record has %(met)s fields, but the header has %(wanted)s.",
-        "met",
-    ),
-    "csv.quote": gettext_lazy("Unclosed quote: add a closing quote to the field that starts here."),
-    "csv.extra_column": gettext_lazy("Extra column “%(name)s”: kept as a custom field."),
-    "model_name.alike": gettext_lazy(
-        "These names differ only in case, spaces or punctuation: %(names)s (rows in parentheses). Use "
-        "one name if they are the same model."
-    ),
-    "model.coverage": gettext_lazy("“%(model)s” has no answers in %(absent)s of %(rows)s rows."),
-    "model.uneven_n": gettext_lazy(
-        "“%(model)s” has between %(fewest)s and %(most)s answers per row. The same number in every row "
-        "is recommended."
-    ),
-    "ref_answer.some_missing": ngettext_lazy(
-        "%(missing)s of %(rows)s rows has no “ref_answer”.",
-        "%(missing)s of %(rows)s rows have no “ref_answer”.",
-        "missing",
-    ),
-    "field.shadowed": ngettext_lazy(
-        "The field “%(name)s” in %(rows)s row is replaced by the computed value. Rename it to keep it.",
-        "The field “%(name)s” in %(rows)s rows is replaced by the computed value. Rename it to keep it.",
-        "rows",
-    ),
-    "field.type_varies": gettext_lazy("The field “%(name)s” has values of several types: %(types)s."),
-    "field.misspelt": ngettext_lazy(
-        "%(rows)s row has a field “%(near)s”, and none has “%(meant)s”: did you mean “%(meant)s”?",
-        "%(rows)s rows have a field “%(near)s”, and none has “%(meant)s”: did you mean “%(meant)s”?",
-        "rows",
-    ),
-    "id.duplicate": gettext_lazy("Duplicate “id”: also used in line %(first)s."),
-    "row.duplicate": gettext_lazy("Duplicate prompt: same as line %(first)s."),
-}
 
 JSON_PROBLEMS: dict[str, StrPromise] = {
     "comment": gettext_lazy("comment (%(met)s). JSON has no comments: remove it."),
@@ -194,7 +88,6 @@ KINDS: dict[str, tuple[StrPromise, StrPromise]] = {
     "parquet": (gettext_lazy("a Parquet or Arrow file"), gettext_lazy("save it as JSONL.")),
     "sqlite": (gettext_lazy("an SQLite database"), gettext_lazy("save its table as JSONL or CSV.")),
     "utf32": (gettext_lazy("text in UTF-32"), gettext_lazy("save it as UTF-8.")),
-    "utf16": (gettext_lazy("text in UTF-16 without its mark (BOM)"), gettext_lazy("save it as UTF-8.")),
     "html": (gettext_lazy("an HTML page"), gettext_lazy("download the data itself, as JSONL or CSV.")),
     "xml": (gettext_lazy("an XML file"), gettext_lazy("save its data as JSONL or CSV.")),
 }
@@ -225,6 +118,14 @@ HEADER_PROBLEMS: dict[str, StrPromise] = {
 }
 
 
+_LONG_FORM = gettext_lazy(
+    "Extra column “%(name)s”: kept as a custom field. If each record is the answer of the model named there, read the "
+    "file as a table: import_dataset --columns %(columns)s"
+)
+_NOT_CERTAIN = gettext_lazy(
+    "Read as %(encoding)s, which is not certain. If characters look wrong, choose the encoding: on the data set's page "
+    "under “Is the format wrong?” → “Import as a table”, or with import_dataset --encoding. Or save the file as UTF-8."
+)
 _NAMELESS = gettext_lazy("Column %(number)s has no name: kept as a custom field with an empty name.")
 UNKEPT = {"unkept": 1}
 """Params of a finding beyond the number stored, of which only line and code are known."""
@@ -248,12 +149,12 @@ _MEANT: dict[str, StrPromise] = {
         "%(missing)s of %(rows)s rows have no “ref_answer”, but there is “%(near)s”: did you mean “ref_answer”?",
         "missing",
     ),
-    "field.misspelt": SENTENCES["field.misspelt"],
 }
 """Alternative messages for a role or key that seems to be misspelt."""
 _ONE_OF_MANY = gettext_lazy("One of many findings of this kind. Details were not stored.")
+_WITHOUT_DETAILS = frozenset(("content.blank", "messages.system_not_first", "response.blank"))
+"""Codes whose sentences have no params."""
 _UNKEPT_SENTENCES: dict[str, StrPromise] = {
-    **{code: SENTENCES[code] for code in ("content.blank", "messages.system_not_first", "response.blank")},
     "id.duplicate": gettext_lazy("Duplicate “id”: also used in an earlier line."),
     "row.duplicate": gettext_lazy("Duplicate prompt: same as an earlier line."),
 }
@@ -271,26 +172,49 @@ def with_thousands(params: Mapping[str, object]) -> dict[str, object]:
     return {name: _Count(value) if type(value) is int else value for name, value in params.items()}
 
 
+def translated(text: Text, params: Mapping[str, Any] | None = None) -> str:
+    """A text of a core module in the active language, with its params."""
+    if isinstance(text, Plural):
+        params = params or {}
+        sentence = ngettext(text.singular, text.plural, params[text.counted])
+    else:
+        sentence = pgettext(*text) if isinstance(text, InContext) else _(text)
+    return sentence if params is None else sentence % params
+
+
 def message(finding: Finding) -> str:
     """The message for a finding, in the active language."""
     params: dict[str, object] = {"path": finding.path or "", **with_thousands(finding.params)}
-    if finding.code == "file.encoding" and "reason" in params:
-        return str(UNDECODED[str(params["reason"])])
+    variant = _variant(finding, params)
+    if variant is not None:
+        return str(variant % params)
+    return translated(CODES[finding.code].sentence, _in_words(finding.code, params))
+
+
+def _variant(finding: Finding, params: Mapping[str, object]) -> StrPromise | None:
+    """The sentence for these params if it is not that of the code."""
+    code = finding.code
+    if code == "file.encoding" and "reason" in params:
+        return UNDECODED[str(params["reason"])]
     if finding.params == UNKEPT:
-        return str(_UNKEPT_SENTENCES.get(finding.code, _ONE_OF_MANY))
-    if finding.code == "file.too_large" and "unpacked" in params:
-        return str(UNPACKED[str(params["unpacked"])] % params)
-    if finding.code == "row.too_large" and params.get("of") == "values":
-        return str(TOO_MANY_VALUES % params)
-    if finding.code == "csv.quote" and finding.params.get("more"):
-        return str(_QUOTE_TAKES % params)
-    if "meant" in params:
-        return str(_MEANT.get(finding.code, _KEY_MEANT) % params)
-    nameless = finding.code == "csv.extra_column" and not params["name"]
-    sentence = _NAMELESS if nameless else SENTENCES[finding.code]
-    return sentence % _in_words(finding.code, params)
+        return None if code in _WITHOUT_DETAILS else _UNKEPT_SENTENCES.get(code, _ONE_OF_MANY)
+    if code == "file.too_large" and "unpacked" in params:
+        return UNPACKED[str(params["unpacked"])]
+    if code == "row.too_large" and params.get("of") == "values":
+        return TOO_MANY_VALUES
+    if code == "csv.quote" and finding.params.get("more"):
+        return _QUOTE_TAKES
+    if "meant" in params and code != "field.misspelt":
+        return _MEANT.get(code, _KEY_MEANT)
+    if code == "csv.extra_column" and (not params["name"] or "columns" in params):
+        return _LONG_FORM if params["name"] else _NAMELESS
+    if code == "file.converted" and str(params["encoding"]).lower() in NOT_CERTAIN:
+        return _NOT_CERTAIN
+    return None
 
 
+NOT_CERTAIN = frozenset(("gb18030", "cp1252"))
+"""Encodings that nothing in a file proves."""
 _PLAIN = frozenset(("csv.columns", "file.encoding", "file.unknown_format"))
 """Codes whose `met` is shown unchanged."""
 
@@ -322,3 +246,74 @@ def json_problem(reason: object, met: object, wanted: object, begun: object = No
     if reason == "spread" and not met:
         words["met"] = _("the end of the file")
     return JSON_PROBLEMS[str(reason)] % words
+
+
+# --- formats, encodings, repairs -------------------------------------------------------------------------------
+
+
+def format_name(code: str) -> str:
+    """The name of a format, or a text for an unknown one."""
+    fmt = format_called(code)
+    return translated(FORMAT_NAMES[fmt]) if fmt else _("not recognised")
+
+
+def format_why(version: Version) -> str:
+    """A sentence on how the version's format was determined."""
+    name = str(version.format_why.get("why", ""))
+    made_by = {"attach": "attached", "import": "imported"}.get(version.origin, name)
+    why = FORMAT_WHY.get(made_by if name == "forced" else name)
+    return translated(why, with_thousands(version.format_why)) if why else ""
+
+
+def encoding_name(code: str) -> str:
+    """The name of an encoding as reported by the reader."""
+    return translated(ENCODING_NAMES.get(code, code))
+
+
+def repair_labels(names: Sequence[str]) -> list[str]:
+    """A sentence for each repair; repairs that form one step share a sentence."""
+    listed = [name for name in names if name not in ("strip_comments", "strip_trailing_commas")]
+    return [translated(REPAIRS[name].label) for name in (listed if "to_jsonl" in names else names)]
+
+
+def repairs_made(version: Version) -> list[str]:
+    """The repairs applied to a version's file."""
+    return repair_labels(
+        list(dict.fromkeys(step["name"] for step in version.repairs if step["name"] in REPAIRS))
+    )
+
+
+# --- imports of other tools' files -----------------------------------------------------------------------------
+
+
+def source_name(name: str) -> str:
+    """The display name of a source."""
+    return translated(SOURCE_NAMES.get(name, name))
+
+
+def becomes_label(becomes: str) -> str:
+    """The label of what a column or a part of a record becomes."""
+    return translated(BECOMES[becomes])
+
+
+def left_out_reason(code: str) -> str:
+    """Why something is left out, or is taken only with a warning; unknown codes are returned unchanged."""
+    return translated(sentence_of(code))
+
+
+def not_usable(error: NotUsable) -> str:
+    """The reason why files cannot be read."""
+    return not_usable_sentence(error.code, error.params)
+
+
+def not_usable_sentence(code: str, params: dict[str, str]) -> str:
+    """The same for a stored code."""
+    text = NOT_USABLE.get(code) or gettext_noop("The files cannot be read.")
+    unknown = dict.fromkeys(("column", "columns", "lists", "sheet", "sheets", "part", "count"), "")
+    words = {"file": _("The file"), **unknown}
+    if "why" in params:
+        params = params | {"why": left_out_reason(params["why"])}
+    return translated(text, words | {name: value[:_LONGEST] for name, value in params.items()})
+
+
+_LONGEST = 500

@@ -12,10 +12,11 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from evalsite.accounts.models import Project, User
+from evalsite.deletable import Deletable
 from evalsite.storage import files
 
 
-class Dataset(models.Model):
+class Dataset(Deletable):
     """A named, versioned set of rows."""
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="datasets")
@@ -23,6 +24,9 @@ class Dataset(models.Model):
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     archived_at = models.DateTimeField(null=True)
+    last_deleted = models.PositiveIntegerField(
+        default=0, help_text="the highest number of a deleted version; numbers are never used again"
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "name"], name="dataset_name_once")]
@@ -40,7 +44,7 @@ class VersionState(models.TextChoices):
     CANCELLED = "cancelled", _("cancelled")
 
 
-class Version(models.Model):
+class Version(Deletable):
     """One uploaded or repaired file and what was found in it. Never changes once it has been read.
 
     Version 0, which is never shown, holds the references of the others as answers (references.py).
@@ -80,11 +84,7 @@ class Version(models.Model):
     )
     left_out_at = models.DateTimeField(null=True, help_text="when the invalid rows were excluded")
     left_out_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
-    cancel_wanted = models.BooleanField(default=False)
-    owner = models.CharField(
-        max_length=120, blank=True, default="", help_text="the worker that is reading it"
-    )
-    lease_until = models.DateTimeField(null=True)
+    cancel_requested = models.BooleanField(default=False)
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True)
@@ -207,7 +207,6 @@ class StoredFinding(models.Model):
     params = models.JSONField(default=dict)
 
     class Meta:
-        db_table = "datasets_finding"
         indexes = [models.Index(fields=["version", "code", "line"], name="finding_by_code")]
 
 
@@ -233,19 +232,12 @@ class DifferenceKind(models.TextChoices):
     CHANGED = "changed", _("changed")
 
 
-class DifferenceState(models.TextChoices):
-    WAITING = "waiting", _("waiting to be compared")
-    COMPARING = "comparing", _("being compared")
-    READY = "ready", _("ready")
-    FAILED = "failed", _("could not be compared")
-
-
 class Difference(models.Model):
     """The differences between two versions, computed once in the background, as versions never change."""
 
     old = models.ForeignKey(Version, on_delete=models.CASCADE, related_name="+")
     new = models.ForeignKey(Version, on_delete=models.CASCADE, related_name="+")
-    state = models.CharField(max_length=10, choices=DifferenceState.choices, default=DifferenceState.WAITING)
+    ready = models.BooleanField(default=False)
     by_id = models.BooleanField(
         default=False, help_text="rows were matched by the field `id`, else by content"
     )
@@ -253,11 +245,6 @@ class Difference(models.Model):
     added = models.PositiveIntegerField(default=0)
     removed = models.PositiveIntegerField(default=0)
     changed = models.PositiveIntegerField(default=0)
-    rows_read = models.PositiveIntegerField(
-        default=0, help_text="number of rows of both versions, while they are compared"
-    )
-    owner = models.CharField(max_length=120, blank=True, default="", help_text="the worker that is comparing")
-    lease_until = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["old", "new"], name="difference_once")]
@@ -266,7 +253,9 @@ class Difference(models.Model):
 class DifferenceRow(models.Model):
     """A row that differs between two versions; if it exists in only one, the other line is null."""
 
-    difference = models.ForeignKey(Difference, on_delete=models.CASCADE, db_index=False, related_name="found")
+    difference = models.ForeignKey(
+        Difference, on_delete=models.CASCADE, db_index=False, related_name="difference_rows"
+    )
     position = models.PositiveIntegerField()
     kind = models.CharField(max_length=7, choices=DifferenceKind.choices)
     old_line = models.PositiveIntegerField(null=True)
@@ -292,8 +281,6 @@ class SearchIndex(models.Model):
     line = models.PositiveIntegerField(default=0, help_text="the last line that it includes")
     rows = models.PositiveIntegerField(default=0)
     size = models.BigIntegerField(default=0)
-    owner = models.CharField(max_length=120, blank=True, default="")
-    lease_until = models.DateTimeField(null=True)
 
 
 class Attachment(models.Model):
@@ -301,7 +288,6 @@ class Attachment(models.Model):
 
     class State(models.TextChoices):
         WAITING = "waiting", _("waiting to be matched")
-        MATCHING = "matching", _("being matched")
         MATCHED = "matched", _("matched")
         USED = "used", _("version created")
         DISCARDED = "discarded", _("discarded")
@@ -316,15 +302,13 @@ class Attachment(models.Model):
         blank=True, default="", help_text="the model whose answers a legacy file contains"
     )
     match_by = models.CharField(max_length=10, blank=True, default="")
-    done = models.BigIntegerField(default=0)
-    total = models.BigIntegerField(default=0)
     report = models.JSONField(default=dict, help_text="an AttachReport as JSON")
     merged_as = models.CharField(max_length=255, blank=True, default="")
     unmatched_as = models.CharField(max_length=255, blank=True, default="")
     problem = models.JSONField(default=dict, help_text="why the file could not be matched: {code, params}")
-    made = models.OneToOneField(Version, on_delete=models.SET_NULL, null=True, related_name="attached_by")
-    owner = models.CharField(max_length=120, blank=True, default="")
-    lease_until = models.DateTimeField(null=True)
+    new_version = models.OneToOneField(
+        Version, on_delete=models.SET_NULL, null=True, related_name="source_attachment"
+    )
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -344,7 +328,9 @@ class RowEdit(models.Model):
     before = models.TextField(help_text="the row in the file")
     text = models.TextField(help_text="'' deletes the row")
     discarded = models.BooleanField(default=False)
-    made = models.ForeignKey(Version, on_delete=models.SET_NULL, null=True, related_name="made_by_edits")
+    new_version = models.ForeignKey(
+        Version, on_delete=models.SET_NULL, null=True, related_name="source_edits"
+    )
     author = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     edited_at = models.DateTimeField(auto_now_add=True)
 
@@ -354,16 +340,16 @@ class RowEdit(models.Model):
     @property
     def is_open(self) -> bool:
         """Whether the edit, if it is the last one of its line, is not part of a version yet."""
-        return not self.discarded and self.made_id is None
+        return not self.discarded and self.new_version_id is None
 
     @property
     def state(self) -> str:
         """The state on which a form is based; if it differs on submit, someone else made a change meanwhile."""
-        return f"{self.number}-{self.made_id or ''}"
+        return f"{self.number}-{self.new_version_id or ''}"
 
 
 class FileImport(models.Model):
-    """Another tool's files to become a version: a draft until `made` is set, then the result.
+    """Another tool's files to become a version: a draft until `new_version` is set, then the result.
 
     `version` is the upload of a single file; several files uploaded together are stored only here.
     """
@@ -371,13 +357,19 @@ class FileImport(models.Model):
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="file_imports")
     version = models.OneToOneField(Version, on_delete=models.CASCADE, null=True, related_name="file_import")
     name = models.CharField(max_length=200, help_text="of the data set")
+    name_chosen = models.BooleanField(default=True, help_text="by the uploader, not taken from the file")
     files = models.JSONField(default=list, help_text="[{name, stored_as, size, sha256}] in order")
     source = models.CharField(max_length=40, help_text="a format name of core/imports/registry.py")
     columns = models.TextField(
         blank=True, default="", help_text="column mapping of a table, as for --columns; '': the suggested one"
     )
     sheet = models.TextField(blank=True, default="")
-    made = models.OneToOneField(Version, on_delete=models.SET_NULL, null=True, related_name="made_by_import")
+    encoding = models.CharField(
+        max_length=40, blank=True, default="", help_text="the codec that a user named; '': detected"
+    )
+    new_version = models.OneToOneField(
+        Version, on_delete=models.SET_NULL, null=True, related_name="source_import"
+    )
     notes = models.JSONField(default=list, help_text="[[target, name in the file]]")
     left_out = models.JSONField(
         default=list, help_text="[[file, line, sheet, code, detail]], limited for each code"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import random
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
 from datasets.core.candidate_numbers import Named, candidate_numbers
 from datasets.core.decode import Encoding
 from datasets.core.formats import LEGACY, Format
+from datasets.core.imports.columns import guess, looks_of
 from datasets.core.variables import reference_data, row_data
 from datasets.models import (
     UPLOADED,
@@ -26,6 +29,7 @@ from datasets.models import (
 from evalsite.accounts.models import Project
 
 DATASETS_PER_PAGE = 50
+_LOOKED_AT_FOR_MODELS = 500
 KEEPS_ROWS = ("attach", "run", "repair", "edit")
 """Origins of versions that contain the rows of their parent: with more answers, repaired, or edited."""
 
@@ -45,17 +49,23 @@ def usable_versions(project: Project) -> QuerySet[Version]:
     return ready.filter(WHOLE_OR_AGREED, dataset__project=project).select_related("dataset").order_by("-pk")
 
 
+def listed_datasets(project: Project, *, archived: bool = False) -> QuerySet[Dataset]:
+    """The data sets that have a version, whether or not a run can use it."""
+    has_version = Exists(Version.objects.filter(dataset=OuterRef("pk")))
+    return Dataset.objects.filter(has_version, project=project, archived_at__isnull=not archived)
+
+
 def datasets_page(
     project: Project, *, archived: bool = False, before: int | None = None
 ) -> tuple[list[DatasetLine], int | None]:
     """Data sets ordered by newest version, and where the next page starts (None: no further page)."""
     newest = Version.objects.filter(dataset=OuterRef("pk")).order_by("-number").values("pk")[:1]
-    found = Dataset.objects.filter(project=project, archived_at__isnull=not archived)
-    counted = Count("versions", filter=Q(versions__number__gt=0))
-    found = found.annotate(newest=Subquery(newest), version_count=counted).filter(newest__isnull=False)
+    counted = Count("versions", filter=Q(versions__number__gt=0, versions__deleted_at=None))
+    datasets = listed_datasets(project, archived=archived)
+    datasets = datasets.annotate(newest=Subquery(newest), version_count=counted)
     if before is not None:
-        found = found.filter(newest__lt=before)
-    page = list(found.order_by("-newest")[: DATASETS_PER_PAGE + 1])
+        datasets = datasets.filter(newest__lt=before)
+    page = list(datasets.order_by("-newest")[: DATASETS_PER_PAGE + 1])
     more = len(page) > DATASETS_PER_PAGE
     page = page[:DATASETS_PER_PAGE]
     versions = Version.objects.in_bulk([dataset.newest for dataset in page])
@@ -66,8 +76,8 @@ def datasets_page(
 def numbers_of_candidates(projects: Iterable[int]) -> dict[int, dict[str, int]]:
     """{project: {candidate's name: number of its colour and mark}}, the same on all pages of a project."""
     named: dict[int, list[Named]] = {project: [] for project in projects}
-    found = Candidate.objects.filter(version__dataset__project__in=list(named)).order_by("pk")
-    parts = found.values_list("version__dataset__project", "version", "name", "source")
+    candidates = Candidate.objects.filter(version__dataset__project__in=list(named)).order_by("pk")
+    parts = candidates.values_list("version__dataset__project", "version", "name", "source")
     for project, version, name, source in parts:
         named[project].append(Named(version, name, source == UPLOADED))
     return {project: candidate_numbers(each) for project, each in named.items()}
@@ -92,19 +102,37 @@ def first_upload(version: Version) -> Version:
 
 
 def began_as_legacy(version: Version) -> bool:
-    """Whether this version, or one that its rows come from, was uploaded in a legacy format."""
-    return version.pk in legacy_versions(version.dataset.project)
+    """Whether this version, or one that its rows come from, was uploaded in a legacy format; also if its answers were
+    put side by side by the column that names their models."""
+    legacy = legacy_versions(version.dataset.project)
+    return version.pk in legacy or (version.origin == "import" and version.parent_id in legacy)
+
+
+def models_in_column(version: Version) -> list[str]:
+    """The models that a column of a legacy CSV names, if some of its first rows have the same prompt and other models:
+    such a file holds several models' answers below each other. Else empty."""
+    if version.format != "legacy_csv":
+        return []
+    rows = [json.loads(row.raw) for row in sample_rows(version, _LOOKED_AT_FOR_MODELS)]
+    columns = guess(list(dict.fromkeys(name for row in rows for name in row)), looks_of(rows))
+    if not columns.model:
+        return []
+    by_prompt: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        by_prompt[str(row.get("prompt"))].add(str(row.get(columns.model) or "").strip())
+    models = {model for models in by_prompt.values() if len(models) > 1 for model in models}
+    return sorted(models - {""})
 
 
 def legacy_versions(project: Project) -> dict[int, int]:
     """{version: the legacy version that its rows come from, often itself} for all with a legacy origin."""
-    known = Version.objects.filter(dataset__project=project)
-    found = {pk: pk for pk in known.filter(format__in=LEGACY).values_list("pk", flat=True)}
-    made = known.filter(origin__in=KEEPS_ROWS, parent__isnull=False).order_by("pk")
-    for pk, parent in made.values_list("pk", "parent"):  # a parent is older than the versions made from it
-        if parent in found:
-            found[pk] = found[parent]
-    return found
+    versions = Version.objects.filter(dataset__project=project)
+    origins = {pk: pk for pk in versions.filter(format__in=LEGACY).values_list("pk", flat=True)}
+    derived = versions.filter(origin__in=KEEPS_ROWS, parent__isnull=False).order_by("pk")
+    for pk, parent in derived.values_list("pk", "parent"):  # a parent is older than the versions made from it
+        if parent in origins:
+            origins[pk] = origins[parent]
+    return origins
 
 
 def candidates_of(version: Version) -> list[Candidate]:
@@ -168,8 +196,8 @@ def format_of(version: Version) -> Format:
 
 def encoding_of(version: Version) -> Encoding:
     """The encoding that was detected when the version's file was read."""
-    known: tuple[Encoding, ...] = get_args(Encoding)
-    return next((name for name in known if name == version.encoding), "utf-8")
+    encodings: tuple[Encoding, ...] = get_args(Encoding)
+    return next((name for name in encodings if name == version.encoding), "utf-8")
 
 
 def responses_of(row: Row) -> list[Response]:

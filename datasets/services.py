@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import chain, count
@@ -18,18 +18,18 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Exists, Max
+from django.db.models import Exists, Max, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from datasets import uploads
-from datasets.importing.worker import read_version
+from datasets.importing.worker import JOB
 from datasets.models import WHOLE_OR_AGREED, Dataset, Row, Version, VersionState
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
-from evalsite.storage import files
+from evalsite.storage import files, unfinished
 from evalsite.storage.errors import NO_SPACE, StorageUnreachable
-from evalsite.tasks import workers
+from evalsite.tasks import jobs
 
 log = logging.getLogger("datasets.services")
 
@@ -56,11 +56,12 @@ def dataset_upload(
 ) -> Version:
     """Store a file and have it read: as a new data set, or a new version of the one called `name`.
 
-    Raises ValidationError with a message if the file cannot be stored; nothing is left of it then.
+    Without a name, the file's is used: see `name_of_file`. Raises ValidationError with a message if the file cannot be
+    stored; nothing is left of it then.
     """
     stored, file_name = store(file), uploads.shown_name(file_name)
     with files.deleted_on_error(stored.stored_as), transaction.atomic():
-        dataset = dataset_named(project, name.strip()[:200] or uploads.name_from(file_name), user)
+        dataset = dataset_named(project, name.strip()[:200] or name_of_file(project, file_name), user)
         version = Version(dataset=dataset, file_name=file_name, chosen_format=chosen_format, **asdict(stored))
         return version_add(version, Action.DATASET_UPLOADED, user, file=file_name, bytes=stored.size)
 
@@ -79,6 +80,7 @@ def store_chunks(chunks: Iterable[bytes], most: int) -> Stored:
         with _storage_problems_in_sentences():
             part.parent.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
             with open(part, "xb", opener=_private) as out:
+                unfinished.lock(out)
                 for chunk in chunks:
                     size += len(chunk)
                     if size > most:
@@ -124,22 +126,17 @@ def _private(path: str, flags: int) -> int:
 def datasets_upload(
     *,
     project: Project,
-    given: Sequence[tuple[uploads.Incoming, str]],
+    named_files: Sequence[tuple[uploads.Incoming, str]],
     user: User | None,
     chosen_format: str = "",
 ) -> tuple[list[Version], list[tuple[str, str]]]:
-    """Store each file as a separate data set; return the versions, and (name, reason) of the rejected files.
-
-    If several files suggest the same name, the second is named by its complete file name, the others are numbered.
-    """
+    """Store each file as a separate data set; return the versions, and (name, reason) of the rejected files."""
     taken: list[Version] = []
     refused: list[tuple[str, str]] = []
     names: set[str] = set()
-    for file, file_name in given:
+    for file, file_name in named_files:
         shown = uploads.shown_name(file_name)
-        name = uploads.name_from(shown)
-        others = (f"{name[:190]} ({number})" for number in count(3))
-        name = next(free for free in chain((name, shown[:200]), others) if free not in names)
+        name = name_of_file(project, shown, names)
         names.add(name)
         try:
             taken.append(
@@ -171,8 +168,30 @@ def version_add(version: Version, action: Action, user: User | None, **detail: A
     version.created_by = user
     version.save(force_insert=True)
     record_version(action, version, by=user, **detail)
-    workers.wake(read_version, version_id=version.pk)
+    jobs.request(JOB, version.pk)
     return version
+
+
+def name_of_file(project: Project, file_name: str, taken: Container[str] = ()) -> str:
+    """The name of the data set that a file becomes if none is chosen: the file's without its ending.
+
+    If that name is taken, or belongs to a file that differs only in the ending, it is the complete file name; if that
+    is too, the name is numbered.
+    """
+    name = uploads.name_from(file_name)
+    others = (f"{name[:190]} ({number})" for number in count(3))
+    free = (candidate for candidate in chain((name, file_name[:200]), others) if candidate not in taken)
+    return next(candidate for candidate in free if not _has_another_ending(project, candidate, file_name))
+
+
+def _has_another_ending(project: Project, name: str, file_name: str) -> bool:
+    """Whether the data set with this name has a file that differs from this one only in the ending, and not itself."""
+    versions = Version.objects.filter(dataset__project=project, dataset__name=name)
+    uploaded = versions.filter(Q(origin="upload") | ~Q(parts=[])).values_list("origin", "file_name", "parts")
+    files = {part["name"] for _origin, _name, parts in uploaded for part in parts}
+    files |= {own for origin, own, _parts in uploaded if origin == "upload"}
+    stem = uploads.name_from(file_name)
+    return file_name not in files and any(uploads.name_from(file) == stem for file in files)
 
 
 def dataset_named(project: Project, name: str, user: User | None) -> Dataset:
@@ -191,14 +210,21 @@ def record_version(action: Action, version: Version, *, by: User | None = None, 
 
 def next_number(dataset: Dataset) -> int:
     """The number of a data set's next version; locks the data set, so that concurrent uploads wait."""
-    Dataset.objects.select_for_update().get(pk=dataset.pk)
-    return (Version.objects.filter(dataset=dataset).aggregate(last=Max("number"))["last"] or 0) + 1
+    locked = Dataset.objects.select_for_update().get(pk=dataset.pk)
+    last = Version.objects.filter(dataset=dataset).aggregate(last=Max("number"))["last"] or 0
+    return max(last, locked.last_deleted) + 1
+
+
+def version_lock(version: Version) -> None:
+    """Keep a version from being deleted until the transaction ends. Raises ValidationError if it was deleted."""
+    if not Version.objects.select_for_update().filter(pk=version.pk).exists():
+        raise ValidationError(_("This version was deleted."))
 
 
 @transaction.atomic
 def version_read_as(*, version: Version, chosen_format: str, user: User | None) -> Version:
     """Create a new version from the same bytes, read as `chosen_format` ("" detects it again)."""
-    made = Version(
+    new_version = Version(
         dataset=version.dataset,
         origin="format",
         parent=version,
@@ -209,7 +235,7 @@ def version_read_as(*, version: Version, chosen_format: str, user: User | None) 
         parts=version.parts,
         chosen_format=chosen_format,
     )
-    return version_add(made, Action.DATASET_READ_AS, user, format=chosen_format or "auto")
+    return version_add(new_version, Action.DATASET_READ_AS, user, format=chosen_format or "auto")
 
 
 @transaction.atomic
@@ -217,10 +243,10 @@ def version_try_again(*, version: Version) -> bool:
     """Have a failed or cancelled version read again. False if it is neither."""
     ended = Version.objects.filter(pk=version.pk, state__in=(VersionState.FAILED, VersionState.CANCELLED))
     if not ended.update(
-        state=VersionState.WAITING, problem="", cancel_wanted=False, finished_at=None, bytes_read=0, rows=0
+        state=VersionState.WAITING, problem="", cancel_requested=False, finished_at=None, bytes_read=0, rows=0
     ):
         return False
-    workers.wake(read_version, version_id=version.pk)
+    jobs.request(JOB, version.pk)
     return True
 
 
@@ -231,10 +257,11 @@ def version_cancel(*, version: Version) -> bool:
     """
     untouched = Version.objects.filter(pk=version.pk, state=VersionState.WAITING)
     untouched = untouched.filter(~Exists(Row.objects.filter(version=version.pk)))
-    if untouched.update(state=VersionState.CANCELLED, cancel_wanted=True, finished_at=timezone.now()):
+    if untouched.update(state=VersionState.CANCELLED, cancel_requested=True, finished_at=timezone.now()):
+        jobs.cancel(JOB, version.pk)
         return True
     begun = Version.objects.filter(pk=version.pk, state__in=OPEN_STATES)
-    return bool(begun.update(cancel_wanted=True))
+    return bool(begun.update(cancel_requested=True))
 
 
 @transaction.atomic

@@ -48,8 +48,8 @@ def limits() -> Limits:
 
 def limits_of_kept() -> Limits:
     """Limits for stored files: a gzipped upload is larger once it has been repaired."""
-    given = limits()
-    return replace(given, file_bytes=max(given.file_bytes, given.unpacked_bytes))
+    normal = limits()
+    return replace(normal, file_bytes=max(normal.file_bytes, normal.unpacked_bytes))
 
 
 def new_name() -> str:

@@ -6,16 +6,18 @@ Users who are not members of a project must not learn that it exists (404); memb
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TypeVar
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 
 from evalsite.accounts.models import Membership, Project, Role, User
 
+Loaded = TypeVar("Loaded", bound=Model)
 VIEW_AS = "view_as"  # session key: the role as which a local user views the site
 
 
@@ -77,10 +79,10 @@ def manages_site(request: HttpRequest) -> bool:
 
 def permissions(request: HttpRequest, project: Project) -> frozenset[May]:
     """The user's permissions in a project, respecting the role they view the site as; cached per request."""
-    known: dict[int, frozenset[May]] = request.__dict__.setdefault("permissions_known", {})
-    if project.pk not in known:
-        known[project.pk] = _permissions(request, project)
-    return known[project.pk]
+    by_project: dict[int, frozenset[May]] = request.__dict__.setdefault("permissions_known", {})
+    if project.pk not in by_project:
+        by_project[project.pk] = _permissions(request, project)
+    return by_project[project.pk]
 
 
 def _permissions(request: HttpRequest, project: Project) -> frozenset[May]:
@@ -103,11 +105,11 @@ def projects_where(request: HttpRequest, may: May) -> QuerySet[Project]:
     allowed = [role for role, permitted in _OF_ROLE.items() if may in permitted]
     if not isinstance(user, User):
         return Project.objects.none()
-    known = projects_of(user) if may in _OF_ARCHIVED else open_projects_of(user)
+    visible = projects_of(user) if may in _OF_ARCHIVED else open_projects_of(user)
     if user.is_superuser:
         refused = tried in _OF_ROLE and tried not in allowed
-        return Project.objects.none() if refused else known
-    return known.filter(memberships__user=user, memberships__role__in=allowed).distinct()
+        return Project.objects.none() if refused else visible
+    return visible.filter(memberships__user=user, memberships__role__in=allowed).distinct()
 
 
 def get_project(request: HttpRequest, slug: str, may: May) -> Project:
@@ -116,7 +118,20 @@ def get_project(request: HttpRequest, slug: str, may: May) -> Project:
     Raises Http404 for users who are not members, PermissionDenied for members without the permission.
     """
     project = get_object_or_404(projects_of(request.user), slug=slug)
+    loaded(request, project)
     request.project = project  # type: ignore[attr-defined]  # the page's frame shows where one is (context.py)
     if may not in permissions(request, project):
         raise PermissionDenied
     return project
+
+
+def loaded(request: HttpRequest, thing: Loaded) -> Loaded:
+    """Note that the request is about this object; returns it."""
+    request.__dict__.setdefault("loaded_things", []).append(thing)
+    return thing
+
+
+def was_deleted(request: HttpRequest) -> bool:
+    """Whether an object that the request is about was deleted after it was loaded."""
+    things: list[Model] = request.__dict__.get("loaded_things", [])
+    return not all(type(thing)._default_manager.filter(pk=thing.pk).exists() for thing in things)

@@ -17,7 +17,7 @@ from evalsite.models import AuditEntry
 NAME_LENGTH = 300
 HIDDEN = "…"
 _SECRET = re.compile(r"password|secret|key|token|authorization|cookie|proxy|headers", re.IGNORECASE)
-_asking: ContextVar[Callable[[], tuple[object, str]] | None] = ContextVar("asking", default=None)
+_actor: ContextVar[Callable[[], tuple[object, str]] | None] = ContextVar("actor", default=None)
 
 
 class Action(models.TextChoices):
@@ -26,20 +26,21 @@ class Action(models.TextChoices):
     MEMBER_ADDED = "member.added", _("Member added")
     MEMBER_CHANGED = "member.changed", _("Roles changed")
     MEMBER_REMOVED = "member.removed", _("Member removed")
-    INVITATION_MADE = "invitation.made", _("Invitation created")
+    INVITATION_CREATED = "invitation.created", _("Invitation created")
     INVITATION_REVOKED = "invitation.revoked", _("Invitation revoked")
     INVITATION_USED = "invitation.used", _("Invitation accepted")
     ACCOUNT_CREATED = "account.created", _("Account created")
     ACCOUNT_CHANGED = "account.changed", _("Account updated")
     PASSWORD_CHANGED = "password.changed", _("Password changed")
     PASSWORD_SET = "password.set", _("Password set by an administrator")
-    TOKEN_MADE = "token.made", _("Token created")
+    TOKEN_CREATED = "token.created", _("Token created")
     TOKEN_REVOKED = "token.revoked", _("Token revoked")
     SIGN_IN_LOCKED = "sign_in.locked", _("Sign-in locked after failed attempts")
     PROJECT_CREATED = "project.created", _("Project created")
     PROJECT_RENAMED = "project.renamed", _("Project renamed")
     PROJECT_ARCHIVED = "project.archived", _("Project archived")
     PROJECT_RESTORED = "project.restored", _("Project restored")
+    PROJECT_DELETED = "project.deleted", _("Project deleted")
     ENDPOINT_CREATED = "endpoint.created", _("Endpoint created")
     ENDPOINT_CHANGED = "endpoint.changed", _("Endpoint updated")
     ENDPOINT_ARCHIVED = "endpoint.archived", _("Endpoint archived")
@@ -57,6 +58,8 @@ class Action(models.TextChoices):
     DATASET_LEFT_OUT = "dataset.left_out", _("Invalid rows excluded")
     DATASET_ARCHIVED = "dataset.archived", _("Data set archived")
     DATASET_RESTORED = "dataset.restored", _("Data set restored")
+    DATASET_DELETED = "dataset.deleted", _("Data set deleted")
+    VERSION_DELETED = "version.deleted", _("Data set version deleted")
     RUN_STARTED = "run.started", _("Run started")
     RUN_PAUSED = "run.paused", _("Run paused")
     RUN_RESUMED = "run.resumed", _("Run resumed")
@@ -67,10 +70,12 @@ class Action(models.TextChoices):
     RUN_READ_AGAIN = "run.read_again", _("Replies re-parsed")
     RUN_ARCHIVED = "run.archived", _("Run archived")
     RUN_RESTORED = "run.restored", _("Run restored")
+    RUN_DELETED = "run.deleted", _("Run deleted")
     REPORT_SHARED = "report.shared", _("Report link created")
     REPORT_UNSHARED = "report.unshared", _("Report link revoked")
     EVALUATION_CREATED = "evaluation.created", _("Human evaluation created")
     EVALUATION_CLOSED = "evaluation.closed", _("Human evaluation closed")
+    EVALUATION_DELETED = "evaluation.deleted", _("Human evaluation deleted")
     EVALUATION_REOPENED = "evaluation.reopened", _("Human evaluation reopened")
     EVALUATION_SIDES_NAMED = "evaluation.sides_named", _("Human evaluation sides renamed")
     RATER_ADDED = "rater.added", _("Rater added")
@@ -95,13 +100,13 @@ class Action(models.TextChoices):
 
 
 @contextmanager
-def asked_by(who: Callable[[], tuple[object, str]]) -> Iterator[None]:
+def attributed_to(who: Callable[[], tuple[object, str]]) -> Iterator[None]:
     """Attribute entries without `by` to the result of `who`: the request's user, and a token's name or ''."""
-    before = _asking.set(who)
+    before = _actor.set(who)
     try:
         yield
     finally:
-        _asking.reset(before)
+        _actor.reset(before)
 
 
 def record(
@@ -160,11 +165,11 @@ def _entry(
 
 
 def _who(by: User | None) -> tuple[User | None, str]:
-    asking = _asking.get()
-    user, via = asking() if asking else (None, "")
-    asker = user if isinstance(user, User) else None
-    if by is None or by == asker:
-        return asker, via
+    actor_of_request = _actor.get()
+    user, via = actor_of_request() if actor_of_request else (None, "")
+    actor = user if isinstance(user, User) else None
+    if by is None or by == actor:
+        return actor, via
     return by, ""
 
 

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 
 from evalsite import access
 from evalsite.accounts.models import Role
+from evalsite.health import is_disk_full
 
 THEME_COOKIE = "evalsite_theme"
 THEMES = ("light", "dark")
@@ -27,7 +28,9 @@ def site(request: HttpRequest) -> dict[str, Any]:
         "may_view_as": user is not None and access.may_view_as(request),
         "roles": Role.choices,
         "view_as": request.session.get(access.VIEW_AS, "") if hasattr(request, "session") else "",
+        "disk_full": is_disk_full(),
         "local_mode": settings.LOCAL_MODE,
+        "base_path": settings.CONFIG.base_path,
         "form_limit": settings.DATA_UPLOAD_MAX_MEMORY_SIZE,
         "theme": theme if theme in THEMES else "",
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -57,6 +58,8 @@ class Config:
     https: bool
     require_sign_in: bool
     data_group: bool
+    start_incomplete: bool
+    base_path: str
     demo_judge: bool
     upload_max_mb: int
     unpacked_max_mb: int
@@ -134,6 +137,8 @@ def read(source: Mapping[str, str] | None = None) -> Config:
         https=_flag(values, "HTTPS", False),
         require_sign_in=_flag(values, "REQUIRE_SIGN_IN", False),
         data_group=_flag(values, "DATA_GROUP", False),
+        base_path=_base_path(values),
+        start_incomplete=_flag(values, "START_INCOMPLETE", False),
         demo_judge=_flag(values, "DEMO_JUDGE", True),
         upload_max_mb=_whole(values, "UPLOAD_MAX_MB", 4096, lowest=1),
         unpacked_max_mb=_whole(values, "UNPACKED_MAX_MB", 4096, lowest=1),
@@ -228,48 +233,56 @@ def _files(values: Mapping[str, str]) -> dict[str, str]:
     """FILES=s3 needs a bucket and keys; S3_ENDPOINT_URL is needed only if the store is not Amazon's."""
     files = _one_of(values, "FILES", FILES)
     names = ("S3_ENDPOINT_URL", "S3_BUCKET", "S3_ACCESS_KEY", "S3_SECRET_KEY", "S3_REGION")
-    given = {name: values.get(name, "").strip() for name in names}
-    missing = [name for name in names[1:4] if not given[name]]
+    settings = {name: values.get(name, "").strip() for name in names}
+    missing = [name for name in names[1:4] if not settings[name]]
     if files == "s3" and missing:
         raise ImproperlyConfigured(f"FILES=s3 needs {' and '.join(missing)} too; see docs/settings.md.")
     if files == "s3":
         _needs("storages", "FILES=s3")
         _needs("boto3", "FILES=s3")
-    url = urlsplit(given["S3_ENDPOINT_URL"])
-    if given["S3_ENDPOINT_URL"] and not (
+    url = urlsplit(settings["S3_ENDPOINT_URL"])
+    if settings["S3_ENDPOINT_URL"] and not (
         url.scheme in ("http", "https") and url.hostname and not url.username
     ):
         raise ImproperlyConfigured(
             "S3_ENDPOINT_URL is invalid; use an address such as https://s3.example, without user and password."
         )
-    given["S3_REGION"] = given["S3_REGION"] or "us-east-1"
-    return {"files": files, **{name.lower(): value for name, value in given.items()}}
+    settings["S3_REGION"] = settings["S3_REGION"] or "us-east-1"
+    return {"files": files, **{name.lower(): value for name, value in settings.items()}}
 
 
 def _oidc(values: Mapping[str, str]) -> dict[str, str]:
     """Single sign-on: issuer, client and secret must be set together."""
     names = ("OIDC_ISSUER", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET")
-    given = {name: values.get(name, "").strip() for name in names}
-    missing = [name for name, value in given.items() if not value]
+    settings = {name: values.get(name, "").strip() for name in names}
+    missing = [name for name, value in settings.items() if not value]
     if missing and len(missing) < len(names):
         raise ImproperlyConfigured(
             f"{' and '.join(missing)} missing; single sign-on needs {', '.join(names)}."
         )
-    url = urlsplit(given["OIDC_ISSUER"])
+    url = urlsplit(settings["OIDC_ISSUER"])
     if not missing and not (
         url.scheme == "https" or (url.scheme == "http" and is_loopback(url.hostname or ""))
     ):
         raise ImproperlyConfigured(
-            f"OIDC_ISSUER={given['OIDC_ISSUER']!r} is invalid; use the provider's https:// address."
+            f"OIDC_ISSUER={settings['OIDC_ISSUER']!r} is invalid; use the provider's https:// address."
         )
     name = values.get("OIDC_NAME", "").strip() or url.hostname or ""
-    return {**{key.lower(): value for key, value in given.items()}, "oidc_name": name}
+    return {**{key.lower(): value for key, value in settings.items()}, "oidc_name": name}
 
 
 def _folder(values: Mapping[str, str], name: str, default: Path) -> Path:
     path = Path(values.get(name, "").strip() or default).expanduser().resolve()
     if path.exists() and not path.is_dir():
         raise ImproperlyConfigured(f"{name}={str(path)!r} is a file; use a folder.")
+    return path
+
+
+def _base_path(values: Mapping[str, str]) -> str:
+    """The path below which a proxy shows the site, such as `/evals`; '' if the site has a host name of its own."""
+    path = values.get("BASE_PATH", "").strip().rstrip("/")
+    if path and not re.fullmatch(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+", path):
+        raise ImproperlyConfigured(f"BASE_PATH={path!r} is invalid; use a path such as /evals.")
     return path
 
 

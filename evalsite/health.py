@@ -29,9 +29,9 @@ class HealthMiddleware(MiddlewareMixin):
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        if request.path == "/healthz":
+        if request.path_info == "/healthz":
             return _said("ok")
-        if request.path == "/readyz":
+        if request.path_info == "/readyz":
             obstacle = disk_obstacle() or database_obstacle()
             return _said(obstacle, 503) if obstacle else _said("ok")
         return None
@@ -61,6 +61,11 @@ def database_obstacle() -> str:
         problem = storage_problem(error)
         return SENTENCES.get(problem, "the database does not answer") if problem else "the database fails"
     return ""
+
+
+def is_disk_full() -> bool:
+    """Whether too little is free in DATA_DIR for work that writes files."""
+    return shutil.disk_usage(settings.DATA_DIR).free < LEAST_FREE
 
 
 @contextmanager

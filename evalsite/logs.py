@@ -30,7 +30,7 @@ def hidden(text: str) -> str:
     for secret in (*_known, *_of_environment()):
         if secret in text:
             text = text.replace(secret, HIDDEN)
-    return _LOOKS_SECRET.sub(lambda found: f"{found['before'] or ''}{HIDDEN}", text)
+    return _LOOKS_SECRET.sub(lambda match: f"{match['before'] or ''}{HIDDEN}", text)
 
 
 def _of_environment() -> Iterable[str]:

@@ -12,6 +12,7 @@ from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
 
 from evalsite import logs
+from evalsite.storage import unfinished
 
 SECRETS = "secrets"  # name of the key used by `encrypt`
 
@@ -45,13 +46,18 @@ def stored_key(data_dir: Path, name: str) -> str | None:
 
 def make_key(data_dir: Path, name: str) -> str:
     """The key called `name`, created on first use. Processes that start concurrently agree on one."""
+    if key := stored_key(data_dir, name):
+        return key
     folder = data_dir / "keys"
     folder.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
     draft = folder / f".{name}.{os.getpid()}"
     try:
         draft.touch(mode=settings.DATA_FILE_MODE)
-        draft.write_text(new_key())
-        os.link(draft, folder / name)  # fails if the other process was first
+        with draft.open("w") as file:
+            unfinished.lock(file)
+            file.write(new_key())
+            file.flush()
+            os.link(draft, folder / name)  # fails if the other process was first
     except FileExistsError:
         pass
     finally:
@@ -63,7 +69,7 @@ def encrypt(plain: str) -> str:
     """Encrypt for storage; '' stays ''."""
     if not plain:
         return ""
-    return _fernet(_given_key() or make_key(settings.DATA_DIR, SECRETS)).encrypt(plain.encode()).decode()
+    return _fernet(_configured_key() or make_key(settings.DATA_DIR, SECRETS)).encrypt(plain.encode()).decode()
 
 
 def decrypt(stored: str) -> str:
@@ -73,7 +79,7 @@ def decrypt(stored: str) -> str:
     """
     if not stored:
         return ""
-    key = _given_key() or stored_key(settings.DATA_DIR, SECRETS)
+    key = _configured_key() or stored_key(settings.DATA_DIR, SECRETS)
     if key is None:
         raise Undecryptable
     try:
@@ -84,7 +90,7 @@ def decrypt(stored: str) -> str:
     return plain
 
 
-def _given_key() -> str:
+def _configured_key() -> str:
     """The value of ENCRYPTION_KEY."""
     return str(settings.CONFIG.encryption_key)
 

@@ -14,6 +14,10 @@ LOCAL_MODE = CONFIG.local_mode
 # Permissions below DATA_DIR: for the owner only, or with DATA_GROUP also for the group.
 DATA_FOLDER_MODE, DATA_FILE_MODE = (0o770, 0o660) if CONFIG.data_group else (0o700, 0o600)
 
+# The site below a path behind a proxy: addresses begin with it, and cookies are sent to it only (web/base_path.py).
+FORCE_SCRIPT_NAME = CONFIG.base_path or None
+SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = LANGUAGE_COOKIE_PATH = CONFIG.base_path or "/"
+
 SECRET_KEY = CONFIG.secret_key or secrets.stored_key(DATA_DIR, "django") or secrets.new_key()
 DEBUG = CONFIG.debug
 ALLOWED_HOSTS = CONFIG.hosts
@@ -44,6 +48,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "evalsite.web.headers.SameOriginMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "evalsite.web.headers.NoStoreMiddleware",
     "django.middleware.gzip.GZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",

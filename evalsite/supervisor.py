@@ -64,7 +64,7 @@ class Child:
                 os.setpriority(os.PRIO_PROCESS, self.process.pid, niceness)
         self.started = time.monotonic()
 
-    def look_after(self) -> str | None:
+    def restart_if_ended(self) -> str | None:
         """Restart the process if it died; return a log message in that case.
 
         A killed process is restarted immediately. One that keeps exiting is restarted after increasing pauses (at most
@@ -116,7 +116,7 @@ class Supervisor:
             signal.signal(number, self._stop)
         while not self.stopping:
             for child in self.children:
-                message = child.look_after()
+                message = child.restart_if_ended()
                 if message:
                     print(message, file=sys.stderr, flush=True)  # noqa: T201
             time.sleep(LOOK_SECONDS)

@@ -34,16 +34,18 @@ def pieces(before: str, after: str) -> list[Passage]:
 
 def sides(before: str, after: str) -> tuple[list[Passage], list[Passage]]:
     """The two texts side by side, each with its common and its own passages."""
-    found = pieces(before, after)
-    return [one for one in found if one.kind != "added"], [one for one in found if one.kind != "removed"]
+    passages = pieces(before, after)
+    return [passage for passage in passages if passage.kind != "added"], [
+        passage for passage in passages if passage.kind != "removed"
+    ]
 
 
-def _common_start(one: str, other: str) -> int:
+def _common_start(text: str, other: str) -> int:
     """The number of characters both texts start with, by binary search."""
-    low, high = 0, min(len(one), len(other))
+    low, high = 0, min(len(text), len(other))
     while low < high:
         half = (low + high + 1) // 2
-        if one[low:half] == other[low:half]:
+        if text[low:half] == other[low:half]:
             low = half
         else:
             high = half - 1
@@ -80,10 +82,10 @@ def _replaced(before: str, after: str) -> tuple[Passage, Passage]:
     return Passage("removed", before), Passage("added", after)
 
 
-def _joined(given: Iterable[Passage]) -> list[Passage]:
+def _joined(passages: Iterable[Passage]) -> list[Passage]:
     """Drop empty passages and merge adjacent ones of the same kind."""
     result: list[Passage] = []
-    for piece in given:
+    for piece in passages:
         if piece.text and result and result[-1].kind == piece.kind:
             result[-1] = Passage(piece.kind, result[-1].text + piece.text)
         elif piece.text:
@@ -91,11 +93,11 @@ def _joined(given: Iterable[Passage]) -> list[Passage]:
     return result
 
 
-def excerpts(given: Sequence[Passage], around: int) -> list[Passage]:
+def excerpts(passages: Sequence[Passage], around: int) -> list[Passage]:
     """Keep at most `around` common characters next to differences; a gap (text "") replaces the rest."""
     result: list[Passage] = []
-    for number, piece in enumerate(given):
-        ends = (around if number else 0, around if number < len(given) - 1 else 0)
+    for number, piece in enumerate(passages):
+        ends = (around if number else 0, around if number < len(passages) - 1 else 0)
         if piece.kind != "same" or len(piece.text) <= sum(ends) + 20:
             result.append(piece)
             continue

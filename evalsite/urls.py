@@ -16,6 +16,7 @@ urlpatterns = [
     path("", include("evalsite.accounts.urls")),
     path("shared/<str:secret>/", sharing.shared, name="shared_report"),
     path("p/<slug:slug>/datasets/", include("datasets.urls")),
+    path("p/<slug:slug>/delete/", include("judging.deletion.urls")),
     path("p/<slug:slug>/endpoints/", include("judging.endpoints.urls")),
     path("p/<slug:slug>/metrics/", include("judging.metrics.urls")),
     path("p/<slug:slug>/desk/<int:pk>/", include(people.desk)),

@@ -2,9 +2,12 @@
 
 import os
 
+from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 from django.urls import get_resolver
 
+from evalsite.web.base_path import below
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
-application = get_wsgi_application()
+application = below(get_wsgi_application(), settings.CONFIG.base_path)
 _ = get_resolver().url_patterns  # loads all views at startup, so that the first request is not slow

@@ -1,40 +1,28 @@
 from __future__ import annotations
 
 import gc
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.apps import AppConfig
 
 if TYPE_CHECKING:
     from evalsite.supervisor import Child
+    from evalsite.table_files import Sheet
+    from judging.records.models import Run
 
 # These import what they need when they are called: all of it would add a third to the start of every process.
 
 
-def reconcile() -> None:
-    """Recover the work of dead workers."""
-    from judging.comparison import kept
-    from judging.metrics import lint
-    from judging.people import rating_import
-    from judging.runs.rerun import rerun_batches
-    from judging.runs.results_import import services as results_import
-    from judging.runs.teamwork import batches
-    from judging.runs.worker import reconcile as runs
+def report_sheet(run: Run) -> Sheet:
+    from judging.reports import files
 
-    for module in (runs, results_import, batches, rerun_batches, kept, lint, rating_import):
-        module.reconcile()
+    return files.report_sheet(run)
 
 
-def request_figures(run_id: int) -> None:
-    from judging.reports.figures import want
+def imported_facts(run: Run) -> dict[str, Any]:
+    from judging.transfer.results_import import imported_run
 
-    want(run_id)
-
-
-def compute_requested_figures() -> None:
-    from judging.reports.figures import keep_wanted
-
-    keep_wanted()
+    return imported_run.imported_facts(run)
 
 
 def prepare_sample() -> Child:
@@ -55,34 +43,47 @@ def test_sample_connections() -> None:
 
 class JudgingConfig(AppConfig):
     name = "judging"
+    jobs = {
+        "apply_action": "judging.teamwork.batches",
+        "compare_runs": "judging.reports.comparison.results",
+        "compute_figures": "judging.reports.figures",
+        "compute_slices": "judging.reports.slices",
+        "import_ratings": "judging.people.rating_import",
+        "import_results": "judging.transfer.results_import.services",
+        "lint_template": "judging.metrics.lint",
+        "plan_rejudging": "judging.runs.rerun.rerun_batches",
+        "remove_deleted": "judging.deletion.services",
+    }
+    short_jobs = ("compute_figures", "compute_slices")
+    reconcilers = ("judging.engine.reconcile.reconcile", "judging.reports.comparison.results.delete_old")
 
     def ready(self) -> None:
-        from datasets.importing.worker import short_work
         from datasets.versions.file_import import take_verdicts, verdict_pages
         from evalsite import demo
-        from evalsite.tasks import workers
+        from evalsite.storage import completeness
         from judging import checks  # noqa: F401 - registers itself
-        from judging.endpoints.selectors import metrics_using
+        from judging.endpoints.selectors import any_encrypted, metrics_using
+        from judging.filters.judgement_filter import register
         from judging.metrics.editor.scripts import reply_history
         from judging.metrics.selectors import metrics_that_use
         from judging.people.disagreement import DISAGREEMENT
         from judging.people.rating_export import people_of
-        from judging.runs import stopping
-        from judging.runs.export.records import people_columns
-        from judging.runs.filters import register
         from judging.runs.rerun.parser_trial import RunReplies
-        from judging.runs.results_import.tool_files import page_of_verdicts, run_of_import
-        from judging.runs.teamwork.filters import FILTERS
+        from judging.runs.selectors import imported_facts as facts_of_imported
+        from judging.teamwork.filters import FILTERS
+        from judging.transfer.export.files import first_sheets
+        from judging.transfer.export.records import people_columns
+        from judging.transfer.results_import.tool_files import page_of_verdicts, run_of_import
 
         register(*FILTERS, DISAGREEMENT)
         take_verdicts.append(run_of_import)
         verdict_pages.append(page_of_verdicts)
         people_columns.append(people_of)
+        facts_of_imported.append(imported_facts)
+        completeness.has_encrypted.append(any_encrypted)
+        first_sheets.append(report_sheet)
         metrics_using.append(metrics_that_use)
         reply_history.append(RunReplies())
-        workers.reconcilers.append(reconcile)
-        stopping.hooks.append(request_figures)
-        short_work.append(compute_requested_figures)
         demo.preparations.append(prepare_sample)
         demo.when_ready.append(test_sample_connections)
         # This is the last app. What was imported stays, and no later collection needs to search it.

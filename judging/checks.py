@@ -20,14 +20,14 @@ def sandbox_holds(app_configs: object = None, **options: Any) -> list[CheckMessa
     return of_status(status(again=True))
 
 
-def of_status(found: SandboxStatus) -> list[CheckMessage]:
+def of_status(status: SandboxStatus) -> list[CheckMessage]:
     """Convert a sandbox status to messages for a check or a page."""
-    if found.level is None:
-        text = _("Templates and scripts can't run: %(error)s") % {"error": found.problem}
+    if status.level is None:
+        text = _("Templates and scripts can't run: %(error)s") % {"error": status.problem}
         return [
             Error(text, hint=_("It requires Linux and permission to start processes."), id="judging.E002")
         ]
-    return level_messages(found.level, found.missing, found.minimum)
+    return level_messages(status.level, status.missing, status.minimum)
 
 
 def level_messages(level: int, missing: tuple[Layer, ...], minimum: int) -> list[CheckMessage]:

@@ -32,8 +32,8 @@ def guide(page: str, language: str, address_of: Callable[[str], str]) -> tuple[s
 
 def titles(pages: Iterable[str]) -> dict[str, str]:
     """Each guide's title in the user's language."""
-    found = {page: _text(GUIDES[page][reader_language()]).partition("\n")[0] for page in pages}
-    return {page: title.removeprefix("# ") for page, title in found.items()}
+    headings = {page: _text(GUIDES[page][reader_language()]).partition("\n")[0] for page in pages}
+    return {page: title.removeprefix("# ") for page, title in headings.items()}
 
 
 def _html(text: str) -> SafeString:

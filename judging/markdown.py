@@ -105,7 +105,7 @@ def html_of(text: str, budget: MarkupBudget | None = None, *, wrapped: bool = Fa
         html = _parser().render(f"```json\n{text}\n```" if _is_json_object(text) else text, env)
     except _TooDeep:
         return _as_written(text)
-    made = nh3.clean(
+    cleaned = nh3.clean(
         html,
         tags=_TAGS,
         attributes=_ATTRIBUTES,
@@ -117,7 +117,7 @@ def html_of(text: str, budget: MarkupBudget | None = None, *, wrapped: bool = Fa
         if env["plain_parts"]
         else ""
     )
-    return mark_safe(note + made)  # noqa: S308 (nh3 has cleaned it)
+    return mark_safe(note + cleaned)  # noqa: S308 (nh3 has cleaned it)
 
 
 def _as_written(text: str) -> SafeString:

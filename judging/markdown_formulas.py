@@ -58,9 +58,9 @@ def _block(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
     if end is None or end >= state.eMarks[end_line - 1] or not _BLANK_TO_LINE_END.match(state.src, end + 2):
         return False
     last = bisect_right(state.bMarks, end, line, end_line) - 1
-    if last - line > MOST_LINES or any(_is_outside(state, one) for one in range(line + 1, last + 1)):
+    if last - line > MOST_LINES or any(_is_outside(state, number) for number in range(line + 1, last + 1)):
         return False
-    lines = [state.src[state.bMarks[one] : state.eMarks[one]] for one in range(line, last)]
+    lines = [state.src[state.bMarks[number] : state.eMarks[number]] for number in range(line, last)]
     content = "\n".join([*lines, state.src[state.bMarks[last] : end]])[
         start - state.bMarks[line] + 2 :
     ].strip()
@@ -81,7 +81,7 @@ def _is_outside(state: StateBlock, line: int) -> bool:
 def _opener(text: str, at: int) -> str | None:
     if at >= len(text) or text[at] not in "$\\":
         return None
-    return next((one for one in _CLOSERS if text.startswith(one, at)), None)
+    return next((opener for opener in _CLOSERS if text.startswith(opener, at)), None)
 
 
 def _is_money(text: str, opener: str, at: int, end: int) -> bool:
@@ -94,22 +94,22 @@ def _is_money(text: str, opener: str, at: int, end: int) -> bool:
 def _closing(text: str, env: Any, begin: int, closer: str) -> int | None:
     """The position of the next closing delimiter; None if there is none."""
     places = _places(text, env)[closer]
-    found = bisect_left(places, begin)
-    return places[found] if found < len(places) else None
+    index = bisect_left(places, begin)
+    return places[index] if index < len(places) else None
 
 
 def _places(text: str, env: Any) -> dict[str, list[int]]:
     """The positions of all closing delimiters in a text, cached in the parser's environment."""
-    known: dict[str, dict[str, list[int]]] = env.setdefault("formula_places", {})
-    if text not in known:
+    cache: dict[str, dict[str, list[int]]] = env.setdefault("formula_places", {})
+    if text not in cache:
         places: dict[str, list[int]] = {closer: [] for closer in _CLOSERS.values()}
         for mark in _MARK.finditer(text):
             if mark[0] in places:
                 places[mark[0]].append(mark.start())
             if text.startswith("$$", mark.start()):
                 places["$$"].append(mark.start())
-        known[text] = places
-    return known[text]
+        cache[text] = places
+    return cache[text]
 
 
 def mathml(latex: str, *, display: bool) -> str | None:

@@ -2,12 +2,12 @@
 
 # ruff: noqa: F401
 
-import judging.comparison.models
+import judging.deletion.models
 import judging.endpoints.models
 import judging.metrics.models
 import judging.people.models
+import judging.records.models
 import judging.reports.models
 import judging.review.models
-import judging.runs.models
-import judging.runs.results_import.models
-import judging.runs.teamwork.models
+import judging.teamwork.models
+import judging.transfer.results_import.models

@@ -8,13 +8,13 @@ import judging.review.list_views as review_lists
 import judging.review.teamwork.bulk as bulk
 import judging.review.teamwork.inbox as inbox
 import judging.review.teamwork.views as teamwork
-from judging.comparison import views as comparison
 from judging.reports import board_views, people_result, sharing, verdict_views
 from judging.reports import views as reports
+from judging.reports.comparison import views as comparison
 from judging.review import columns, judgement_page, saved_views
 from judging.runs import views
 from judging.runs.rerun import views as rerun
-from judging.runs.results_import import views as results_import
+from judging.transfer.results_import import views as results_import
 
 app_name = "runs"
 
@@ -27,6 +27,8 @@ urlpatterns = [
     path("import/<int:pk>/discard/", results_import.discard, name="import_discard"),
     path("leaderboard/", board_views.leaderboard, name="leaderboard"),
     path("<int:pk>/", views.detail, name="detail"),
+    path("<int:pk>/archive/", views.archive, name="archive"),
+    path("<int:pk>/restore/", views.restore, name="restore"),
     path("<int:pk>/pause/", views.pause, name="pause"),
     path("<int:pk>/resume/", views.resume, name="resume"),
     path("<int:pk>/cancel/", views.cancel, name="cancel"),

@@ -16,8 +16,7 @@ from datasets.importing.worker import import_or_wait
 from datasets.models import Version
 from datasets.services import dataset_upload
 from evalsite.accounts.models import Project, User
-from evalsite.accounts.services import LOCAL_ADMINISTRATOR, project_create
-from evalsite.tasks import workers
+from evalsite.accounts.services import local_administrator_create, project_create
 from judging.core.builtin import builtin
 from judging.core.judges.demo import MODEL
 from judging.core.metric_definition import JudgeModel, MetricDefinition
@@ -94,7 +93,7 @@ def prepare() -> int:
     if Project.objects.filter(slug__in=SAMPLE_SLUGS.values()).exists():
         demo_endpoints().exclude(url=url).update(url=url)
     else:
-        administrator = make_administrator()
+        administrator = local_administrator_create()
         for sample in SAMPLES:
             make(sample, administrator, url)
     return port
@@ -108,7 +107,7 @@ def test_connections() -> None:
     """Run the connection test of the samples' endpoints once, so that they are not shown as untested."""
     for endpoint in demo_endpoints():
         if not endpoint.works:
-            endpoint_remember_test(endpoint=endpoint, found=try_endpoint(endpoint))
+            endpoint_remember_test(endpoint=endpoint, probe=try_endpoint(endpoint))
 
 
 def free_port(wanted: int | None) -> int:
@@ -168,17 +167,6 @@ def make_evaluation(sample: SampleProject, user: User, version: Version) -> None
     )
 
 
-def make_administrator() -> User:
-    """Get or create the local administrator, who has no password until one is set."""
-    user, made = User.objects.get_or_create(
-        username=LOCAL_ADMINISTRATOR, defaults={"is_superuser": True, "is_staff": True}
-    )
-    if made:
-        user.set_unusable_password()
-        user.save(update_fields=["password"])
-    return user
-
-
 def make_metric(
     user: User, endpoint: Endpoint, name: str, template: str, low: int, high: int
 ) -> ChosenMetric:
@@ -200,4 +188,4 @@ def upload(sample: SampleProject, project: Project, user: User) -> Version:
     version = dataset_upload(
         project=project, name=sample.dataset, file=io.BytesIO(b"".join(rows)), file_name=path.name, user=user
     )
-    return import_or_wait(version.pk, workers.owner())
+    return import_or_wait(version.pk)

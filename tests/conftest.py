@@ -43,16 +43,24 @@ DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "processes"}
 ALIKE_ON_ALL_DATABASES = (
     "tests/browser/",
     "tests/evalsite/web/",
-    *(f"tests/evalsite/test_{name}.py" for name in ("every_address", "pages")),
+    "tests/evalsite/test_pages.py",
     *(
         f"tests/evalsite/accounts/test_{name}.py"
         for name in ("passwords", "projects", "sign_in", "single_sign_on", "local_mode")
     ),
+    "tests/datasets/views/test_repair.py",
+    "tests/judging/deletion/test_pages.py",
     "tests/judging/endpoints/test_pages.py",
     *(f"tests/judging/metrics/editor/test_{name}.py" for name in ("preview", "scripts")),
     "tests/judging/metrics/rule_editor/test_pages.py",
     "tests/judging/metrics/test_transfer.py",
-    "tests/judging/management/test_evaluate_command.py",
+    *(f"tests/judging/management/test_{name}_command.py" for name in ("evaluate", "report")),
+    "tests/judging/people/views/test_evaluations.py",
+    *(f"tests/judging/reports/test_{name}.py" for name in ("files", "pages", "people_result")),
+    *(f"tests/judging/review/test_{name}.py" for name in ("judgement_page", "permissions")),
+    "tests/judging/review/teamwork/test_pages.py",
+    "tests/judging/transfer/results_import/test_pages.py",
+    "tests/judging/runs/test_new_run.py",
     *(f"tests/processes/test_{name}.py" for name in ("evaluate", "serve", "slow_clients", "supervisor")),
 )
 
@@ -156,7 +164,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def may_differ(item: pytest.Item) -> bool:
     """Return whether the result may depend on the database. Not for tests without one, nor for page and form tests
-    whose few queries are covered by other tests."""
+    whose queries are covered by other tests: those of services, and test_every_address.py, which opens every page."""
     uses = item.get_closest_marker("django_db") or DATABASE_FIXTURES & set(getattr(item, "fixturenames", ()))
     return bool(uses) and not item.nodeid.startswith(ALIKE_ON_ALL_DATABASES)
 

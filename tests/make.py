@@ -12,7 +12,7 @@ from evalsite.accounts.models import Project
 from evalsite.accounts.services import project_create
 from judging.core.candidates import CandidateModel
 from judging.core.metric_definition import JudgeModel, MetricDefinition
-from judging.runs.models import Run
+from judging.records.models import Run
 from judging.runs.services import ChosenMetric, run_create
 
 _numbers = itertools.count(1)

@@ -28,8 +28,8 @@ PLACEHOLDER = re.compile(r"%\(\w+\)[a-z]|%[sd]|\{\w+\}")
 # function: (number of message arguments, whether a context comes first)
 FUNCTIONS = {
     **dict.fromkeys(("_", "gettext", "gettext_lazy", "gettext_noop"), (1, False)),
-    **dict.fromkeys(("ngettext", "ngettext_lazy"), (2, False)),
-    **dict.fromkeys(("pgettext", "pgettext_lazy"), (1, True)),
+    **dict.fromkeys(("ngettext", "ngettext_lazy", "ngettext_noop"), (2, False)),
+    **dict.fromkeys(("pgettext", "pgettext_lazy", "pgettext_noop"), (1, True)),
     **dict.fromkeys(("npgettext", "npgettext_lazy"), (2, True)),
 }
 

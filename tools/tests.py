@@ -1,9 +1,10 @@
 """`make test`: run the tests in three parts and return one result.
 
-`together`: most tests, on every core. `processes`: tests that start processes or a browser, four files at a time, since
-they mostly wait; in order of their names, not of their number of tests, since files with few tests take longest.
-`timed`: tests with time limits, two files at a time, since they also mostly wait. Every part runs, whatever the result
-of the others. Arguments are passed to pytest; a part without tests does not fail if another part has some.
+`together`: most tests, in one process more than there are cores, since some wait. `processes`: tests that start
+processes or a browser, four files at a time, since they mostly wait; in order of their names, not of their number of
+tests, since files with few tests take longest. `timed`: tests with time limits, two files at a time, since they also
+mostly wait. Every part runs, whatever the result of the others. Arguments are passed to pytest; a part without tests
+does not fail if another part has some.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import tempfile
 from collections.abc import Callable, Sequence
 
 BY_FILE = ["-n", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
-PARTS = {"together": ["-n", "auto"], "processes": BY_FILE, "timed": ["-n", "2", "--dist", "loadfile"]}
+TOGETHER = ["-n", str((os.cpu_count() or 1) + 1)]
+PARTS = {"together": TOGETHER, "processes": BY_FILE, "timed": ["-n", "2", "--dist", "loadfile"]}
 NOTHING_COLLECTED = 5  # pytest's exit status
 Run = Callable[[Sequence[str]], int]
 

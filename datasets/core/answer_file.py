@@ -37,11 +37,11 @@ class ModelNameWanted(Exception):
 
 
 class NoAnswers(Exception):
-    """The file as a whole cannot be read; `found` says why."""
+    """The file as a whole cannot be read; `findings` say why."""
 
-    def __init__(self, found: tuple[Finding, ...]) -> None:
-        super().__init__(found[0].code)
-        self.found = found
+    def __init__(self, findings: tuple[Finding, ...]) -> None:
+        super().__init__(findings[0].code)
+        self.findings = findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class AnswerLine:
     """One line of the file: its answers and the row they belong to. An invalid line has no answers.
 
-    `answers` holds (model name, JSON list of responses). For a line matched by prompt, `asked` is its `asked_hash`,
+    `answers` holds (model name, JSON list of responses). For a line matched by prompt, `questions_hash` is
     used for rows whose earlier answers differ. `earlier` is JSON of the messages before the last question, if the line
     contains earlier answers.
     """
@@ -66,16 +66,16 @@ class Given:
     key: Key | None = None
     answers: tuple[tuple[str, str], ...] = ()
     findings: tuple[Finding, ...] = ()
-    asked: int | None = None
+    questions_hash: int | None = None
     earlier: str | None = None
 
     @property
     def error(self) -> Finding | None:
         """The first error on this line."""
-        return next((one for one in self.findings if one.severity == "error"), None)
+        return next((finding for finding in self.findings if finding.severity == "error"), None)
 
 
-class _AnswerLine(Struct):
+class _LineKeys(Struct):
     id: Raw | UnsetType = UNSET
     line: Raw | UnsetType = UNSET
     messages: Raw | UnsetType = UNSET
@@ -89,7 +89,7 @@ class _Output(Struct):
     responses: Raw
 
 
-_decode_line = msgspec.json.Decoder(_AnswerLine).decode
+_decode_line = msgspec.json.Decoder(_LineKeys).decode
 _decode_output = msgspec.json.Decoder(_Output).decode
 
 
@@ -117,19 +117,19 @@ def conversation_hash(messages: list[dict[str, Any]]) -> int:
     return hashed(msgspec.json.encode(texts))
 
 
-def asked_hash(messages: list[dict[str, Any]]) -> int:
+def questions_hash(messages: list[dict[str, Any]]) -> int:
     """Hash all messages except the assistant's: in legacy files these differ by model, the questions do not."""
     return prompt_hash([message for message in messages if message["role"] != "assistant"])
 
 
-def given_lines(
+def answer_lines(
     path: Path,
     *,
     model_name: str,
     match_by: MatchBy,
     limits: Limits,
     progress: Callable[[int], None] | None = None,
-) -> Iterator[Given]:
+) -> Iterator[AnswerLine]:
     """Yield the non-blank lines of an answer file. Raises OSError, NoAnswers, ModelNameWanted.
 
     `progress` receives the number of bytes read so far; a legacy file is read twice but reported as one pass.
@@ -137,7 +137,7 @@ def given_lines(
     with Upload(path, limits) as upload:
         seen = detect(upload)
         if seen.shape in ("spread", "none"):
-            raise NoAnswers(tuple(one for one in seen.findings if one.severity == "error"))
+            raise NoAnswers(tuple(finding for finding in seen.findings if finding.severity == "error"))
         if seen.format in LEGACY:
             yield from _legacy(path, seen.format, model_name, match_by, limits, progress)
             return
@@ -148,11 +148,11 @@ def given_lines(
                         None if row else refusal(number, line, limits, oversized=number in block.oversized)
                     )
                     if refused:
-                        yield Given(number, line.decode("utf-8", "replace"), findings=(refused,))
+                        yield AnswerLine(number, line.decode("utf-8", "replace"), findings=(refused,))
                     elif line.strip():
-                        yield _given(number, line, row, match_by)
+                        yield _answer_line(number, line, row, match_by)
         except Unreadable as stopped:
-            raise NoAnswers((stopped.found,)) from None
+            raise NoAnswers((stopped.finding,)) from None
 
 
 def _legacy(
@@ -162,7 +162,7 @@ def _legacy(
     match_by: MatchBy,
     limits: Limits,
     progress: Callable[[int], None] | None,
-) -> Iterator[Given]:
+) -> Iterator[AnswerLine]:
     if not model_name.strip():
         raise ModelNameWanted
 
@@ -173,7 +173,7 @@ def _legacy(
     with read(path, format=fmt, limits=limits, progress=advance, digest=False) as reading:
         for row in reading:
             if not row.valid:
-                yield Given(row.line, row.raw)
+                yield AnswerLine(row.line, row.raw)
                 continue
             messages = messages_of(msgspec.json.decode(row.json), fmt)
             answer = msgspec.json.encode([{"content": messages[-1]["content"]}]).decode()
@@ -181,44 +181,46 @@ def _legacy(
             key = (
                 Key("prompt", prompt_hash(messages)) if by_prompt else _key(_decode_line(row.json), match_by)
             )
-            yield _with_turns(Given(row.line, row.raw, key, ((model_name, answer),)), messages)
+            yield _with_turns(AnswerLine(row.line, row.raw, key, ((model_name, answer),)), messages)
 
 
-def _with_turns(given: Given, messages: list[dict[str, Any]]) -> Given:
+def _with_turns(answer_line: AnswerLine, messages: list[dict[str, Any]]) -> AnswerLine:
     """Add the hash of the questions and the earlier turns."""
-    asked = asked_hash(messages) if given.key and given.key.kind == "prompt" else None
-    known = has_earlier_answers(messages)
-    earlier = msgspec.json.encode(before_question(messages)).decode() if known else None
-    return replace(given, asked=asked, earlier=earlier)
+    hash_of_questions = (
+        questions_hash(messages) if answer_line.key and answer_line.key.kind == "prompt" else None
+    )
+    has_earlier = has_earlier_answers(messages)
+    earlier = msgspec.json.encode(before_question(messages)).decode() if has_earlier else None
+    return replace(answer_line, questions_hash=hash_of_questions, earlier=earlier)
 
 
-def _given(number: int, line: bytes, row: dict[str, Any] | None, match_by: MatchBy) -> Given:
+def _answer_line(number: int, line: bytes, row: dict[str, Any] | None, match_by: MatchBy) -> AnswerLine:
     """`row` holds the line's values if it is a valid JSON object, else None."""
     text = line.decode().rstrip("\r")
-    given = Given(number, text, findings=_findings(number, text, row))
-    if given.error:
-        return given
+    answer_line = AnswerLine(number, text, findings=_findings(number, text, row))
+    if answer_line.error:
+        return answer_line
     top = _decode_line(line)
     answers = tuple((output.model_name, bytes(output.responses).decode()) for output in _outputs(top))
-    return _with_turns(replace(given, key=_key(top, match_by), answers=answers), _messages(top))
+    return _with_turns(replace(answer_line, key=_key(top, match_by), answers=answers), _messages(top))
 
 
 def _findings(number: int, text: str, row: dict[str, Any] | None) -> tuple[Finding, ...]:
     """All findings of a line. Its answers are checked as if they were those of a `judge_only` row."""
-    found = RowFindings()
+    findings = RowFindings()
     if row is None:
-        found, row = explain(text, None)
+        findings, row = explain(text, None)
     if row is not None:
-        check_row({**_BEFORE, "model_outputs": row.get("model_outputs", [row])}, "judge_only", found)
+        check_row({**_BEFORE, "model_outputs": row.get("model_outputs", [row])}, "judge_only", findings)
         if "model_outputs" not in row:
-            found.found = [
-                replace(one, path=one.path and one.path.removeprefix("model_outputs[0]."))
-                for one in found.found
+            findings.stored = [
+                replace(finding, path=finding.path and finding.path.removeprefix("model_outputs[0]."))
+                for finding in findings.stored
             ]
-    return tuple(placed(found.found, number, text))
+    return tuple(placed(findings.stored, number, text))
 
 
-def _outputs(top: _AnswerLine) -> list[_Output]:
+def _outputs(top: _LineKeys) -> list[_Output]:
     if top.model_outputs is not UNSET:
         return [_decode_output(output) for output in top.model_outputs]
     assert isinstance(top.model_name, Raw)  # check_row has reported lines that lack either
@@ -226,7 +228,7 @@ def _outputs(top: _AnswerLine) -> list[_Output]:
     return [_Output(msgspec.json.decode(top.model_name, type=str), top.responses)]
 
 
-def _key(top: _AnswerLine, match_by: MatchBy) -> Key | None:
+def _key(top: _LineKeys, match_by: MatchBy) -> Key | None:
     """The key that identifies the row; None if the line has none of the requested kind."""
     wanted: tuple[Kind, ...] = (match_by,) if match_by else ("id", "line", "prompt")
     for kind in wanted:
@@ -243,18 +245,18 @@ def _key(top: _AnswerLine, match_by: MatchBy) -> Key | None:
     return None
 
 
-def _messages(top: _AnswerLine) -> list[dict[str, Any]]:
+def _messages(top: _LineKeys) -> list[dict[str, Any]]:
     """The line's messages with their parts joined; an empty list if they are missing or invalid."""
     if top.messages is UNSET:
         return []
     try:
         messages = messages_of({"messages": msgspec.json.decode(top.messages)}, "judge_only")
-        return [{"role": one["role"], "content": one["content"]} for one in messages]
+        return [{"role": message["role"], "content": message["content"]} for message in messages]
     except (*UNDECODED, AttributeError, KeyError, TypeError):
         return []
 
 
 def _line_number(raw: Raw) -> int | None:
     number = msgspec.json.decode(raw)
-    known = isinstance(number, int) and not isinstance(number, bool) and 0 < number < 2**31
-    return number if known else None
+    is_line_number = isinstance(number, int) and not isinstance(number, bool) and 0 < number < 2**31
+    return number if is_line_number else None

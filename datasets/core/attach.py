@@ -15,20 +15,21 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from datasets.core.answer_file import (
-    Given,
+    AnswerLine,
     Key,
     MatchBy,
-    asked_hash,
+    answer_lines,
     conversation_hash,
-    given_lines,
     id_hash,
     prompt_hash,
+    questions_hash,
 )
 from datasets.core.findings import Finding, FindingLog, printable
 from datasets.core.formats import LEGACY, Format, structural_keys
 from datasets.core.limits import Limits
 from datasets.core.reader import read
 from datasets.core.rows import RawRow
+from datasets.core.texts import Text, gettext_noop
 from datasets.core.variables import (
     EARLIER,
     before_question,
@@ -51,7 +52,7 @@ _ENTRY = (
     "INSERT INTO entry (line, kind, key, model, responses, problem, asked, earlier) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_GIVEN = "INSERT INTO given VALUES (?, ?, ?)"
+_ANSWER_LINE = "INSERT INTO given VALUES (?, ?, ?)"
 _NOT_CARRIED = "INSERT INTO entry (line, problem, responses) VALUES (?, 'row_not_carried', ?)"
 _UNMATCHED = """
 SELECT line, problem, finding, model, found, text FROM entry JOIN given USING (line)
@@ -63,7 +64,7 @@ _FIND = """
 UPDATE entry SET (found, target) = (SELECT COUNT(*), MIN(line) FROM base WHERE base.{kind} = entry.key)
 WHERE kind = '{kind}' AND problem IS NULL
 """
-_FIND_ASKED = """
+_FIND_BY_QUESTIONS = """
 UPDATE entry SET (found, target) = (SELECT COUNT(*), MIN(line) FROM base WHERE base.asked = entry.asked)
 WHERE asked IS NOT NULL AND found = 0
 """
@@ -79,19 +80,21 @@ _JUDGE = (
          SELECT MIN(number) FROM entry AS first
          WHERE first.problem IS NULL AND first.target = entry.target AND first.model = entry.model)""",
 )
-PROBLEMS = (
-    "no_key",
-    "unknown_id",
-    "ambiguous_id",
-    "unknown_line",
-    "bad_row",
-    "unknown_prompt",
-    "ambiguous_prompt",
-    "already_answered",
-    "twice",
-    "bad_line",
-    "row_not_carried",
-)
+PROBLEMS: dict[str, Text] = {
+    "no_key": gettext_noop("No row given: add “id”, “line” or “messages”."),
+    "unknown_id": gettext_noop("No valid row has this “id” (a string never equals a number)."),
+    "ambiguous_id": gettext_noop("Several rows have this “id”."),
+    "unknown_line": gettext_noop("No row at this line."),
+    "bad_row": gettext_noop("The row at this line is invalid."),
+    "unknown_prompt": gettext_noop("No valid row has this prompt."),
+    "ambiguous_prompt": gettext_noop("Several rows have this prompt."),
+    "already_answered": gettext_noop("The row already has answers of this model. They are not replaced."),
+    "twice": gettext_noop("Duplicate: an earlier line of the file answers this row for this model."),
+    "bad_line": gettext_noop("The line is invalid."),
+    "row_not_carried": gettext_noop(
+        "An invalid CSV record cannot be written to the new JSONL file and is excluded."
+    ),
+}
 """Why an answer was not attached, or for `row_not_carried` why a row was dropped. `bad_line`: see the findings."""
 
 
@@ -204,7 +207,7 @@ class _Attaching:
 
     def _take_answers(self) -> None:
         work, log = self.work, FindingLog(kept_per_code=100)
-        for given in given_lines(
+        for answer_line in answer_lines(
             work.answers,
             model_name=work.model_name,
             match_by=work.match_by,
@@ -212,18 +215,23 @@ class _Attaching:
             progress=self.steps.at,
         ):
             self.report.lines += 1
-            log.add_all(given.findings)
-            code = given.error.code if given.error else None
-            self.database.execute(_GIVEN, [given.line, printable(given.text, 1_000_000), code])
-            self.database.executemany(_ENTRY, self._entries(given))
+            log.add_all(answer_line.findings)
+            code = answer_line.error.code if answer_line.error else None
+            self.database.execute(
+                _ANSWER_LINE, [answer_line.line, printable(answer_line.text, 1_000_000), code]
+            )
+            self.database.executemany(_ENTRY, self._entries(answer_line))
         self.report.counts, self.report.findings = dict(log.counts), log.in_order()
 
-    def _entries(self, given: Given) -> list[tuple[Any, ...]]:
-        if not given.answers:
-            return [(given.line, None, None, None, None, "bad_line", None, None)]
-        key, problem = (given.key, None) if given.key else (Key("line", 0), "no_key")
-        found, turns = (given.line, key.kind, key.value), (problem, given.asked, given.earlier)
-        return [(*found, self._model(name), responses, *turns) for name, responses in given.answers]
+    def _entries(self, answer_line: AnswerLine) -> list[tuple[Any, ...]]:
+        if not answer_line.answers:
+            return [(answer_line.line, None, None, None, None, "bad_line", None, None)]
+        key, problem = (answer_line.key, None) if answer_line.key else (Key("line", 0), "no_key")
+        place, turns = (
+            (answer_line.line, key.kind, key.value),
+            (problem, answer_line.questions_hash, answer_line.earlier),
+        )
+        return [(*place, self._model(name), responses, *turns) for name, responses in answer_line.answers]
 
     def _model(self, name: str) -> int:
         if name not in self.models:
@@ -255,19 +263,19 @@ class _Attaching:
         if not row.valid:
             return None, None, None
         identity = _decode_id(row.json).id if "id" in kinds else UNSET
-        prompt = asked = None
+        prompt = questions = None
         if "prompt" in kinds:
             messages = _messages(row, self.work.format)
             prompt = prompt_hash(messages)
-            asked = asked_hash(messages) if "asked" in kinds else None
-        return None if identity is UNSET else id_hash(bytes(identity)), prompt, asked
+            questions = questions_hash(messages) if "asked" in kinds else None
+        return None if identity is UNSET else id_hash(bytes(identity)), prompt, questions
 
     def _match(self) -> None:
         for column in ("id", "prompt", "asked"):
             self.database.execute(f"CREATE INDEX base_{column} ON base ({column})")
         for statement in (
             *(_FIND.format(kind=kind) for kind in ("id", "prompt", "line")),
-            _FIND_ASKED,
+            _FIND_BY_QUESTIONS,
             *_JUDGE,
         ):
             self.database.execute(statement)
@@ -280,53 +288,57 @@ class _Attaching:
         ahead = waiting.fetchone()
         with self.work.target.open("wb") as file:
             for row in self._rows():
-                given = []
+                answers = []
                 while ahead and ahead[0] == row.line:
-                    given.append((self.names[ahead[1]], *ahead[2:]))
+                    answers.append((self.names[ahead[1]], *ahead[2:]))
                     ahead = waiting.fetchone()
-                added = self._with_own_turns(row, given) if given else []
+                added = self._with_own_turns(row, answers) if answers else []
                 written = merged(row, self.work.format, added)
                 if written is None:
                     self.database.execute(_NOT_CARRIED, [row.line, row.raw])
                     continue
                 file.write(written + b"\n")
-                self._note(row, added)
+                self._report_row(row, added)
 
-    def _with_own_turns(self, row: RawRow, given: list[tuple[str, str, str | None]]) -> list[tuple[str, str]]:
+    def _with_own_turns(
+        self, row: RawRow, answers: list[tuple[str, str, str | None]]
+    ) -> list[tuple[str, str]]:
         """The answers to a row, each with its earlier turns if they differ from the row's."""
         messages = _messages(row, self.work.format)
         of_row, added = conversation_hash(before_question(messages)), []
-        for name, responses, earlier in given:
+        for name, responses, earlier in answers:
             if earlier and conversation_hash(msgspec.json.decode(earlier)) != of_row:
                 responses = with_earlier(responses, earlier)
                 self.report.own_turns += 1
             elif not earlier and has_earlier_answers(messages):
-                known = all(earlier_of(one) is not None for one in msgspec.json.decode(responses))
-                self.report.own_turns += known
-                self.report.last_only += not known
+                complete = all(
+                    earlier_of(response) is not None for response in msgspec.json.decode(responses)
+                )
+                self.report.own_turns += complete
+                self.report.last_only += not complete
             added.append((name, responses))
         return added
 
-    def _note(self, row: RawRow, added: list[tuple[str, str]]) -> None:
+    def _report_row(self, row: RawRow, added: list[tuple[str, str]]) -> None:
         if row.valid and not added and (self.work.format != "judge_only"):
             self.report.unanswered += 1
         if added and len(self.report.examples) < KEPT_EXAMPLES:
-            asked = [m["content"] for m in _messages(row, self.work.format) if m["role"] == "user"]
+            questions = [m["content"] for m in _messages(row, self.work.format) if m["role"] == "user"]
             name, responses = added[0]
             answer = str(msgspec.json.decode(responses)[0].get("content") or "")
             self.report.examples.append(
-                Example(row.line, (asked[-1] if asked else "")[:EXCERPT], name, answer[:EXCERPT])
+                Example(row.line, (questions[-1] if questions else "")[:EXCERPT], name, answer[:EXCERPT])
             )
 
     def _unmatched(self) -> Iterator[dict[str, Any]]:
         """Yield the unmatched lines of the file, then the rows that could not be carried over."""
-        for line, problem, code, model, found, text in self.database.execute(_UNMATCHED):
+        for line, problem, code, model, rows_found, text in self.database.execute(_UNMATCHED):
             yield {
                 "line": line,
                 "reason": problem,
                 "finding": code,
                 "model_name": None if model is None else self.names[model],
-                "rows_found": found,
+                "rows_found": rows_found,
                 "text": text,
             }
         left = "SELECT line, responses FROM entry WHERE problem = 'row_not_carried' ORDER BY line"
@@ -378,6 +390,8 @@ def merged(row: RawRow, fmt: Format, added: list[tuple[str, str]]) -> bytes | No
 
 def with_earlier(responses: str, earlier: str) -> str:
     """Add the messages before the last question to each response in a JSON list that does not have them yet."""
-    found = map(_decode_top, _decode_list(responses))
+    decoded = map(_decode_top, _decode_list(responses))
     own = {EARLIER: Raw(earlier.encode())}
-    return msgspec.json.encode([one if EARLIER in one else one | own for one in found]).decode()
+    return msgspec.json.encode(
+        [response if EARLIER in response else response | own for response in decoded]
+    ).decode()

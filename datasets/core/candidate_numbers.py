@@ -24,17 +24,17 @@ def candidate_numbers(candidates: Sequence[Named]) -> dict[str, int]:
     its version, if there is one.
     """
     together: dict[int, dict[str, None]] = {}
-    for one in candidates:
-        if one.uploaded:
-            together.setdefault(one.version, {})[one.name] = None
-    found: dict[str, int] = {}
+    for candidate in candidates:
+        if candidate.uploaded:
+            together.setdefault(candidate.version, {})[candidate.name] = None
+    numbers: dict[str, int] = {}
     following = list(range(1, COLOURS + 1))
-    for one in candidates:
-        others = together.setdefault(one.version, {})
-        if one.name not in found:
-            taken = {(found[name] - 1) % COLOURS for name in others if name in found}
+    for candidate in candidates:
+        others = together.setdefault(candidate.version, {})
+        if candidate.name not in numbers:
+            taken = {(numbers[name] - 1) % COLOURS for name in others if name in numbers}
             free = [number for place, number in enumerate(following) if place not in taken]
-            found[one.name] = min(free or following)
-            following[(found[one.name] - 1) % COLOURS] += COLOURS
-        others[one.name] = None
-    return found
+            numbers[candidate.name] = min(free or following)
+            following[(numbers[candidate.name] - 1) % COLOURS] += COLOURS
+        others[candidate.name] = None
+    return numbers

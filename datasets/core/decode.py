@@ -2,19 +2,30 @@
 
 import codecs
 import hashlib
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Literal, Self
 
-from datasets.core.file_kinds import SNIFFED_BYTES, other_kind
+from datasets.core.file_kinds import SNIFFED_BYTES, UTF16_MARKS, is_unmarked_utf16, other_kind
 from datasets.core.findings import Finding, finding
 from datasets.core.limits import MEBIBYTE, Limits
+from datasets.core.texts import Text, gettext_noop
 
 Encoding = Literal["utf-8", "utf-8-sig", "utf-16", "gb18030"]
+"""What is detected. Imports of other tools' files also read `FALLBACK`, and any codec that a user names."""
+FALLBACK = "cp1252"
+ENCODING_NAMES: dict[str, Text] = {
+    "utf-8": gettext_noop("UTF-8"),
+    "utf-8-sig": gettext_noop("UTF-8 with byte order mark"),
+    "utf-16": gettext_noop("UTF-16, converted"),
+    "gb18030": gettext_noop("GB18030 (GBK), converted"),
+}
 Progress = Callable[[int], None]
 """Called with the number of bytes of the file read so far."""
 
@@ -24,15 +35,15 @@ LARGER = 4 * MEBIBYTE
 STUB = 64
 TEXT_FOLDS = 500
 _GZIP = b"\x1f\x8b"
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_QUOTED = re.compile(rb'"[^"]*"')
 
 
 class Unreadable(Exception):
-    """Reading had to stop before the end of the file; `found` says why."""
+    """Reading had to stop before the end of the file; `finding` says why."""
 
-    def __init__(self, found: Finding) -> None:
-        super().__init__(found.code)
-        self.found = found
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.code)
+        self.finding = finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +60,16 @@ class Block:
 
 
 class Upload:
-    """An uploaded file, gzipped or not, that can be read repeatedly from the start; an open file must be seekable."""
+    """An uploaded file, gzipped or not, that can be read repeatedly from the start; an open file must be seekable.
 
-    def __init__(self, source: Path | str | BinaryIO, limits: Limits) -> None:
+    `encoding` is the codec that a user named, '' to detect it.
+    """
+
+    def __init__(self, source: Path | str | BinaryIO, limits: Limits, encoding: str = "") -> None:
         self._path = Path(source) if isinstance(source, Path | str) else None
         self._opened = None if isinstance(source, Path | str) else source
-        self.limits = limits
+        self.limits, self.encoding = limits, encoding
+        self._head: bytes | None = None
         self.bytes = self._file.seek(0, 2)
         self._file.seek(0)
         self.gzipped = self._file.read(2) == _GZIP
@@ -88,8 +103,8 @@ class Upload:
         """Yield decompressed bytes. Raises Unreadable for a truncated gzip or at the limit, after the readable part."""
         left, beyond = self._byte_limit()
         self._file.seek(0)
-        given = iter(partial(self._file.read, CHUNK), b"")
-        for chunk in _unzipped(given) if self.gzipped else given:
+        raw = iter(partial(self._file.read, CHUNK), b"")
+        for chunk in _unzipped(raw) if self.gzipped else raw:
             if len(chunk) > left:
                 yield chunk[:left]
                 raise Unreadable(beyond)
@@ -114,6 +129,11 @@ class Upload:
 
     def head(self) -> bytes:
         """The first decompressed kilobytes."""
+        if self._head is None:
+            self._head = self._read_head()
+        return self._head
+
+    def _read_head(self) -> bytes:
         start = b""
         try:
             for chunk in self.chunks():
@@ -157,8 +177,8 @@ def _unzipped(packed: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def marked_encoding(head: bytes) -> Encoding:
-    """The encoding indicated by the byte order mark; UTF-8 without one."""
-    if head.startswith(_UTF16):
+    """The encoding indicated by the byte order mark, or by the NULs of UTF-16; else UTF-8."""
+    if head.startswith(UTF16_MARKS) or is_unmarked_utf16(head):
         return "utf-16"
     return "utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8"
 
@@ -169,6 +189,62 @@ def encoding_of(upload: Upload) -> Encoding:
     if marked == "utf-8" and not decodes(upload, "utf-8") and decodes(upload, "gb18030"):
         return "gb18030"
     return marked
+
+
+def text_encoding(upload: Upload) -> str:
+    """The encoding of another tool's file: the named one, or the detected one, or the fallback.
+
+    The fallback can decode anything, so it is not used for a file that is UTF-8 but for a few bytes.
+    """
+    encoding = upload.encoding or encoding_of(upload)
+    if upload.encoding or encoding != "utf-8" or decodes(upload, "utf-8"):
+        return encoding
+    return encoding if _seems_utf8(_first_beyond_ascii(upload)) else FALLBACK
+
+
+def first_encoding(upload: Upload) -> str:
+    """The same, judged by the beginning only."""
+    marked = upload.encoding or marked_encoding(upload.head())
+    if marked != "utf-8":
+        return marked
+    start = upload.head()
+    if _seems_utf8(start):
+        return marked
+    return "gb18030" if _text_in(start, "gb18030") is not None else FALLBACK
+
+
+def is_guess(encoding: str) -> bool:
+    """Whether nothing in the bytes proves this encoding."""
+    return encoding in ("gb18030", FALLBACK)
+
+
+def _beginning(upload: Upload) -> bytes:
+    try:
+        return next(upload.chunks(), b"")
+    except Unreadable:
+        return b""
+
+
+def _first_beyond_ascii(upload: Upload) -> bytes:
+    try:
+        return next((chunk for chunk in upload.chunks() if not chunk.isascii()), b"")
+    except Unreadable:
+        return b""
+
+
+def _seems_utf8(some: bytes) -> bool:
+    """Whether more characters beyond ASCII are valid UTF-8 than not."""
+    text = codecs.getincrementaldecoder("utf-8")("replace").decode(some)
+    broken = text.count("\ufffd")
+    return broken == 0 or sum(not sign.isascii() for sign in text) > 2 * broken
+
+
+def _text_in(start: bytes, encoding: str) -> str | None:
+    """The beginning of a file in this encoding; None if it does not decode."""
+    try:
+        return codecs.getincrementaldecoder(encoding)().decode(start)
+    except UnicodeDecodeError:
+        return None
 
 
 def decodes(upload: Upload, encoding: str) -> bool:
@@ -189,30 +265,79 @@ def decodes(upload: Upload, encoding: str) -> bool:
     return True
 
 
-def utf8_chunks(
-    upload: Upload, encoding: Encoding | None, progress: Progress | None = None
-) -> Iterator[bytes]:
-    """Yield the upload as UTF-8 without byte order mark; invalid bytes in a UTF-8 file pass unchanged.
+def utf8_chunks(upload: Upload, encoding: str | None, progress: Progress | None = None) -> Iterator[bytes]:
+    """Yield the upload as UTF-8 without byte order marks and with \\n where lines end with \\r.
 
-    An unknown encoding is treated as UTF-8. In other encodings, lone surrogates and a truncated last character become
-    bytes that are not UTF-8, so that their lines are reported.
+    Invalid bytes of a UTF-8 file pass unchanged; an unknown encoding is treated as UTF-8. In other encodings, invalid
+    bytes, lone surrogates and a truncated last character become bytes that are not UTF-8, so that their lines are
+    reported.
     """
-    if encoding not in ("utf-16", "gb18030"):
-        first = True
-        for chunk in upload.chunks(progress):
-            yield chunk.removeprefix(codecs.BOM_UTF8) if first else chunk
-            first = False
-        return
-    decoder = codecs.getincrementaldecoder(encoding)("surrogatepass" if encoding == "utf-16" else "strict")
+    chunks = upload.chunks(progress)
+    if encoding not in (None, "utf-8", "utf-8-sig"):
+        chunks = _decoded(chunks, _codec(upload, encoding))
+    return filter(None, _with_line_feeds(_unmarked(chunks)))
+
+
+def _codec(upload: Upload, encoding: str) -> str:
+    """The name of the decoder; without a mark, UTF-16 is decoded by the position of its NULs."""
+    head = upload.head()
+    if encoding != "utf-16" or head.startswith(UTF16_MARKS):
+        return encoding
+    return "utf-16-le" if head[1::2].count(0) >= head[::2].count(0) else "utf-16-be"
+
+
+def _decoded(chunks: Iterator[bytes], codec: str) -> Iterator[bytes]:
+    errors = "surrogatepass" if codec.startswith("utf-16") else "surrogateescape"
+    decoder = codecs.getincrementaldecoder(codec)(errors)
     try:
-        for chunk in upload.chunks(progress):
-            yield decoder.decode(chunk).encode("utf-8", "surrogatepass")
-        yield decoder.decode(b"", final=True).encode("utf-8", "surrogatepass")
-    except UnicodeDecodeError:
+        for chunk in chunks:
+            yield decoder.decode(chunk).encode("utf-8", errors)
+        yield decoder.decode(b"", final=True).encode("utf-8", errors)
+    except UnicodeError:
         yield b"\xff"
 
 
-def blocks(upload: Upload, encoding: Encoding | None, progress: Progress | None = None) -> Iterator[Block]:
+def unmarked(start: bytes) -> bytes:
+    """The start of a text without byte order marks; some programs write two."""
+    while start.startswith(codecs.BOM_UTF8):
+        start = start.removeprefix(codecs.BOM_UTF8)
+    return start
+
+
+def _unmarked(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    yield unmarked(next(chunks, b""))
+    yield from chunks
+
+
+def _with_line_feeds(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Replace \\r by \\n in a file whose lines end with it."""
+    first = next(chunks, b"")
+    if not _ends_lines_with_cr(first):
+        yield first
+        yield from chunks
+        return
+    held = b""
+    for chunk in chain([first], chunks):
+        text = held + chunk
+        held = b"\r" if text.endswith(b"\r") else b""  # a \n may follow
+        yield text.removesuffix(held).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    yield held.replace(b"\r", b"\n")
+
+
+def _ends_lines_with_cr(start: bytes) -> bool:
+    """Whether the lines at the start of a file end with \\r alone; a quoted field may hold any line end."""
+    if start.count(b"\r") == start.count(b"\r\n"):
+        return False
+    outside = _QUOTED.sub(b"", start)
+    return b"\r" in outside.removesuffix(b"\r") and b"\n" not in outside
+
+
+def ends_lines_with_cr(upload: Upload) -> bool:
+    """Whether `utf8_chunks` replaces the line ends, so that lines cannot be counted in the bytes of the file."""
+    return _ends_lines_with_cr(_beginning(upload))
+
+
+def blocks(upload: Upload, encoding: str | None, progress: Progress | None = None) -> Iterator[Block]:
     """Yield whole lines as UTF-8, some hundred kilobytes at a time; only \\n ends a line."""
     _keep_freed_memory()
     most = upload.limits.row_bytes

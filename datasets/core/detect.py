@@ -2,14 +2,15 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from datasets.core.csv_reader import header_of
+from datasets.core.csv_layout import LEGACY_DELIMITERS, CsvLayout
+from datasets.core.csv_reader import layout_in
+from datasets.core.csv_text import header_of
 from datasets.core.decode import (
     Block,
     Encoding,
@@ -23,7 +24,7 @@ from datasets.core.findings import Finding, Param, finding
 from datasets.core.formats import FORMAT_KEYS, Format, FormatKeys
 from datasets.core.pretty_json import NotSpread, Splitter
 from datasets.core.rows import UNDECODED, is_json
-from datasets.core.spelling import near_miss
+from datasets.core.spelling import misspelt_top_keys, near_miss
 from datasets.core.stats import Detection, Shape
 
 MET_BYTES, MET_CHARACTERS = 200, 80
@@ -43,12 +44,11 @@ class _Keys(Struct):
     conversation: Raw | UnsetType = UNSET
 
     @property
-    def found(self) -> FormatKeys:
+    def present(self) -> FormatKeys:
         return self.messages is not UNSET, self.model_outputs is not UNSET, self.conversation is not UNSET
 
 
 _decode_keys = msgspec.json.Decoder(_Keys).decode
-_decode_names = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
 class Votes(Counter[FormatKeys]):
@@ -57,13 +57,13 @@ class Votes(Counter[FormatKeys]):
     @property
     def figures(self) -> dict[str, Param]:
         """Number of rows in total and with each key; `model_outputs` counts only together with messages."""
-        found = dict.fromkeys(("rows", "messages", "model_outputs", "conversation"), 0)
+        counts = dict.fromkeys(("rows", "messages", "model_outputs", "conversation"), 0)
         for (messages, outputs, conversation), rows in self.items():
-            found["rows"] += rows
-            found["messages"] += rows * messages
-            found["model_outputs"] += rows * (messages and outputs)
-            found["conversation"] += rows * conversation
-        return {**found}
+            counts["rows"] += rows
+            counts["messages"] += rows * messages
+            counts["model_outputs"] += rows * (messages and outputs)
+            counts["conversation"] += rows * conversation
+        return {**counts}
 
     def format(self) -> Format | None:
         """The most frequent format family; within `messages`, judge_only if at least half have answers."""
@@ -114,7 +114,7 @@ def guess_from_beginning(upload: Upload, forced: Format | None = None) -> Detect
         block = next(blocks(upload, encoding), None)
     except Unreadable:
         return None
-    if block is None or forced == "legacy_csv" or (forced is None and _csv_header(block)):
+    if block is None or forced == "legacy_csv" or (forced is None and _csv_layout(block)):
         return None
     detector = Detector()
     for number, line in enumerate(block.lines, block.first):
@@ -138,35 +138,36 @@ def detect(upload: Upload, forced: Format | None = None) -> Detection:
     if kind:
         return Detection("none", None, "other_kind", {}, None, (finding("file.other_kind", kind=kind),))
     encoding = encoding_of(upload)
-    found = _file_findings(encoding)
-    detector, is_csv = _looked(upload, encoding, forced)
-    if detector.splitter.in_comment and not detector.spread and not is_csv:
-        detector, is_csv = _looked(upload, encoding, forced, detector.splitter.comment_line)
-    if is_csv:
+    findings = _file_findings(encoding)
+    detector, layout = _scanned(upload, encoding, forced)
+    if detector.splitter.in_comment and not detector.spread and not layout:
+        detector, layout = _scanned(upload, encoding, forced, detector.splitter.comment_line)
+    if layout:
         why = "csv_header" if forced is None else "forced"
-        return Detection("csv", "legacy_csv", why, {}, encoding, found)
-    return _concluded(detector, forced, encoding, found)
+        return Detection("csv", "legacy_csv", why, {}, encoding, findings, layout=layout)
+    return _concluded(detector, forced, encoding, findings)
 
 
-def _looked(
+def _scanned(
     upload: Upload, encoding: Encoding, forced: Format | None, unended_comment: int | None = None
-) -> tuple[Detector, bool]:
-    """Scan the lines until the result is certain; also return whether it is CSV. `unended_comment`: see Splitter."""
-    detector, is_csv = Detector(Splitter(keep=False, unended_comment=unended_comment)), forced == "legacy_csv"
+) -> tuple[Detector, CsvLayout | None]:
+    """Scan the lines until the result is certain; also return the layout of a CSV. `unended_comment`: see Splitter."""
+    detector = Detector(Splitter(keep=False, unended_comment=unended_comment))
+    layout = CsvLayout() if forced == "legacy_csv" else None
     try:
         for block in blocks(upload, encoding):
-            if not detector.rows and not is_csv:
-                is_csv = forced is None and _csv_header(block)
-            if is_csv or detector.spread:
-                detector.rows += 1
-                break
             if block.text.isspace() and not block.oversized:
                 continue  # a small archive may contain hundreds of millions of blank lines
+            if not detector.rows and forced in (None, "legacy_csv"):
+                layout = _csv_layout(block) or layout
+            if layout or detector.spread:
+                detector.rows += 1
+                break
             for number, line in enumerate(block.lines, block.first):
                 observe(number, line, detector)
     except Unreadable as error:
-        detector.stopped = (error.found,)  # if the file has rows, the reader reports this after them
-    return detector, is_csv
+        detector.stopped = (error.finding,)  # if the file has rows, the reader reports this after them
+    return detector, layout
 
 
 def _file_findings(encoding: Encoding) -> tuple[Finding, ...]:
@@ -175,13 +176,10 @@ def _file_findings(encoding: Encoding) -> tuple[Finding, ...]:
     return (finding("file.converted", encoding=encoding.upper()),)
 
 
-def _csv_header(block: Block) -> bool:
-    """Whether the first non-blank line is a CSV header in our format. Checks only the first block."""
+def _csv_layout(block: Block) -> CsvLayout | None:
+    """The layout of a CSV in our format. Looks only at the first lines of the file's first block."""
     first = next((line for line in block.lines if line.strip()), b"")
-    if not first or _JSON_START.match(first):
-        return False
-    names = header_of(first.decode("utf-8", "replace"))
-    return any(name.strip().lower() in ("prompt", "response") for name in names)
+    return None if _JSON_START.match(first) else layout_in(block)
 
 
 def observe(number: int, line: bytes, detector: Detector) -> None:
@@ -195,7 +193,7 @@ def observe(number: int, line: bytes, detector: Detector) -> None:
     except UNDECODED:
         _observe_other(number, line, detector)
         return
-    detector.vote(keys.found)
+    detector.vote(keys.present)
     if detector.splitter.open:
         _feed(number, line, detector)
 
@@ -217,7 +215,7 @@ def _feed(number: int, line: bytes, detector: Detector) -> None:
     for splitter in (detector.splitter, detector.fresh()):
         detector.splitter = splitter
         try:
-            pieces = splitter.feed(number, text)
+            pieces = list(splitter.feed(number, text))
         except NotSpread:
             if (
                 not detector.failed
@@ -243,36 +241,54 @@ def _begins_spread(detector: Detector) -> bool:
 
 
 def _concluded(
-    detector: Detector, forced: Format | None, encoding: Encoding | None, found: tuple[Finding, ...]
+    detector: Detector, forced: Format | None, encoding: Encoding | None, findings: tuple[Finding, ...]
 ) -> Detection:
     if not detector.rows or (detector.rows == 1 and b"".join(detector.first.split()) == b"[]"):
         return Detection(
-            "none", None, "empty", {}, encoding, found + (detector.stopped or (finding("file.empty"),))
+            "none", None, "empty", {}, encoding, findings + (detector.stopped or (finding("file.empty"),))
         )
     if detector.spread or (detector.rows == 1 and _is_one_array(detector)) or _begins_spread(detector):
         problem = finding("file.not_jsonl")
-        return Detection("spread", forced, "spread", {}, encoding, (*found, problem))
+        return Detection("spread", forced, "spread", {}, encoding, (*findings, problem))
     votes = detector.votes if detector.votes.format() else detector.guesses
     detected = votes.format()
     if forced is None and detected is None and (detector.votes or not detector.bracketed):
         shape: Shape = "jsonl" if detector.votes else "none"
-        problem = finding("file.unknown_format", met=_beginning(detector.first), **_key_meant(detector.first))
-        found += detector.stopped if shape == "none" else ()
-        return Detection(shape, None, "unknown", {}, encoding, (*found, problem), detector.rows, silent=True)
+        problem = _unknown_format(detector.first)
+        findings += detector.stopped if shape == "none" else ()
+        return Detection(
+            shape, None, "unknown", {}, encoding, (*findings, problem), detector.rows, silent=True
+        )
     if forced:
-        return Detection("jsonl", forced, "forced", {}, encoding, found)
+        return Detection("jsonl", forced, "forced", {}, encoding, findings)
     why = f"keys.{detected}" if detected else "unknown"
-    return Detection("jsonl", detected, why, votes.figures, encoding, found)
+    return Detection("jsonl", detected, why, votes.figures, encoding, findings)
 
 
-def _key_meant(line: bytes) -> dict[str, Any]:
-    """The format's key or column that the first line seems to misspell, if any."""
+def misspells_format(row: Any) -> bool:
+    """Whether an object has a list under a misspelt “messages” or “conversation”."""
+    return isinstance(row, dict) and any(
+        meant in ("messages", "conversation") and isinstance(row[key], list)
+        for key, meant in misspelt_top_keys(row).items()
+    )
+
+
+_decode_row = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def _unknown_format(line: bytes) -> Finding:
+    """The finding with the key or column that the first line seems to misspell, if any."""
+    repair = None
     try:
-        names: Iterable[str] = _decode_names(line)
-        wanted: tuple[str, ...] = ("messages", "conversation")
+        row = _decode_row(line)
+        names, wanted = list(row), ["messages", "conversation"]
+        repair = "rename_key" if misspelt_top_keys(row) else None
     except UNDECODED:
-        names, wanted = header_of(line.decode("utf-8", "replace")), ("prompt", "response")
-    return next(filter(None, (near_miss(names, meant) for meant in wanted)), {})
+        text = line.decode("utf-8", "replace")
+        names = max((header_of(text, delimiter) for delimiter in LEGACY_DELIMITERS), key=lambda row: len(row))
+        wanted = ["prompt", "response"]
+    near = next(filter(None, (near_miss(names, meant) for meant in wanted)), {})
+    return finding("file.unknown_format", repair=repair, met=_beginning(line), **near)
 
 
 def _beginning(line: bytes) -> str:
@@ -285,7 +301,7 @@ def _is_one_array(detector: Detector) -> bool:
     """Whether the file's single line is an array, possibly with comments or extra commas."""
     splitter = Splitter(keep=False)
     try:
-        splitter.feed(detector.first_number, detector.first.decode("utf-8", "replace"))
+        list(splitter.feed(detector.first_number, detector.first.decode("utf-8", "replace")))
     except NotSpread:
         return False
     return splitter.arrays == 1 and not splitter.open

@@ -52,6 +52,7 @@ _MOST_CONTROL = 0.03
 """Highest share of control characters in text; in random bytes it is about a ninth."""
 
 SNIFFED_BYTES = 8192
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def other_kind(head: bytes, tail: bytes) -> str | None:
@@ -63,8 +64,6 @@ def other_kind(head: bytes, tail: bytes) -> str | None:
             return name
     if head[257:262] == b"ustar":
         return "archive"
-    if not head.startswith((b"\xff\xfe", b"\xfe\xff")) and _is_unmarked_utf16(head):
-        return "utf16"
     text = head.removeprefix(b"\xef\xbb\xbf")
     if _HTML.match(text):
         return "html"
@@ -78,8 +77,8 @@ def other_kind(head: bytes, tail: bytes) -> str | None:
 
 
 def _is_binary(head: bytes) -> bool:
-    """Whether the bytes are neither UTF-8 nor marked UTF-16 and contain many control characters."""
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or _is_utf8(head):
+    """Whether the bytes are neither UTF-8 nor UTF-16 and contain many control characters."""
+    if head.startswith(UTF16_MARKS) or is_unmarked_utf16(head) or _is_utf8(head):
         return False
     control = len(head) - len(head.translate(None, _CONTROL))
     return control >= 8 and control > _MOST_CONTROL * len(head)
@@ -93,7 +92,16 @@ def _is_utf8(head: bytes) -> bool:
     return True
 
 
-def _is_unmarked_utf16(head: bytes) -> bool:
-    """Whether NULs occur only at even or only at odd positions, as in UTF-16 text with ASCII characters."""
-    first, second = head[::2].count(0), head[1::2].count(0)
-    return min(first, second) == 0 and max(first, second) >= max(8, len(head) // 16)
+def is_unmarked_utf16(head: bytes) -> bool:
+    """Whether this is UTF-16 without its mark: NULs, of ASCII characters, mostly at even or mostly at odd positions."""
+    if b"\0" not in head or head.startswith(UTF16_MARKS):
+        return False
+    even, odd = head[::2].count(0), head[1::2].count(0)
+    most, every = max(even, odd), len(head) // 2
+    if 4 * min(even, odd) > most or most < min(every, max(8, len(head) // 16)):
+        return False
+    try:
+        codecs.getincrementaldecoder("utf-16-le" if odd > even else "utf-16-be")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -7,6 +7,7 @@ from typing import Literal
 
 from datasets.core.limits import Limits
 from datasets.core.line_set import Lines
+from datasets.core.texts import Text, gettext_noop, ngettext_noop
 
 Severity = Literal["error", "warning"]
 Param = str | int
@@ -14,12 +15,13 @@ Param = str | int
 
 @dataclass(frozen=True, slots=True)
 class FindingKind:
-    """Severity and repairs of a finding code.
+    """Severity, sentence and repairs of a finding code.
 
     `repair` fixes all findings of the code; each of `some` fixes only part of them.
     """
 
     severity: Severity
+    sentence: Text
     repair: str | None = None
     some: tuple[str, ...] = ()
 
@@ -28,82 +30,242 @@ class FindingKind:
         return (self.repair, *self.some) if self.repair else self.some
 
 
-_ERROR = FindingKind("error")
-_WARNING = FindingKind("warning")
-
 CODES: dict[str, FindingKind] = {
-    "file.empty": _ERROR,
-    "file.encoding": _ERROR,
-    "file.other_kind": _ERROR,
-    "file.too_large": _ERROR,
-    "file.too_many_rows": _ERROR,
-    "file.converted": FindingKind("warning", "to_utf8"),
-    "file.not_jsonl": FindingKind("error", "to_jsonl"),
-    "file.unknown_format": _ERROR,
-    "file.mixed_formats": _ERROR,
-    "row.too_large": _ERROR,
-    "json.invalid": FindingKind("error", some=("strip_comments", "strip_trailing_commas", "python_literal")),
-    "json.not_object": _ERROR,
-    "json.duplicate_key": _ERROR,
-    "json.lone_surrogate": _ERROR,
-    "json.nul": _ERROR,
-    "messages.missing": _ERROR,
-    "messages.not_list": _ERROR,
-    "messages.empty": _ERROR,
-    "message.not_object": _ERROR,
-    "role.missing": _ERROR,
-    "role.unknown": FindingKind("error", some=("fix_role",)),
-    "content.missing": _ERROR,
-    "content.not_text": _ERROR,
-    "content.blank": _WARNING,
-    "messages.no_user": _ERROR,
-    "messages.system_not_first": _WARNING,
-    "messages.same_role_twice": _WARNING,
-    "model_outputs.missing": _ERROR,
-    "model_outputs.not_list": _ERROR,
-    "model_outputs.empty": _ERROR,
-    "model_output.not_object": _ERROR,
-    "model_name.missing": _ERROR,
-    "model_name.not_text": _ERROR,
-    "model_name.blank": _ERROR,
-    "model_name.twice_in_row": FindingKind("error", some=("merge_models",)),
-    "responses.missing": _ERROR,
-    "responses.not_list": _ERROR,
-    "responses.empty": _ERROR,
-    "response.not_object": _ERROR,
-    "response.content_missing": _ERROR,
-    "response.content_not_text": _ERROR,
-    "response.blank": _WARNING,
-    "response.reasoning_not_text": _ERROR,
-    "conversation.missing": _ERROR,
-    "conversation.not_list": _ERROR,
-    "conversation.empty": _ERROR,
-    "turn.not_object": _ERROR,
-    "prompt.missing": _ERROR,
-    "prompt.not_text": _ERROR,
-    "prompt.blank": _ERROR,
-    "turn.response_missing": _ERROR,
-    "turn.response_not_text": _ERROR,
-    "system.not_text": _ERROR,
-    "csv.header": _ERROR,
-    "csv.columns": _ERROR,
-    "csv.quote": _ERROR,
-    "csv.extra_column": _WARNING,
-    "model_name.alike": FindingKind("warning", "unify_model_names"),
-    "model.coverage": _WARNING,
-    "model.uneven_n": _WARNING,
-    "ref_answer.some_missing": _WARNING,
-    "field.shadowed": _WARNING,
-    "field.type_varies": _WARNING,
-    "field.misspelt": _WARNING,
-    "id.duplicate": _WARNING,
-    "row.duplicate": _WARNING,
+    "file.empty": FindingKind("error", gettext_noop("The file has no rows.")),
+    "file.encoding": FindingKind(
+        "error", gettext_noop("Invalid %(encoding)s: byte %(met)s. Save the file as UTF-8.")
+    ),
+    "file.other_kind": FindingKind("error", gettext_noop("This file is %(kind)s, not a dataset: %(advice)s")),
+    "file.too_large": FindingKind(
+        "error",
+        gettext_noop(
+            "The file is larger than %(limit)s bytes. Split it, or ask an administrator to raise UPLOAD_MAX_MB."
+        ),
+    ),
+    "file.too_many_rows": FindingKind(
+        "error",
+        gettext_noop(
+            "The file has more than %(limit)s rows. Split it, or ask an administrator to raise ROWS_MAX."
+        ),
+    ),
+    "file.converted": FindingKind(
+        "warning", gettext_noop("The file was converted from %(encoding)s. UTF-8 recommended."), "to_utf8"
+    ),
+    "file.not_jsonl": FindingKind(
+        "error",
+        gettext_noop(
+            "The file is a JSON array, or its objects span several lines. Put one object on each line."
+        ),
+        "to_jsonl",
+    ),
+    "file.unknown_format": FindingKind(
+        "error",
+        gettext_noop(
+            "Unknown format: the file begins with “%(met)s”. Rows need “messages” or “conversation”; a CSV "
+            "needs a header with “prompt” and “response”."
+        ),
+        some=("rename_key",),
+    ),
+    "file.mixed_formats": FindingKind(
+        "error",
+        gettext_noop(
+            "This row has “%(path)s”, but the file's format is %(format)s. All rows of a file must have the "
+            "same format."
+        ),
+    ),
+    "row.too_large": FindingKind(
+        "error",
+        gettext_noop(
+            "The row is longer than %(limit)s bytes. Shorten it, or ask an administrator to raise ROW_MAX_KB."
+        ),
+    ),
+    "json.invalid": FindingKind(
+        "error",
+        gettext_noop("Invalid JSON: %(problem)s"),
+        some=("strip_comments", "strip_trailing_commas", "python_literal", "nan_to_null"),
+    ),
+    "json.not_object": FindingKind("error", gettext_noop("The line is %(met)s, not an object in braces.")),
+    "json.duplicate_key": FindingKind(
+        "error", gettext_noop("Duplicate key “%(name)s” in one object: keep one of them.")
+    ),
+    "json.lone_surrogate": FindingKind(
+        "error", gettext_noop("%(name)s is half of a surrogate pair: add the other half or remove it.")
+    ),
+    "json.nul": FindingKind("error", gettext_noop("A string contains the character U+0000: remove it.")),
+    "messages.missing": FindingKind(
+        "error", gettext_noop("“messages” is missing: add a list of messages."), some=("rename_key",)
+    ),
+    "messages.not_list": FindingKind(
+        "error", gettext_noop("“messages” is %(met)s, not a list of messages."), some=("messages_to_list",)
+    ),
+    "messages.empty": FindingKind("error", gettext_noop("“messages” is empty: add at least one message.")),
+    "message.not_object": FindingKind(
+        "error", gettext_noop("The message is %(met)s, not an object with “role” and “content”.")
+    ),
+    "role.missing": FindingKind(
+        "error", gettext_noop("“role” is missing: use system, user, assistant or tool."), some=("rename_key",)
+    ),
+    "role.unknown": FindingKind(
+        "error", gettext_noop("The role is %(met)s: use system, user, assistant or tool."), some=("fix_role",)
+    ),
+    "content.missing": FindingKind(
+        "error", gettext_noop("“content” is missing: add a string."), some=("rename_key",)
+    ),
+    "content.not_text": FindingKind(
+        "error", gettext_noop("“content” is %(met)s, not a string or a list of text parts.")
+    ),
+    "content.blank": FindingKind("warning", gettext_noop("“content” is blank.")),
+    "messages.no_user": FindingKind("error", gettext_noop("No message has the role user: add one.")),
+    "messages.system_not_first": FindingKind(
+        "warning", gettext_noop("The system message is not the first message: move it to the start.")
+    ),
+    "messages.same_role_twice": FindingKind(
+        "warning", gettext_noop("Two consecutive messages have the role %(role)s: roles should alternate.")
+    ),
+    "model_outputs.missing": FindingKind(
+        "error",
+        gettext_noop("“model_outputs” is missing, unlike in most rows: add a list."),
+        some=("rename_key",),
+    ),
+    "model_outputs.not_list": FindingKind(
+        "error", gettext_noop("“model_outputs” is %(met)s, not a list."), some=("model_outputs_to_list",)
+    ),
+    "model_outputs.empty": FindingKind(
+        "error", gettext_noop("“model_outputs” is empty: add the answers of at least one model.")
+    ),
+    "model_output.not_object": FindingKind(
+        "error", gettext_noop("The entry is %(met)s, not an object with “model_name” and “responses”.")
+    ),
+    "model_name.missing": FindingKind(
+        "error", gettext_noop("“model_name” is missing: add the model's name."), some=("rename_key",)
+    ),
+    "model_name.not_text": FindingKind("error", gettext_noop("“model_name” is %(met)s, not a string.")),
+    "model_name.blank": FindingKind("error", gettext_noop("“model_name” is blank: add the model's name.")),
+    "model_name.twice_in_row": FindingKind(
+        "error",
+        gettext_noop("“%(model)s” has two entries in this row: merge them into one."),
+        some=("merge_models",),
+    ),
+    "responses.missing": FindingKind(
+        "error", gettext_noop("“responses” is missing: add a list of answers."), some=("rename_key",)
+    ),
+    "responses.not_list": FindingKind(
+        "error", gettext_noop("“responses” is %(met)s, not a list of answers.")
+    ),
+    "responses.empty": FindingKind("error", gettext_noop("“responses” is empty: add at least one answer.")),
+    "response.not_object": FindingKind(
+        "error", gettext_noop("The answer is %(met)s, not an object with “content”.")
+    ),
+    "response.content_missing": FindingKind(
+        "error", gettext_noop("The answer has no “content”: add a string."), some=("rename_key",)
+    ),
+    "response.content_not_text": FindingKind(
+        "error", gettext_noop("The answer's “content” is %(met)s, not a string.")
+    ),
+    "response.blank": FindingKind("warning", gettext_noop("The answer is blank.")),
+    "response.reasoning_not_text": FindingKind(
+        "error", gettext_noop("“reasoning_content” is %(met)s, not a string or null.")
+    ),
+    "conversation.missing": FindingKind(
+        "error", gettext_noop("“conversation” is missing: add a list of turns."), some=("rename_key",)
+    ),
+    "conversation.not_list": FindingKind(
+        "error", gettext_noop("“conversation” is %(met)s, not a list of turns.")
+    ),
+    "conversation.empty": FindingKind(
+        "error", gettext_noop("“conversation” is empty: add at least one turn.")
+    ),
+    "turn.not_object": FindingKind(
+        "error", gettext_noop("The turn is %(met)s, not an object with “prompt” and “response”.")
+    ),
+    "prompt.missing": FindingKind(
+        "error", gettext_noop("The turn has no “prompt”: add a string."), some=("rename_key",)
+    ),
+    "prompt.not_text": FindingKind("error", gettext_noop("“prompt” is %(met)s, not a string.")),
+    "prompt.blank": FindingKind("error", gettext_noop("The prompt is blank.")),
+    "turn.response_missing": FindingKind(
+        "error", gettext_noop("The turn has no “response”: add a string."), some=("rename_key",)
+    ),
+    "turn.response_not_text": FindingKind("error", gettext_noop("“response” is %(met)s, not a string.")),
+    "system.not_text": FindingKind(
+        "error", gettext_noop("“system” is %(met)s, not a string: use a string or remove “system”.")
+    ),
+    "csv.header": FindingKind(
+        "error",
+        gettext_noop(
+            "CSV header %(met)s: the column “%(name)s” %(problem)s. Each column must appear exactly once."
+        ),
+    ),
+    "csv.columns": FindingKind(
+        "error",
+        ngettext_noop(
+            "The record has %(met)s field, but the header has %(wanted)s.",
+            "The record has %(met)s fields, but the header has %(wanted)s.",
+            "met",
+        ),
+    ),
+    "csv.quote": FindingKind(
+        "error", gettext_noop("Unclosed quote: add a closing quote to the field that starts here.")
+    ),
+    "csv.extra_column": FindingKind(
+        "warning", gettext_noop("Extra column “%(name)s”: kept as a custom field.")
+    ),
+    "csv.title": FindingKind("warning", gettext_noop("“%(text)s” stands above the header and is left out.")),
+    "model_name.alike": FindingKind(
+        "warning",
+        gettext_noop(
+            "These names differ only in case, spaces or punctuation: %(names)s (rows in parentheses). Use "
+            "one name if they are the same model."
+        ),
+        "unify_model_names",
+    ),
+    "model.coverage": FindingKind(
+        "warning", gettext_noop("“%(model)s” has no answers in %(absent)s of %(rows)s rows.")
+    ),
+    "model.uneven_n": FindingKind(
+        "warning",
+        gettext_noop(
+            "“%(model)s” has between %(fewest)s and %(most)s answers per row. The same number in every row "
+            "is recommended."
+        ),
+    ),
+    "ref_answer.some_missing": FindingKind(
+        "warning",
+        ngettext_noop(
+            "%(missing)s of %(rows)s rows has no “ref_answer”.",
+            "%(missing)s of %(rows)s rows have no “ref_answer”.",
+            "missing",
+        ),
+        some=("rename_key",),
+    ),
+    "field.shadowed": FindingKind(
+        "warning",
+        ngettext_noop(
+            "The field “%(name)s” in %(rows)s row is replaced by the computed value. Rename it to keep it.",
+            "The field “%(name)s” in %(rows)s rows is replaced by the computed value. Rename it to keep it.",
+            "rows",
+        ),
+    ),
+    "field.type_varies": FindingKind(
+        "warning", gettext_noop("The field “%(name)s” has values of several types: %(types)s.")
+    ),
+    "field.misspelt": FindingKind(
+        "warning",
+        ngettext_noop(
+            "%(rows)s row has a field “%(near)s”, and none has “%(meant)s”: did you mean “%(meant)s”?",
+            "%(rows)s rows have a field “%(near)s”, and none has “%(meant)s”: did you mean “%(meant)s”?",
+            "rows",
+        ),
+        some=("rename_key",),
+    ),
+    "id.duplicate": FindingKind("warning", gettext_noop("Duplicate “id”: also used in line %(first)s.")),
+    "row.duplicate": FindingKind("warning", gettext_noop("Duplicate prompt: same as line %(first)s.")),
 }
 
 
 ERRORS = frozenset(code for code, kind in CODES.items() if kind.severity == "error")
-HEADER_CODES = frozenset(("csv.header", "csv.extra_column"))
-"""Codes found in a CSV header, which is not a row."""
+HEADER_CODES = frozenset(("csv.header", "csv.extra_column", "csv.title"))
+"""Codes found in or above a CSV header, which is not a row."""
 LONGEST_PATH = 500
 
 
@@ -181,21 +343,21 @@ class FindingLog:
 
     def __init__(self, kept_per_code: int) -> None:
         self.counts: dict[str, int] = {}
-        self.kept: list[Finding] = []
+        self.stored: list[Finding] = []
         self.lines: dict[str, Lines] = {}
         self.full: set[str] = set() if kept_per_code else set(CODES)
         """Codes of which no more findings are stored."""
         self._limit = kept_per_code
-        self._kept = Counter[str]()
+        self._stored_by_code = Counter[str]()
         self._repairs: set[tuple[str, str]] = set()
 
-    def add(self, found: Finding) -> None:
-        self.count(found.code, 1, found.line)
-        self.keep(found)
+    def add(self, finding: Finding) -> None:
+        self.count(finding.code, 1, finding.line)
+        self.store(finding)
 
-    def add_all(self, found: Iterable[Finding]) -> None:
-        for one in found:
-            self.add(one)
+    def add_all(self, findings: Iterable[Finding]) -> None:
+        for finding in findings:
+            self.add(finding)
 
     def count(self, code: str, number: int, line: int | None) -> None:
         """Count findings of one code on one line."""
@@ -205,22 +367,22 @@ class FindingLog:
                 self.lines[code] = Lines()
             self.lines[code].add(line)
 
-    def keep(self, found: Finding) -> None:
-        """Store a counted finding if `is_kept` allows it."""
-        if not self.is_kept(found):
+    def store(self, finding: Finding) -> None:
+        """Store a counted finding if `has_room_for` allows it."""
+        if not self.has_room_for(finding):
             return
-        self.kept.append(found)
-        self._kept[found.code] += 1
-        if self._kept[found.code] >= self._limit:
-            self.full.add(found.code)
-        if found.repair:
-            self._repairs.add((found.code, found.repair))
+        self.stored.append(finding)
+        self._stored_by_code[finding.code] += 1
+        if self._stored_by_code[finding.code] >= self._limit:
+            self.full.add(finding.code)
+        if finding.repair:
+            self._repairs.add((finding.code, finding.repair))
 
-    def is_kept(self, found: Finding) -> bool:
+    def has_room_for(self, finding: Finding) -> bool:
         """Whether this finding should be stored."""
-        is_new_repair = found.repair is not None and (found.code, found.repair) not in self._repairs
-        return found.code not in self.full or is_new_repair
+        is_new_repair = finding.repair is not None and (finding.code, finding.repair) not in self._repairs
+        return finding.code not in self.full or is_new_repair
 
     def in_order(self) -> tuple[Finding, ...]:
         """The stored findings: those on the whole version first, then by line and column."""
-        return tuple(sorted(self.kept, key=lambda found: (found.line or 0, found.column or 0)))
+        return tuple(sorted(self.stored, key=lambda finding: (finding.line or 0, finding.column or 0)))

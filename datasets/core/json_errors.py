@@ -12,17 +12,15 @@ from typing import Any
 import numpy as np
 
 from datasets.core.findings import Finding, finding
-from datasets.core.json_nodes import BLANK, Node, Steps, scanstring
-
-MAX_DEPTH = 200
-CLOSING = {"{": "}", "[": "]"}
+from datasets.core.json_nodes import Node, Steps, scanstring
+from datasets.core.json_tokens import MAX_DEPTH, QUOTED, Nesting, token_at
 
 FULL_WIDTH = dict(zip("“”„‟＂「」‘’＇，、：｛｝［］", 10 * '"' + ",,:{}[]", strict=True))
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
-_COMMENT = re.compile(r"#|//|/\*(?=.*?\*/)", re.DOTALL)
 _WORD = re.compile(r"[-+.\w]+")
-_CONSTANTS = re.compile(r"[-+]?(?:NaN|nan|Infinity|infinity|Inf|inf)\Z")
+CONSTANT = re.compile(r"[-+]?(?:NaN|nan|Infinity|infinity|Inf|inf)")
+"""NaN and Infinity, which JSON does not have."""
 _LITERALS = frozenset(("true", "false", "null"))
 _OTHER_LITERALS = {
     **dict.fromkeys(("True", "TRUE"), "true"),
@@ -38,7 +36,7 @@ _RUN = re.compile(
     )*+""",
     re.VERBOSE,
 )
-_IN_QUOTES = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_IN_QUOTES = re.compile(QUOTED, re.DOTALL)
 _LONE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -52,20 +50,18 @@ class JsonProblem(ValueError):
 
 def parse(text: str) -> Node:
     """Parse a complete JSON text and return its root; raises JsonProblem at the first error."""
-    start = _blank_end(text, 0)
-    end = _end_of_value(text, start)
-    rest = _blank_end(text, end)
-    if rest == len(text):
-        return Node(text, start, end)
-    after = _blank_end(text, rest + 1)
-    if text[rest] == "," and (after == len(text) or _COMMENT.match(text, after)):
+    start, end = _value(text)
+    kind, rest, after = token_at(text, end)
+    if kind == "comma" and token_at(text, after)[0] in ("end", "comment"):
         raise JsonProblem("trailing_comma", rest, ",", "end")
-    raise _problem(text, rest, "end")
+    if kind != "end":
+        raise _problem(text, kind, rest, "end")
+    return Node(text, start, end)
 
 
 def trusted(text: str) -> Node:
     """The root of a text that is known to be valid JSON."""
-    return Node(text, _blank_end(text, 0), len(text.rstrip(" \t\r\n")))
+    return Node(text, token_at(text, 0)[1], len(text.rstrip(" \t\r\n")))
 
 
 def is_too_deep(text: str) -> bool:
@@ -147,122 +143,69 @@ def _escape_column(text: str, node: Node, index: int) -> int:
     return node.column
 
 
-def _blank_end(text: str, position: int) -> int:
-    blank = BLANK.match(text, position)
-    return blank.end() if blank else position
+def _value(text: str) -> tuple[int, int]:
+    """Start and end of the value at the beginning of a text; raises JsonProblem."""
+    nesting, first, at = Nesting(), -1, 0
+    before, before_at = "", 0
+    while first < 0 or nesting.open:
+        kind, start, at = token_at(text, at)
+        sign = text[start : start + 1]
+        if not nesting.take("string" if sign == '"' else kind, sign):
+            raise _problem(text, kind, start, nesting.expected)
+        if kind == "close" and before == "comma":
+            raise JsonProblem("trailing_comma", before_at, ",", sign)
+        if len(nesting.open) > MAX_DEPTH:
+            raise JsonProblem("too_deep", start, str(MAX_DEPTH))
+        if kind == "word":
+            _check_word(text, start, at)
+        elif sign == '"' and kind != "string":
+            raise _string_problem(text, start)
+        elif kind in ("open", "comma") and nesting.open[-1] == "[":
+            run = _RUN.match(text, at)
+            at = run.end() if run else at
+        before, before_at = kind, start
+        first = start if first < 0 else first
+    return first, at
 
 
-class Nesting:
-    """The open brackets of a JSON text and what is expected next."""
-
-    def __init__(self) -> None:
-        self.open: list[str] = []
-        self.expects = "value"
-
-    @property
-    def expected(self) -> str:
-        """What is expected next, as named in a JsonProblem."""
-        if self.expects == "separator":
-            return "comma_or_brace" if self.open[-1] == "{" else "comma_or_bracket"
-        return self.expects.removesuffix("_or_end")
-
-    def opened(self, sign: str) -> None:
-        self.open.append(sign)
-        self.expects = "key_or_end" if sign == "{" else "value_or_end"
-
-    def closes(self, sign: str) -> bool:
-        """Whether the bracket closes the innermost open one."""
-        fits = bool(self.open) and sign == CLOSING[self.open[-1]]
-        return fits and self.expects in ("separator", "key_or_end", "value_or_end")
-
-    def ended(self) -> None:
-        """Update what is expected after a value has ended."""
-        self.expects = "separator" if self.open else "value"
-
-
-def _end_of_value(text: str, at: int) -> int:
-    """The end position of the value that starts at `at`; raises JsonProblem."""
-    nesting = Nesting()
-    while True:
-        sign = text[at : at + 1]
-        if nesting.closes(sign):
-            nesting.open.pop()
-            nesting.ended()
-            at += 1
-        elif nesting.expects == "separator" and sign == ",":
-            at = _after_comma(text, at, nesting)
-            continue
-        elif nesting.expects == "colon" and sign == ":":
-            nesting.expects = "value"
-            at += 1
-        elif nesting.expects in ("key", "key_or_end") and sign == '"':
-            at, nesting.expects = _end_of_string(text, at), "colon"
-        elif nesting.expects not in ("value", "value_or_end"):
-            raise _problem(text, at, nesting.expected)
-        elif sign and sign in "{[":
-            if len(nesting.open) == MAX_DEPTH:
-                raise JsonProblem("too_deep", at, str(MAX_DEPTH))
-            nesting.opened(sign)
-            at = _after_run(text, at + 1) if sign == "[" else at + 1
-        else:
-            at = _end_of_string(text, at) if sign == '"' else _end_of_scalar(text, at)
-            nesting.ended()
-        if not nesting.open:
-            return at
-        at = _blank_end(text, at)
-
-
-def _after_comma(text: str, at: int, nesting: Nesting) -> int:
-    following, is_object = _blank_end(text, at + 1), nesting.open[-1] == "{"
-    closing = CLOSING[nesting.open[-1]]
-    if text[following : following + 1] == closing:
-        raise JsonProblem("trailing_comma", at, ",", closing)
-    nesting.expects = "key" if is_object else "value"
-    return following if is_object else _blank_end(text, _after_run(text, following))
-
-
-def _after_run(text: str, at: int) -> int:
-    run = _RUN.match(text, at)
-    return run.end() if run else at
-
-
-def _end_of_string(text: str, start: int) -> int:
+def _string_problem(text: str, start: int) -> JsonProblem:
+    """The error in a string that JSON does not have."""
     try:
-        return scanstring(text, start + 1, True)[1]
+        scanstring(text, start + 1, True)
     except json.JSONDecodeError as error:
-        if error.msg.startswith("Unterminated"):
-            raise JsonProblem("unterminated_string", start, '"', '"') from None
         if error.msg.startswith("Invalid control"):
-            raise JsonProblem("control_character", error.pos, character_name(text[error.pos])) from None
-        at = text.rfind("\\", start, error.pos + 1)
-        raise JsonProblem("bad_escape", at, text[at : at + 2]) from None
+            return JsonProblem("control_character", error.pos, character_name(text[error.pos]))
+        if not error.msg.startswith("Unterminated"):
+            at = text.rfind("\\", start, error.pos + 1)
+            return JsonProblem("bad_escape", at, text[at : at + 2])
+    return JsonProblem("unterminated_string", start, '"', '"')
 
 
-def _end_of_scalar(text: str, at: int) -> int:
-    word = _WORD.match(text, at)
-    token = word.group() if word else ""
-    if token in _LITERALS:
-        return at + len(token)
-    if _CONSTANTS.match(token):
-        raise JsonProblem("constant", at, token)
-    if token and _NUMBER.fullmatch(token):
-        if math.isinf(float(token)):
-            raise JsonProblem("number_range", at, token)
-        return at + len(token)
-    if token and (token[0].isdigit() or token[0] in "+-.") and token.strip("+-."):
-        raise JsonProblem("bad_number", at, token)
-    if token in _OTHER_LITERALS:
-        raise JsonProblem("literal", at, token, _OTHER_LITERALS[token])
-    raise _problem(text, at, "value")
+def _check_word(text: str, start: int, end: int) -> None:
+    """Raise JsonProblem for a word that is no value of JSON."""
+    word = text[start:end]
+    if word in _LITERALS:
+        return
+    if CONSTANT.fullmatch(word):
+        raise JsonProblem("constant", start, word)
+    if _NUMBER.fullmatch(word):
+        if math.isinf(float(word)):
+            raise JsonProblem("number_range", start, word)
+    elif (word[0].isdigit() or word[0] in "+-.") and word.strip("+-."):
+        raise JsonProblem("bad_number", start, word)
+    elif word in _OTHER_LITERALS:
+        raise JsonProblem("literal", start, word, _OTHER_LITERALS[word])
+    else:
+        raise _problem(text, "word", start, "value")
 
 
-def _problem(text: str, at: int, expected: str) -> JsonProblem:
-    """The error for what stands where `expected` should."""
+def _problem(text: str, kind: str, at: int, expected: str) -> JsonProblem:
+    """The error for a token that stands where `expected` should."""
     character = text[at : at + 1]
-    if not character:
+    if kind == "end":
         return JsonProblem("end", at, "", expected)
-    if comment := _COMMENT.match(text, at):
-        return JsonProblem("comment", at, comment.group(), expected)
+    if kind == "comment":
+        return JsonProblem("comment", at, "#" if character == "#" else text[at : at + 2], expected)
     if character == "'":
         return JsonProblem("single_quote", at, "'", '"')
     if plain := FULL_WIDTH.get(character):

@@ -9,16 +9,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
+from datasets.core.json_tokens import QUOTED
+
 JsonType = Literal["object", "array", "string", "number", "boolean", "null"]
 Steps = tuple[str | int, ...]
 
 scanstring: Callable[[str, int, bool], tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]
 
-BLANK = re.compile(r"[ \t\r\n]*+")
-_QUOTED = r'"(?:[^"\\]++|\\.)*+"'
-_FLAT = re.compile(rf"[-+.\w]++|{_QUOTED}", re.DOTALL)
-_TO_BRACKET = re.compile(rf"(?:[^\"\[\]{{}}]++|{_QUOTED})*+[\[\]{{}}]", re.DOTALL)
-_KEY = re.compile(rf"({_QUOTED})[ \t\r\n]*+:[ \t\r\n]*+", re.DOTALL)
+_BLANK = re.compile(r"[ \t\r\n]*+")
+_FLAT = re.compile(rf"[-+.\w]++|{QUOTED}", re.DOTALL)
+_TO_BRACKET = re.compile(rf"(?:[^\"\[\]{{}}]++|{QUOTED})*+[\[\]{{}}]", re.DOTALL)
+_KEY = re.compile(rf"({QUOTED})[ \t\r\n]*+:[ \t\r\n]*+", re.DOTALL)
 _SEPARATOR = re.compile(r"[ \t\r\n]*+,?[ \t\r\n]*+")
 _TYPES: dict[str, JsonType] = {
     '"': "string",
@@ -71,7 +72,7 @@ class Node:
 
     def _read_parts(self) -> "Iterator[tuple[Node, Node]]":
         """Keys and values of an object; for an array, each item as its own key."""
-        text, at = self.text, _after(BLANK, self.text, self.start + 1)
+        text, at = self.text, _after(_BLANK, self.text, self.start + 1)
         while text[at] not in "]}":
             key = _KEY.match(text, at) if self.type == "object" else None
             value = Node(text, key.end() if key else at)
@@ -80,11 +81,11 @@ class Node:
 
     def member(self, name: str) -> "Node | None":
         """The last value under `name`; None if there is none or this is not an object."""
-        found = None
+        value_node = None
         for key, value in self.members():
             if key.plain() == name:
-                found = value
-        return found
+                value_node = value
+        return value_node
 
     def first_member(self, name: str) -> "Node":
         """The first value under `name`, which must exist; the rest is not read."""
@@ -99,8 +100,8 @@ class Node:
 
 def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
     """The end of the match of a pattern that always matches."""
-    found = pattern.match(text, at)
-    return found.end() if found else at
+    match = pattern.match(text, at)
+    return match.end() if match else at
 
 
 def _end(text: str, start: int) -> int:
@@ -109,10 +110,10 @@ def _end(text: str, start: int) -> int:
     if flat:
         return flat.end()
     depth = 0
-    for found in _TO_BRACKET.finditer(text, start):
-        depth += 1 if text[found.end() - 1] in "{[" else -1
+    for match in _TO_BRACKET.finditer(text, start):
+        depth += 1 if text[match.end() - 1] in "{[" else -1
         if not depth:
-            return found.end()
+            return match.end()
     raise ValueError("brackets that do not match")
 
 
@@ -135,9 +136,9 @@ class NodePositions:
         above = steps[:-1]
         if isinstance(last, str):
             holder = self.node(above)
-            found = holder.first_member(last) if self._unique_keys else holder.member(last)
-            assert found
-            return found
+            member = holder.first_member(last) if self._unique_keys else holder.member(last)
+            assert member
+            return member
         reading = self._reading.get(above)
         if reading is None or reading[1] > last:
             reading = (iter(self.node(above).items()), -1, self._root)

@@ -1,6 +1,5 @@
 """Reads selected lines of an upload."""
 
-import codecs
 import threading
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
@@ -8,7 +7,16 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from datasets.core.decode import CHUNK, Encoding, Unreadable, Upload, blocks, utf8_chunks
+from datasets.core.decode import (
+    CHUNK,
+    Encoding,
+    Unreadable,
+    Upload,
+    blocks,
+    ends_lines_with_cr,
+    unmarked,
+    utf8_chunks,
+)
 from datasets.core.limits import MEBIBYTE, Limits
 
 STRIDE = 4 * MEBIBYTE
@@ -26,16 +34,16 @@ def lines_at(path: Path, encoding: Encoding, first: int, until: int, limits: Lim
 
 def bytes_at(path: Path, encoding: Encoding, first: int, until: int, limits: Limits) -> bytes:
     """The same lines as UTF-8, keeping invalid bytes; from a truncated archive, whatever can be read."""
-    found = b""
+    content = b""
     with Upload(path, limits) as upload, suppress(Unreadable):
-        plain = not upload.gzipped and encoding in ("utf-8", "utf-8-sig")
+        plain = not upload.gzipped and encoding in ("utf-8", "utf-8-sig") and not ends_lines_with_cr(upload)
         for number, chunk in _from_landmark(path, first) if plain else _all(upload, encoding):
             ends_in = number + chunk.count(b"\n")
             if ends_in >= first:
-                found += between(chunk, number, first, until)
-            if ends_in >= until or len(found) > limits.row_bytes:
+                content += between(chunk, number, first, until)
+            if ends_in >= until or len(content) > limits.row_bytes:
                 break
-    return found[: limits.row_bytes]
+    return content[: limits.row_bytes]
 
 
 def pieces_at(
@@ -48,17 +56,17 @@ def pieces_at(
     wanted: dict[int, list[int]] = {}
     for line, column in places:
         wanted.setdefault(line, []).append(column)
-    found: dict[tuple[int, int], str] = {}
+    pieces: dict[tuple[int, int], str] = {}
     with Upload(path, limits) as upload, suppress(Unreadable):
         for block in blocks(upload, encoding) if wanted else ():
             end = block.first + len(block.lines)
-            for line in [one for one in wanted if one < end]:
+            for line in [line for line in wanted if line < end]:
                 text = block.lines[line - block.first].decode("utf-8", "replace")
                 for column in wanted.pop(line):
-                    found[line, column] = text[column - 1 : column - 1 + length]
+                    pieces[line, column] = text[column - 1 : column - 1 + length]
             if not wanted:
                 break
-    return found
+    return pieces
 
 
 def _all(upload: Upload, encoding: Encoding) -> Iterator[tuple[int, bytes]]:
@@ -80,7 +88,7 @@ def _from_landmark(path: Path, first: int) -> Iterator[tuple[int, bytes]]:
             with _marking:
                 if place >= marks[-1][1] + STRIDE:
                     marks.append((number, place))
-            yield number, chunk if place else chunk.removeprefix(codecs.BOM_UTF8)
+            yield number, chunk if place else unmarked(chunk)
             number, place = number + chunk.count(b"\n"), place + len(chunk)
 
 

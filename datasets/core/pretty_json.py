@@ -1,32 +1,21 @@
 """Splits JSON that is spread over several lines: one array, or indented objects.
 
-A small push-down parser, fed line by line, that tolerates what the repairs remove: comments (`//`, `#`, `/* */`) and
-trailing commas. It checks brackets and separators, but not the inside of scalars. After an invalid object it continues
+Lines are read token by token, tolerating what the repairs remove: comments and trailing commas. Brackets and separators
+are checked, but not the inside of scalars. After an invalid object it continues
 at the next one that starts at the same indentation.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from io import StringIO
 
 from datasets.core.decode import Unreadable
 from datasets.core.findings import too_large
-from datasets.core.json_errors import CLOSING, MAX_DEPTH, Nesting, word_at
+from datasets.core.json_errors import word_at
+from datasets.core.json_tokens import CLOSING, MAX_DEPTH, PLAIN, Nesting, tokens
 from datasets.core.limits import Limits
 
-_TOKEN = re.compile(
-    r"""[ \t\r\n]*(?:
-      (?P<string>"(?:[^"\\\x00-\x1f]++|\\.)*+")
-    | (?P<mark>[{}\[\],:])
-    | (?P<scalar>[-+.\w]+)
-    | (?P<comment>//.*|\#.*|/\*.*?\*/)
-    | (?P<opened>/\*.*)
-    | (?P<end>\Z)
-    )""",
-    re.VERBOSE | re.DOTALL,
-)
-_BLANK = re.compile(r"[ \t\r\n]*")
-_MOST_PARTS = 10_000
 _CLOSING_SHOWN = 20
 _INDENT = re.compile(r"[ \t]*+(?=\S)")
 _BEGINS = re.compile(r"[ \t]*+(?:[}\],][ \t]*+)*+(?=\{)")
@@ -69,18 +58,18 @@ class Splitter(Nesting):
         self.spans_lines = False
         self.in_comment = False
         self._values = 0
-        self._parts: list[str] = []
-        self._joined: list[str] = []
         self.start = (0, 0)
         self.size = 0
+        self._comma = ""
+        self._written = StringIO()
 
     @classmethod
     def within(cls, array: bool, unended_comment: int | None) -> "Splitter":
         """A splitter positioned before a value, inside or outside a top-level array."""
-        made = cls(unended_comment=unended_comment)
-        made.open = ["["] if array else []
-        made._values = 1
-        return made
+        splitter = cls(unended_comment=unended_comment)
+        splitter.open = ["["] if array else []
+        splitter._values = 1
+        return splitter
 
     @property
     def closing(self) -> str:
@@ -91,25 +80,21 @@ class Splitter(Nesting):
     @property
     def text(self) -> str:
         """The text of the incomplete value so far."""
-        return "".join((*self._joined, *self._parts))
+        return self._written.getvalue() + self._comma
 
-    def feed(
-        self, number: int, line: str, pieces: list[PrintedValue] | None = None, at: int = 0
-    ) -> list[PrintedValue]:
-        """Return the values that end on this line, from `at`. Raises NotSpread with earlier ones in `pieces`."""
-        pieces = [] if pieces is None else pieces
-        position = self._comment_end(line) if at == 0 else at
-        while position < len(line):
-            token = _TOKEN.match(line, position)
-            if not token:
-                raise NotSpread(_BLANK.match(line, position).end() + 1)  # type: ignore[union-attr]
-            position = token.end()
-            kind = token.lastgroup
-            if kind == "opened":
-                self._open_comment(number, token.start("opened") + 1)
-            if kind not in ("comment", "opened", "end"):
-                self._take(str(kind), token.group(str(kind)), number, token.start(str(kind)) + 1, pieces)
-        return pieces
+    def feed(self, number: int, line: str, at: int = 0) -> Iterator[PrintedValue]:
+        """Yield the values that end on this line, from `at`. Raises NotSpread."""
+        for kind, start, end in tokens(line, at or self._comment_end(line)):
+            text = line[start:end]
+            if kind == "unended":
+                self._open_comment(number, start + 1)
+                break
+            if kind in PLAIN or kind == "loose":
+                is_whole = self._add("string" if kind == "loose" else kind, text, number, start + 1)
+                if is_whole:
+                    yield self._piece(number, end)
+            elif kind != "comment":
+                raise NotSpread(start + 1)
 
     def _open_comment(self, number: int, column: int) -> None:
         if self.unended_comment is not None and number >= self.unended_comment:
@@ -124,100 +109,63 @@ class Splitter(Nesting):
         self.in_comment = end < 2
         return len(line) if end < 2 else end
 
-    def _take(self, kind: str, text: str, number: int, column: int, pieces: list[PrintedValue]) -> None:
+    def _add(self, kind: str, text: str, number: int, column: int) -> bool:
+        """Add a token; return whether it ends a value of the top level."""
         if not self.open:
             self.first_line = number
-        if number != self.first_line:
-            self.spans_lines = True
-        if kind == "mark" and text in "}],:":
-            self._mark(text, number, column, pieces)
-        else:
-            self._value(kind, text, number, column, pieces)
-
-    def _value(self, kind: str, text: str, number: int, column: int, pieces: list[PrintedValue]) -> None:
-        is_key = self.expects in ("key", "key_or_end")
-        if self.expects not in ("value", "value_or_end") and not (is_key and kind == "string"):
+        self.spans_lines = self.spans_lines or number != self.first_line
+        if kind == "comma" and not self.open and self._values:
+            return False  # objects separated by commas, as if cut out of an array
+        is_between = self._level() == 0
+        is_too_deep = kind == "open" and len(self.open) > MAX_DEPTH
+        if is_too_deep or not self.take(kind, text):
             raise NotSpread(column)
-        at_top = self._level() == 0
-        if text == "[" and not self.open:
+        if is_between and kind == "open" and self.open == ["["]:
             self.arrays += 1
-            self.opened(text)
-            return
-        if at_top:
+            return False
+        if is_between and kind in ("close", "comma"):
+            return False
+        if is_between:
             self.start = (number, column)
             self._forget()
-        self._write(text)
-        if text in ("{", "["):
-            if len(self.open) > MAX_DEPTH:
-                raise NotSpread(column)
-            self.opened(text)
-        elif is_key:
-            self.expects = "colon"
-        else:
-            self._done(number, column + len(text) - 1, pieces)
+        self._write(kind, text)
+        return (is_between and kind != "open") or (kind == "close" and self._level() == 0)
 
-    def _mark(self, text: str, number: int, column: int, pieces: list[PrintedValue]) -> None:
-        if text == ":" and self.expects == "colon":
-            self.expects = "value"
-            self._write(": ")
-        elif text == "," and self.expects == "separator":
-            self.expects = "key_or_end" if self.open[-1] == "{" else "value_or_end"
-            if self._level():
-                self._write(", ")
-        elif text == "," and not self.open and self._values:
-            pass  # objects separated by commas, as if cut out of an array
-        elif self.closes(text):
-            self._close(text, number, column, pieces)
-        else:
-            raise NotSpread(column)
-
-    def _close(self, text: str, number: int, column: int, pieces: list[PrintedValue]) -> None:
-        inside = self._level() > 0
-        self.open.pop()
-        if not inside:
-            self.expects = "value"
-            return
-        if self._parts and self._parts[-1] == ", ":
-            self._parts.pop()
-        self._write(text)
-        self._done(number, column, pieces)
-
-    def _done(self, number: int, end: int, pieces: list[PrintedValue]) -> None:
-        """Finish a value; at the top level it becomes a piece."""
-        self.ended()
-        if self._level() == 0:
-            line, column = self.start
-            pieces.append(PrintedValue(line, column, number - line + 1, end, self.text))
-            self._values += 1
-            self._forget()
+    def _piece(self, number: int, end: int) -> PrintedValue:
+        line, column = self.start
+        piece = PrintedValue(line, column, number - line + 1, end, self.text)
+        self._values += 1
+        self._forget()
+        return piece
 
     def _level(self) -> int:
         """The nesting depth inside a piece; a top-level array does not count."""
         return len(self.open) - (1 if self.open and self.open[0] == "[" else 0)
 
-    def _write(self, text: str) -> None:
-        self.size += len(text)
-        if not self.keep:
-            return
-        if len(self._parts) >= _MOST_PARTS:  # saves memory; the last one may be removed
-            self._joined.append("".join(self._parts))
-            self._parts.clear()
-        self._parts.append(text)
+    def _write(self, kind: str, text: str) -> None:
+        """Add to the text of the value; a comma is written with what follows, unless that is a closing bracket."""
+        comma = "" if kind == "close" else self._comma
+        self._comma = ", " if kind == "comma" else ""
+        if kind != "comma":
+            text = f"{comma}: " if kind == "colon" else comma + text
+            self.size += len(text)
+            if self.keep:
+                self._written.write(text)
 
     def _forget(self) -> None:
-        self._parts, self._joined, self.size = [], [], 0
+        self._written, self._comma, self.size = StringIO(), "", 0
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A syntax error: its position, what was found and expected, and the text of the object so far.
+    """A syntax error: its position, what was met and expected, and the text of the object so far.
 
     `unended`: the line of an object that should have been closed here by `expected`.
     """
 
     line: int
     column: int
-    found: str
+    met: str
     expected: str
     text: str
     unended: int | None = None
@@ -243,20 +191,20 @@ def with_unended_comment(attempt: Callable[[int | None], None]) -> None:
     """Read a file; if a comment in it never ends, repeat without multi-line comments from that line on."""
     try:
         attempt(None)
-    except UnendedComment as known:
-        attempt(known.line)
+    except UnendedComment as comment:
+        attempt(comment.line)
 
 
 def objects_in(
     lines: Iterable[tuple[int, str]], limits: Limits, unended_comment: int | None
 ) -> Iterator[tuple[str, "PrintedValue | Broken | Passed"]]:
-    """Yield (line text, piece) for everything found. Raises Unreadable and UnendedComment."""
+    """Yield (line text, piece) for all that ends, breaks or is skipped. Raises Unreadable and UnendedComment."""
     objects = Objects(unended_comment)
     last = (0, "")  # last non-blank line
     for number, line in lines:
         last = (number, line) if line.strip() else last
-        for found in objects.feed(number, line):
-            yield line, found
+        for piece in objects.feed(number, line):
+            yield line, piece
         if objects.splitter.size > limits.row_bytes:  # text buffered for an incomplete value
             raise Unreadable(too_large(objects.start, limits))
     for broken in objects.end(*last):
@@ -291,7 +239,7 @@ class Objects:
         is_open = self.splitter.size > 0 and not self.splitter.in_comment
         if (
             begins is not None
-            and self._known_by_indent
+            and self._begins_at_indent
             and (self._lost or (is_open and self._indented == self.start))
         ):
             yield from self._end_before(number, line[:begins])
@@ -311,16 +259,16 @@ class Objects:
             yield self._broken(number, len(line) + 1, "", unended=self.splitter.size > 0)
 
     @property
-    def _known_by_indent(self) -> bool:
+    def _begins_at_indent(self) -> bool:
         """Whether a line at the indentation of objects starts a new object."""
         return not self._nested and (self._indented is not None or self._ended or self._indent is None)
 
     def _next_object(self, line: str) -> int | None:
         """Where an object starts on this line, if it is at the indentation of the previous one."""
-        found, begins = _INDENT.match(line), _BEGINS.match(line)
-        if found and self._indent is not None and self.splitter.size and len(found[0]) > len(self._indent):
+        indent, begins = _INDENT.match(line), _BEGINS.match(line)
+        if indent and self._indent is not None and self.splitter.size and len(indent[0]) > len(self._indent):
             self._indented = self.start
-        at_indent = found is not None and self._indent in (None, found[0])
+        at_indent = indent is not None and self._indent in (None, indent[0])
         return begins.end() if begins and at_indent else None
 
     def _end_before(self, number: int, rest: str) -> Iterator[PrintedValue | Broken | Passed]:
@@ -340,11 +288,12 @@ class Objects:
         """Read a line; `begins` is where the next object seems to start while one is open."""
         pieces: list[PrintedValue] = []
         try:
-            self.splitter.feed(number, line, pieces, at)
+            for piece in self.splitter.feed(number, line, at):
+                pieces.append(piece)
+                yield piece
         except NotSpread as broken:
-            yield from pieces
             at = broken.column - 1
-            is_next = begins is not None and not pieces and at >= begins and self._known_by_indent
+            is_next = begins is not None and not pieces and at >= begins and self._begins_at_indent
             if begins is not None and is_next:
                 at = begins
                 yield self._broken(number, at + 1, "{", unended=True)
@@ -357,21 +306,19 @@ class Objects:
                 return
             yield Passed(line[at:], ended=False)
             self._lost = True
-        else:
-            yield from pieces
         holds = begins is not None and (not pieces or pieces[0].end_column > begins)
         self._holds = self._holds or holds
         if pieces:
             self._ended, self._nested, self._holds = True, self._nested or self._holds, False
         if self.start == number:
-            found = _INDENT.match(line)
-            self._indent = found[0] if found else ""
+            indent = _INDENT.match(line)
+            self._indent = indent[0] if indent else ""
 
-    def _broken(self, number: int, column: int, found: str, unended: bool = False) -> Broken:
+    def _broken(self, number: int, column: int, met: str, unended: bool = False) -> Broken:
         splitter = self.splitter
         if unended:
-            return Broken(number, column, found, splitter.closing, splitter.text, splitter.start[0])
-        return Broken(number, column, found, splitter.expected, splitter.text)
+            return Broken(number, column, met, splitter.closing, splitter.text, splitter.start[0])
+        return Broken(number, column, met, splitter.expected, splitter.text)
 
     def _begin_again(self) -> None:
         array = self.splitter.open[:1] == ["["]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,7 +28,6 @@ from datasets.core.rules import RowFindings, check_row
 from datasets.core.stats import Detection, ReadState
 
 Progress = Callable[[int, int], None]
-Kept = Iterator[Part]
 KEPT_PER_CODE = 1000
 
 
@@ -36,7 +35,8 @@ KEPT_PER_CODE = 1000
 class Summary:
     """The result of reading an upload. `counts` are complete, `findings` are limited per code.
 
-    `models` is {name: {"rows", "responses"}}, `fields` {name: rows}; `why` names the reason for `format`, with figures
+    `models` is {name: {"rows", "responses"}}, `fields` {name: rows}, `references` the rows
+    whose `ref_answer` is not null; `why` names the reason for `format`, with figures
     in `why_params`; `stopped_by` is the code that stopped reading before the end of the file; `sha256` and `bytes` are
     those of the original file, `sha256` is '' if not requested.
     """
@@ -52,6 +52,7 @@ class Summary:
     stopped_by: str = ""
     models: dict[str, dict[str, int]] = field(default_factory=dict)
     fields: dict[str, int] = field(default_factory=dict)
+    references: int = 0
     sha256: str = ""
     bytes: int = 0
 
@@ -74,38 +75,38 @@ def examined_lines(
     `watch` also Surprise.
     """
     # Reused while empty: most rows have no findings, and a new object per row would cost a tenth of the time.
-    found = RowFindings(state.log.full)
-    kept: list[NewRow] = []
+    findings = RowFindings(state.log.full)
+    new_rows: list[NewRow] = []
     try:
         for block in blocks:
             is_blank = block.text.isspace() and not block.oversized
             for number, line, row in () if is_blank else decoded(block, state.limits.row_values):
                 if row is not None:
                     if state.format:
-                        check_row(row, state.format, found)
-                    valid_row = row if state.count(not found.counts or found.valid) else None
+                        check_row(row, state.format, findings)
+                    valid_row = row if state.count(not findings.counts or findings.valid) else None
                     state.stats.add(number, row)
                     if watch and watch.splitter.open:  # a value may span lines
                         _observe(number, line, watch)
                     elif watch:
                         watch.vote(format_keys(row))
-                    if found.counts:
-                        state.note(number, line, found, unique_keys=True)
-                        found = RowFindings(state.log.full)
+                    if findings.counts:
+                        state.record_findings(number, line, findings, unique_keys=True)
+                        findings = RowFindings(state.log.full)
                 elif line.strip() or number in block.oversized:
                     valid_row = _other_line(number, line, state, watch, oversized=number in block.oversized)
                 else:
                     continue
                 if keep:
-                    kept.append(
+                    new_rows.append(
                         bad_row(number, line)
                         if valid_row is None
                         else NewRow(number, True, *cut(line, valid_row))
                     )
-            yield kept, len(block.text)
-            kept = []
+            yield new_rows, len(block.text)
+            new_rows = []
     except Unreadable:
-        yield kept, 0
+        yield new_rows, 0
         raise
 
 
@@ -125,15 +126,15 @@ def _other_line(
         raise Surprise  # it may not be UTF-8; a truncated row cannot tell
     if watch:
         _observe(number, line, watch)
-    found, row = RowFindings(), None
+    findings, row = RowFindings(), None
     if refused:
-        found.put(refused)
+        findings.add_finding(refused)
     else:
-        found, row = explain(line.decode(), state.format)
-    valid = state.count(found.valid)
+        findings, row = explain(line.decode(), state.format)
+    valid = state.count(findings.valid)
     if row is not None:
         state.stats.add(number, row)
-    state.note(number, line, found, unique_keys=False)
+    state.record_findings(number, line, findings, unique_keys=False)
     return row if valid else None
 
 
@@ -144,11 +145,11 @@ def describe_pretty(blocks: Iterator[Block], state: ReadState, unended_comment: 
     """
     votes = Votes()
     try:
-        for _line, found in objects_in(_lines(blocks, state), state.limits, unended_comment):
-            if isinstance(found, Broken):
-                _describe_broken(found, votes, state)
-            elif isinstance(found, PrintedValue):
-                _describe_whole(found, votes, state)
+        for _line, piece in objects_in(_lines(blocks, state), state.limits, unended_comment):
+            if isinstance(piece, Broken):
+                _describe_broken(piece, votes, state)
+            elif isinstance(piece, PrintedValue):
+                _describe_whole(piece, votes, state)
     finally:
         state.format = state.format or votes.format()
 
@@ -171,11 +172,11 @@ def _lines(blocks: Iterator[Block], state: ReadState) -> Iterator[tuple[int, str
 
 def _describe_broken(broken: Broken, votes: Votes, state: ReadState) -> None:
     """Count the broken object; its text decides the format if no complete object does."""
-    params: dict[str, Any] = {"reason": "spread", "met": broken.found, "wanted": broken.expected}
-    if broken.found == "/*":
+    params: dict[str, Any] = {"reason": "spread", "met": broken.met, "wanted": broken.expected}
+    if broken.met == "/*":
         params |= {"reason": "unended_comment", "wanted": "*/"}
     elif broken.unended is not None:
-        params |= {"reason": "unended" if broken.found else "never_ends", "begun": broken.unended}
+        params |= {"reason": "unended" if broken.met else "never_ends", "begun": broken.unended}
     state.log.add(finding("json.invalid", line=broken.line, column=broken.column, **params))
     if broken.text:
         state.count(valid=False)
@@ -189,7 +190,13 @@ def _describe_whole(piece: PrintedValue, votes: Votes, state: ReadState) -> None
     if holds_more_values(piece.text.encode("utf-8", "surrogatepass"), state.limits.row_values):
         state.log.add(too_many_values(piece.line, state.limits))
         return
-    row = explain(piece.text, None)[1]
+    findings, row = explain(piece.text, None)
+    # Other faults are found once the values stand on a line each; this one tends to be in all of them.
+    state.log.add_all(
+        replace(flaw, line=piece.line, column=None)
+        for flaw in findings.stored
+        if flaw.repair == "nan_to_null"
+    )
     if row is not None:
         votes[format_keys(row)] += 1
         state.stats.add(piece.line, row)
@@ -199,7 +206,7 @@ def _describe_whole(piece: PrintedValue, votes: Votes, state: ReadState) -> None
 class UploadReading:
     """A file checked in one complete pass; then `summary` is available and the rows can be iterated repeatedly.
 
-    Alternatively, `kept` yields the rows during that pass.
+    Alternatively, `parts` yields the rows during that pass.
     """
 
     _upload: Upload
@@ -227,14 +234,14 @@ class UploadReading:
             yield from self._json_rows(state)
         self._upload.close()
 
-    def kept(self, forget: Callable[[], None] | None) -> Kept:
-        """Yield all rows in the form they are stored, some hundred at a time, while validating them.
+    def parts(self, discard: Callable[[], None] | None) -> Iterator[Part]:
+        """Yield all rows in the form they are stored in, some hundred at a time, while validating them.
 
-        Each part comes with the number of bytes it was made from. `forget` is called if the file turns out to differ
+        Each part comes with the number of bytes it was made from. `discard` is called if the file turns out to differ
         from its beginning: discard the rows so far. Without it, the file is only checked and no rows are yielded.
         """
         assert self._state is None  # a checked file is iterated over instead
-        upload, keep = self._upload, forget is not None
+        upload, keep = self._upload, discard is not None
         for watch in (Detector(), None):
             seen = guess_from_beginning(upload, self._forced) if watch else detect(upload, self._forced)
             if seen is None:
@@ -248,8 +255,8 @@ class UploadReading:
                 elif seen.shape == "spread":
                     self._describe(state)
             except Unreadable as stopped:
-                state.log.add(stopped.found)
-                state.stopped_by = stopped.found.code
+                state.log.add(stopped.finding)
+                state.stopped_by = stopped.finding.code
             except Surprise:
                 seen = None
             if watch and seen:
@@ -257,11 +264,11 @@ class UploadReading:
             if seen:
                 state.finish(seen)
                 break
-            if forget:
-                forget()
+            if discard:
+                discard()
         self._report(upload.bytes)  # end of the first pass, which is half of two
         self._state = state
-        if forget:
+        if discard:
             upload.close()
 
     @property
@@ -284,7 +291,7 @@ class UploadReading:
 
     def _examined(self) -> ReadState:
         if self._state is None:
-            for _ in self.kept(None):
+            for _ in self.parts(None):
                 pass
         assert self._state is not None  # checking always sets it
         return self._state
@@ -338,15 +345,16 @@ class UploadReading:
                 for name, count in stats.models.items()
             },
             fields={printable(name): rows for name, rows in stats.field_rows(state.format).items()},
+            references=stats.references(),
             sha256=self._sha256,
             bytes=self._upload.bytes,
         )
 
 
-def _readable(given: Iterator[Block]) -> Iterator[Block]:
+def _readable(all_blocks: Iterator[Block]) -> Iterator[Block]:
     """Yield the blocks up to where the file becomes unreadable."""
     with suppress(Unreadable):  # reported when the file was checked
-        yield from given
+        yield from all_blocks
 
 
 def read(

@@ -1,12 +1,15 @@
-"""Repairs within a row's text: merge entries of the same model, rename models, correct misspelt roles."""
+"""Repairs within a row's text: model entries and names, misspelt roles and keys, values that should be lists."""
 
 import json
 from collections.abc import Iterable
+from typing import Any
+
+import msgspec
 
 from datasets.core.formats import model_key
 from datasets.core.json_errors import JsonProblem, parse
-from datasets.core.json_nodes import Node
-from datasets.core.spelling import role_meant
+from datasets.core.json_nodes import Node, NodePositions
+from datasets.core.spelling import OUTPUT_KEYS, RESPONSE_KEYS, misspelt_keys, role_meant
 
 Edit = tuple[int, int, str]
 
@@ -88,13 +91,107 @@ def with_roles(text: str) -> str:
     )
 
 
+def with_keys(text: str) -> str:
+    """Rename the row's misspelt keys."""
+    root = _object(text)
+    if root is None:
+        return text
+    nodes, edits = NodePositions(root), []
+    for steps, key, meant in misspelt_keys(root.plain()):
+        *_, name = (own for own, _value in nodes.node(steps).members() if own.plain() == key)
+        edits.append((name.start, name.end, f'"{meant}"'))
+    return edited(text, edits)
+
+
+def with_list_of_messages(text: str) -> str:
+    """Make a list of messages from a text: those that it holds as JSON, else one message of the user."""
+    node = _member(text, "messages")
+    if node is None or node.type != "string" or not can_be_messages(node.plain()):
+        return text
+    held = _messages_in(node.plain())
+    message = f'[{{"role": "user", "content": {text[node.start : node.end]}}}]'
+    return edited(text, [(node.start, node.end, message if held is None else held)])
+
+
+def can_be_messages(text: str) -> bool:
+    """Whether `with_list_of_messages` makes messages of the text; JSON of another shape is left to the reader."""
+    return bool(text.strip()) and _messages_in(text) != ""
+
+
+def _messages_in(text: str) -> str | None:
+    """The list of messages that a text holds as JSON, on one line; '' if its objects are none, None for plain text."""
+    try:
+        root = parse(text)
+        encoded = text.encode()
+    except (JsonProblem, UnicodeEncodeError):
+        return None
+    messages = [root] if root.type == "object" else list(root.items())
+    if not any(message.type == "object" for message in messages):
+        return None
+    if not all(message.member("role") for message in messages):
+        return ""
+    listed = msgspec.json.format(encoded, indent=-1).decode()
+    return listed if root.type == "array" else f"[{listed}]"
+
+
+def with_list_of_outputs(text: str) -> str:
+    """Make a list of entries from an object {model name: answer or answers}, or from one entry."""
+    node = _member(text, "model_outputs")
+    if node is None or node.type != "object" or not can_be_outputs(node.plain()):
+        return text
+    source = text[node.start : node.end]
+    if node.member("model_name") is None:
+        entries = (
+            f'{{"model_name": {text[name.start : name.end]}, "responses": [{_responses(text, value)}]}}'
+            for name, value in node.members()
+        )
+        source = ", ".join(entries)
+    return edited(text, [(node.start, node.end, f"[{source}]")])
+
+
+def can_be_outputs(outputs: dict[str, Any]) -> bool:
+    """Whether `with_list_of_outputs` makes entries of the object."""
+    if "model_name" in outputs:
+        return type(outputs.get("responses")) is list
+    ours = not outputs.keys().isdisjoint((*OUTPUT_KEYS, *RESPONSE_KEYS))
+    named = bool(outputs) and all(map(str.strip, outputs))
+    return named and not ours and all(map(_holds_answers, outputs.values()))
+
+
+def _holds_answers(value: Any) -> bool:
+    """Whether a value is a text, an answer with `content`, or a list of these."""
+    answers = value if type(value) is list else [value]
+    return bool(answers) and all(
+        type(answer) is str or (type(answer) is dict and type(answer.get("content")) is str)
+        for answer in answers
+    )
+
+
+def _responses(text: str, value: Node) -> str:
+    answers = list(value.items()) if value.type == "array" else [value]
+    sources = ((answer.type, text[answer.start : answer.end]) for answer in answers)
+    return ", ".join(f'{{"content": {source}}}' if kind == "string" else source for kind, source in sources)
+
+
 def _items(text: str, key: str) -> list[Node]:
     """The items of a list in the row; none if the row is invalid."""
+    node = _member(text, key)
+    return list(node.items()) if node else []
+
+
+def _member(text: str, key: str) -> Node | None:
+    """A value of the row; None if it has none, or is invalid."""
+    root = _object(text)
+    return root.member(key) if root else None
+
+
+def _object(text: str) -> Node | None:
+    """The row; None if it is not a valid object."""
     try:
-        found = parse(text).member(key)
+        root = parse(text)
     except JsonProblem:
-        return []
-    return list(found.items()) if found else []
+        return None
+    return root if root.type == "object" else None
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:

@@ -15,9 +15,10 @@ from msgspec import Raw, Struct
 from datasets.core.decode import Block
 from datasets.core.findings import Finding, broken_byte, finding, not_utf8, too_large, too_many_values
 from datasets.core.formats import Format
-from datasets.core.json_errors import MAX_DEPTH, JsonProblem, flaws, is_too_deep, parse
+from datasets.core.json_errors import JsonProblem, flaws, is_too_deep, parse
+from datasets.core.json_repairs import as_json, with_null
+from datasets.core.json_tokens import MAX_DEPTH
 from datasets.core.limits import Limits, holds_more_values
-from datasets.core.python_literal import as_json
 from datasets.core.rules import RowFindings, check_row, placed
 
 UNDECODED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -86,26 +87,30 @@ def object_in(text: bytes | str) -> dict[str, Any] | None:
 
 def explain(text: str, fmt: Format | None) -> tuple[RowFindings, dict[str, Any] | None]:
     """The findings of a line, and its values if it is an object; without `fmt`, only JSON is checked."""
-    found = RowFindings()
+    findings = RowFindings()
     try:
         root = parse(text)
     except JsonProblem as problem:
-        found.put(invalid_json(None, problem, text))
-        return found, None
+        findings.add_finding(invalid_json(None, problem, text))
+        return findings, None
     if root.type != "object":
-        found.add("json.not_object", None, column=root.column, met=root.type)
-        return found, None
+        findings.add("json.not_object", None, column=root.column, met=root.type)
+        return findings, None
     for flaw in flaws(text, root):
-        found.put(flaw)
+        findings.add_finding(flaw)
     row = root.plain()
     if fmt:
-        check_row(row, fmt, found)
-    return found, row
+        check_row(row, fmt, findings)
+    return findings, row
 
 
 def invalid_json(line: int | None, problem: JsonProblem, text: str = "") -> Finding:
     """The finding for a JSON error. `text` is the whole line, if it is one that can be repaired."""
-    repair = _REPAIRS.get(problem.reason) or ("python_literal" if as_json(text) else None)
+    repair = _REPAIRS.get(problem.reason)
+    if repair is None and as_json(text):
+        repair = "python_literal"
+    elif problem.reason == "constant" and with_null(text):
+        repair = "nan_to_null"
     return finding(
         "json.invalid",
         line=line,
@@ -119,7 +124,7 @@ def invalid_json(line: int | None, problem: JsonProblem, text: str = "") -> Find
 
 def findings_of(number: int, text: str, fmt: Format | None) -> list[Finding]:
     """All findings of one line of a JSONL upload, with line and column."""
-    return list(placed(explain(text, fmt)[0].found, number, text))
+    return list(placed(explain(text, fmt)[0].stored, number, text))
 
 
 class _Outputs(Struct):
@@ -173,15 +178,15 @@ class RawRow(Struct, frozen=True, gc=False):
     @property
     def data(self) -> str:
         """JSON of the row without `model_outputs`, custom fields byte for byte; '' if the row has errors."""
-        return self.kept.raw.decode() if self.valid else ""
+        return self.new_row.raw.decode() if self.valid else ""
 
     @property
     def responses(self) -> Answers:
         """(model name, index from 1, JSON of the response) of every uploaded answer; () if the row has errors."""
-        return tuple((model, index, raw.decode()) for model, index, raw in self.kept.answers)
+        return tuple((model, index, raw.decode()) for model, index, raw in self.new_row.answers)
 
     @property
-    def kept(self) -> NewRow:
+    def new_row(self) -> NewRow:
         """The row as stored. The `model_outputs` column of a CSV contains no answers."""
         if not self.valid:
             return bad_row(self.line, self.source)

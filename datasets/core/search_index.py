@@ -72,15 +72,15 @@ def readable(row: Any, raw: str, answers: Iterable[str] = ()) -> list[str]:
 
     Field names and roles are left out.
     """
-    found: list[str] = []
+    texts: list[str] = []
     if isinstance(row, dict):
         for name, value in row.items():
-            _collect(_without_roles(value) if name == "messages" else value, found)
+            _collect(_without_roles(value) if name == "messages" else value, texts)
     else:
-        found.append(raw)
+        texts.append(raw)
     for answer in answers:
-        _collect(decoded(answer, True), found)
-    return found
+        _collect(decoded(answer, True), texts)
+    return texts
 
 
 def _without_roles(messages: Any) -> Any:
@@ -101,18 +101,18 @@ def _parts(content: Any) -> Any:
     return content
 
 
-def _collect(value: Any, found: list[str]) -> None:
+def _collect(value: Any, texts: list[str]) -> None:
     kind = type(value)
     if kind is str:
-        found.append(value)
+        texts.append(value)
     elif kind is dict:
         for item in value.values():
-            _collect(item, found)
+            _collect(item, texts)
     elif kind is list:
         for item in value:
-            _collect(item, found)
+            _collect(item, texts)
     elif kind is not bool and value is not None:
-        found.append(str(value))
+        texts.append(str(value))
 
 
 def field_values(row: Any, fmt: Format | None) -> tuple[tuple[str, str], ...]:
@@ -120,13 +120,13 @@ def field_values(row: Any, fmt: Format | None) -> tuple[tuple[str, str], ...]:
     if not isinstance(row, dict):
         return ()
     hidden = structural_keys(fmt)
-    found = []
+    values = []
     for name, value in row.items():
         if name not in hidden:
             for item in value if isinstance(value, list) else [value]:
                 if not isinstance(item, list | dict) and len(text := value_text(item)) <= LONGEST_VALUE:
-                    found.append((name, text))
-    return tuple(dict.fromkeys(found))
+                    values.append((name, text))
+    return tuple(dict.fromkeys(values))
 
 
 def value_text(value: Any) -> str:
@@ -141,9 +141,9 @@ def _hash(name: str, value: str) -> int:
 
 def grams(text: str) -> list[str]:
     """The trigrams used to look up a folded text: all, or a spread-out selection; none for a short text."""
-    found = list(dict.fromkeys(text[at : at + GRAM] for at in range(len(text) - GRAM + 1)))
-    step = max(1, -(-len(found) // MOST_GRAMS))
-    return found[::step]
+    trigrams = list(dict.fromkeys(text[at : at + GRAM] for at in range(len(text) - GRAM + 1)))
+    step = max(1, -(-len(trigrams) // MOST_GRAMS))
+    return trigrams[::step]
 
 
 class Builder:
@@ -244,22 +244,22 @@ class Index:
         self, table: str, line: str, condition: str, argument: str | int, place: "SearchFrom", limit: int
     ) -> list[int]:
         compared, order = (">", "") if place.forwards else ("<", " DESC")
-        found = self.database.execute(
+        lines = self.database.execute(
             f"SELECT {line} FROM {table} WHERE {condition} AND {line} {compared} ? "  # noqa: S608 - our own names
             f"ORDER BY {line}{order} LIMIT ?",
             [argument, place.line, limit],
         )
-        return [number for (number,) in found]
+        return [number for (number,) in lines]
 
     def facets(self) -> dict[str, list[tuple[str, int]]]:
         """{field: [(value, rows)], most frequent first} for the fields with few values."""
-        found: dict[str, list[tuple[str, int]]] = {}
+        facets: dict[str, list[tuple[str, int]]] = {}
         for name, value, rows in self.database.execute(
             "SELECT name, value, rows FROM facet ORDER BY name, rows DESC, value"
         ):
             if value != _OPEN:
-                found.setdefault(name, []).append((value, rows))
-        return found
+                facets.setdefault(name, []).append((value, rows))
+        return facets
 
     def close(self) -> None:
         self.database.close()

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 import numpy as np
 
+from datasets.core.csv_layout import COMMON_LAYOUT, CsvLayout
 from datasets.core.decode import Encoding, Unreadable
 from datasets.core.findings import Finding, FindingLog, Param, finding
 from datasets.core.formats import COMPUTED, LEGACY, Format, model_key, structural_keys
@@ -17,13 +18,16 @@ from datasets.core.json_errors import child_path
 from datasets.core.json_nodes import JsonType
 from datasets.core.limits import Limits
 from datasets.core.rules import JSON_TYPES, RowFindings, is_text, placed
-from datasets.core.spelling import near_miss
+from datasets.core.spelling import is_misspelling, misspelt_top_keys, near_miss
+from datasets.core.texts import Text, gettext_noop
 from datasets.core.variables import joined, messages_of
 
 Shape = Literal["jsonl", "spread", "csv", "none"]
 
 DISTINCT_NAMES = 20_000
 """A file with more distinct models or fields is broken; further ones are not counted separately."""
+
+OPTIONAL_KEYS = ("ref_answer", "model_outputs", "system")
 
 LONGEST_NAME = 1_000
 """Longer names are truncated, in case every row has a different one of a megabyte."""
@@ -83,9 +87,11 @@ class RepeatedValues:
         heads = np.arange(len(order), dtype=np.uint32)
         heads *= starts
         np.maximum.accumulate(heads, out=heads)
-        again = np.flatnonzero(~starts).astype(np.uint32)
-        for at in again[np.argsort(order[again])]:
-            yield int(lines[order[at]]), int(lines[order[heads[at]]])
+        firsts = np.empty_like(order)
+        firsts[order] = order[heads]
+        del order, starts, heads
+        for at in np.flatnonzero(firsts != np.arange(len(firsts), dtype=np.uint32)):
+            yield int(lines[at]), int(lines[firsts[at]])
 
 
 class Stats:
@@ -95,6 +101,9 @@ class Stats:
         self.objects = 0
         self.fields: dict[str, TypeCount] = {}
         self.models: dict[str, ModelCount] = {}
+        self.misspelt: dict[str, bool] = {}
+        """Fields named like an optional key, and whether a row has shown that they can be renamed."""
+        self._unshown = False
         self.ids = RepeatedValues()
         self.messages = RepeatedValues()
 
@@ -108,18 +117,34 @@ class Stats:
         if key is not None:
             self.messages.add(line, hash(key))
         for name, value in row.items():
-            types = self.fields.get(name) or _named(self.fields, name, TypeCount)
+            types = self.fields.get(name) or self._new_field(name)
             if types is not None:
                 types[type(value)] += 1
+        if self._unshown:
+            self.misspelt |= dict.fromkeys(misspelt_top_keys(row), True)
+            self._unshown = not all(self.misspelt.values())
         for name, responses in models_of(row).items():
             model = self.models.get(name) or _named(self.models, name, ModelCount)
             if model:
                 model.add(responses)
 
+    def _new_field(self, name: str) -> TypeCount | None:
+        if any(is_misspelling(name, optional) for optional in OPTIONAL_KEYS):
+            self.misspelt[name], self._unshown = False, True
+        return _named(self.fields, name, TypeCount)
+
+    def _repair(self, near: dict[str, Any]) -> str | None:
+        return "rename_key" if near and self.misspelt.get(near["near"]) else None
+
     def field_rows(self, fmt: Format | None) -> dict[str, int]:
         """{name: rows} of the fields, without the format's own keys."""
         hidden = structural_keys(fmt)
         return {name: types.total() for name, types in self.fields.items() if name not in hidden}
+
+    def references(self) -> int:
+        """The number of rows with a reference; null is none."""
+        types = self.fields.get("ref_answer", TypeCount())
+        return types.total() - types[type(None)]
 
     def report(self, fmt: Format | None, log: FindingLog) -> None:
         """Add the warnings about the whole version."""
@@ -155,12 +180,16 @@ class Stats:
                 yield finding("model.uneven_n", model=name, fewest=count.fewest, most=count.most)
 
     def _fields(self, hidden: frozenset[str]) -> Iterator[Finding]:
-        reference = self.fields.get("ref_answer", TypeCount())
-        have = reference.total() - reference[type(None)]
+        have = self.references()
         if 0 < have < self.objects:
             near, missing = near_miss(self.fields, "ref_answer"), self.objects - have
             yield finding(
-                "ref_answer.some_missing", path="ref_answer", missing=missing, rows=self.objects, **near
+                "ref_answer.some_missing",
+                path="ref_answer",
+                repair=self._repair(near),
+                missing=missing,
+                rows=self.objects,
+                **near,
             )
         for name, types in self.fields.items():
             if name in hidden or name == "ref_answer":
@@ -183,7 +212,8 @@ class Stats:
             if near:
                 name = near["near"]
                 rows = self.fields[name].total()
-                yield finding("field.misspelt", path=child_path("", name), rows=rows, **near)
+                path, repair = child_path("", name), self._repair(near)
+                yield finding("field.misspelt", path=path, repair=repair, rows=rows, **near)
 
 
 def _named(counts: dict[str, Count], name: str, new: Callable[[], Count]) -> Count | None:
@@ -265,12 +295,32 @@ def _sorted_json(value: Any) -> bytes:
         return json.dumps(value, sort_keys=True).encode()
 
 
+FORMAT_WHY: dict[str, Text] = {
+    "keys.infer_and_judge": gettext_noop(
+        "%(messages)s of %(rows)s rows have “messages”, and fewer than half of them “model_outputs”."
+    ),
+    "keys.judge_only": gettext_noop(
+        "%(messages)s of %(rows)s rows have “messages”, and %(model_outputs)s of them “model_outputs”."
+    ),
+    "keys.legacy_jsonl": gettext_noop("%(conversation)s of %(rows)s rows have “conversation”."),
+    "csv_header": gettext_noop("The first line is a CSV header with “prompt” or “response”."),
+    "forced": gettext_noop("Chosen manually."),
+    "imported": gettext_noop("Set by the import."),
+    "attached": gettext_noop("Created from rows with attached answers."),
+    "spread": gettext_noop("Its objects span several lines, or form one list."),
+    "other_kind": gettext_noop("Not a dataset file."),
+    "empty": gettext_noop("No rows."),
+    "unknown": gettext_noop("Neither “messages” nor “conversation” nor a CSV header was found."),
+}
+"""How the format was determined, by reason code."""
+
+
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """The result of detection. `why` is a reason code with params; `findings` are those on the file as a whole.
+    """The result of detection. `why` is a code of FORMAT_WHY with params; `findings` are those on the file as a whole.
 
     With shape "none", rows cannot be read, and `rows` is the number of lines. `silent`: findings of single rows are
-    dropped, because the file has no known format.
+    dropped, because the file has no known format. `layout` is that of a CSV.
     """
 
     shape: Shape
@@ -281,6 +331,7 @@ class Detection:
     findings: tuple[Finding, ...]
     rows: int = 0
     silent: bool = False
+    layout: CsvLayout = COMMON_LAYOUT
 
 
 class ReadState:
@@ -321,13 +372,13 @@ class ReadState:
         self.valid_rows += usable
         return usable
 
-    def note(self, line: int, source: bytes, found: RowFindings, *, unique_keys: bool) -> None:
+    def record_findings(self, line: int, source: bytes, findings: RowFindings, *, unique_keys: bool) -> None:
         """Count a row's findings and store some, with their position in its text."""
         if self.detection.silent:
             return
-        for code, number in found.counts.items():
+        for code, number in findings.counts.items():
             self.log.count(code, number, line)
-        wanted = [one for one in found.found if self.log.is_kept(one)]
+        wanted = [flaw for flaw in findings.stored if self.log.has_room_for(flaw)]
         text = source.decode("utf-8", "replace") if wanted else ""
-        for one in placed(wanted, line, text, unique_keys=unique_keys):
-            self.log.keep(one)
+        for flaw in placed(wanted, line, text, unique_keys=unique_keys):
+            self.log.store(flaw)

@@ -34,8 +34,12 @@ def reference_data(text: str, fmt: Format, decode: Callable[[str], Any]) -> dict
     `decode` parses JSON.
     """
     row: dict[str, Any] = decode(text)
-    given = row.get("ref_answer")
-    return {"ref_answer": given} if is_reference(given) else {"gt": computed(messages_of(row, fmt))["gt"]}
+    reference = row.get("ref_answer")
+    return (
+        {"ref_answer": reference}
+        if is_reference(reference)
+        else {"gt": computed(messages_of(row, fmt))["gt"]}
+    )
 
 
 def is_reference(value: Any) -> bool:
@@ -71,8 +75,8 @@ def computed(messages: list[dict[str, Any]]) -> dict[str, str | None]:
     """`question` (last user message), `gt` (last message if from the assistant), `history` (all others)."""
     left = list(messages)
     gt = left.pop()["content"] if left and left[-1]["role"] == "assistant" else None
-    asked = _last_question(left)
-    question = left.pop(asked)["content"] if asked < len(left) else None
+    index = _last_question(left)
+    question = left.pop(index)["content"] if index < len(left) else None
     history = "\n".join(f"{_LABELS[message['role']]} {message['content']}" for message in left)
     return {"question": question, "gt": gt, "history": history if left else None}
 
@@ -89,17 +93,17 @@ def has_earlier_answers(messages: list[dict[str, Any]]) -> bool:
 
 def earlier_of(response: dict[str, Any]) -> list[dict[str, Any]] | None:
     """The response's own messages before the last question; None if it has none and the row's apply."""
-    given = response.get(EARLIER)
-    if not isinstance(given, list) or not all(map(_is_message, given)):
+    earlier = response.get(EARLIER)
+    if not isinstance(earlier, list) or not all(map(_is_message, earlier)):
         return None
-    return [{"role": one["role"], "content": one["content"]} for one in given]
+    return [{"role": message["role"], "content": message["content"]} for message in earlier]
 
 
-def _is_message(given: Any) -> bool:
+def _is_message(message: Any) -> bool:
     return (
-        isinstance(given, dict)
-        and given.get("role") in list(_LABELS)
-        and isinstance(given.get("content"), str)
+        isinstance(message, dict)
+        and message.get("role") in list(_LABELS)
+        and isinstance(message.get("content"), str)
     )
 
 
@@ -125,8 +129,8 @@ def row_and_response(data: dict[str, Any], text: str) -> tuple[dict[str, Any], d
 
 def _last_question(messages: list[dict[str, Any]]) -> int:
     """The index of the last user message; the length of the list if there is none."""
-    asked = [index for index, message in enumerate(messages) if message["role"] == "user"]
-    return asked[-1] if asked else len(messages)
+    user_messages = [index for index, message in enumerate(messages) if message["role"] == "user"]
+    return user_messages[-1] if user_messages else len(messages)
 
 
 def response_data(text: str) -> dict[str, Any]:
@@ -135,6 +139,6 @@ def response_data(text: str) -> dict[str, Any]:
     `content` is '' if null or absent, `reasoning_content` and `tool_calls` None if absent; other fields are unchanged.
     """
     response: dict[str, Any] = json.loads(text) if text else {}
-    given = {"content": "", "reasoning_content": None, "tool_calls": None} | response
-    given["content"] = given["content"] or ""
-    return given
+    fields = {"content": "", "reasoning_content": None, "tool_calls": None} | response
+    fields["content"] = fields["content"] or ""
+    return fields

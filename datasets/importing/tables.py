@@ -1,6 +1,6 @@
 """The importer's plain SQL: writing the rows of a version and clearing those of an aborted import.
 
-Rules that keep a version consistent: only the holder of its lease writes, and checks the lease in every writing
+Rules that keep a version consistent: only the holder of its job writes, and renews the job in every writing
 transaction; the transaction that writes the last rows makes it ready; only rows of ready versions are shown.
 """
 
@@ -15,25 +15,19 @@ from functools import partial
 from itertools import chain, starmap
 from typing import Any
 
-import numpy as np
 from django.db import connection, transaction
 from django.utils import timezone
 
 from datasets.core.findings import Finding
 from datasets.core.line_set import Lines
 from datasets.core.rows import NewRow
-from datasets.importing.leases import LEASE, Leases
 from datasets.models import Candidate, FindingLines, Version, VersionState
-from evalsite.tasks.workers import WorkStopped
+from evalsite.tasks.jobs import Hold, WorkStopped
 
-READING = Leases(Version, VersionState.WAITING, VersionState.READING, begun=("bytes_read", "rows"))
 IDS_AT_ONCE = 10_000
 CLEAR_ROWS = 2000  # deleted per transaction, so that others can write in between
 
 ROWS_AT_ONCE = (250, 25, 1)  # rows per statement, largest that fits; SQLite allows 32,766 values in one
-_SIGNATURE = b"PGCOPY\n\xff\r\n\0" + bytes(8)
-_END = b"\xff\xff"
-_SIZES = {"q": 8, "i": 4, "h": 2, "?": 1}
 
 Flat = list[Any]
 """The values of all rows, concatenated."""
@@ -41,20 +35,22 @@ Flat = list[Any]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A table and its columns to be written: all numbers except the last, a UTF-8 text.
-
-    `kinds` are struct format characters of the numbers.
-    """
+    """A table and its columns to be written: all numbers except the last, a text as UTF-8 bytes."""
 
     table: str
     columns: tuple[str, ...]
-    kinds: str
+    types: tuple[str, ...]
+    """PostgreSQL's types of the values; `bytea` sends the bytes of a text as they are."""
 
 
-_ROWS = Target("datasets_row", ("id", "version_id", "line", "valid", "raw"), "qqi?")
-_RESPONSES = Target("datasets_response", ("row_id", "candidate_id", "number", "raw"), "qqh")
+_ROWS = Target(
+    "datasets_row", ("id", "version_id", "line", "valid", "raw"), ("int8", "int8", "int4", "bool", "bytea")
+)
+_RESPONSES = Target(
+    "datasets_response", ("row_id", "candidate_id", "number", "raw"), ("int8", "int8", "int2", "bytea")
+)
 _FINDING = """
-INSERT INTO datasets_finding (version_id, code, severity, line, "column", path, repair, params)
+INSERT INTO datasets_storedfinding (version_id, code, severity, line, "column", path, repair, params)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
 """
 # Looks up the sequence once instead of once per id.
@@ -73,23 +69,25 @@ DELETE FROM datasets_row WHERE id IN (
 """
 
 
-def advance(version_id: int, owner: str, **changes: object) -> None:
-    """Store the progress of the import and renew the lease.
+@transaction.atomic
+def advance(hold: Hold, **changes: object) -> None:
+    """Store the progress of the import and renew the job.
 
     Raises WorkStopped, which rolls back the transaction, if the import was cancelled or another worker took over.
     """
-    ours = READING.held(version_id, owner).filter(cancel_wanted=False)
-    if not ours.update(lease_until=timezone.now() + LEASE, **changes):
+    hold.renew()
+    if not Version.objects.filter(pk=hold.pk, cancel_requested=False).update(**changes):
         raise WorkStopped
 
 
-def finish(version_id: int, owner: str, state: VersionState, **figures: Any) -> None:
+@transaction.atomic
+def finish(hold: Hold, state: VersionState, **figures: Any) -> None:
     """End the import; `figures` are the version's fields. Raises WorkStopped, which rolls back the transaction."""
-    ours = READING.held(version_id, owner)
+    hold.finish()
+    ours = Version.objects.filter(pk=hold.pk)
     if state == VersionState.READY:
-        ours = ours.filter(cancel_wanted=False)
-    ended = {"owner": "", "lease_until": None, "finished_at": timezone.now()}
-    if not ours.update(state=state, **ended, **figures):
+        ours = ours.filter(cancel_requested=False)
+    if not ours.update(state=state, finished_at=timezone.now(), **figures):
         raise WorkStopped
 
 
@@ -115,8 +113,8 @@ class Writer:
         self.settle = settle
         self.ids = range(0)  # reserved, but not used for rows yet
         # An earlier import of the same file may have left its candidates; reuse them.
-        found = Candidate.uploaded.filter(version=version_id)
-        self.candidates: dict[str, int] = dict(found.values_list("name", "pk"))
+        stored = Candidate.uploaded.filter(version=version_id)
+        self.candidates: dict[str, int] = dict(stored.values_list("name", "pk"))
         self.written: Counter[tuple[int, int]] = Counter()  # by candidate and number
 
     def sending(self, rows: Sequence[NewRow]) -> list[Callable[[], object]]:
@@ -125,24 +123,20 @@ class Writer:
         The rows count as written. Foreign keys are not checked. Until all calls are made, nothing else may use the
         connection.
         """
-        version, known = self.version_id, self.candidates
+        version, candidates = self.version_id, self.candidates
         values: Flat = []
         answers: Flat = []
         for row_id, row in zip(self._row_ids(len(rows)), rows, strict=True):
             values += (row_id, version, row.line, int(row.valid), bytearray(row.raw))
             for model, number, text in row.answers:
-                answers += (row_id, known.get(model) or self._new_candidate(model), number, text)
+                answers += (row_id, candidates.get(model) or self._new_candidate(model), number, text)
         self.written.update(zip(answers[1::4], answers[2::4], strict=True))
         driver = connection.connection  # Django's cursor would rewrite each statement and inspect each row
-        given = ((_ROWS, values), (_RESPONSES, answers))
+        targets = ((_ROWS, values), (_RESPONSES, answers))
         if connection.vendor == "sqlite":
-            statements = chain.from_iterable(starmap(_statements, given))
+            statements = chain.from_iterable(starmap(_statements, targets))
             return [partial(driver.executemany, *statement) for statement in statements]
-        return [
-            partial(_copy, driver, _copy_statement(target), _copy_data(target, flat))
-            for target, flat in given
-            if flat
-        ]
+        return [partial(_copy, driver, target, flat) for target, flat in targets if flat]
 
     def _row_ids(self, count: int) -> Sequence[int]:
         """Reserve ids for new rows, so that their responses can be written without reading the rows back."""
@@ -150,14 +144,16 @@ class Writer:
             return _next_ids(count)
         if len(self.ids) < count:
             self.settle()
-            self.ids = _taken_ids(max(count, IDS_AT_ONCE))
-        given, self.ids = self.ids[:count], self.ids[count:]
-        return given
+            self.ids = _reserved_ids(max(count, IDS_AT_ONCE))
+        reserved, self.ids = self.ids[:count], self.ids[count:]
+        return reserved
 
     def _new_candidate(self, model: str) -> int:
         self.settle()
-        made = self.candidates[model] = Candidate.objects.create(version_id=self.version_id, name=model).pk
-        return made
+        candidate = self.candidates[model] = Candidate.objects.create(
+            version_id=self.version_id, name=model
+        ).pk
+        return candidate
 
     def write_findings(self, findings: Iterable[Finding]) -> None:
         values = [
@@ -169,13 +165,13 @@ class Writer:
             cursor.executemany(_FINDING, values)
 
     def write_finding_lines(self, lines: Mapping[str, Lines]) -> None:
-        made = (
+        blocks = (
             FindingLines(version_id=self.version_id, block=number, code=code, packed=packed)
-            for code, found in lines.items()
-            for number, packed in found.blocks()
+            for code, lines_of_code in lines.items()
+            for number, packed in lines_of_code.blocks()
         )
         FindingLines.objects.filter(version=self.version_id).delete()
-        while part := list(itertools.islice(made, 100)):
+        while part := list(itertools.islice(blocks, 100)):
             FindingLines.objects.bulk_create(part)
 
     def write_candidate_counts(self) -> None:
@@ -194,7 +190,7 @@ def _next_ids(count: int) -> range:
     return range(first, first + count)
 
 
-def _taken_ids(count: int) -> range:
+def _reserved_ids(count: int) -> range:
     """PostgreSQL: take ids from the column's sequence, which never returns a number twice.
 
     Repeats if other sessions took some in between, leaving those ids unused.
@@ -216,13 +212,13 @@ def _statements(target: Target, flat: Flat) -> Iterator[tuple[str, Iterator[tupl
     bytearray, str, int and float, which would take a tenth of the time.
     """
     start = 0
-    one = f"({'?, ' * len(target.kinds)}CAST(? AS TEXT))"
+    row_values = f"({'?, ' * (len(target.columns) - 1)}CAST(? AS TEXT))"
     insert = f"INSERT INTO {target.table} ({', '.join(target.columns)}) VALUES "  # noqa: S608 - names of our own
     for rows in ROWS_AT_ONCE:
         values = rows * len(target.columns)
         places = range(start, len(flat) - values + 1, values)
         if places:
-            yield insert + ", ".join([one] * rows), _slices(flat, places)
+            yield insert + ", ".join([row_values] * rows), _slices(flat, places)
         start += values * len(places)
 
 
@@ -230,41 +226,13 @@ def _slices(flat: Flat, places: range) -> Iterator[tuple[Any, ...]]:
     return (tuple(flat[at : at + places.step]) for at in places)
 
 
-def _copy(driver: Any, statement: str, data: bytes) -> None:
-    with driver.cursor() as cursor, cursor.copy(statement) as copy:
-        copy.write(data)
-
-
-def _copy_statement(target: Target) -> str:
-    return f"COPY {target.table} ({', '.join(target.columns)}) FROM STDIN (FORMAT BINARY)"
-
-
-def _copy_data(target: Target, flat: Flat) -> bytes:
-    """Encode in COPY's binary format (see its documentation), which needs no escaping.
-
-    Each row is its number of fields, then each field's length in bytes and value. Everything before the texts is built
-    column by column.
-    """
+def _copy(driver: Any, target: Target, flat: Flat) -> None:
     width = len(target.columns)
-    texts = flat[width - 1 :: width]
-    heads = np.empty(len(texts), _head_type(target.kinds))
-    heads["fields"], heads["length"] = width, np.fromiter(map(len, texts), np.int32, len(texts))
-    for column, kind in enumerate(target.kinds):
-        heads[f"size{column}"] = _SIZES[kind]
-        heads[f"value{column}"] = flat[column::width]
-    packed, size = heads.tobytes(), heads.itemsize
-    starts = range(0, len(packed), size)
-    parts = chain.from_iterable(
-        (packed[at : at + size], text) for at, text in zip(starts, texts, strict=True)
-    )
-    return b"".join(chain((_SIGNATURE,), parts, (_END,)))
-
-
-def _head_type(kinds: str) -> np.dtype[np.void]:
-    numbers = [
-        field for n, kind in enumerate(kinds) for field in ((f"size{n}", ">i4"), (f"value{n}", f">{kind}"))
-    ]
-    return np.dtype([("fields", ">i2"), *numbers, ("length", ">i4")])
+    statement = f"COPY {target.table} ({', '.join(target.columns)}) FROM STDIN (FORMAT BINARY)"
+    with driver.cursor() as cursor, cursor.copy(statement) as copy:
+        copy.set_types(target.types)
+        for row in _slices(flat, range(0, len(flat), width)):
+            copy.write_row(row)
 
 
 def clear(version_id: int) -> None:
@@ -276,7 +244,7 @@ def clear(version_id: int) -> None:
         while _clear_slice(version_id):
             pass
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("DELETE FROM datasets_finding WHERE version_id = %s", [version_id])
+        cursor.execute("DELETE FROM datasets_storedfinding WHERE version_id = %s", [version_id])
 
 
 def _clear_slice(version_id: int) -> bool:

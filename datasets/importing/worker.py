@@ -5,16 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import Any
 
-from django.db import DatabaseError, connection, transaction
-from django.db.models import Q
-from django.utils import timezone
+from django.db import connection, transaction
 from django.utils.translation import gettext_noop
-from django_tasks import task
 
 from datasets.core.decode import Unreadable
 from datasets.core.formats import format_called
@@ -22,21 +19,21 @@ from datasets.core.line_set import Lines
 from datasets.core.reader import Summary, read
 from datasets.core.rows import NewRow
 from datasets.importing import tables
-from datasets.importing.leases import LEASE
-from datasets.importing.tables import READING
 from datasets.models import Version, VersionState
 from datasets.uploads import limits_of_kept
+from evalsite.models import Job
 from evalsite.storage import files
-from evalsite.storage.errors import StorageProblem, database_unavailable, storage_problem
-from evalsite.tasks import workers
-from evalsite.tasks.workers import WorkStopped
+from evalsite.storage.errors import StorageProblem, storage_problem
+from evalsite.tasks import jobs
+from evalsite.tasks.jobs import Hold, WorkStopped
 
 log = logging.getLogger("datasets.importing.worker")
 
+JOB = "read_version"
 BATCH_ROWS = 2000  # about 20 ms of writing, during which nobody else can write to SQLite
 BATCH_BYTES = 3 * 1024 * 1024
 SMALL = 32 * 1024 * 1024  # bytes; smaller uploads take seconds and interrupt larger ones
-LOOK_UP_SECONDS = 0.5  # for renewing the lease and noticing cancellation between batches
+LOOK_UP_SECONDS = 0.5  # for renewing the job and noticing cancellation between batches
 
 # Stored in `Version.problem` in English and translated when shown.
 GONE = gettext_noop("The uploaded file is missing. Upload it again.")
@@ -58,68 +55,51 @@ BEYOND_LIMITS = gettext_noop(
 NOT_IMPORTED = gettext_noop("The files could not be imported.")
 
 Progress = Callable[[float], None]
-file_makers: dict[str, Callable[[Version, str, Progress], None]] = {}
+file_makers: dict[str, Callable[[Version, Hold, Progress], None]] = {}
 """{origin: function that makes a version's file before it is read}. See DatasetsConfig.ready."""
 follow_ups: list[Callable[[int], None]] = []
 """Called with a version's id in the transaction that makes it ready."""
-short_work: list[Callable[[], None]] = []
-"""Called during longer work, to do what someone waits for."""
 
 
 class NotImported(Exception):
     """A version's file cannot be made from another tool's files; its FileImport has the reason."""
 
 
-@task(queue_name=workers.DATA)
-def read_version(version_id: int) -> None:
-    """Import an upload, unless another worker does."""
-    import_version(version_id, workers.owner(), stop=workers.stopping)
+def _failed(hold: Hold, version: Version, error: Exception) -> None:
+    _finish_without_rows(hold, VersionState.FAILED, problem=_problem(version.pk, error))
 
 
-@workers.works_on(Version)
-def import_version(version_id: int, owner: str, stop: threading.Event | None = None) -> bool:
-    """Import a waiting version's file; it is then ready, failed or cancelled.
+def _wait_again(version_id: int) -> None:
+    begun = Version.objects.filter(pk=version_id, state=VersionState.READING)
+    begun.update(state=VersionState.WAITING, bytes_read=0, rows=0)
 
-    Returns False if it is imported by another worker or already done. If `stop` is set, or the database is locked or
-    unavailable, the version is released.
-    """
-    if not READING.claim(version_id, owner):
-        return False
-    with _ended_where_broken_off(version_id, owner):
-        version = Version.objects.get(pk=version_id)
-        tables.clear(version_id)
-        importer = Importer(version, owner, stop or threading.Event())
+
+@jobs.job(JOB, Version, failed=_failed, released=_wait_again)
+def read_version(hold: Hold, version: Version) -> None:
+    """Import a waiting version's file; it is then ready, failed or cancelled."""
+    waiting = Version.objects.filter(pk=version.pk, state=VersionState.WAITING)
+    if not waiting.update(state=VersionState.READING):
+        return
+    tables.clear(version.pk)
+    importer = Importer(version, hold)
+    try:
         if version.to_be_repaired:
             importer.make_file(version)
-        chosen = format_called(version.chosen_format)
-        path = files.local(version.stored_as, lambda: importer.progress(0, 0))
-        reading = read(path, format=chosen, limits=limits_of_kept(), progress=importer.progress, digest=False)
-        with reading, importer:
-            for rows, size in reading.kept(importer.forget):
-                importer.add(rows, size)
-            importer.finish(reading.summary, reading.lines)
-    return True
+        _import(version, importer)
+    except WorkStopped:
+        if Version.objects.filter(pk=version.pk, cancel_requested=True).exists():
+            _finish_without_rows(hold, VersionState.CANCELLED)
+        raise
 
 
-@contextmanager
-def _ended_where_broken_off(version_id: int, owner: str) -> Iterator[None]:
-    """Cancel, fail or release a version if its import is aborted."""
-    try:
-        try:
-            yield
-        except WorkStopped:
-            _end(version_id, owner, VersionState.CANCELLED, only=Q(cancel_wanted=True))
-            READING.give_back(version_id, owner)
-        except Exception as error:  # no error may leave the version half imported
-            if database_unavailable(error):
-                log.warning("Version %s is read again when the database answers: %s", version_id, error)
-                READING.give_back(version_id, owner)
-            else:
-                _end(version_id, owner, VersionState.FAILED, problem=_problem(version_id, error))
-    except DatabaseError as error:  # `reconcile` releases it
-        if storage_problem(error) is None:
-            raise
-        log.warning("The result of reading version %s could not be stored: %s", version_id, error)
+def _import(version: Version, importer: Importer) -> None:
+    chosen = format_called(version.chosen_format)
+    path = files.local(version.stored_as, lambda: importer.progress(0, 0))
+    reading = read(path, format=chosen, limits=limits_of_kept(), progress=importer.progress, digest=False)
+    with reading, importer:
+        for rows, size in reading.parts(importer.discard_rows):
+            importer.add(rows, size)
+        importer.finish(reading.summary, reading.lines)
 
 
 def _problem(version_id: int, error: Exception) -> str:
@@ -137,65 +117,50 @@ def _problem(version_id: int, error: Exception) -> str:
     return UNEXPECTED
 
 
-def import_or_wait(version_id: int, owner: str) -> Version:
+def import_version(version_id: int, stop: threading.Event | None = None) -> bool:
+    """Import a version here. False if another worker does, or it is done."""
+    return jobs.run(JOB, version_id, stop)
+
+
+def import_or_wait(version_id: int) -> Version:
     """Import the version here, or wait for another worker to do so; return its new state."""
     while True:
-        import_version(version_id, owner)
+        import_version(version_id)
         version = Version.objects.get(pk=version_id)
         if version.state not in (VersionState.WAITING, VersionState.READING):
             return version
         time.sleep(0.2)
 
 
-def give_way(owner: str, stop: threading.Event, smaller_than: int | None = None) -> None:
+def do_urgent_work(stop: threading.Event, smaller_than: int | None = None) -> None:
     """Import waiting uploads and do short work in the middle of longer work, so that nobody waits for that."""
-    waiting = Version.objects.filter(state=VersionState.WAITING)
+    waiting = Version.objects.filter(pk__in=jobs.ids(JOB, Job.State.WAITING))
     if smaller_than is not None:
         waiting = waiting.filter(size__lt=smaller_than)
     for version_id in list(waiting.order_by("pk").values_list("pk", flat=True)):
         if not stop.is_set():
-            import_version(version_id, owner, stop)
-    do_short_work(stop)
+            import_version(version_id, stop)
+    jobs.do_short_work(stop)
 
 
-def do_short_work(stop: threading.Event) -> None:
-    """Call `short_work` in the middle of longer work; failures are logged and ignored."""
-    for work in short_work:
-        if stop.is_set():
-            return
-        try:
-            work()
-        except Exception:  # the longer work goes on
-            log.exception("%s failed in the middle of longer work.", work.__name__)
-
-
-def reconcile() -> None:
-    """Release versions whose worker is gone, and wake a worker for all waiting ones."""
-    READING.reconcile(lambda pk: workers.wake(read_version, version_id=pk))
-
-
-def _end(
-    version_id: int, owner: str, state: VersionState, *, problem: str = "", only: Q | None = None
-) -> None:
-    """End without rows, if the version is still ours."""
-    ours = READING.held(version_id, owner).filter(only or Q())
-    if ours.update(lease_until=timezone.now() + LEASE):
-        tables.clear(version_id)
-        tables.finish(version_id, owner, state, problem=problem, rows=0)
+def _finish_without_rows(hold: Hold, state: VersionState, *, problem: str = "") -> None:
+    """End without rows. Raises WorkStopped if the version is not ours any more."""
+    hold.renew()
+    tables.clear(hold.pk)
+    tables.finish(hold, state, problem=problem, rows=0)
 
 
 class Importer:
-    """Collects rows into batches; each batch is one transaction that also renews the lease.
+    """Collects rows into batches; each batch is one transaction that also renews the job.
 
     On PostgreSQL a thread sends a batch while the next one is read; nothing else uses the connection until `_settle`.
     SQLite batches are written immediately, as nobody else can write in the meantime.
     """
 
-    def __init__(self, version: Version, owner: str, stop: threading.Event) -> None:
+    def __init__(self, version: Version, hold: Hold) -> None:
         self.version_id = version.pk
         self.large = version.size >= SMALL
-        self.owner = owner
-        self.stop = stop
+        self.hold = hold
         self.writer = tables.Writer(self.version_id, self._settle)
         self.batch: list[NewRow] = []
         self.batch_bytes = 0
@@ -223,11 +188,11 @@ class Importer:
     def make_file(self, version: Version) -> None:
         """Write the file of a version that is made from another version or other tools' files."""
         make = file_makers[version.origin]
-        make(version, self.owner, lambda share: self.progress(int(share * version.size), 0))
+        make(version, self.hold, lambda share: self.progress(int(share * version.size), 0))
         self.bytes_read = 0
 
     def progress(self, done: int, _all: int) -> None:
-        """Called by the reader between rows; renews the lease even while no batch is written."""
+        """Called by the reader between rows; renews the job even while no batch is written."""
         self.bytes_read = done
         if time.monotonic() - self.looked_up >= LOOK_UP_SECONDS:
             self._settle()
@@ -235,7 +200,7 @@ class Importer:
         if self.large and time.monotonic() - self.gave_way >= LOOK_UP_SECONDS:
             self._settle()
             self._check()
-            give_way(self.owner, self.stop, smaller_than=SMALL)
+            do_urgent_work(self.hold.stop, smaller_than=SMALL)
             self.gave_way = time.monotonic()
 
     def add(self, rows: list[NewRow], size: int) -> None:
@@ -258,7 +223,7 @@ class Importer:
             self.sent = [self.sender.submit(send) for send in sending]
         self.batch, self.batch_bytes = [], 0
 
-    def forget(self) -> None:
+    def discard_rows(self) -> None:
         """Discard all rows so far: the file is read again in another way."""
         self._settle()
         self._check()
@@ -276,14 +241,14 @@ class Importer:
             self.writer.write_findings(summary.findings)
             self.writer.write_finding_lines(lines)
             self.writer.write_candidate_counts()
-            tables.finish(self.version_id, self.owner, VersionState.READY, **figures(summary))
+            tables.finish(self.hold, VersionState.READY, **figures(summary))
             for follow_up in follow_ups:
                 follow_up(self.version_id)
 
     def begin(self) -> None:
         """Begin the transaction of a batch.
 
-        Its rows refer only to the leased version and to each other, so constraint checks stay disabled until others
+        Its rows refer only to this version and to each other, so constraint checks stay disabled until others
         write: SQLite re-prepares every statement when they are toggled.
         """
         if self.checked:
@@ -306,15 +271,14 @@ class Importer:
             self.under_way.close()
 
     def _advance(self) -> None:
-        if self.stop.is_set():
-            raise WorkStopped
-        tables.advance(self.version_id, self.owner, bytes_read=self.bytes_read, rows=self.rows)
+        self.hold.check()
+        tables.advance(self.hold, bytes_read=self.bytes_read, rows=self.rows)
         self.looked_up = time.monotonic()
 
 
 def figures(summary: Summary) -> dict[str, object]:
     """The version's fields from the summary."""
-    found: dict[str, object] = {
+    fields: dict[str, object] = {
         "format": summary.format or "",
         "format_why": {"why": summary.why, **summary.why_params},
         "encoding": summary.encoding or "",
@@ -327,5 +291,5 @@ def figures(summary: Summary) -> dict[str, object]:
         "problem": "",
     }
     if summary.stopped_by:  # otherwise keep the value from the version's source
-        found["stopped_by"] = summary.stopped_by
-    return found
+        fields["stopped_by"] = summary.stopped_by
+    return fields

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 import uuid
 from dataclasses import asdict
 from datetime import timedelta
@@ -13,30 +11,33 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
-from django_tasks import task
 
 from datasets import services, uploads
 from datasets.core.answer_file import MATCH_BY, ModelNameWanted, NoAnswers
 from datasets.core.attach import AttachWork, attach
+from datasets.core.texts import Text, gettext_noop
 from datasets.importing import worker
-from datasets.importing.leases import Hold, Leases
 from datasets.models import Attachment, Version
 from datasets.selectors import format_of
 from datasets.versions import temp_files
 from evalsite.accounts.models import User
 from evalsite.audit import Action
 from evalsite.storage import files
-from evalsite.storage.errors import StorageUnreachable
-from evalsite.tasks import workers
-
-log = logging.getLogger("datasets.versions.attach")
+from evalsite.tasks import jobs
+from evalsite.tasks.jobs import AWAY, GONE, UNEXPECTED, Hold
 
 KEPT_FOR = timedelta(days=14)  # how long a matched file waits for a decision
-MODEL_NAME_WANTED, UNEXPECTED, GONE, AWAY = "model_name_wanted", "unexpected", "gone", "away"
-WORK = "answers"
+MODEL_NAME_WANTED = "model_name_wanted"
+JOB = "match_answers"
+PROBLEMS: dict[str, Text] = {
+    MODEL_NAME_WANTED: gettext_noop("Legacy file: name the model its responses come from."),
+    GONE: gettext_noop("A stored file is missing. Upload the answers again."),
+    AWAY: gettext_noop(
+        "The file storage did not respond. The version is unchanged. Upload the answers again later."
+    ),
+    UNEXPECTED: gettext_noop("Matching failed unexpectedly; see the server's log. The version is unchanged."),
+}
 State = Attachment.State
-OPEN = (State.WAITING, State.MATCHING)
-MATCHING = Leases(Attachment, State.WAITING, State.MATCHING, begun=("done",))
 
 
 def answers_upload(
@@ -51,7 +52,7 @@ def answers_upload(
     """Store a file of answers and have it matched to a version. Raises ValidationError if it cannot be stored."""
     stored = services.store(file)
     with transaction.atomic():
-        made = Attachment.objects.create(
+        attachment = Attachment.objects.create(
             version=version,
             file_name=uploads.shown_name(file_name),
             stored_as=stored.stored_as,
@@ -60,8 +61,8 @@ def answers_upload(
             match_by=match_by,
             created_by=user,
         )
-        workers.wake(match_answers, attachment_id=made.pk)
-    return made
+        jobs.request(JOB, attachment.pk)
+    return attachment
 
 
 @transaction.atomic
@@ -70,63 +71,57 @@ def attachment_name(*, attachment: Attachment, model_name: str) -> bool:
     nameless = Attachment.objects.filter(
         pk=attachment.pk, state=State.FAILED, problem__code=MODEL_NAME_WANTED
     )
-    if not nameless.update(state=State.WAITING, model_name=model_name.strip(), problem={}, done=0):
+    if not nameless.update(state=State.WAITING, model_name=model_name.strip(), problem={}):
         return False
-    workers.wake(match_answers, attachment_id=attachment.pk)
+    jobs.request(JOB, attachment.pk)
     return True
 
 
-@task(queue_name=workers.DATA)
-def match_answers(attachment_id: int) -> None:
-    """Match a file of answers to its version, unless another worker does."""
-    match(attachment_id, workers.owner(), stop=workers.stopping)
-
-
-@workers.works_on(Attachment)
-def match(attachment_id: int, owner: str, stop: threading.Event | None = None) -> bool:
-    """Match a waiting file; it is then matched or failed. False if done by another worker."""
-    return MATCHING.work(attachment_id, owner, stop, _match, partial(_failed, attachment_id))
-
-
-def _failed(attachment_id: int, error: Exception) -> dict[str, Any]:
-    problem: dict[str, Any] = {"code": UNEXPECTED}
+def _failed(hold: Hold, attachment: Attachment, error: Exception) -> None:
     if isinstance(error, ModelNameWanted):
-        problem = {"code": MODEL_NAME_WANTED}
+        problem: dict[str, Any] = {"code": MODEL_NAME_WANTED}
     elif isinstance(error, NoAnswers):
-        problem = {"code": "file", "finding": asdict(error.found[0])}
-    elif isinstance(error, FileNotFoundError):
-        problem = {"code": GONE}
-    elif isinstance(error, StorageUnreachable):
-        log.warning("Matching attached answers %s failed: %s", attachment_id, error)
-        problem = {"code": AWAY}
+        problem = {"code": "file", "finding": asdict(error.findings[0])}
     else:
-        log.error("Matching attached answers %s failed.", attachment_id, exc_info=error)
-    return {"state": State.FAILED, "problem": problem}
+        problem = {"code": hold.problem(error)}
+    _finish(hold, state=State.FAILED, problem=problem)
 
 
-def _match(hold: Hold) -> None:
+@transaction.atomic
+def _finish(hold: Hold, **changes: object) -> None:
+    hold.finish()
+    Attachment.objects.filter(pk=hold.pk).update(**changes)
+
+
+@jobs.job(JOB, Attachment, failed=_failed)
+def match_answers(hold: Hold, attachment: Attachment) -> None:
     """Match the file and store the results under names of this attempt, placed in the transaction that records them."""
-    attachment = Attachment.objects.select_related("version").get(pk=hold.pk)
-    with temp_files.work_folder(WORK, hold.pk) as folder:
+    with temp_files.work_folder(JOB, hold.pk) as folder:
         work = _work(attachment, folder, hold)
         report = attach(work, partial(_advance, hold))
-        found = {**asdict(report), "unmatched": report.unmatched}
-        found["merged_size"], found["merged_sha256"] = temp_files.written_out(work.target)
+        report_data = {**asdict(report), "unmatched": report.unmatched}
+        report_data["merged_size"], report_data["merged_sha256"] = temp_files.written_out(work.target)
         attempt = f"{attachment.stored_as}.{uuid.uuid4().hex[:8]}"
-        made = {work.target: f"{attempt}.merged", work.unmatched: f"{attempt}.unmatched"}
-        merged_as, unmatched_as = made.values()
+        names = {work.target: f"{attempt}.merged", work.unmatched: f"{attempt}.unmatched"}
+        merged_as, unmatched_as = names.values()
         with files.deleted_on_error(merged_as, unmatched_as):
-            for path, name in made.items():
+            for path, name in names.items():
                 files.send(path, name, hold.renew_at_times)
             with transaction.atomic():
-                hold.end(State.MATCHED, report=found, merged_as=merged_as, unmatched_as=unmatched_as)
-                for path, name in made.items():
+                _finish(
+                    hold,
+                    state=State.MATCHED,
+                    report=report_data,
+                    merged_as=merged_as,
+                    unmatched_as=unmatched_as,
+                )
+                for path, name in names.items():
                     files.place(path, name)
 
 
 def _advance(hold: Hold, done: int, total: int) -> None:
     if hold.renew_at_times(done=done, total=total):
-        worker.give_way(hold.owner, hold.stop)
+        worker.do_urgent_work(hold.stop)
 
 
 def _work(attachment: Attachment, folder: Path, hold: Hold) -> AttachWork:
@@ -149,7 +144,7 @@ def attachment_use(*, attachment: Attachment, user: User | None) -> Version | No
         ours = Attachment.objects.filter(pk=attachment.pk, state=State.MATCHED)
         if not attachment.report.get("matched") or not ours.update(state=State.USED):
             return None
-        made = services.version_from(
+        new_version = services.version_from(
             version,
             "attach",
             file_name=f"{uploads.name_from(version.file_name)}.jsonl",
@@ -158,26 +153,25 @@ def attachment_use(*, attachment: Attachment, user: User | None) -> Version | No
             sha256=attachment.report["merged_sha256"],
             chosen_format="judge_only",
         )
-        services.version_add(made, Action.DATASET_ANSWERS, user)
-        Attachment.objects.filter(pk=attachment.pk).update(made=made)
-    return made
+        services.version_add(new_version, Action.DATASET_ANSWERS, user)
+        Attachment.objects.filter(pk=attachment.pk).update(new_version=new_version)
+    return new_version
 
 
 def attachment_discard(*, attachment: Attachment) -> bool:
     """Delete an undecided file and its results; the version stays unchanged. False if a decision was made before."""
     undecided = Attachment.objects.filter(pk=attachment.pk).exclude(state__in=(State.USED, State.DISCARDED))
-    if not undecided.update(state=State.DISCARDED, owner="", lease_until=None):
+    if not undecided.update(state=State.DISCARDED):
         return False
+    jobs.cancel(JOB, attachment.pk)
     attachment.refresh_from_db(fields=["merged_as", "unmatched_as"])
     names = (attachment.stored_as, attachment.merged_as, attachment.unmatched_as)
     files.delete(*filter(None, names))
     return True
 
 
-def reconcile() -> None:
-    """Restart matching whose worker is gone, wake a worker for waiting files, and delete old undecided ones."""
-    MATCHING.reconcile(lambda pk: workers.wake(match_answers, attachment_id=pk))
-    temp_files.sweep(WORK, MATCHING.ids_busy)
+def delete_old() -> None:
+    """Discard matched files for which nobody has decided."""
     old = Attachment.objects.filter(created_at__lt=timezone.now() - KEPT_FOR, state=State.MATCHED)
     for attachment in old.select_related("version")[:10]:
         attachment_discard(attachment=attachment)

@@ -1,38 +1,31 @@
 """Differences between two versions: computed by a worker and stored, because versions never change.
 
-Only the holder of the lease writes; the transaction that stores the counts makes the result ready, and an interrupted
-comparison starts over.
+The transaction that stores the counts makes the result ready, and an interrupted comparison starts over.
 """
 
 from __future__ import annotations
 
-import logging
-import threading
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal
+from typing import Literal
 
 from django.db import connection, transaction
-from django_tasks import task
 
 from datasets.core.formats import format_called
 from datasets.importing import worker
-from datasets.importing.leases import Hold, Leases
-from datasets.models import Difference, DifferenceRow, DifferenceState, Version
+from datasets.models import Difference, DifferenceRow, Version
 from datasets.versions import temp_files
 from datasets.versions.row_match import Matcher, digests
 from datasets.versions.row_writer import whole_rows
-from evalsite.tasks import workers
-
-log = logging.getLogger("datasets.versions.compare")
+from evalsite.models import Job
+from evalsite.tasks import jobs
+from evalsite.tasks.jobs import Hold
 
 BATCH = 1000
 PER_PAGE = 20
-WORK = "differences"
-COMPARING = Leases(Difference, DifferenceState.WAITING, DifferenceState.COMPARING, begun=("rows_read",))
-UNFINISHED = (DifferenceState.WAITING, DifferenceState.COMPARING)
+JOB = "compare_versions"
 # Plain SQL, as for the rows of an import: bulk_create takes six times as long, and every row may differ.
 _INSERT = """
 INSERT INTO datasets_differencerow (difference_id, position, kind, old_line, new_line) VALUES (%s, %s, %s, %s, %s)
@@ -50,51 +43,33 @@ class ChangesPage:
 
 def difference_ask(*, old: Version, new: Version) -> Difference:
     """The comparison of two versions of a data set; has a worker compute it if it is missing or failed."""
-    with transaction.atomic():
-        difference, _made = Difference.objects.get_or_create(old=old, new=new)
-        failed = Difference.objects.filter(pk=difference.pk, state=DifferenceState.FAILED)
-        failed.update(state=DifferenceState.WAITING, rows_read=0)
-        difference.refresh_from_db()
-        if difference.state == DifferenceState.WAITING:
-            workers.wake(compare_versions, difference_id=difference.pk)
+    difference, _made = Difference.objects.get_or_create(old=old, new=new)
+    if not difference.ready:
+        jobs.request(JOB, difference.pk)
     return difference
 
 
-@task(queue_name=workers.DATA)
-def compare_versions(difference_id: int) -> None:
-    """Compare two versions, unless another worker does."""
-    run_comparison(difference_id, workers.owner(), stop=workers.stopping)
+def job_of(difference: Difference) -> Job | None:
+    """The job that computes it, if it waits, is being done or failed."""
+    return None if difference.ready else jobs.of(JOB, difference.pk)
 
 
-@workers.works_on(Difference)
-def run_comparison(difference_id: int, owner: str, stop: threading.Event | None = None) -> bool:
-    """Compute a waiting comparison; it is then ready or failed. False if done by another worker."""
-    return COMPARING.work(difference_id, owner, stop, _compare, _failed)
-
-
-def _failed(error: Exception) -> dict[str, Any]:
-    log.error("Comparing two versions failed.", exc_info=error)
-    return {"state": DifferenceState.FAILED}
-
-
-def reconcile() -> None:
-    """Restart comparisons whose worker is gone, and wake a worker for all waiting ones."""
-    COMPARING.reconcile(lambda pk: workers.wake(compare_versions, difference_id=pk))
-    temp_files.sweep(WORK, COMPARING.ids_busy)
-
-
-def _compare(hold: Hold) -> None:
-    difference = Difference.objects.select_related("old", "new").get(pk=hold.pk)
+@jobs.job(JOB, Difference)
+def compare_versions(hold: Hold, difference: Difference) -> None:
+    """Compute the differences; `done` counts the rows read of both versions."""
     _clear(difference)
     with (
-        temp_files.work_folder(WORK, difference.pk) as folder,
+        temp_files.work_folder(JOB, difference.pk) as folder,
         closing(Matcher(folder / "rows.sqlite3")) as matcher,
     ):
         rows_read = _read(hold, "old", difference.old, matcher)
         _read(hold, "new", difference.new, matcher, rows_read)
         matcher.match()
         counts = _write(hold, matcher)
-        hold.end(DifferenceState.READY, by_id=matcher.by_id, same=matcher.same, **counts)
+        with transaction.atomic():
+            hold.finish()
+            differences = Difference.objects.filter(pk=difference.pk)
+            differences.update(ready=True, by_id=matcher.by_id, same=matcher.same, **counts)
 
 
 def _clear(difference: Difference) -> None:
@@ -113,8 +88,9 @@ def _read(
     while part := list(islice(rows, BATCH)):
         matcher.add(side, [(row.line, digests(row.raw, fmt, row.answers)) for row in part])
         rows_read += len(part)
-        hold.renew(rows_read=rows_read)
-        worker.give_way(hold.owner, hold.stop)
+        hold.renew(done=rows_read)
+        hold.check()
+        worker.do_urgent_work(hold.stop)
     return rows_read
 
 
@@ -137,12 +113,12 @@ def page(
     difference: Difference, *, kind: str = "", after: int | None = None, before: int | None = None
 ) -> ChangesPage:
     """A page of changes after or before a position, optionally of one kind."""
-    found = DifferenceRow.objects.filter(difference=difference)
+    matches = DifferenceRow.objects.filter(difference=difference)
     if kind:
-        found = found.filter(kind=kind)
+        matches = matches.filter(kind=kind)
     backwards = before is not None
-    found = found.filter(position__lt=before) if backwards else found.filter(position__gt=after or 0)
-    rows = list(found.order_by("-position" if backwards else "position")[: PER_PAGE + 1])
+    matches = matches.filter(position__lt=before) if backwards else matches.filter(position__gt=after or 0)
+    rows = list(matches.order_by("-position" if backwards else "position")[: PER_PAGE + 1])
     more, rows = len(rows) > PER_PAGE, rows[:PER_PAGE]
     has_before, has_after = (more, True) if backwards else (bool(after), more)
     if backwards:

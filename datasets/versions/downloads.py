@@ -7,8 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from datasets.core.formats import LEGACY_COLUMNS, Format, structural_keys
+from datasets.core.own_exports import EXCLUDED_ROWS, ROW_COLUMNS
 from datasets.core.stats import LONGEST_NAME
+from datasets.core.texts import Text, gettext_noop
 from datasets.core.variables import (
     EARLIER,
     computed,
@@ -21,15 +25,25 @@ from datasets.models import Candidate, Row, Version
 from datasets.selectors import format_of
 from datasets.versions.row_writer import WholeRow, free_name, whole_rows, with_answers
 from evalsite.cells import clean_text
-from evalsite.table_files import csv_blocks, csv_of, parquet_of, xlsx_of
+from evalsite.table_files import Sheet, csv_blocks, csv_of, parquet_of, xlsx_of
 
 FIELDS = 100
 """How many of the most frequent custom fields have their own column; the others share one."""
 LOOKED_AT = 100  # first lines searched for a row, from which a page decides what to offer
 
 
+UNFIT: dict[str, Text] = {
+    "answers": gettext_noop("it has model answers."),
+    "turns": gettext_noop("it is not exactly one prompt with one response."),
+    "field": gettext_noop(
+        "“%(name)s” is not a string, is missing from some rows, or has a name that cannot be a column."
+    ),
+}
+"""Why a row cannot be in a legacy CSV."""
+
+
 class Unfit(ValueError):
-    """A row that a legacy CSV cannot contain without loss; `why` is "answers", "turns" or "field"."""
+    """A row that a legacy CSV cannot contain without loss; `why` is a code of UNFIT."""
 
     def __init__(self, line: int, why: str, name: str = "") -> None:
         super().__init__(f"{line}: {why} {name}")
@@ -56,8 +70,8 @@ def unfit(version: Version) -> Unfit | None:
     try:
         for _ in _records(version):
             pass
-    except Unfit as found:
-        return found
+    except Unfit as misfit:
+        return misfit
     return None
 
 
@@ -119,15 +133,15 @@ def table_csv(version: Version) -> Iterator[bytes]:
 
 def table_xlsx(version: Version) -> Iterator[bytes]:
     """The same as an Excel file."""
-    return xlsx_of(*_table(version))
+    return xlsx_of(Sheet(_("Rows"), *_table(version)))
 
 
 def table_parquet(version: Version) -> Iterator[bytes]:
     """The same as a Parquet file with untruncated texts; other values are JSON, as a field's type may vary."""
     columns, rows = _table(version)
-    whole = {name: int for name in ("line", "number", _BAD) if name in columns}
+    whole = {name: int for name in ("line", "number", EXCLUDED_ROWS) if name in columns}
     at = {columns.index(name) for name in whole}
-    cells = ([one if n in at else _as_text(one) for n, one in enumerate(row)] for row in rows)
+    cells = ([value if n in at else _as_text(value) for n, value in enumerate(row)] for row in rows)
     return parquet_of(columns, cells, whole)
 
 
@@ -139,31 +153,35 @@ def _as_text(value: Any) -> str | None:
 
 def _table(version: Version) -> tuple[list[str], Iterator[Sequence[Any]]]:
     """The columns and the unformatted rows."""
-    fields, all_of_them = _fields(version)
+    fields, all_of_them = fields_with_columns(version)
     answered = Candidate.uploaded.filter(version=version).exists()
-    columns = [*_ROW, *fields, *([] if all_of_them else [_REST]), *(_ANSWER if answered else ()), _BAD]
+    columns = [
+        *ROW_COLUMNS,
+        *fields,
+        *([] if all_of_them else [_REST]),
+        *(_ANSWER if answered else ()),
+        EXCLUDED_ROWS,
+    ]
 
     def rows() -> Iterator[Sequence[Any]]:
         for row in whole_rows(version, only_valid=True):
             for response, answer in _answers(row):
                 *values, rest = _row(row, format_of(version), fields, response)
-                given = values if all_of_them else [*values, rest]
-                yield [*given, *(answer if answered else ()), version.bad_rows]
+                cells = values if all_of_them else [*values, rest]
+                yield [*cells, *(answer if answered else ()), version.bad_rows]
 
     return _unique(columns), rows()
 
 
-_ROW = ("line", "question", "gt", "ref_answer", "history", "messages")
 _REST = "other_fields"
 _PARTS = ("content", "reasoning_content", "tool_calls")
 _ANSWER = ("model", "number", *_PARTS, "other_keys")
-_BAD = "bad_rows"  # number of excluded rows, repeated in each line for readers who have only this file
 
 
-def _fields(version: Version) -> tuple[list[str], bool]:
+def fields_with_columns(version: Version) -> tuple[list[str], bool]:
     """The custom fields that get a column, `id` first, and whether these are all."""
-    found = [(name, rows) for name, rows in version.fields_found.items() if name != "ref_answer"]
-    names = [name for name, _ in sorted(found, key=lambda one: (one[0] != "id", -one[1], one[0]))]
+    counts = [(name, rows) for name, rows in version.fields_found.items() if name != "ref_answer"]
+    names = [name for name, _rows in sorted(counts, key=lambda pair: (pair[0] != "id", -pair[1], pair[0]))]
     whole = [name for name in names if len(name) < LONGEST_NAME and "\\" not in name]  # not truncated
     return whole[:FIELDS], len(whole) == len(names) <= FIELDS
 
@@ -177,7 +195,7 @@ def _unique(names: Iterable[str]) -> list[str]:
 
 
 def _row(row: WholeRow, form: Format, fields: list[str], response: dict[str, Any]) -> Iterator[Any]:
-    """The cells for `_ROW`, the fields and the remaining fields, using the response's own conversation."""
+    """The cells for `ROW_COLUMNS`, the fields and the remaining fields, using the response's own conversation."""
     values: dict[str, Any] = json.loads(row.raw)
     messages = conversation_for(messages_of(values, form), response)
     variables = computed(messages)
@@ -197,10 +215,10 @@ def _answers(row: WholeRow) -> Iterator[tuple[dict[str, Any], list[Any]]]:
     for model, raw in row.answers:
         numbers[model] += 1
         response = response_data(raw)
-        given = [response[name] for name in _PARTS]
+        parts = [response[name] for name in _PARTS]
         # Earlier messages are shown in the conversation.
         hidden = _PARTS if earlier_of(response) is None else (*_PARTS, EARLIER)
         others = {name: value for name, value in response.items() if name not in hidden}
-        yield response, [model, numbers[model], *given, others or None]
+        yield response, [model, numbers[model], *parts, others or None]
     if not row.answers:
         yield {}, [None] * len(_ANSWER)

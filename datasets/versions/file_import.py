@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,6 +22,8 @@ from datasets.core.detect import guess_from_beginning
 from datasets.core.imports import registry
 from datasets.core.imports.collector import encoded
 from datasets.core.imports.columns import parse
+from datasets.core.imports.encodings import warn_of_encodings
+from datasets.core.imports.key_use import UNREAD
 from datasets.core.imports.model import Imported, ImportedRow, NotUsable, Options, Source, SourceFile
 from datasets.core.imports.places import Places
 from datasets.core.imports.table import open_tables, read_tables
@@ -35,6 +37,7 @@ from datasets.versions.joined_parts import common_name
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action
 from evalsite.storage import files
+from evalsite.tasks.jobs import Hold
 
 ORIGIN = STEP = "import"
 TABLE = "table"
@@ -52,21 +55,21 @@ verdict_pages: list[Callable[[Version], str]] = []
 
 def source_files(draft: FileImport) -> list[SourceFile]:
     """The stored files; raises NotUsable if one is missing."""
-    return [_source_file(one["stored_as"], one["name"]) for one in draft.files]
+    return [_source_file(entry["stored_as"], entry["name"], draft.encoding) for entry in draft.files]
 
 
-def _source_file(stored_as: str, name: str) -> SourceFile:
+def _source_file(stored_as: str, name: str, encoding: str) -> SourceFile:
     try:
-        return SourceFile.of(files.local(stored_as), name)
+        return SourceFile.of(files.local(stored_as), name, encoding)
     except FileNotFoundError:
         raise NotUsable("gone", file=name) from None
 
 
-def recognised(given: Sequence[SourceFile]) -> Source | None:
+def recognised(source_files: Sequence[SourceFile]) -> Source | None:
     """The source that recognises the files; None if a single file is in one of our own formats."""
-    if len(given) == 1 and _promises_answers(given[0]):
+    if len(source_files) == 1 and _promises_answers(source_files[0]):
         return None
-    return registry.recognise(given)
+    return registry.recognise(source_files)
 
 
 def _promises_answers(file: SourceFile) -> bool:
@@ -78,14 +81,14 @@ def _promises_answers(file: SourceFile) -> bool:
 
 def draft_of_version(version: Version, user: User | None, source: str = "") -> FileImport | None:
     """The draft for an upload's file, created if missing; None if no source recognises the file."""
-    found = FileImport.objects.filter(version=version).first()
-    if found is not None:
-        return found
+    draft = FileImport.objects.filter(version=version).first()
+    if draft is not None:
+        return draft
     if not source:
-        known = recognised([SourceFile.of(version.path, version.file_name)])
-        if known is None:
+        recognised_source = recognised([SourceFile.of(version.path, version.file_name)])
+        if recognised_source is None:
             return None
-        source = known.name
+        source = recognised_source.name
     stored = services.Stored(version.stored_as, version.size, version.sha256)
     draft, _made = FileImport.objects.get_or_create(
         version=version,
@@ -101,40 +104,52 @@ def draft_of_version(version: Version, user: User | None, source: str = "") -> F
 
 
 def draft_of_files(
-    *, project: Project, name: str, given: Sequence[tuple[BinaryIO, str]], source: Source, user: User | None
+    *,
+    project: Project,
+    name: str,
+    named_files: Sequence[tuple[BinaryIO, str]],
+    source: Source,
+    user: User | None,
 ) -> FileImport:
     """Store files uploaded together as a draft. Raises ValidationError with a message; nothing is stored then."""
-    kept: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     with files.deleted_on_error() as names:
-        for file, file_name in given:
+        for file, file_name in named_files:
             file.seek(0)
             stored = services.store(file)
             names.append(stored.stored_as)
-            kept.append({"name": uploads.shown_name(file_name), **asdict(stored)})
-        name = name.strip()[:200] or _name_of(kept, source)
+            entries.append({"name": uploads.shown_name(file_name), **asdict(stored)})
+        chosen = name.strip()[:200]
         return FileImport.objects.create(
-            project=project, name=name, files=kept, source=source.name, created_by=user
+            project=project,
+            name=chosen or _name_of(project, entries, source),
+            name_chosen=bool(chosen),
+            files=entries,
+            source=source.name,
+            created_by=user,
         )
 
 
-def _name_of(kept: Sequence[dict[str, Any]], source: Source) -> str:
-    """The common part of the file names, or the tool's name if there is none."""
-    stems = [uploads.name_from(one["name"]) for one in kept]
-    return stems[0] if len(stems) == 1 else common_name(stems) or source.name
+def _name_of(project: Project, entries: Sequence[dict[str, Any]], source: Source) -> str:
+    """A single file's name, else the common part of the file names, or the tool's name if there is none."""
+    names = [entry["name"] for entry in entries]
+    if len(names) == 1:
+        return services.name_of_file(project, names[0])
+    return common_name([uploads.name_from(name) for name in names]) or source.name
 
 
 def import_discard(draft: FileImport) -> bool:
     """Delete a draft, and its files unless they belong to an upload. False if it is already a version."""
-    if not FileImport.objects.filter(pk=draft.pk, made=None).delete()[0]:
+    if not FileImport.objects.filter(pk=draft.pk, new_version=None).delete()[0]:
         return False
     if draft.version_id is None:
-        files.delete(*(one["stored_as"] for one in draft.files))
+        files.delete(*(entry["stored_as"] for entry in draft.files))
     return True
 
 
-def reconcile() -> None:
+def delete_old() -> None:
     """Delete old undecided drafts of files uploaded together; a draft of an upload stays with its version."""
-    old = FileImport.objects.filter(created_at__lt=timezone.now() - KEPT_FOR, made=None, version=None)
+    old = FileImport.objects.filter(created_at__lt=timezone.now() - KEPT_FOR, new_version=None, version=None)
     for draft in old.order_by("pk")[:10]:
         import_discard(draft)
 
@@ -143,48 +158,58 @@ def reconcile() -> None:
 def import_commit(*, draft: FileImport, user: User | None) -> Version:
     """Create a version from the draft and save its column mapping; concurrent calls return the same version."""
     draft = FileImport.objects.select_for_update().get(pk=draft.pk)
-    if draft.made is not None:
-        return draft.made
+    if draft.new_version is not None:
+        return draft.new_version
     if draft.version is None:
-        dataset = services.dataset_named(draft.project, draft.name, user)
-        parts = [{**one, "encoding": "", "first_line": 1, "skipped": 0} for one in draft.files]
+        dataset = services.dataset_named(draft.project, _name_now(draft), user)
+        parts = [{**entry, "encoding": "", "first_line": 1, "skipped": 0} for entry in draft.files]
     else:
         dataset, parts = draft.version.dataset, []
-    made = Version(
+    new_version = Version(
         dataset=dataset,
         origin=ORIGIN,
         parent=draft.version,
         file_name=uploads.shown_name(f"{uploads.name_from(draft.files[0]['name'])}.jsonl"),
         stored_as=uploads.new_name(),
-        size=sum(one["size"] for one in draft.files),
+        size=sum(entry["size"] for entry in draft.files),
         parts=parts,
         repairs=[{"name": STEP, "value": draft.source}],
     )
-    names = [one["name"] for one in draft.files]
-    services.version_add(made, Action.DATASET_IMPORTED, user, source=draft.source, files=names)
-    FileImport.objects.filter(pk=draft.pk).update(made=made)
-    return made
+    names = [entry["name"] for entry in draft.files]
+    services.version_add(new_version, Action.DATASET_IMPORTED, user, source=draft.source, files=names)
+    FileImport.objects.filter(pk=draft.pk).update(new_version=new_version)
+    return new_version
 
 
-def write_file(version: Version, owner: str, progress: Progress) -> None:
-    """Make the version's file; raises NotImported, or WorkStopped if `owner` lost the version."""
-    draft = FileImport.objects.select_related("project").get(made=version)
+def _name_now(draft: FileImport) -> str:
+    """The data set's name; another file may have been uploaded under it since the draft was made."""
+    alone = len(draft.files) == 1 and not draft.name_chosen
+    return services.name_of_file(draft.project, draft.files[0]["name"]) if alone else draft.name
+
+
+def write_file(version: Version, hold: Hold, progress: Progress) -> None:
+    """Make the version's file; raises NotImported, or WorkStopped if another worker has the version now."""
+    draft = FileImport.objects.select_related("project").get(new_version=version)
     source = registry.source_named(draft.source)
+    warned = Imported(())
     try:
-        with repair.new_file(version, owner, progress) as path:
+        with repair.new_file(version, hold, progress) as path:
             if source is None:
                 raise NotUsable("no_table", file=draft.files[0]["name"])
             options = replace(options_of(draft), progress=lambda: progress(0.0))
-            imported = source.read(source_files(draft), options)
+            sources = source_files(draft)
+            warn_of_encodings(sources, options.limits, warned)
+            imported = warned = source.read(sources, options).beside(warned)
             places = Places()
-            names = ", ".join(one["name"] for one in draft.files)
+            names = ", ".join(entry["name"] for entry in draft.files)
             answered = _write_rows(imported, path, names, places, progress)
             verdicts = _kept_verdicts(draft, imported, path.with_name("verdicts"), progress)
-            _note(draft, imported, places, verdicts)
+            _store_result(draft, imported, places, verdicts)
             version.chosen_format = "judge_only" if answered else "infer_and_judge"
             Version.objects.filter(pk=version.pk).update(chosen_format=version.chosen_format)
     except NotUsable as error:
-        FileImport.objects.filter(pk=draft.pk).update(problem={"code": error.code, "params": error.params})
+        problem = {"code": error.code, "params": error.params}
+        FileImport.objects.filter(pk=draft.pk).update(problem=problem, **_left_out(warned))
         raise NotImported(error.code) from error
 
 
@@ -214,8 +239,9 @@ def _write_rows(imported: Imported, path: Path, names: str, places: Places, prog
 
 def _no_rows(imported: Imported, names: str) -> NotUsable:
     """The error if nothing was imported, with the first reason if everything was left out."""
-    if imported.left_out:
-        return NotUsable("all_left_out", file=names, why=imported.left_out[0].code)
+    why = next((entry.code for entry in imported.left_out if entry.code != UNREAD), None)
+    if why is not None:
+        return NotUsable("all_left_out", file=names, why=why)
     return NotUsable("no_rows", file=names)
 
 
@@ -236,28 +262,33 @@ def _kept_verdicts(draft: FileImport, imported: Imported, path: Path, progress: 
     return count, name
 
 
-def _note(draft: FileImport, imported: Imported, places: Places, verdicts: tuple[int, str]) -> None:
+def _store_result(draft: FileImport, imported: Imported, places: Places, verdicts: tuple[int, str]) -> None:
     FileImport.objects.filter(pk=draft.pk).update(
         places={"names": places.names, "stretches": places.ranges},
-        notes=[[one.becomes, one.origin] for one in imported.notes],
-        left_out=[
-            [one.place.file, one.place.line, one.place.sheet, one.code, one.detail[:200]]
-            for one in imported.left_out
-        ],
-        left_out_counts=imported.left_out_counts,
+        notes=[[note.becomes, note.origin] for note in imported.notes],
+        **_left_out(imported),
         verdicts=verdicts[0],
         verdicts_as=verdicts[1],
         problem={},
     )
 
 
+def _left_out(imported: Imported) -> dict[str, Any]:
+    """The fields of a FileImport for what was left out, or taken with a warning."""
+    listed = [
+        [entry.place.file, entry.place.line, entry.place.sheet, entry.code, entry.detail[:200]]
+        for entry in imported.left_out
+    ]
+    return {"left_out": listed, "left_out_counts": imported.left_out_counts}
+
+
 def hand_over_verdicts(version_id: int) -> None:
     """Pass the verdicts of a version's files to the registered receivers."""
-    imports = FileImport.objects.filter(made=version_id).exclude(verdicts_as="")
-    done = imports.select_related("made__dataset").first()
+    imports = FileImport.objects.filter(new_version=version_id).exclude(verdicts_as="")
+    done = imports.select_related("new_version__dataset").first()
     if done is not None:
         for take in take_verdicts:
-            take(done, done.made.created_by if done.made else None)
+            take(done, done.new_version.created_by if done.new_version else None)
 
 
 # Preview
@@ -270,25 +301,26 @@ def sample_of(draft: FileImport) -> SourceTable:
 
 def _samples_of(draft: FileImport) -> list[tuple[str, SourceTable]]:
     """Samples of all files, cached because every change of the mapping needs them."""
-    return _samples(tuple((one["stored_as"], one["name"]) for one in draft.files), draft.sheet)
+    names = tuple((entry["stored_as"], entry["name"]) for entry in draft.files)
+    return _samples(names, draft.sheet, draft.encoding)
 
 
 @lru_cache(maxsize=8)
-def _samples(given: tuple[tuple[str, str], ...], sheet: str) -> list[tuple[str, SourceTable]]:
+def _samples(names: tuple[tuple[str, str], ...], sheet: str, encoding: str) -> list[tuple[str, SourceTable]]:
     options = Options(sheet=sheet, limits=uploads.limits_of_kept())
-    tables = open_tables([_source_file(stored_as, name) for stored_as, name in given], options)
+    tables = open_tables([_source_file(stored_as, name, encoding) for stored_as, name in names], options)
     return [(name, _first_of(table, len(tables))) for name, table in tables]
 
 
 def _first_of(table: SourceTable, tables: int) -> SourceTable:
     """The table reduced to its share of the sample if `tables` tables are previewed."""
-    left, kept = SAMPLE_BYTES // tables, []
+    left, records = SAMPLE_BYTES // tables, []
     for record in islice(table.records(), max(1, LOOKED_AT // tables)):
         left -= len(repr(record))
-        kept.append(record)
+        records.append(record)
         if left < 0:
             break
-    return replace(table, records=lambda: iter(kept))
+    return replace(table, records=lambda: iter(records), looks=cache(table.looks))
 
 
 def sheets_of(draft: FileImport) -> list[SheetPreview]:
@@ -301,7 +333,7 @@ def sheets_of(draft: FileImport) -> list[SheetPreview]:
 
 @lru_cache(maxsize=8)
 def _sheets(stored_as: str, name: str) -> list[SheetPreview]:
-    file = _source_file(stored_as, name)
+    file = _source_file(stored_as, name, "")
     return xlsx_sheets(file, uploads.limits_of_kept()) if is_xlsx(file) else []
 
 
@@ -327,7 +359,13 @@ def draft_change(draft: FileImport, *, columns: str, sheet: str) -> None:
     if columns:
         parse(columns)
     draft.columns, draft.sheet = columns, sheet
-    FileImport.objects.filter(pk=draft.pk, made=None).update(columns=columns, sheet=sheet)
+    FileImport.objects.filter(pk=draft.pk, new_version=None).update(columns=columns, sheet=sheet)
+
+
+def draft_encoding(draft: FileImport, encoding: str) -> None:
+    """Save the encoding of the draft's texts, '' to detect it; the mapping is suggested anew."""
+    draft.encoding, draft.columns = encoding, ""
+    FileImport.objects.filter(pk=draft.pk, new_version=None).update(encoding=encoding, columns="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +389,7 @@ def preview(draft: FileImport) -> Preview:
         return Preview(imported, list(imported.rows), list(imported.verdicts), whole)
     if source is None:
         raise NotUsable("no_table", file=draft.files[0]["name"])
-    whole = sum(one["size"] for one in draft.files) <= READ_WHOLE
+    whole = sum(entry["size"] for entry in draft.files) <= READ_WHOLE
     options = options_of(draft) if whole else replace(options_of(draft), first=LOOKED_AT)
     imported = source.read(source_files(draft), options)
     rows = iter(imported.rows)

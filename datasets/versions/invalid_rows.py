@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from django.db.models import QuerySet
 from django.utils import translation
 
-from datasets.core.csv_reader import CsvRecord, CsvTable, csv_record, open_quote, records, split_fields
+from datasets.core.csv_reader import CsvRecord, CsvTable, header_table
+from datasets.core.csv_text import csv_record, open_quote, split_fields
 from datasets.core.decode import Upload, blocks
 from datasets.core.findings import Finding
 from datasets.core.limits import Limits
+from datasets.core.own_exports import FINDINGS_COLUMN, text_of_cell
 from datasets.messages import message
 from datasets.models import Row, Version
 from datasets.selectors import encoding_of
@@ -21,7 +24,7 @@ from datasets.versions.parts import PartLine, places
 from datasets.versions.row_writer import free_name, loaded_object, slices, with_key
 from evalsite.cells import no_formula
 
-KEY = "findings"
+FINDINGS = "findings"  # the key in JSON Lines; the column in CSV is FINDINGS_COLUMN
 AsLine = Callable[[Row, list[Finding], PartLine | None], str]
 
 
@@ -43,16 +46,16 @@ def as_csv(version: Version, language: str) -> Iterator[bytes]:
 
     The column comes first because an invalid record may have any number of fields.
     """
-    header = _header(version)
-    table = CsvTable.of(header)
-    yield f"{free_name(KEY, table.names)},{_harmless(header.text)}\r\n".encode()
-    yield from _streamed(version, table, language, _csv_line)
+    header, table = _header(version)
+    sign = table.delimiter
+    yield f"{free_name(FINDINGS_COLUMN, table.names)}{sign}{_harmless(header.text, table)}\r\n".encode()
+    yield from _streamed(version, table, language, partial(_csv_line, of=table))
 
 
 def csv_table(version: Version) -> CsvTable | None:
     """The header of a CSV version; None for other formats, or if the file is missing."""
     is_csv = version.format == "legacy_csv" and version.file_is_kept
-    return CsvTable.of(_header(version)) if is_csv else None
+    return _header(version)[1] if is_csv else None
 
 
 def _bad(version: Version) -> QuerySet[Row]:
@@ -62,48 +65,47 @@ def _bad(version: Version) -> QuerySet[Row]:
 def _streamed(version: Version, table: CsvTable | None, language: str, as_line: AsLine) -> Iterator[bytes]:
     place = places(version)
     for part in slices(_bad(version)):
-        found = row_findings.found_on(version, part, table)
+        findings = row_findings.findings_on(version, part, table)
         with translation.override(language):  # streaming happens after the request's language was deactivated
-            lines = [as_line(row, found.get(row.line, []), place(row.line)) for row in part]
+            lines = [as_line(row, findings.get(row.line, []), place(row.line)) for row in part]
         yield "".join(lines).encode("utf-8", "replace")
 
 
-def _json_line(row: Row, found: list[Finding], place: PartLine | None) -> str:
-    listed = [_as_json(one, place) for one in found]
-    value = None if any(one.code == "json.invalid" for one in found) else loaded_object(row.raw)
+def _json_line(row: Row, findings: list[Finding], place: PartLine | None) -> str:
+    listed = [_as_json(finding, place) for finding in findings]
+    value = None if any(finding.code == "json.invalid" for finding in findings) else loaded_object(row.raw)
     if value is None:
-        return json.dumps({KEY: listed, "line": row.line, "raw": row.raw}, ensure_ascii=False) + "\n"
-    pair = f"{json.dumps(free_name(KEY, value))}:{json.dumps(listed, ensure_ascii=False)}"
+        return json.dumps({FINDINGS: listed, "line": row.line, "raw": row.raw}, ensure_ascii=False) + "\n"
+    pair = f"{json.dumps(free_name(FINDINGS, value))}:{json.dumps(listed, ensure_ascii=False)}"
     return with_key(row.raw, pair, first=True) + "\n"
 
 
-def _as_json(found: Finding, place: PartLine | None) -> dict[str, Any]:
-    where = {"line": found.line, "column": found.column, "path": found.path}
+def _as_json(finding: Finding, place: PartLine | None) -> dict[str, Any]:
+    where = {"line": finding.line, "column": finding.column, "path": finding.path}
     in_file = {"file": place.file, "line_in_file": place.line} if place else {}
-    return {"code": found.code, **where, **in_file, "message": message(found)}
+    return {"code": finding.code, **where, **in_file, "message": message(finding)}
 
 
-def _csv_line(row: Row, found: list[Finding], place: PartLine | None) -> str:
-    sentences = " | ".join(_in_words(one, place) for one in found)
-    return f"{csv_record([sentences])},{_harmless(row.raw)}\r\n"
+def _csv_line(row: Row, findings: list[Finding], place: PartLine | None, of: CsvTable) -> str:
+    sentences = " | ".join(_in_words(finding, place) for finding in findings)
+    return f"{csv_record([sentences], of.delimiter)}{of.delimiter}{_harmless(row.raw, of)}\r\n"
 
 
-def _harmless(record: str) -> str:
+def _harmless(record: str, table: CsvTable) -> str:
     """The record unchanged, or rewritten if a field could be a formula or has an unclosed quote."""
-    fields = split_fields(record)
-    guarded = [no_formula(field) for field in fields]
-    if guarded == fields and open_quote(record, False) is None:
+    fields = split_fields(record, table.delimiter)
+    guarded = [no_formula(text_of_cell(field) if table.is_own else field) for field in fields]
+    if guarded == fields and open_quote(record, False, table.delimiter) is None:
         return record
-    return csv_record(guarded)
+    return csv_record(guarded, table.delimiter)
 
 
-def _in_words(found: Finding, place: PartLine | None) -> str:
-    where = ":".join(str(part) for part in (found.line, found.column) if part is not None)
+def _in_words(finding: Finding, place: PartLine | None) -> str:
+    where = ":".join(str(part) for part in (finding.line, finding.column) if part is not None)
     in_file = f" ({place.file}:{place.line})" if place else ""
-    return f"{where}{in_file} {found.code}: {message(found)}"
+    return f"{where}{in_file} {finding.code}: {message(finding)}"
 
 
-def _header(version: Version) -> CsvRecord:
-    """The first record of the upload."""
+def _header(version: Version) -> tuple[CsvRecord, CsvTable]:
     with Upload(version.path, Limits()) as upload:
-        return next(records(blocks(upload, encoding_of(version)), upload.limits))
+        return header_table(blocks(upload, encoding_of(version)), upload.limits)

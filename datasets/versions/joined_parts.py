@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from itertools import chain, takewhile
 from typing import Literal
 
-from datasets.core.csv_reader import open_quote, records
+from datasets.core.csv_reader import header_table
+from datasets.core.csv_text import NEVER, open_quote
 from datasets.core.decode import Encoding, Unreadable, Upload, blocks, encoding_of, utf8_chunks
 from datasets.core.findings import Finding, Param, finding
 from datasets.core.formats import Format
@@ -27,11 +28,11 @@ _SHARD_WORD = re.compile(r"(?<=.)[-_. (]+(part|shard|chunk|split)$", re.IGNORECA
 
 
 class Misfit(Exception):
-    """A file that cannot be joined to those before it. `found` is set if it cannot be read."""
+    """A file that cannot be joined to those before it. `finding` is set if it cannot be read."""
 
-    def __init__(self, name: str, reason: Reason, found: Finding | None = None, **params: Param) -> None:
+    def __init__(self, name: str, reason: Reason, finding: Finding | None = None, **params: Param) -> None:
         super().__init__(f"{name}: {reason}")
-        self.name, self.reason, self.found, self.params = name, reason, found, params
+        self.name, self.reason, self.finding, self.params = name, reason, finding, params
 
 
 @contextmanager
@@ -40,7 +41,7 @@ def _readable(name: str) -> Iterator[None]:
     try:
         yield
     except Unreadable as error:
-        raise Misfit(name, "unreadable", error.found) from None
+        raise Misfit(name, "unreadable", error.finding) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class PartHead:
     encoding: Encoding
     columns: tuple[str, ...] = ()
     header: int = 0
+    delimiter: str = ","
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +126,8 @@ def _check(name: str, head: PartHead, first: str, expected: PartHead) -> None:
     """Raise Misfit if a part is not compatible with the first one."""
     if (head.family == "csv") != (expected.family == "csv"):
         raise Misfit(name, "format", first=first, met=head.family)
-    if head.columns != expected.columns:
-        met, wanted = ", ".join(head.columns), ", ".join(expected.columns)
+    if (head.columns, head.delimiter) != (expected.columns, expected.delimiter):
+        met, wanted = (f"{part.delimiter} ".join(part.columns) for part in (head, expected))
         raise Misfit(name, "columns", first=first, met=met, wanted=wanted)
     if head.family != expected.family and "json" not in (head.family, expected.family):
         raise Misfit(name, "family", first=first, met=head.family, wanted=expected.family)
@@ -140,17 +142,17 @@ def _read_head(source: PartSource, forced: Format | None) -> PartHead:
 
 
 def _look(source: PartSource, encoding: Encoding, forced: Format | None) -> PartHead:
-    given = blocks(source.upload, encoding)
-    for block in given:
+    all_blocks = blocks(source.upload, encoding)
+    for block in all_blocks:
         first = next((line for line in block.lines if line.strip()), None)
         if first is None:
             continue
         is_json = forced != "legacy_csv" if forced else _JSON_START.match(first)
         if is_json:
             return PartHead(_family(block.lines), encoding)
-        header = next(records(chain([block], given), source.upload.limits))
-        columns = tuple(name.strip().lower() for name in header.fields)
-        return PartHead("csv", encoding, columns, header.line + header.more)
+        header, table = header_table(chain([block], all_blocks), source.upload.limits)
+        columns = tuple(name.lower() for name in table.names)
+        return PartHead("csv", encoding, columns, header.line + header.more, table.delimiter)
     return PartHead("empty", encoding)
 
 
@@ -177,7 +179,9 @@ def _check_quotes(source: PartSource, head: PartHead) -> None:
             for number, line in enumerate(block.lines, block.first):
                 if number in block.oversized or b'"' not in line:
                     continue
-                still = open_quote(line.decode("utf-8", "replace"), opened > 0)
+                still = open_quote(line.decode("utf-8", "replace"), opened > 0, head.delimiter)
+                if still == NEVER:
+                    raise Misfit(source.name, "quote", line=opened)
                 opened = 0 if still is None else number if still >= 0 else opened
     if opened:
         raise Misfit(source.name, "quote", line=opened)
@@ -222,7 +226,7 @@ def natural_key(name: str) -> list[tuple[int, int, str]]:
 def common_name(stems: Sequence[str]) -> str:
     """The common prefix of the parts' names (without file extensions), or ''."""
     pairs = zip(min(stems), max(stems), strict=False)  # the prefix of these two is common to all
-    common = "".join(one for one, _other in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    common = "".join(character for character, _other in takewhile(lambda pair: pair[0] == pair[1], pairs))
     if any(stem[len(common) : len(common) + 1].isdigit() for stem in stems):
         common = common.rstrip("0123456789")  # part of a number is not a name
     if len(common) == len(stems[0]) and all(stem == stems[0] for stem in stems):

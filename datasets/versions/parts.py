@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -16,7 +16,7 @@ from datasets.core.decode import Upload
 from datasets.core.formats import format_called
 from datasets.core.imports.places import place_in
 from datasets.messages import message
-from datasets.models import FileImport, Version
+from datasets.models import FileImport, Version, VersionState
 from datasets.uploads import limits, limits_of_kept
 from datasets.versions.joined_parts import Misfit, PartSource, Placed, common_name, fit_together, place_of
 from evalsite.accounts.models import Project, User
@@ -54,9 +54,23 @@ class PartLine:
     line: int
 
 
+def files_needed() -> Iterator[str]:
+    """The names of the files of all versions that were read."""
+    ready = Version.objects.filter(state=VersionState.READY).exclude(stored_as="")
+    for stored_as, parts in ready.values_list("stored_as", "parts").iterator():
+        yield stored_as
+        yield from (part["stored_as"] for part in parts)
+
+
 def parts_of(version: Version) -> list[FilePart]:
     """The files that the version was joined from; empty if it was uploaded as one."""
     return [FilePart(**part) for part in version.parts]
+
+
+def only_part(version: Version) -> FilePart | None:
+    """The file of which the version is an import; None if there are several, or it is an upload."""
+    parts = parts_of(version)
+    return parts[0] if version.origin == "import" and len(parts) == 1 else None
 
 
 def places(version: Version) -> Callable[[int | None], PartLine | None]:
@@ -66,25 +80,25 @@ def places(version: Version) -> Callable[[int | None], PartLine | None]:
     """
     if version.origin == "import":
         return _imported_places(version)
-    known = [(part["name"], part["first_line"], part["skipped"]) for part in version.parts]
-    placed = [(first, skipped) for _name, first, skipped in known]
+    starts = [(part["name"], part["first_line"], part["skipped"]) for part in version.parts]
+    placed = [(first, skipped) for _name, first, skipped in starts]
 
     def find(line: int | None) -> PartLine | None:
-        if line is None or not known:
+        if line is None or not starts:
             return None
         index, own_line = place_of(line, placed)
-        return PartLine(known[index][0], own_line)
+        return PartLine(starts[index][0], own_line)
 
     return find
 
 
 def _imported_places(version: Version) -> Callable[[int | None], PartLine | None]:
-    kept = FileImport.objects.filter(made=version).values_list("places", flat=True).first() or {}
-    names, ranges = kept.get("names", []), kept.get("stretches", [])
+    stored = FileImport.objects.filter(new_version=version).values_list("places", flat=True).first() or {}
+    names, ranges = stored.get("names", []), stored.get("stretches", [])
 
     def find(line: int | None) -> PartLine | None:
-        found = place_in(names, ranges, line) if line is not None else None
-        return PartLine(*found) if found else None
+        place = place_in(names, ranges, line) if line is not None else None
+        return PartLine(*place) if place else None
 
     return find
 
@@ -99,17 +113,17 @@ def dataset_upload_parts(
     *,
     project: Project,
     name: str,
-    given: Sequence[tuple[BinaryIO, str]],
+    named_files: Sequence[tuple[BinaryIO, str]],
     user: User | None,
     chosen_format: str = "",
 ) -> Version:
     """Store the files and have their rows read as one data set, or as a new version of the one called `name`.
 
-    `given`: each file with its name, in order. Raises ValidationError with a message naming the file that cannot be
-    joined or stored; nothing is left then.
+    `named_files`: each file with its name, in order. Raises ValidationError with a message naming the file that cannot
+    be joined or stored; nothing is left then.
     """
-    sources = [PartSource(uploads.shown_name(name), Upload(file, limits())) for file, name in given]
-    with files.deleted_on_error() as kept:
+    sources = [PartSource(uploads.shown_name(name), Upload(file, limits())) for file, name in named_files]
+    with files.deleted_on_error() as stored_names:
         try:
             joining = fit_together(sources, limits_of_kept().file_bytes, format_called(chosen_format))
             whole = services.store_chunks(joining, joining.most)
@@ -117,23 +131,22 @@ def dataset_upload_parts(
             raise ValidationError(
                 _("%(problem)s Nothing was saved.") % {"problem": _problem(misfit)}
             ) from None
-        kept.append(whole.stored_as)
+        stored_names.append(whole.stored_as)
         parts = []
-        for (file, _name), source, placed in zip(given, sources, joining.placed, strict=True):
+        for (file, _name), source, placed in zip(named_files, sources, joining.placed, strict=True):
             stored = _store_part(file, source.name)
-            kept.append(stored.stored_as)
+            stored_names.append(stored.stored_as)
             parts.append(_as_json(source, stored, placed))
         names = [source.name for source in sources]
         ending = "csv" if joining.is_csv else "jsonl"
         file_name = uploads.shown_name(f"{name_of_parts(names)}.{ending}")
         given_as = {"file_name": file_name, "chosen_format": chosen_format, "parts": parts}
         with transaction.atomic():
-            dataset = services.dataset_named(
-                project, name.strip()[:200] or uploads.name_from(file_name), user
-            )
-            made = Version(dataset=dataset, **given_as, **asdict(whole))
+            name = name.strip()[:200] or services.name_of_file(project, file_name)
+            dataset = services.dataset_named(project, name, user)
+            version = Version(dataset=dataset, **given_as, **asdict(whole))
             detail = {"file": file_name, "bytes": whole.size, "parts": names}
-            return services.version_add(made, Action.DATASET_UPLOADED, user, **detail)
+            return services.version_add(version, Action.DATASET_UPLOADED, user, **detail)
 
 
 def _store_part(file: BinaryIO, name: str) -> services.Stored:
@@ -155,8 +168,8 @@ def _named(name: str, sentence: str) -> str:
 
 def _problem(misfit: Misfit) -> str:
     """The message on why a file does not fit, and what to do."""
-    if misfit.found:
-        return _named(misfit.name, message(misfit.found))
+    if misfit.finding:
+        return _named(misfit.name, message(misfit.finding))
     params = {key: str(value)[:LONGEST_HEADER] for key, value in misfit.params.items()}
     if misfit.reason == "too_large":
         params["limit"] = filesize(misfit.params["limit"])

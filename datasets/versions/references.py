@@ -24,8 +24,10 @@ _BATCH = 500
 def reference_of(row: Row, fmt: str) -> str | None:
     """A valid row's expected answer: its final assistant message, else its `ref_answer` as text."""
     data = row_data(row.raw, cast(Format, fmt))
-    found = (one if isinstance(one, str) else as_text(one) for one in (data["gt"], data["ref_answer"]))
-    return next((text for text in found if text.strip()), None)
+    texts = (
+        value if isinstance(value, str) else as_text(value) for value in (data["gt"], data["ref_answer"])
+    )
+    return next((text for text in texts if text.strip()), None)
 
 
 def reference_response(row: Row, fmt: str) -> dict[str, Any] | None:
@@ -61,24 +63,26 @@ def references_made(
         candidate, _ = Candidate.objects.get_or_create(
             version=hidden, name=NAME, source=f"v{version.number}"[:10]
         )
-    found = ((row.pk, reference_response(row, version.format)) for row in rows)
-    return candidate, _stored(hidden, candidate, {pk: one for pk, one in found if one is not None})
+    responses = ((row.pk, reference_response(row, version.format)) for row in rows)
+    return candidate, _stored(
+        hidden, candidate, {pk: response for pk, response in responses if response is not None}
+    )
 
 
 def _stored(hidden: Version, candidate: Candidate, answers: Mapping[int, dict[str, Any]]) -> dict[int, int]:
     """Store the answers; the `line` of a hidden row is the id of the row whose reference it holds."""
-    found: dict[int, int] = {}
+    response_ids: dict[int, int] = {}
     rest = iter(answers)
     while part := list(islice(rest, _BATCH)):
         rows = [Row(version=hidden, line=pk, valid=True, raw="{}") for pk in part]
         Row.objects.bulk_create(rows, ignore_conflicts=True)
-        kept = Row.objects.filter(version=hidden, line__in=part)
-        lines = dict(kept.values_list("pk", "line"))
+        hidden_rows = Row.objects.filter(version=hidden, line__in=part)
+        lines = dict(hidden_rows.values_list("pk", "line"))
         responses = [
             Response(row_id=pk, candidate=candidate, number=1, raw=json.dumps(answers[line]))
             for pk, line in lines.items()
         ]
         Response.objects.bulk_create(responses, ignore_conflicts=True)
         stored = Response.objects.filter(row__in=list(lines), candidate=candidate)
-        found |= {lines[row]: pk for pk, row in stored.values_list("pk", "row_id")}
-    return found
+        response_ids |= {lines[row]: pk for pk, row in stored.values_list("pk", "row_id")}
+    return response_ids

@@ -19,7 +19,8 @@ from django.utils.translation import gettext as _
 from datasets import uploads
 from datasets.core.findings import printable
 from datasets.core.formats import model_key
-from datasets.core.repair.apply import REPAIRS, Repair, repair_file
+from datasets.core.repair.apply import Repair, repair_file
+from datasets.core.repair.kinds import ORDER
 from datasets.importing import tables
 from datasets.importing.worker import Progress
 from datasets.models import Dataset, Version, VersionState
@@ -28,9 +29,9 @@ from datasets.versions import repair_offers, temp_files
 from evalsite.accounts.models import User
 from evalsite.audit import Action
 from evalsite.storage import files
+from evalsite.tasks.jobs import Hold
 
 LONGEST_NAME = 1000
-WORK = "repairs"
 
 
 def version_repair(*, version: Version, repairs: Sequence[Repair], user: User | None) -> tuple[Version, bool]:
@@ -45,7 +46,7 @@ def version_repair(*, version: Version, repairs: Sequence[Repair], user: User | 
         Dataset.objects.select_for_update().get(pk=version.dataset_id)  # serialises concurrent calls
         if same := _made_before(version, stored):
             return same, False
-        made = version_from(
+        new_version = version_from(
             version,
             "repair",
             file_name=file_name(version.file_name, names),
@@ -54,7 +55,7 @@ def version_repair(*, version: Version, repairs: Sequence[Repair], user: User | 
             chosen_format=version.chosen_format,
             repairs=stored,
         )
-        return version_add(made, Action.DATASET_REPAIRED, user, repairs=names), True
+        return version_add(new_version, Action.DATASET_REPAIRED, user, repairs=names), True
 
 
 def _checked(version: Version, repairs: Sequence[Repair]) -> list[Repair]:
@@ -70,7 +71,7 @@ def _checked(version: Version, repairs: Sequence[Repair]) -> list[Repair]:
     chosen = set(repairs)
     if any(repair.name == "unify_model_names" for repair in chosen):
         chosen.add(Repair("merge_models"))
-    return sorted(chosen, key=lambda repair: (REPAIRS.index(repair.name), repair.replaces, repair.value))
+    return sorted(chosen, key=lambda repair: (ORDER.index(repair.name), repair.replaces, repair.value))
 
 
 def _check_name(version: Version, repair: Repair) -> None:
@@ -86,9 +87,12 @@ def _check_name(version: Version, repair: Repair) -> None:
 def _made_before(version: Version, repairs: list[dict[str, str]]) -> Version | None:
     """A version with the same repairs, finished or in progress; failed and cancelled ones don't count."""
     usable = Version.objects.filter(
-        parent=version, origin="repair", state__in=(*OPEN_STATES, VersionState.READY), cancel_wanted=False
+        parent=version, origin="repair", state__in=(*OPEN_STATES, VersionState.READY), cancel_requested=False
     )
-    return next((made for made in usable.order_by("-number") if made.repairs == repairs), None)
+    return next(
+        (earlier for earlier in usable.order_by("-number") if earlier.repairs == repairs),
+        None,
+    )
 
 
 def file_name(name: str, repairs: Sequence[str]) -> str:
@@ -99,31 +103,26 @@ def file_name(name: str, repairs: Sequence[str]) -> str:
     return name
 
 
-def write_file(version: Version, owner: str, progress: Progress) -> None:
+def write_file(version: Version, hold: Hold, progress: Progress) -> None:
     """Make the version's file from its parent's; `progress` gets the share done and may raise to stop it.
 
-    Also raises OSError, Unreadable, and WorkStopped if `owner` lost the version.
+    Also raises OSError, Unreadable, and WorkStopped if another worker has the version now.
     """
     assert version.parent is not None  # only versions with a parent have repairs
-    with new_file(version, owner, progress) as made:
+    with new_file(version, hold, progress) as target:
         parents = files.local(version.parent.stored_as, lambda: progress(0.0))
         steps = [Repair(**step) for step in version.repairs]
-        repair_file(parents, made, steps, uploads.limits_of_kept(), lambda share: progress(share * 0.9))
+        repair_file(parents, target, steps, uploads.limits_of_kept(), lambda share: progress(share * 0.9))
 
 
 @contextmanager
-def new_file(version: Version, owner: str, progress: Progress) -> Iterator[Path]:
-    """Where to write the version's file, which is then stored. Raises WorkStopped if `owner` lost the version."""
-    with temp_files.work_folder(WORK, version.pk) as folder:
-        made = folder / "file"
-        yield made
-        size, sha256 = temp_files.written_out(made, lambda share: progress(0.9 + share * 0.1))
-        files.send(made, version.stored_as, lambda: progress(1.0))
+def new_file(version: Version, hold: Hold, progress: Progress) -> Iterator[Path]:
+    """Where to write the version's file, which is then stored. Raises WorkStopped if another worker has it now."""
+    with temp_files.work_folder("read_version", version.pk) as folder:
+        target = folder / "file"
+        yield target
+        size, sha256 = temp_files.written_out(target, lambda share: progress(0.9 + share * 0.1))
+        files.send(target, version.stored_as, lambda: progress(1.0))
         with transaction.atomic():
-            tables.advance(version.pk, owner, size=size, sha256=sha256, bytes_read=0)
-            files.place(made, version.stored_as)
-
-
-def reconcile() -> None:
-    """Delete files of interrupted attempts whose version no worker is making any more."""
-    temp_files.sweep(WORK, tables.READING.ids_busy)
+            tables.advance(hold, size=size, sha256=sha256, bytes_read=0)
+            files.place(target, version.stored_as)

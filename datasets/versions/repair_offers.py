@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,8 +17,11 @@ from datasets.core.findings import CODES
 from datasets.core.formats import model_key
 from datasets.core.limits import Limits
 from datasets.core.reader import KEPT_PER_CODE
-from datasets.core.repair.apply import REPAIRS, ROW_CHANGES, WITHOUT_CHOICE, Repair, repair_file
-from datasets.labels import repair_labels
+from datasets.core.repair.apply import Repair, repair_file
+from datasets.core.repair.kinds import REPAIRS, WITHOUT_VALUE
+from datasets.core.rows import object_in
+from datasets.core.spelling import misspelt_top_keys
+from datasets.messages import repair_labels
 from datasets.models import Candidate, Row, StoredFinding, Version
 from datasets.selectors import encoding_of
 from datasets.versions.row_writer import loaded_object
@@ -35,6 +39,10 @@ HINDRANCES = ("file.too_large", "row.too_large")
 """Files that were not read completely cannot be repaired."""
 TOGETHER = {"to_jsonl": ("strip_comments", "strip_trailing_commas", "to_jsonl")}
 """Repairs offered together: for JSON over several lines it is unknown which of them it needs."""
+RENAMES = "rename_key"
+OF_THE_FILE = ("file.unknown_format", "field.misspelt", "ref_answer.some_missing")
+"""Codes of one finding on the whole file, for which any row may be renamed."""
+KEYS_SHOWN = 8
 OF_LINES = ("strip_comments", "strip_trailing_commas", "python_literal")
 """Repairs of a line's first error, which may hide another."""
 
@@ -75,6 +83,15 @@ class AlikeGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class RenamedKey:
+    """A key to rename, and in how many rows; None if there are more findings than are stored."""
+
+    name: str
+    meant: str
+    rows: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class RepairOffer:
     """The repairs for findings of one code; they fix `fixes` of the stored ones, None: all."""
 
@@ -84,6 +101,13 @@ class RepairOffer:
     samples: list[RepairSample] = field(default_factory=list)
     beginning: Beginning | None = None
     groups: list[AlikeGroup] = field(default_factory=list)
+    renamed: list[RenamedKey] = field(default_factory=list)
+
+    @property
+    def rows_renamed(self) -> int:
+        """In how many rows keys are renamed; 0 if that is not known."""
+        counts = [key.rows for key in self.renamed]
+        return 0 if None in counts else max((count for count in counts if count), default=0)
 
     @property
     def needs_choice(self) -> bool:
@@ -110,10 +134,10 @@ class VersionRepairs:
 
 def repairs_for(version: Version) -> VersionRepairs:
     """Everything the page offers. Reads the beginning of the file and a few rows."""
-    found = _repairs_found(version)
-    if not found or any(code in version.counts for code in HINDRANCES) or not version.file_is_kept:
-        return VersionRepairs(hindered=bool(found))
-    offers = {code: _offer(version, code, names) for code, names in found.items()}
+    repairs = _repairs_found(version)
+    if not repairs or any(code in version.counts for code in HINDRANCES) or not version.file_is_kept:
+        return VersionRepairs(hindered=bool(repairs))
+    offers = {code: _offer(version, code, names) for code, names in repairs.items()}
     plain = [offer for offer in offers.values() if not offer.needs_choice]
     names = _ordered({name for offer in plain for name in offer.names})
     return VersionRepairs(offers, names if len(plain) > 1 else ())
@@ -134,24 +158,24 @@ def _repairs_found(version: Version) -> dict[str, tuple[str, ...]]:
         .values_list("code", "repair")
         .distinct()
     )
-    found: dict[str, set[str]] = {}
+    repairs: dict[str, set[str]] = {}
     for code, name in rows.order_by("code", "repair"):
-        found.setdefault(code, set()).update(TOGETHER.get(name, (name,)))
-    if found.get("json.invalid"):
-        found["json.invalid"] |= _hidden_repairs(version)
-    return {code: _ordered(names) for code, names in found.items()}
+        repairs.setdefault(code, set()).update(TOGETHER.get(name, (name,)))
+    if repairs.get("json.invalid"):
+        repairs["json.invalid"] |= _hidden_repairs(version)
+    return {code: _ordered(names) for code, names in repairs.items()}
 
 
 def _hidden_repairs(version: Version) -> set[str]:
     """Further repairs needed by the first invalid lines, beyond those named by their findings."""
-    found = set()
+    names = set()
     for row in _rows_to_repair(version, "json.invalid", ROWS_TRIED):
         text: str | None = row.raw
         for name in OF_LINES:
             before, text = text, _repaired(text, name)
             if text != before:
-                found.add(name)
-    return found
+                names.add(name)
+    return names
 
 
 def _ordered(names: set[str]) -> tuple[str, ...]:
@@ -163,7 +187,25 @@ def _offer(version: Version, code: str, names: tuple[str, ...]) -> RepairOffer:
         return RepairOffer(code, names, groups=alike_groups(version)[:GROUPS_SHOWN])
     if code in ("file.not_jsonl", "file.converted"):
         return RepairOffer(code, names, beginning=_beginning(version, names))
-    return RepairOffer(code, names, _fixes(version, code), samples=_samples(version, code, names))
+    samples, renamed = _samples(version, code, names), _renamed(version, code) if RENAMES in names else []
+    return RepairOffer(code, names, _fixes(version, code), samples=samples, renamed=renamed)
+
+
+def _renamed(version: Version, code: str) -> list[RenamedKey]:
+    """The keys that are renamed because of one code, most frequent first."""
+    findings = StoredFinding.objects.filter(version=version, code=code, repair=RENAMES)
+    rows = Counter[tuple[str, str]]()
+    for params in findings.values_list("params", flat=True):
+        rows[params["near"], params["meant"]] += 1
+    whole_file = code in OF_THE_FILE
+    if code == "file.unknown_format":
+        first = next((row.raw for row in _first_rows(version)), "")
+        rows.update(misspelt_top_keys(object_in(first) or {}).items())
+    cut = version.counts[code] > KEPT_PER_CODE
+    return [
+        RenamedKey(near, meant, version.fields_found.get(near) if whole_file else None if cut else count)
+        for (near, meant), count in rows.most_common(KEYS_SHOWN)
+    ]
 
 
 def _fixes(version: Version, code: str) -> int | None:
@@ -181,43 +223,55 @@ def alike_groups(version: Version) -> list[AlikeGroup]:
         by_key.setdefault(model_key(name), []).append(name)
     several = {key: names for key, names in by_key.items() if len(names) > 1}
     wanted = [name for names in several.values() for name in names]
-    known = Candidate.uploaded.filter(version=version, responses__gt=0, name__in=wanted[:500])
-    candidates = dict(known.values_list("name", "pk"))
+    uploaded = Candidate.uploaded.filter(version=version, responses__gt=0, name__in=wanted[:500])
+    candidates = dict(uploaded.values_list("name", "pk"))
     groups = []
     for key, names in several.items():
-        found = [(name, version.models_found[name]) for name in names]
+        counts = [(name, version.models_found[name]) for name in names]
         spellings = [
-            Spelling(name, one["rows"], one["responses"], candidates.get(name)) for name, one in found
+            Spelling(name, count["rows"], count["responses"], candidates.get(name)) for name, count in counts
         ]
-        groups.append(AlikeGroup(key, sorted(spellings, key=lambda one: (-one.rows, one.name))))
+        groups.append(
+            AlikeGroup(key, sorted(spellings, key=lambda spelling: (-spelling.rows, spelling.name)))
+        )
     return sorted(groups, key=lambda group: (-sum(spelling.rows for spelling in group.spellings), group.key))
 
 
 def _samples(version: Version, code: str, names: Sequence[str]) -> list[RepairSample]:
     """The first affected rows that the repairs change."""
     samples: list[RepairSample] = []
-    for row in _rows_to_repair(version, code, SAMPLES * 4):
+    rows = _first_rows(version) if code in OF_THE_FILE else _rows_to_repair(version, code, SAMPLES * 4)
+    for row in rows:
+        if len(samples) == SAMPLES:
+            break
         after: str | None = row.raw
         for name in names:
             after = _repaired(after, name)
-        if after != row.raw and len(samples) < SAMPLES:
+        if after != row.raw:
             changes = excerpts(pieces(row.raw, after or ""), AROUND)
             samples.append(RepairSample(row.line, changes, after is None))
     return samples
 
 
 def _rows_to_repair(version: Version, code: str, most: int) -> QuerySet[Row]:
-    """The first rows with a repairable finding of the code, excluding very long ones."""
+    """The first rows with a repairable finding of the code."""
     lines = StoredFinding.objects.filter(version=version, code=code, line__isnull=False).exclude(repair="")
     wanted = [line or 0 for line in lines.order_by("line").values_list("line", flat=True)[:most]]
-    rows = Row.objects.filter(version=version, line__in=wanted).annotate(length=Length("raw"))
+    return _short_rows(version).filter(line__in=wanted)
+
+
+def _first_rows(version: Version) -> QuerySet[Row]:
+    return _short_rows(version)[:ROWS_TRIED]
+
+
+def _short_rows(version: Version) -> QuerySet[Row]:
+    rows = Row.objects.filter(version=version).annotate(length=Length("raw"))
     return rows.filter(length__lte=LONGEST_SAMPLE).order_by("line")
 
 
 def _repaired(text: str | None, name: str) -> str | None:
     """An invalid JSONL row after a repair; None if it was removed."""
-    change = ROW_CHANGES.get(name)
-    return change(text) if change and text is not None else text
+    return None if text is None else REPAIRS[name].change(text)
 
 
 def _beginning(version: Version, names: Sequence[str]) -> Beginning:
@@ -261,4 +315,4 @@ def _first_objects(text: bytes, names: Sequence[str]) -> str | None:
 
 def plain_repairs(names: Sequence[str]) -> list[Repair]:
     """The repairs with these names that need no choice."""
-    return [Repair(name) for name in names if name in WITHOUT_CHOICE]
+    return [Repair(name) for name in names if name in WITHOUT_VALUE]

@@ -56,18 +56,18 @@ class RowDiff:
     parts: list[RowPart]
 
 
-def row_diffs(found: list[DifferenceRow], old: Version, new: Version) -> list[RowDiff]:
+def row_diffs(changed_rows: list[DifferenceRow], old: Version, new: Version) -> list[RowDiff]:
     """The differences to show for these rows."""
-    olds = _rows(old, [row.old_line for row in found if row.old_line is not None])
-    news = _rows(new, [row.new_line for row in found if row.new_line is not None])
-    return [_row_diff(one, olds.get(one.old_line or 0), news.get(one.new_line or 0)) for one in found]
+    olds = _rows(old, [row.old_line for row in changed_rows if row.old_line is not None])
+    news = _rows(new, [row.new_line for row in changed_rows if row.new_line is not None])
+    return [_row_diff(row, olds.get(row.old_line or 0), news.get(row.new_line or 0)) for row in changed_rows]
 
 
-def _row_diff(one: DifferenceRow, before: RowSide | None, after: RowSide | None) -> RowDiff:
+def _row_diff(row: DifferenceRow, before: RowSide | None, after: RowSide | None) -> RowDiff:
     there = after or before
     beginning = next(iter(parts_of(there).values()), "")[:EXCERPT] if there else ""
     parts = list(_differing(before, after)) if before and after else []
-    return RowDiff(one.kind, one.old_line, one.new_line, beginning, parts)
+    return RowDiff(row.kind, row.old_line, row.new_line, beginning, parts)
 
 
 def _rows(version: Version, lines: list[int]) -> dict[int, RowSide]:

@@ -34,6 +34,7 @@ from datasets.versions.row_findings import codes_at
 from evalsite.accounts.models import User
 from evalsite.audit import Action
 from evalsite.storage import files
+from evalsite.tasks.jobs import Hold
 from evalsite.web.numbers import LARGEST
 
 ORIGIN = "edit"
@@ -93,7 +94,7 @@ def file_row(version: Version, line: int) -> FileRow:
     if len(text) > LONGEST:
         raise _too_long()
     if table:
-        record = records_in(text, line)[0]
+        record = records_in(text, line, table.delimiter)[0]
         return FileRow(version, line, record.more + 1, record.text, table)
     return FileRow(version, line, 1, text.strip(), None)
 
@@ -114,7 +115,7 @@ def blank_row(row: FileRow) -> str:
 
 def last_edit(version: Version, line: int) -> RowEdit | None:
     """The latest edit of a line, whatever its state."""
-    edits = RowEdit.objects.filter(version=version, line=line).select_related("author", "made")
+    edits = RowEdit.objects.filter(version=version, line=line).select_related("author", "new_version")
     return edits.order_by("-number").first()
 
 
@@ -122,7 +123,7 @@ def _last_of_lines(version: Version) -> QuerySet[RowEdit]:
     later = RowEdit.objects.filter(
         version=OuterRef("version"), line=OuterRef("line"), number__gt=OuterRef("number")
     )
-    return RowEdit.objects.filter(~Exists(later), version=version, made=None).order_by("line")
+    return RowEdit.objects.filter(~Exists(later), version=version, new_version=None).order_by("line")
 
 
 def open_edits(version: Version) -> QuerySet[RowEdit]:
@@ -174,8 +175,8 @@ def _last_in_state(row: FileRow, state: str) -> RowEdit | None:
 def _add_row(row: FileRow, text: str, user: User | None) -> RowEdit:
     """Add a row at the end. Raises EditConflict if several users add rows at the same moment."""
     for _attempt in range(4):
-        known = [Row.objects.filter(version=row.version), RowEdit.objects.filter(version=row.version)]
-        line = max(rows.aggregate(last=Max("line"))["last"] or 0 for rows in known) + 1
+        sources = [Row.objects.filter(version=row.version), RowEdit.objects.filter(version=row.version)]
+        line = max(rows.aggregate(last=Max("line"))["last"] or 0 for rows in sources) + 1
         with suppress(EditConflict):
             return add_edit(replace(row, line=line), None, text, user, discarded=False)
     raise EditConflict
@@ -204,10 +205,12 @@ def _as_row(row: FileRow, text: str) -> str:
 
 def _as_record(row: FileRow, text: str) -> str:
     """Check that a record is one; several are allowed if an unclosed quote had swallowed those that follow."""
-    records, before = records_in(text), records_in(row.text)[:1] if row.text else []
+    sign = row.table.delimiter if row.table else ","
+    records = records_in(text, delimiter=sign)
+    before = records_in(row.text, delimiter=sign)[:1] if row.text else []
     if records[-1].quote is not None and text != row.text:
         raise ValidationError(_("Unclosed quote: the rows that follow would become part of this field."))
-    if len(records) > 1 and all(one.quote is None for one in before):
+    if len(records) > 1 and all(record.quote is None for record in before):
         raise ValidationError(
             _("These are several records. Put a field with a line break into double quotes.")
         )
@@ -237,7 +240,7 @@ def row_edit_decide(
 ) -> RowEdit:
     """Discard or restore the last edit of a line. Raises EditConflict if it is no longer in that `state`."""
     last = last_edit(version, line)
-    if last is None or last.state != state or last.made_id or last.discarded == discarded:
+    if last is None or last.state != state or last.new_version_id or last.discarded == discarded:
         raise EditConflict
     row = FileRow(version, line, last.lines, last.before, None)
     return add_edit(row, last, last.text, user, discarded=discarded)
@@ -253,7 +256,7 @@ def version_edit(*, version: Version, user: User | None, until: int = LARGEST) -
     edits = list(open_edits(version).filter(pk__lte=until).values_list("pk", "line"))
     if not edits or not can_edit(version):
         return None
-    made = version_from(
+    new_version = version_from(
         version,
         ORIGIN,
         file_name=repair.file_name(version.file_name, []),
@@ -263,27 +266,27 @@ def version_edit(*, version: Version, user: User | None, until: int = LARGEST) -
         repairs=[{"name": "edit_rows", "rows": len(edits)}],
     )
     lines = [line for _pk, line in edits[:LINES_RECORDED]]
-    version_add(made, Action.DATASET_EDITED, user, rows=len(edits), lines=lines)
+    version_add(new_version, Action.DATASET_EDITED, user, rows=len(edits), lines=lines)
     for start in range(0, len(edits), 500):
         part = [pk for pk, _line in edits[start : start + 500]]
-        RowEdit.objects.filter(pk__in=part).update(made=made)
-    return made
+        RowEdit.objects.filter(pk__in=part).update(new_version=new_version)
+    return new_version
 
 
-def write_file(version: Version, owner: str, progress: Progress) -> None:
+def write_file(version: Version, hold: Hold, progress: Progress) -> None:
     """Make the version's file from its parent's and the edits; `progress` and exceptions are as for repairs."""
     assert version.parent is not None  # only versions with a parent have edits
     parent = files.local(version.parent.stored_as, lambda: progress(0.0))
     with (
-        repair.new_file(version, owner, progress) as made,
+        repair.new_file(version, hold, progress) as target,
         Upload(parent, uploads.limits_of_kept()) as upload,
-        made.open("wb") as file,
+        target.open("wb") as file,
     ):
         encoding, edits = encoding_of(version.parent), _replacements(version)
         file.writelines(replaced(upload, encoding, edits, lambda share: progress(share * 0.9)))
 
 
 def _replacements(version: Version) -> Iterator[Replacement]:
-    edits = RowEdit.objects.filter(made=version).order_by("line")
+    edits = RowEdit.objects.filter(new_version=version).order_by("line")
     for line, lines, text in edits.values_list("line", "lines", "text").iterator(chunk_size=50):
         yield Replacement(line, lines, text)

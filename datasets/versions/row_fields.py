@@ -9,7 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from datasets.core.csv_reader import CsvRecord, CsvTable, csv_record, records_in
+from datasets.core.csv_reader import CsvRecord, CsvTable, records_in
+from datasets.core.csv_text import csv_record
 from datasets.core.decode import Encoding, Unreadable, Upload, utf8_chunks
 from datasets.core.findings import Finding, too_large, too_many_values
 from datasets.core.formats import Format
@@ -53,16 +54,16 @@ class Replacement:
 def fields_of(text: str, table: CsvTable | None = None) -> list[RowField] | None:
     """The fields of a row in its own order; None if it can only be edited as text. `table`: the header of a CSV."""
     try:
-        found = _columns(text, table) if table else [_field(path, node) for path, node in _parts(text)]
+        fields = _columns(text, table) if table else [_field(path, node) for path, node in _parts(text)]
     except JsonProblem:
         return None
-    paths = {field.path for field in found}
-    return found if found and len(paths) == len(found) <= MOST_FIELDS else None
+    paths = {field.path for field in fields}
+    return fields if fields and len(paths) == len(fields) <= MOST_FIELDS else None
 
 
 def _columns(text: str, table: CsvTable) -> list[RowField]:
     """A record's fields by column name; empty if their numbers do not match."""
-    record = record_of(text)
+    record = record_of(text, table.delimiter)
     if record is None or len(record.fields) != len(table.names):
         return []
     return [RowField(name, "text", value) for name, value in zip(table.names, record.fields, strict=True)]
@@ -100,7 +101,7 @@ def with_fields(text: str, values: Mapping[str, str], table: CsvTable | None = N
     if typed == fields:
         return text
     if table:
-        return csv_record([field.value for field in typed])
+        return csv_record([field.value for field in typed], table.delimiter)
     changed = {new.path: new for new, old in zip(typed, fields, strict=True) if new != old}
     return edited(text, _edits(text, changed))
 
@@ -108,7 +109,11 @@ def with_fields(text: str, values: Mapping[str, str], table: CsvTable | None = N
 def blank_like(text: str, table: CsvTable | None = None) -> str:
     """A row with the same parts but empty values; "" if the row cannot be shown as fields."""
     fields = fields_of(text, table) or []
-    values = {one.path: "" if one.kind == "text" else "null" for one in fields if not _NAMES.search(one.path)}
+    values = {
+        field.path: "" if field.kind == "text" else "null"
+        for field in fields
+        if not _NAMES.search(field.path)
+    }
     return with_fields(text, values, table) if fields else ""
 
 
@@ -142,10 +147,10 @@ def one_line(text: str) -> str:
     return _LINE_END.sub(" ", text)  # JSON strings cannot contain raw line ends
 
 
-def record_of(text: str) -> CsvRecord | None:
+def record_of(text: str, delimiter: str = ",") -> CsvRecord | None:
     """Parse a text as one CSV record; None if it is not exactly one, or has an unclosed quote."""
-    found = records_in(text)
-    return found[0] if len(found) == 1 and found[0].quote is None else None
+    records = records_in(text, delimiter=delimiter)
+    return records[0] if len(records) == 1 and records[0].quote is None else None
 
 
 def findings_in(
@@ -156,12 +161,14 @@ def findings_in(
     if len(source) > limits.row_bytes:
         return [too_large(line, limits)]
     if table:
-        found = [one for record in records_in(text, line) for one in table.check(record)]
+        findings = [
+            finding for record in records_in(text, line, table.delimiter) for finding in table.check(record)
+        ]
     elif holds_more_values(source, limits.row_values):
         return [too_many_values(line, limits)]
     else:
-        found = findings_of(line, text, fmt)
-    return sorted(found, key=lambda one: (one.severity, one.column or 0, one.code))
+        findings = findings_of(line, text, fmt)
+    return sorted(findings, key=lambda finding: (finding.severity, finding.column or 0, finding.code))
 
 
 def replaced(
@@ -182,7 +189,7 @@ def replaced(
         for chunk in utf8_chunks(upload, encoding):
             windows = windows or (not done and b"\r\n" in chunk)
             for piece in io.BytesIO(chunk):
-                part = writer.take(piece)
+                part = writer.feed(piece)
                 end = part[-1:] or end
                 yield part
             done += len(chunk)
@@ -205,17 +212,17 @@ class _Writer:
         self._deleting = False
         self._before_end = b""  # last removed byte other than a line feed
 
-    def take(self, piece: bytes) -> bytes:
+    def feed(self, piece: bytes) -> bytes:
         line = self._line
         self._line += piece.endswith(b"\n")
         written = b""
         if line >= self._skip_to:
-            found = self._next
-            if found is None or found.line != line or found.lines == 0:
+            replacement = self._next
+            if replacement is None or replacement.line != line or replacement.lines == 0:
                 return piece
-            self._skip_to, self._deleting = line + found.lines, not found.text
+            self._skip_to, self._deleting = line + replacement.lines, not replacement.text
             self._next = next(self._coming, None)
-            written = found.text.encode("utf-8", "replace")
+            written = replacement.text.encode("utf-8", "replace")
         self._before_end = piece.removesuffix(b"\n")[-1:] or self._before_end
         if self._line == self._skip_to and not self._deleting:  # keep a missing final line end
             written += b"\r\n" if self._before_end == b"\r" else b"\n"

@@ -28,7 +28,7 @@ NOT_AS_MET = frozenset({"file.encoding", "row.too_large"})
 """Rows with these findings are not stored exactly, so validating them again would give other findings."""
 
 
-def found_on(version: Version, rows: list[Row], table: CsvTable | None = None) -> dict[int, list[Finding]]:
+def findings_on(version: Version, rows: list[Row], table: CsvTable | None = None) -> dict[int, list[Finding]]:
     """{line: findings, errors first} of rows in ascending order of lines; `table` is the header of a CSV.
 
     All codes are included. Findings that are not stored are found by validating the row again; for a valid row without
@@ -39,20 +39,22 @@ def found_on(version: Version, rows: list[Row], table: CsvTable | None = None) -
     codes = codes_at(version, [row.line for row in rows])
     stored = _stored(version, rows[0].line, rows[-1].line)
     cut = {code for code, count in version.counts.items() if count > KEPT_PER_CODE}
-    found = {}
+    by_line = {}
     for row in rows:
         there = codes.get(row.line, set())
         again = _validated(version, row, table, there) if there & cut else []
-        ones = [one for one in again if one.code in there & cut]
-        left = there - {one.code for one in ones}
-        ones += [one for one in stored[row.line] if one.code in left]
-        left -= {one.code for one in ones}
-        ones += [
+        of_row = [finding for finding in again if finding.code in there & cut]
+        left = there - {finding.code for finding in of_row}
+        of_row += [finding for finding in stored[row.line] if finding.code in left]
+        left -= {finding.code for finding in of_row}
+        of_row += [
             Finding(row.line, None, None, code, CODES[code].severity, None, dict(UNKEPT)) for code in left
         ]
-        if ones:
-            found[row.line] = sorted(ones, key=lambda one: (one.severity, one.column or 0, one.code))
-    return found
+        if of_row:
+            by_line[row.line] = sorted(
+                of_row, key=lambda finding: (finding.severity, finding.column or 0, finding.code)
+            )
+    return by_line
 
 
 def _stored(version: Version, first: int, last: int) -> dict[int, list[Finding]]:
@@ -62,20 +64,22 @@ def _stored(version: Version, first: int, last: int) -> dict[int, list[Finding]]
     return by_line
 
 
-def found_on_one(version: Version, row: Row, table: CsvTable | None = None) -> list[Finding]:
+def findings_on_row(version: Version, row: Row, table: CsvTable | None = None) -> list[Finding]:
     """The same for one row; reads the file itself if the stored row does not contain the cause of a finding."""
-    found = found_on(version, [row], table).get(row.line, [])
-    return [_from_the_file(version, row, one) if one.params == UNKEPT else one for one in found]
+    findings = findings_on(version, [row], table).get(row.line, [])
+    return [
+        _from_the_file(version, row, finding) if finding.params == UNKEPT else finding for finding in findings
+    ]
 
 
-def _from_the_file(version: Version, row: Row, found: Finding) -> Finding:
-    if found.code == "row.too_large":
-        return replace(found, params=_beyond(row))
-    if found.code == "file.encoding" and version.format != "legacy_csv" and version.file_is_kept:
+def _from_the_file(version: Version, row: Row, finding: Finding) -> Finding:
+    if finding.code == "row.too_large":
+        return replace(finding, params=_beyond(row))
+    if finding.code == "file.encoding" and version.format != "legacy_csv" and version.file_is_kept:
         line = bytes_at(version.path, encoding_of(version), row.line, row.line + 1, limits_of_kept())
         if broken := broken_byte(line):
-            return replace(found, column=broken[0], params={"met": broken[1]})
-    return found
+            return replace(finding, column=broken[0], params={"met": broken[1]})
+    return finding
 
 
 def _beyond(row: Row) -> dict[str, Param]:
@@ -92,9 +96,9 @@ def _validated(version: Version, row: Row, table: CsvTable | None, codes: set[st
     if codes & NOT_AS_MET or (fmt == "legacy_csv" and "json.nul" in codes):
         return []
     if row.valid:
-        return [replace(one, column=None) for one in _validated_valid(row, fmt)]
+        return [replace(finding, column=None) for finding in _validated_valid(row, fmt)]
     if fmt == "legacy_csv":
-        return table.check(records_in(row.raw, row.line)[0]) if table else []
+        return table.check(records_in(row.raw, row.line, table.delimiter)[0]) if table else []
     return findings_of(row.line, row.raw, fmt)
 
 
@@ -125,12 +129,12 @@ def line_blocks(version: Version, line: int, code: str = "", forwards: bool = Tr
 
     Backwards, blocks and their lines are in descending order.
     """
-    found = FindingLines.objects.filter(version=version, **({"code": code} if code else {}))
+    blocks = FindingLines.objects.filter(version=version, **({"code": code} if code else {}))
     if forwards:
-        found = found.filter(block__gte=max(line, 0) // BLOCK).order_by("block")
+        blocks = blocks.filter(block__gte=max(line, 0) // BLOCK).order_by("block")
     else:
-        found = found.filter(block__lte=line // BLOCK).order_by("-block")
-    stored = found.values_list("block", "packed").iterator(chunk_size=50)
+        blocks = blocks.filter(block__lte=line // BLOCK).order_by("-block")
+    stored = blocks.values_list("block", "packed").iterator(chunk_size=50)
     for number, group in groupby(stored, key=lambda pair: pair[0]):
         lines = np.unique(np.concatenate([lines_in(number, bytes(packed)) for _, packed in group]))
         yield (lines if forwards else lines[::-1]).tolist()
@@ -138,9 +142,9 @@ def line_blocks(version: Version, line: int, code: str = "", forwards: bool = Tr
 
 def codes_at(version: Version, lines: Sequence[int]) -> dict[int, set[str]]:
     """{line: codes of its findings} for those of `lines` that have findings."""
-    found: dict[int, set[str]] = {}
+    codes_by_line: dict[int, set[str]] = {}
     wanted = FindingLines.objects.filter(version=version, block__in={line // BLOCK for line in lines})
     for number, code, packed in wanted.values_list("block", "code", "packed"):
         for line in np.intersect1d(lines, lines_in(number, bytes(packed))).tolist():
-            found.setdefault(line, set()).add(code)
-    return found
+            codes_by_line.setdefault(line, set()).add(code)
+    return codes_by_line

@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from datasets.core.formats import Format
-from datasets.core.repair.text import CommaStripper, without_comment
+from datasets.core.formats import ROLES, Format
+from datasets.core.json_repairs import without_comment, without_trailing_comma
 from datasets.core.rows import object_in
 from datasets.core.variables import messages_of
 
@@ -27,7 +27,7 @@ class Digests:
 
     identity: bytes | None
     content: bytes
-    asked: bytes
+    messages: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,26 +50,27 @@ def digests(text: str, fmt: Format | None, answers: Sequence[tuple[str, str]] = 
     listed = [(name, msgspec.json.decode(raw)) for name, raw in answers]
     listed.sort(key=lambda answer: answer[0])  # stable: a model's answers keep their order
     content = _digest([row, listed])
-    return Digests(_identity(row), content, _asked(row, fmt) or content)
+    return Digests(_identity(row), content, _messages_digest(row, fmt) or content)
 
 
 def _of_bad(text: str, fmt: Format | None) -> Digests:
     """Digests of a row that is not an object, such that it matches after comments and extra commas are removed."""
     content = _digest(text.strip())
-    row = object_in(CommaStripper(rows=True).feed(without_comment(text) or "")) or {}
-    return Digests(_identity(row), content, _asked(row, fmt) or content)
+    row = object_in(without_trailing_comma(without_comment(text) or "")) or {}
+    return Digests(_identity(row), content, _messages_digest(row, fmt) or content)
 
 
 def _identity(row: dict[str, Any]) -> bytes | None:
     return None if row.get("id") is None else _digest(row["id"])
 
 
-def _asked(row: dict[str, Any], fmt: Format | None) -> bytes | None:
+def _messages_digest(row: dict[str, Any], fmt: Format | None) -> bytes | None:
     """Digest of roles and texts, so that a row matches in another format; None if it has no valid messages."""
     if fmt is None:
         return None
     try:
-        return _digest([[message["role"], message["content"]] for message in messages_of(row, fmt)])
+        texts = [[message["role"], message["content"]] for message in messages_of(row, fmt)]
+        return _digest(texts) if all(role in ROLES for role, _content in texts) else None
     except (KeyError, TypeError, AttributeError, ValueError):
         return None  # an invalid row
 
@@ -87,6 +88,16 @@ _PAIR = """
 INSERT INTO pair SELECT o.line, n.line, o.content = n.content
 FROM ({old}) AS o JOIN ({new}) AS n ON o.key = n.key AND o.nth = n.nth
 """
+_NUMBERED = """
+SELECT line, identity, asked = content AS without_prompt, row_number() OVER (ORDER BY line) AS nth FROM {}
+"""
+_PAIR_BY_PLACE = f"""
+INSERT INTO pair SELECT o.line, n.line, 0
+FROM ({_NUMBERED.format("old")}) AS o JOIN ({_NUMBERED.format("new")}) AS n ON o.nth = n.nth
+WHERE (o.without_prompt OR n.without_prompt)
+AND (o.identity IS n.identity OR (o.without_prompt AND o.identity IS NULL))
+AND o.line NOT IN (SELECT old_line FROM pair) AND n.line NOT IN (SELECT new_line FROM pair)
+"""  # noqa: S608 - two names of our own
 _CHANGES = """
 SELECT 'changed', old_line, new_line, new_line AS place FROM pair WHERE NOT same
 UNION ALL SELECT 'removed', line, NULL, line FROM old WHERE line NOT IN (SELECT old_line FROM pair)
@@ -98,7 +109,8 @@ ORDER BY 4, 1 DESC
 class Matcher:
     """Matches rows added with `add`: by `id` if all ids on both sides are unique, else by content, then by messages.
 
-    Equal rows are paired in order.
+    Equal rows are paired in order. An invalid row has no messages to match by: if both sides have as many rows, it is
+    matched with the row at the same place.
     """
 
     def __init__(self, file: Path) -> None:
@@ -117,7 +129,7 @@ class Matcher:
 
     def add(self, side: Literal["old", "new"], rows: Iterable[tuple[int, Digests]]) -> None:
         """Add rows of one side with their lines."""
-        values = ((line, d.identity, d.content, d.asked) for line, d in rows)
+        values = ((line, d.identity, d.content, d.messages) for line, d in rows)
         self._db.execute("BEGIN")
         self._db.executemany(f"INSERT INTO {side} VALUES (?, ?, ?, ?)", values)  # noqa: S608 - one of two names
         self._db.execute("COMMIT")
@@ -130,6 +142,11 @@ class Matcher:
         only = "AND identity IS NULL" if self.by_id else ""
         self._pair("content", only)
         self._pair("asked", only)
+        if self._rows("old") == self._rows("new"):
+            self._db.execute(_PAIR_BY_PLACE)
+
+    def _rows(self, side: str) -> int:
+        return int(self._db.execute(f"SELECT count(*) FROM {side}").fetchone()[0])  # noqa: S608 - one of two names
 
     def _unique(self, side: str) -> bool:
         counted = f"SELECT count(identity), count(DISTINCT identity) FROM {side}"  # noqa: S608 - one of two names

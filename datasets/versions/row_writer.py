@@ -39,9 +39,9 @@ def whole_rows(version: Version, *, only_valid: bool) -> Iterator[WholeRow]:
 
 def with_answers(rows: list[Row]) -> Iterator[WholeRow]:
     """Rows of one version with their answers."""
-    found = Response.uploaded.filter(row__in=[row.pk for row in rows]).order_by("pk")
+    responses = Response.uploaded.filter(row__in=[row.pk for row in rows]).order_by("pk")
     answers: dict[int, list[tuple[str, str]]] = {row.pk: [] for row in rows}
-    for row_id, name, raw in found.values_list("row_id", "candidate__name", "raw"):
+    for row_id, name, raw in responses.values_list("row_id", "candidate__name", "raw"):
         answers[row_id].append((name, raw))
     for row in rows:
         yield WholeRow(row.line, row.valid, row.raw, answers[row.pk])
@@ -118,14 +118,14 @@ def _lines_of_file(version: Version) -> Iterator[bytes]:
     limits = replace(limits_of_kept(), file_bytes=1 << 60, unpacked_bytes=1 << 60)
     with Upload(version.path, limits) as upload, suppress(Unreadable):  # yields the rows before the damage
         for block in blocks(upload, encoding_of(version)):
-            last, found = block.first + len(block.lines) - 1, []
+            last, lines = block.first + len(block.lines) - 1, []
             while line is not None and line <= last:
                 if line in block.oversized:  # the limit was higher when it was read
-                    found.append(_from_tables(version, line))
+                    lines.append(_from_tables(version, line))
                 else:
-                    found.append(block.lines[line - block.first].strip() + b"\n")
+                    lines.append(block.lines[line - block.first].strip() + b"\n")
                 line = next(wanted, None)
-            yield b"".join(found)
+            yield b"".join(lines)
             if line is None:
                 return
 

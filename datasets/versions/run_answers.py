@@ -21,6 +21,7 @@ from datasets.selectors import format_of
 from datasets.versions import repair, row_writer
 from evalsite.accounts.models import User
 from evalsite.audit import Action
+from evalsite.tasks.jobs import Hold
 
 ORIGIN = "run"
 STEP = "answers_of_run"
@@ -39,7 +40,7 @@ def version_of_answers(*, version: Version, source: str, name: str, user: User |
     ).first()
     if same:
         return same
-    made = services.version_from(
+    new_version = services.version_from(
         version,
         ORIGIN,
         file_name=uploads.shown_name(f"{name[:200]}.jsonl"),
@@ -47,15 +48,15 @@ def version_of_answers(*, version: Version, source: str, name: str, user: User |
         chosen_format="judge_only",
         repairs=step,
     )
-    return services.version_add(made, Action.DATASET_ANSWERS, user)
+    return services.version_add(new_version, Action.DATASET_ANSWERS, user)
 
 
-def write_file(version: Version, owner: str, progress: Progress) -> None:
-    """Make the version's file; raises WorkStopped if `owner` lost the version."""
+def write_file(version: Version, hold: Hold, progress: Progress) -> None:
+    """Make the version's file; raises WorkStopped if another worker has the version now."""
     assert version.parent is not None
     source = version.repairs[0]["value"]
     total = max(1, version.parent.rows)
-    with repair.new_file(version, owner, progress) as made, made.open("wb") as file:
+    with repair.new_file(version, hold, progress) as target, target.open("wb") as file:
         for line, text in answered_lines(version.parent, source):
             file.write(text.encode() + b"\n")
             if line % 500 == 0:
@@ -67,17 +68,17 @@ def answered_lines(version: Version, source: str) -> Iterator[tuple[int, str]]:
     valid = Row.objects.filter(version=version, valid=True)
     # An uploaded model of the same name could be confused with the run's model.
     names = list(Candidate.objects.filter(version=version, source=source).values_list("name", flat=True))
-    kept = Q(candidate__source=source) | Q(candidate__source=UPLOADED) & ~Q(candidate__name__in=names)
+    counted = Q(candidate__source=source) | Q(candidate__source=UPLOADED) & ~Q(candidate__name__in=names)
     for part in row_writer.slices(valid):
         answers: dict[int, list[tuple[str, str]]] = {}
-        asked = set()
-        found = Response.objects.filter(kept, row__in=part).exclude(raw="")
-        of_all = found.order_by("candidate", "number")
+        answered = set()
+        responses = Response.objects.filter(counted, row__in=part).exclude(raw="")
+        of_all = responses.order_by("candidate", "number")
         for pk, name, of, raw in of_all.values_list("row", "candidate__name", "candidate__source", "raw"):
             answers.setdefault(pk, []).append((name, raw))
-            asked |= {pk} if of == source else set()
+            answered |= {pk} if of == source else set()
         for row in part:
-            if row.pk in asked:
+            if row.pk in answered:
                 text = as_messages(row.raw, format_of(version))
                 whole = row_writer.WholeRow(row.line, True, text, answers[row.pk])
                 yield row.line, row_writer.as_json(whole, "judge_only")
@@ -89,5 +90,5 @@ def as_messages(raw: str, form: Format) -> str:
         return raw
     row: dict[str, Any] = json.loads(raw)
     hidden = structural_keys(form)
-    kept = {name: value for name, value in row.items() if name not in hidden}
-    return json.dumps({"messages": messages_of(row, form)} | kept, ensure_ascii=False)
+    fields = {name: value for name, value in row.items() if name not in hidden}
+    return json.dumps({"messages": messages_of(row, form)} | fields, ensure_ascii=False)

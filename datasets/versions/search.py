@@ -9,17 +9,15 @@ from __future__ import annotations
 import logging
 import re
 import sqlite3
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
-from django.db.models import Sum
+from django.db import transaction
+from django.db.models import Q, Sum
 from django.db.models.functions import Length
-from django_tasks import task
 
 from datasets.core.formats import format_called
 from datasets.core.search_index import (
@@ -31,28 +29,20 @@ from datasets.core.search_index import (
     readable,
     texts_of,
 )
-from datasets.importing import worker
-from datasets.importing.leases import Hold, Leases
-from datasets.models import (
-    Attachment,
-    Candidate,
-    Difference,
-    DifferenceState,
-    Response,
-    Row,
-    SearchIndex,
-    Version,
-    VersionState,
-)
+from datasets.models import Candidate, Response, Row, SearchIndex, Version, VersionState
+from evalsite import health
+from evalsite.models import Job
 from evalsite.storage import files
-from evalsite.storage.errors import StorageUnreachable
-from evalsite.tasks import workers
-from evalsite.tasks.workers import WorkStopped
+from evalsite.storage.errors import StorageProblem, StorageUnreachable, storage_problem
+from evalsite.tasks import jobs
+from evalsite.tasks.jobs import Hold, WorkStopped
 
 log = logging.getLogger("datasets.versions.search")
 
 FOLDER = "search"
-BUILDING = Leases(SearchIndex, SearchIndex.State.BUILDING, SearchIndex.State.BUILDING)
+JOB = "index_version"
+BEFORE = ("read_version", "match_answers", "compare_versions")  # jobs that go first
+STORAGE_PAUSE = timedelta(minutes=1)  # before an index is built again that could not be stored
 BATCH_ROWS = 500
 AROUND = 60  # characters shown around a match
 BATCH_CHARACTERS = 2_000_000  # maximum text held in memory at once
@@ -98,9 +88,10 @@ def open_index(version: Version) -> Index | None:
 
 
 def build_again(version: Version) -> None:
-    """Have a missing or damaged index rebuilt by the reconciler; until then, rows are scanned."""
+    """Have a missing or damaged index rebuilt; until then, rows are scanned."""
     again = SearchIndex.objects.filter(pk=version.pk, state=SearchIndex.State.READY)
-    if again.update(state=SearchIndex.State.BUILDING, line=0, rows=0, owner=""):
+    if again.update(state=SearchIndex.State.BUILDING, line=0, rows=0):
+        index_soon(version.pk)
         log.warning("The search index of version %s is missing or damaged and will be rebuilt.", version.pk)
         files.delete(index_name(version.pk))
 
@@ -119,40 +110,38 @@ def facets(version: Version) -> dict[str, list[tuple[str, int]]]:
         index.close()
 
 
-@task(queue_name=workers.DATA)
-def index_version(version_id: int) -> None:
-    """Build the search index of a version that has been read, unless another worker does."""
-    build(version_id, workers.owner(), stop=workers.stopping)
-
-
 def index_soon(version_id: int) -> None:
     """Have a worker build the index once the current transaction is committed."""
-    workers.wake(index_version, version_id=version_id)
+    jobs.request(JOB, version_id)
 
 
-@workers.works_on(SearchIndex)
-def build(version_id: int, owner: str, stop: threading.Event | None = None) -> bool:
-    """Build or continue the index of a ready version. False if done by another worker or not needed.
-
-    Stops early, keeping its progress, if `stop` is set or something else waits for this worker.
-    """
-    version = Version.objects.filter(pk=version_id, state=VersionState.READY).first()
-    if version is None:
-        return False
-    SearchIndex.objects.get_or_create(version=version)
-    return BUILDING.work(version_id, owner, stop, partial(_build, version), partial(_failed, version))
-
-
-def _failed(version: Version, error: Exception) -> dict[str, Any]:
-    if isinstance(error, StorageUnreachable):  # retried by the reconciler
-        log.warning("The search index of version %s was built but could not be stored: %s", version.pk, error)
-        return {"state": SearchIndex.State.BUILDING}
+def _failed(hold: Hold, version: Version, error: Exception) -> None:
+    if storage_problem(error) in (StorageProblem.FILES_AWAY, StorageProblem.DISK_FULL):
+        log.warning("The search index of version %s could not be stored: %s", version.pk, error)
+        hold.release(STORAGE_PAUSE)
+        return
     if isinstance(error, Unsupported):
         log.warning("This SQLite has no trigram index; version %s is searched without one.", version.pk)
     else:
         log.error("The search index of version %s could not be built.", version.pk, exc_info=error)
         _part(version).unlink(missing_ok=True)
-    return {"state": SearchIndex.State.FAILED}
+    _finish(hold, state=SearchIndex.State.FAILED)
+
+
+@transaction.atomic
+def _finish(hold: Hold, **changes: object) -> None:
+    hold.finish()
+    SearchIndex.objects.filter(pk=hold.pk).update(**changes)
+
+
+@jobs.job(JOB, Version, failed=_failed)
+def index_version(hold: Hold, version: Version) -> None:
+    """Build or continue the index of a ready version. It stops early, keeping its progress, if something else waits."""
+    index, _made = SearchIndex.objects.get_or_create(version=version)
+    if health.is_disk_full():
+        hold.release(STORAGE_PAUSE)
+    elif index.state == SearchIndex.State.BUILDING:
+        _build(version, index, hold)
 
 
 def _part(version: Version) -> Path:
@@ -163,19 +152,20 @@ def _done(version: Version) -> Path:
     return _part(version).with_suffix(".done")
 
 
-def _build(version: Version, hold: Hold) -> None:
+def _build(version: Version, index: SearchIndex, hold: Hold) -> None:
     _part(version).parent.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
     builder = _builder(version)
     try:
         for lines in _line_batches(version, builder.line):
             for rows in _index_rows(version, lines):
                 builder.add(rows)
-            hold.renew(line=builder.line, rows=builder.rows)
+            hold.store(index, line=builder.line, rows=builder.rows)
+            hold.check()
             if _something_waits():  # the other work goes first, then the index continues
-                BUILDING.give_back(hold.pk, hold.owner)
-                workers.wake(index_version, version_id=version.pk)
+                hold.release()
+                index_soon(version.pk)
                 return
-            worker.do_short_work(hold.stop)
+            jobs.do_short_work(hold.stop)
         builder.finish(_done(version))
     finally:
         builder.close()
@@ -185,7 +175,7 @@ def _build(version: Version, hold: Hold) -> None:
     except (StorageUnreachable, WorkStopped):
         _done(version).replace(_part(version))  # keeps the finished file for the next attempt
         raise
-    hold.end(SearchIndex.State.READY, size=size, line=builder.line, rows=builder.rows)
+    _finish(hold, state=SearchIndex.State.READY, size=size, line=builder.line, rows=builder.rows)
 
 
 def _builder(version: Version) -> Builder:
@@ -198,11 +188,7 @@ def _builder(version: Version) -> Builder:
 
 
 def _something_waits() -> bool:
-    return (
-        Version.objects.filter(state=VersionState.WAITING).exists()
-        or Attachment.objects.filter(state=Attachment.State.WAITING).exists()
-        or Difference.objects.filter(state=DifferenceState.WAITING).exists()
-    )
+    return Job.objects.filter(kind__in=BEFORE, state=Job.State.WAITING).exists()
 
 
 def _line_batches(version: Version, after: int) -> Iterator[list[int]]:
@@ -236,8 +222,8 @@ class SearchedRow:
 
 def row_groups(version: Version, lines: Sequence[int]) -> Iterator[list[SearchedRow]]:
     """Rows at `lines` with answers, in order; a group holds at most BATCH_CHARACTERS of text, or one row."""
-    found = Row.objects.filter(version=version, line__in=lines).values_list("line", "pk", Length("raw"))
-    sizes = [(pk, size) for _, pk, size in sorted(found)]
+    rows = Row.objects.filter(version=version, line__in=lines).values_list("line", "pk", Length("raw"))
+    sizes = [(pk, size) for _, pk, size in sorted(rows)]
     answers = Response.uploaded.filter(row__in=[pk for pk, _ in sizes]).values("row")
     more = dict(answers.annotate(all=Sum(Length("raw"))).values_list("row", "all"))
     group: list[int] = []
@@ -281,31 +267,32 @@ class Excerpt:
 
 def hits(version: Version, lines: Sequence[int], wanted: str) -> dict[int, Excerpt]:
     """{line: first match of a text} for the rows at `lines`."""
-    found = {}
+    hits_by_line = {}
     for group in row_groups(version, lines):
         for row in group:
             texts = readable(decoded(row.raw, row.valid), row.raw, row.answers)
             if hit := text_hit(texts, wanted):
-                found[row.line] = hit
-    return found
+                hits_by_line[row.line] = hit
+    return hits_by_line
 
 
 def text_hit(texts: Iterable[str], wanted: str) -> Excerpt | None:
     """The first case-insensitive match of `wanted`; None if it matches only after case folding."""
     pattern = re.compile(re.escape(wanted), re.IGNORECASE)
     for text in texts:
-        found = pattern.search(text)
-        if found:
-            start, end = found.span()
+        match = pattern.search(text)
+        if match:
+            start, end = match.span()
             before = ("…" if start > AROUND else "") + text[max(0, start - AROUND) : start]
             after = text[end : end + AROUND] + ("…" if end + AROUND < len(text) else "")
-            return Excerpt(before, found.group(), after)
+            return Excerpt(before, match.group(), after)
     return None
 
 
 def reconcile() -> None:
-    """Release work of dead workers, and wake a worker for every version without an index."""
-    BUILDING.free_lost()
-    wanting = Version.objects.filter(state=VersionState.READY, search_index__isnull=True)
-    for version_id in (*wanting.values_list("pk", flat=True)[:100], *BUILDING.ids_waiting()[:100]):
-        workers.wake(index_version, version_id=version_id)
+    """Have an index built for every version without one."""
+    ready = Version.objects.filter(state=VersionState.READY)
+    wanting = ready.filter(Q(search_index=None) | Q(search_index__state=SearchIndex.State.BUILDING))
+    requested = Job.objects.filter(kind=JOB).values("object_id")
+    for version_id in wanting.exclude(pk__in=requested).values_list("pk", flat=True)[:100]:
+        index_soon(version_id)

@@ -6,13 +6,18 @@ import hashlib
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from django.conf import settings
 
 from datasets import uploads
+from evalsite.models import Job
+from evalsite.tasks import jobs
+
+JOBS = ("read_version", "match_answers", "compare_versions")
+"""The kinds of jobs whose attempts have folders, named after them."""
 
 
 @contextmanager
@@ -29,17 +34,18 @@ def work_folder(kind: str, number: int) -> Iterator[Path]:
 
 
 def folders(kind: str) -> dict[Path, int]:
-    """{folder: number of its owner} of all existing folders."""
+    """{folder: number of what the job works on} of all existing folders."""
     return {path: int(path.name.partition("-")[0]) for path in _place(kind).glob("*-*")}
 
 
-def sweep(kind: str, busy: Callable[[], Collection[int]]) -> None:
-    """Delete the folders of attempts that are no longer running; `busy` is called only if there are folders."""
-    if found := folders(kind):
-        running = busy()
-        for path, number in found.items():
-            if number not in running:
-                shutil.rmtree(path, ignore_errors=True)
+def delete_left() -> None:
+    """Delete the folders of attempts that are no longer running."""
+    for name in JOBS:
+        if left := folders(name):
+            running = set(jobs.ids(name, Job.State.WORKING))
+            for path, number in left.items():
+                if number not in running:
+                    shutil.rmtree(path, ignore_errors=True)
 
 
 def written_out(path: Path, progress: Callable[[float], None] = lambda share: None) -> tuple[int, str]:

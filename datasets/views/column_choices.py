@@ -7,21 +7,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from datasets.core.imports.chat import text_in
 from datasets.core.imports.columns import Columns, Score
 from datasets.core.imports.tables import SourceTable
-from datasets.import_messages import becomes_label
+from datasets.messages import becomes_label
 
 SHOWN = 100
 EXAMPLES, EXAMPLE = 2, 60  # example values shown per column, and characters of each
-NAMED = ("answer", "verdict", "field")
-ROLES = ("question", "messages", "system", "reference", "model", "answer", "verdict", "field", "left_out")
+NAMED = ("answer", "reply", "verdict", "field")
+ANSWERS = ("answer", "reply")
+TEXTS = ("question", "system", "model", "answer")
+ROLES = (
+    *("question", "messages", "reply", "system", "reference", "model", "answer", "outputs"),
+    *("verdict", "field", "left_out"),
+)
+"""What a column may become; a `reply` is messages of which the last is an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
     """What a column becomes, and its name: of a model, a field or a score's metric.
 
-    `of` is the model whose answer a score is about, '' if there is only one.
+    `in_json`: it becomes a text, but holds JSON. `of` is the model whose answer a score is about, '' if there is only
+    one.
     """
 
     column: str
@@ -30,6 +38,11 @@ class Choice:
     of: str = ""
     number: int = 0
     examples: Sequence[str] = ()
+    in_json: bool = False
+
+    @property
+    def is_answer(self) -> bool:
+        return self.becomes in ANSWERS
 
     @property
     def named(self) -> bool:
@@ -39,10 +52,30 @@ class Choice:
 def choices(table: SourceTable, columns: Columns) -> list[Choice]:
     """The meaning of each of the first columns."""
     first = table.first()
+    chosen = [_choice(column, columns, table.columns) for column in table.columns[:SHOWN]]
     return [
-        replace(_choice(column, columns, table.columns), number=number, examples=_examples(column, first))
-        for number, column in enumerate(table.columns[:SHOWN])
+        replace(
+            choice,
+            number=number,
+            examples=_examples(choice.column, first),
+            in_json=choice.becomes in TEXTS and any(_is_json(row.get(choice.column)) for row in first),
+        )
+        for number, choice in enumerate(chosen)
     ]
+
+
+def _is_json(value: Any) -> bool:
+    """Whether a value is an object or a list that holds no text, or a text of one."""
+    if isinstance(value, str):
+        return value.lstrip()[:1] in ("[", "{") and isinstance(_parsed(value), dict | list)
+    return isinstance(value, dict | list) and text_in(value) is None
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def roles() -> list[tuple[str, str]]:
@@ -58,7 +91,10 @@ def _choice(column: str, columns: Columns, names: Sequence[str]) -> Choice:
     """What a column becomes in a mapping of a table with these column names."""
     if column in columns.question:
         return Choice(column, "question")
-    for role in ("messages", "system", "reference", "model"):
+    reply = next((model for model, answer in columns.answers if answer == column), "")
+    if column == columns.messages and (reply or column == columns.answer):
+        return Choice(column, "reply", reply)
+    for role in ("messages", "outputs", "system", "reference", "model"):
         if getattr(columns, role) == column:
             return Choice(column, role)
     if column == columns.answer:
@@ -92,27 +128,29 @@ def from_form(sent: Mapping[str, str], table: SourceTable, before: Columns) -> C
         _submitted(sent, number, _choice(column, before, table.columns))
         for number, column in enumerate(table.columns)
     ]
-    by_role = {role: [one for one in chosen if one.becomes == role] for role in ROLES}
+    by_role = {role: [choice for choice in chosen if choice.becomes == role] for role in ROLES}
 
     def single(role: str) -> str:
-        return next((one.column for one in by_role[role]), "")
+        return next((choice.column for choice in by_role[role]), "")
 
-    model, answers = single("model"), [(one.name or one.column, one.column) for one in by_role["answer"]]
+    model = single("model")
+    answers = [(choice.name or choice.column, choice.column) for choice in chosen if choice.is_answer]
     alone = bool(model) and bool(answers)
-    known = {name for name, _column in answers}
+    models = {name for name, _column in answers}
     scores = [
         Score(
-            one.name or one.column,
-            one.column,
-            (one.of if one.of in known else answers[0][0]) if len(answers) > 1 else "",
+            choice.name or choice.column,
+            choice.column,
+            (choice.of if choice.of in models else answers[0][0]) if len(answers) > 1 else "",
         )
-        for one in by_role["verdict"]
+        for choice in by_role["verdict"]
         if answers
     ]
-    fields = [(one.name or one.column, one.column) for one in by_role["field"]]
+    fields = [(choice.name or choice.column, choice.column) for choice in by_role["field"]]
     columns = Columns(
-        question=tuple(one.column for one in by_role["question"]),
-        messages=single("messages"),
+        question=tuple(choice.column for choice in by_role["question"]),
+        messages=single("messages") or single("reply"),
+        outputs=single("outputs"),
         system=single("system"),
         reference=single("reference"),
         model=model,

@@ -13,9 +13,10 @@ from django_htmx.http import HttpResponseClientRefresh
 from datasets import selectors
 from datasets.access import get_ready_version
 from datasets.importing import queue_status
-from datasets.models import Difference, DifferenceKind, DifferenceState, Version
+from datasets.models import Difference, DifferenceKind, Version
 from datasets.versions import compare, row_diff
 from datasets.views import number_asked
+from evalsite.models import Job
 from evalsite.tasks import workers
 from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
@@ -40,35 +41,37 @@ def changes(request: HttpRequest, slug: str, dataset: int, number: int, old: int
     old_version = get_ready_version(request, slug, dataset, old)
     if old_version.pk == new_version.pk:
         raise Http404
-    found = Difference.objects.filter(old=old_version, new=new_version).first()
-    context = _context(found, old_version, new_version)
-    if found is not None and found.state == DifferenceState.READY:
+    difference = Difference.objects.filter(old=old_version, new=new_version).first()
+    context = _context(difference, old_version, new_version)
+    if difference is not None and difference.ready:
         if part_wanted(request):
             return HttpResponseClientRefresh()
-        context |= _page(request, found, old_version, new_version)
+        context |= _page(request, difference, old_version, new_version)
     template = "datasets/_difference_progress.html" if part_wanted(request) else "datasets/differences.html"
     return render(request, template, context)
 
 
-def _context(found: Difference | None, old: Version, new: Version) -> dict[str, Any]:
+def _context(difference: Difference | None, old: Version, new: Version) -> dict[str, Any]:
+    job = compare.job_of(difference) if difference else None
     return {
-        "difference": found,
+        "difference": difference,
+        "job": job,
         "version": new,
         "old": old,
         "others": selectors.other_ready_versions(new),
         "all_rows": old.rows + new.rows,
-        "unfinished": found is not None and found.state in compare.UNFINISHED,
+        "unfinished": job is not None and job.state != Job.State.FAILED,
         "first": queue_status.for_further_work(new.dataset.project),
         "unattended": workers.obstacle(workers.DATA),
     }
 
 
-def _page(request: HttpRequest, found: Difference, old: Version, new: Version) -> dict[str, Any]:
+def _page(request: HttpRequest, difference: Difference, old: Version, new: Version) -> dict[str, Any]:
     kind = request.GET.get("kind", "")
     kind = kind if kind in DifferenceKind.values else ""
     after, before = number_asked(request, "after"), number_asked(request, "before")
-    page = compare.page(found, kind=kind, after=after, before=before)
-    counts = {"changed": found.changed, "added": found.added, "removed": found.removed}
+    page = compare.page(difference, kind=kind, after=after, before=before)
+    counts = {"changed": difference.changed, "added": difference.added, "removed": difference.removed}
     return {
         "page": page,
         "kind": kind,

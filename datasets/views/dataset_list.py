@@ -50,27 +50,27 @@ def _just_archived(request: HttpRequest, project: Project) -> Dataset | None:
 @login_required
 def dataset(request: HttpRequest, slug: str, dataset: int) -> HttpResponse:
     """Redirect to the newest version."""
-    found = get_dataset(request, slug, dataset)
-    newest = selectors.versions_of(found).first()
+    dataset_row = get_dataset(request, slug, dataset)
+    newest = selectors.versions_of(dataset_row).first()
     if newest is None:
         return redirect("datasets:list", slug)
-    return redirect("datasets:version", slug, found.pk, newest.number)
+    return redirect("datasets:version", slug, dataset_row.pk, newest.number)
 
 
 @login_required
 @require_POST
 def archive(request: HttpRequest, slug: str, dataset: int) -> HttpResponse:
     """Archive: hide from the list without deleting anything."""
-    found = get_dataset(request, slug, dataset, May.UPLOAD)
-    archiving.archive(found, Action.DATASET_ARCHIVED, found.project)
-    return redirect(f"{reverse('datasets:list', args=[slug])}?undo={found.pk}")
+    dataset_row = get_dataset(request, slug, dataset, May.UPLOAD)
+    archiving.archive(dataset_row, Action.DATASET_ARCHIVED, dataset_row.project)
+    return redirect(f"{reverse('datasets:list', args=[slug])}?undo={dataset_row.pk}")
 
 
 @login_required
 @require_POST
 def restore(request: HttpRequest, slug: str, dataset: int) -> HttpResponse:
     """Restore an archived data set."""
-    found = get_dataset(request, slug, dataset, May.UPLOAD)
-    archiving.restore(found, Action.DATASET_RESTORED, found.project)
-    messages.success(request, _("“%(name)s” was restored.") % {"name": found.name})
-    return redirect("datasets:dataset", slug, found.pk)
+    dataset_row = get_dataset(request, slug, dataset, May.UPLOAD)
+    archiving.restore(dataset_row, Action.DATASET_RESTORED, dataset_row.project)
+    messages.success(request, _("“%(name)s” was restored.") % {"name": dataset_row.name})
+    return redirect("datasets:dataset", slug, dataset_row.pk)

@@ -16,23 +16,27 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from datasets import import_messages
 from datasets.access import get_file_import, get_version
 from datasets.core.imports.columns import Columns
+from datasets.core.imports.key_use import UNREAD
 from datasets.core.imports.model import ImportedRow, LeftOut, NotUsable, Place
+from datasets.core.imports.reasons import WITH_WARNING
 from datasets.core.imports.table import mapping_of
 from datasets.core.imports.tables import SourceTable
 from datasets.core.imports.xlsx import SheetPreview
+from datasets.messages import becomes_label, left_out_reason, not_usable, not_usable_sentence, source_name
 from datasets.models import FileImport, Version
 from datasets.versions import file_import
-from datasets.views import column_choices
+from datasets.views import column_choices, encoding_choice
 from evalsite import access
 from evalsite.access import May
 from evalsite.templatetags.show import number
 from evalsite.web.headers import part_wanted
 
-ROWS, PLACES, CELLS = 5, 3, 8
+ROWS, PLACES, KEYS, CELLS = 5, 3, 100, 8
 EXCERPT = 400
+LeftOutLine = tuple[str, str, int, list[tuple[str, str]]]
+"""(code, reason, number, some places with detail)."""
 NOT_FIELDS = ("messages", "model_outputs", "ref_answer")
 
 
@@ -79,29 +83,32 @@ def address(draft: FileImport) -> str:
 @login_required
 def draft(request: HttpRequest, slug: str, draft: int) -> HttpResponse:
     """Preview of the import; changes of the column mapping are stored and shown immediately."""
-    found = get_file_import(request, slug, draft)
-    if found.made is not None:
-        return redirect("datasets:version", slug, found.made.dataset_id, found.made.number)
+    import_draft = get_file_import(request, slug, draft)
+    if import_draft.new_version is not None:
+        return redirect(
+            "datasets:version", slug, import_draft.new_version.dataset_id, import_draft.new_version.number
+        )
     action = request.POST.get("do", "preview") if request.method == "POST" else ""
     if action == "discard":
-        return _discard(request, found)
+        return _discard(request, import_draft)
     table = problem = None
-    preview = file_import.Preview()
+    preview, chosen = file_import.Preview(), encoding_choice.Choice()
+    sent = {} if encoding_choice.store(import_draft, request.POST) else request.POST.dict()
     try:
-        table = _table(request, found) if found.source == file_import.TABLE else None
-        preview = file_import.preview(found)
+        chosen = encoding_choice.of_draft(import_draft)
+        table = _table(sent, import_draft) if import_draft.source == file_import.TABLE else None
+        preview = file_import.preview(import_draft)
     except NotUsable as error:
-        problem = import_messages.not_usable(error)
+        problem = not_usable(error)
     if action == "import" and problem is None and preview.rows:
-        return _commit(request, found, table)
-    context = _context(found, table, preview, problem)
+        return _commit(request, import_draft, table)
+    context = {**_context(import_draft, table, preview, problem), "encoding": chosen}
     template = "datasets/_import.html" if part_wanted(request) else "datasets/import.html"
     return render(request, template, context, status=422 if action == "import" else 200)
 
 
-def _table(request: HttpRequest, draft: FileImport) -> SourceTable:
+def _table(sent: dict[str, str], draft: FileImport) -> SourceTable:
     """The table, after storing submitted choices in the draft; raises NotUsable."""
-    sent = request.POST.dict()
     # The chosen sheet is shown even if it cannot be read, else the guess.
     if "sheet" in sent and sent["sheet"] != (draft.sheet or file_import.sample_of(draft).sheet):
         file_import.draft_change(draft, columns="", sheet=sent["sheet"])
@@ -121,8 +128,8 @@ def _commit(request: HttpRequest, draft: FileImport, table: SourceTable | None) 
         columns = str(mapping_of(table, file_import.options_of(draft)))
         file_import.draft_change(draft, columns=columns, sheet=draft.sheet or table.sheet)
         file_import.columns_save(draft, table.columns)
-    made = file_import.import_commit(draft=draft, user=access.signed_in(request))
-    return redirect("datasets:version", draft.project.slug, made.dataset_id, made.number)
+    new_version = file_import.import_commit(draft=draft, user=access.signed_in(request))
+    return redirect("datasets:version", draft.project.slug, new_version.dataset_id, new_version.number)
 
 
 def _discard(request: HttpRequest, draft: FileImport) -> HttpResponse:
@@ -139,27 +146,31 @@ def _context(
 ) -> dict[str, Any]:
     imported, columns = preview.imported, _mapping(table, draft)
     rows = [_preview(number, row, preview.verdicts) for number, row in _first_rows(preview.rows)]
+    choices = column_choices.choices(table, columns) if table else []
     return {
         "draft": draft,
-        "source": import_messages.source_name(draft.source),
-        "size": sum(one["size"] for one in draft.files),
+        "source": source_name(draft.source),
+        "size": sum(entry["size"] for entry in draft.files),
         "table": table,
         "sheets": _sheets(draft, table) if draft.source == file_import.TABLE else [],
         "chosen_sheet": table.sheet if table else draft.sheet,
-        "choices": column_choices.choices(table, columns) if table else [],
+        "choices": choices,
+        "in_json": [choice.column for choice in choices if choice.in_json],
         "roles": column_choices.roles(),
         "models": [model for model, _column in columns.answers],
         "with_model": bool(columns.model),
         "hidden_columns": max(0, len(table.columns) - column_choices.SHOWN) if table else 0,
         "problem": problem,
-        "notes": [(import_messages.becomes_label(one.becomes), one.origin) for one in imported.notes],
+        "notes": [(becomes_label(note.becomes), note.origin) for note in imported.notes],
         "rows": rows,
         "without_answers": bool(table and rows) and not any(row.answers for row in rows),
+        "end_in_answers": any(row.data["messages"][-1]["role"] == "assistant" for row in preview.rows),
+        "reply_label": becomes_label("reply"),
         "of_files": len({row.place.file for row in preview.rows}) > 1,
         "looked_at": len(preview.rows),
         "whole": preview.whole,
         "verdicts": len(preview.verdicts),
-        "left_out": left_out(imported.left_out, imported.left_out_counts),
+        **left_out(imported.left_out, imported.left_out_counts),
     }
 
 
@@ -193,29 +204,32 @@ def _first_rows(rows: list[ImportedRow]) -> list[tuple[int, ImportedRow]]:
     """The first rows with their numbers, some from each file."""
     files = Counter[str]()
     most = max(1, ROWS // len({row.place.file for row in rows})) if rows else 0
-    found = []
+    first_rows = []
     for at, row in enumerate(rows, 1):
         files[row.place.file] += 1
         if files[row.place.file] <= most:
-            found.append((at, row))
-    return found[:ROWS]
+            first_rows.append((at, row))
+    return first_rows[:ROWS]
 
 
 def of_version(version: Version) -> dict[str, Any]:
     """The import shown on a version's page: one waiting for confirmation, or the one that created the version."""
-    found = FileImport.objects.filter(Q(made=version) | Q(version=version, made=None)).first()
-    if found is None:
+    file_import_row = FileImport.objects.filter(
+        Q(new_version=version) | Q(version=version, new_version=None)
+    ).first()
+    if file_import_row is None:
         return {}
     listed = [
-        LeftOut(Place(file, line, sheet), code, detail) for file, line, sheet, code, detail in found.left_out
+        LeftOut(Place(file, line, sheet), code, detail)
+        for file, line, sheet, code, detail in file_import_row.left_out
     ]
-    pages = file_import.verdict_pages if found.verdicts else []
+    pages = file_import.verdict_pages if file_import_row.verdicts else []
     return {
-        "import_draft": found if found.made_id is None else None,
-        "imported": found if found.made_id is not None else None,
-        "source": import_messages.source_name(found.source),
-        "left_out": left_out(listed, found.left_out_counts),
-        "problem": import_messages.not_usable_sentence(**found.problem) if found.problem else "",
+        "import_draft": file_import_row if file_import_row.new_version_id is None else None,
+        "imported": file_import_row if file_import_row.new_version_id is not None else None,
+        "source": source_name(file_import_row.source),
+        **left_out(listed, file_import_row.left_out_counts),
+        "problem": not_usable_sentence(**file_import_row.problem) if file_import_row.problem else "",
         "verdicts_page": next((page(version) for page in pages), ""),
     }
 
@@ -227,15 +241,15 @@ def _mapping(table: SourceTable | None, draft: FileImport) -> Columns:
         return Columns()
 
 
-def left_out(
-    listed: list[LeftOut], counts: dict[str, int]
-) -> list[tuple[str, str, int, list[tuple[str, str]]]]:
-    """(code, reason, number, some places with detail) of what was left out, most frequent first."""
-    found = []
+def left_out(listed: list[LeftOut], counts: dict[str, int]) -> dict[str, list[LeftOutLine]]:
+    """What was left out, and what was imported with a warning, most frequent first."""
+    lines: dict[str, list[LeftOutLine]] = {"left_out": [], "warned": []}
     for code, count in Counter(counts).most_common():
-        places = [(place_label(one.place), one.detail) for one in listed if one.code == code][:PLACES]
-        found.append((code, import_messages.left_out_reason(code), count, places))
-    return found
+        most = KEYS if code == UNREAD else PLACES
+        places = [(place_label(entry.place), entry.detail) for entry in listed if entry.code == code][:most]
+        kind = "warned" if code in WITH_WARNING else "left_out"
+        lines[kind].append((code, left_out_reason(code), count, places))
+    return lines
 
 
 def place_label(place: Place) -> str:
@@ -246,13 +260,13 @@ def place_label(place: Place) -> str:
 
 def _preview(number: int, row: ImportedRow, verdicts: list[dict[str, Any]]) -> RowPreview:
     data = row.data
-    asked = [one for one in data["messages"] if isinstance(one, dict)]
-    questions = [one for one in asked if one.get("role") == "user"]
-    of_row = [one for one in verdicts if one.get("line") == number]
+    messages = [message for message in data["messages"] if isinstance(message, dict)]
+    questions = [message for message in messages if message.get("role") == "user"]
+    of_row = [verdict for verdict in verdicts if verdict.get("line") == number]
     return RowPreview(
         place=row.place,
         question=_excerpt(questions[-1].get("content")) if questions else "",
-        before=len(asked) - bool(questions),
+        before=len(messages) - bool(questions),
         reference=_excerpt(data.get("ref_answer")),
         answers=[
             (output["model_name"], _excerpt(answer.get("content")), _scores(of_row, output["model_name"], n))
@@ -264,8 +278,12 @@ def _preview(number: int, row: ImportedRow, verdicts: list[dict[str, Any]]) -> R
 
 
 def _scores(verdicts: list[dict[str, Any]], model: str, response: int) -> list[tuple[str, str]]:
-    own = (one for one in verdicts if (one.get("model"), one.get("response", 1)) == (model, response))
-    return [(str(one.get("metric", "score")), _score(one)) for one in own]
+    own = (
+        verdict
+        for verdict in verdicts
+        if (verdict.get("model"), verdict.get("response", 1)) == (model, response)
+    )
+    return [(str(verdict.get("metric", "score")), _score(verdict)) for verdict in own]
 
 
 def _score(verdict: dict[str, Any]) -> str:

@@ -38,19 +38,19 @@ class FindingView:
     do to the row.
     """
 
-    found: Finding
+    finding: Finding
     around: Excerpt | None = None
     place: PartLine | None = None
     sample: RepairSample | None = None
 
     @property
     def sentence(self) -> str:
-        return message(self.found)
+        return message(self.finding)
 
     @property
     def in_row(self) -> bool:
         """Whether the finding is in a row; a CSV header is not one."""
-        return self.found.line is not None and self.found.code not in HEADER_CODES
+        return self.finding.line is not None and self.finding.code not in HEADER_CODES
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class FindingGroup:
     @property
     def title(self) -> str:
         """The common message; invalid JSON has many causes, of which the first findings may show only some."""
-        sentences = {found.sentence for found in self.first}
+        sentences = {view.sentence for view in self.first}
         if self.code == "json.invalid" and len(sentences) != 1:
             return _("Invalid JSON")
         return self.first[0].sentence if self.first else self.code
@@ -76,25 +76,25 @@ def with_samples(group: FindingGroup, offer: RepairOffer | None) -> tuple[Findin
     if offer is None:
         return group, None
     samples = {sample.line: sample for sample in offer.samples}
-    first = [replace(one, sample=samples.pop(one.found.line or 0, None)) for one in group.first]
+    first = [replace(view, sample=samples.pop(view.finding.line or 0, None)) for view in group.first]
     return replace(group, first=first), replace(offer, samples=list(samples.values()))
 
 
-def finding_view(text: str, found: Finding) -> FindingView:
+def finding_view(text: str, finding: Finding) -> FindingView:
     """A finding of a row with known text, for display."""
-    return FindingView(found, _excerpt(text, found.column) if found.column else None)
+    return FindingView(finding, _excerpt(text, finding.column) if finding.column else None)
 
 
 def finding_views(version: Version, findings: Sequence[Finding]) -> list[FindingView]:
     """Findings for display; excerpts only for invalid rows, as valid rows are not stored verbatim."""
-    places = {(found.line, found.column) for found in findings if found.line and found.column}
+    places = {(finding.line, finding.column) for finding in findings if finding.line and finding.column}
     # In multi-line JSON, no line is a row; few findings name one.
     from_file = version.is_spread and version.file_is_kept
     around = _around_in_file(version, places) if from_file else _around_in_rows(version, places)
     part = parts.places(version)
     return [
-        FindingView(found, around.get((found.line or 0, found.column or 0)), part(found.line))
-        for found in findings
+        FindingView(finding, around.get((finding.line or 0, finding.column or 0)), part(finding.line))
+        for finding in findings
     ]
 
 
@@ -136,14 +136,14 @@ def groups(version: Version) -> list[FindingGroup]:
         rank=Window(RowNumber(), partition_by=F("code"), order_by=[F("line"), F("pk")])
     )
     first: dict[str, list[FindingView]] = {}
-    kept = numbered.filter(rank__lte=SHOWN_PER_GROUP).order_by("code", "rank")
-    for finding in finding_views(version, [as_finding(finding) for finding in kept]):
-        first.setdefault(finding.found.code, []).append(finding)
-    found = [
+    first_stored = numbered.filter(rank__lte=SHOWN_PER_GROUP).order_by("code", "rank")
+    for view in finding_views(version, [as_finding(row) for row in first_stored]):
+        first.setdefault(view.finding.code, []).append(view)
+    by_code = [
         FindingGroup(code, CODES[code].severity, count, first.get(code, []))
         for code, count in version.counts.items()
     ]
-    return sorted(found, key=lambda group: (group.severity, -group.count, group.code))
+    return sorted(by_code, key=lambda group: (group.severity, -group.count, group.code))
 
 
 def page(version: Version, code: str, *, after: int = 0) -> tuple[list[FindingView], int | None]:
@@ -151,8 +151,8 @@ def page(version: Version, code: str, *, after: int = 0) -> tuple[list[FindingVi
 
     They were inserted in this order, so ids are ordered like lines.
     """
-    kept = StoredFinding.objects.filter(version=version, code=code, pk__gt=after).order_by("pk")
-    found = list(kept[: FINDINGS_PER_PAGE + 1])
-    more = len(found) > FINDINGS_PER_PAGE
-    found = found[:FINDINGS_PER_PAGE]
-    return finding_views(version, [as_finding(finding) for finding in found]), found[-1].pk if more else None
+    stored = StoredFinding.objects.filter(version=version, code=code, pk__gt=after).order_by("pk")
+    rows = list(stored[: FINDINGS_PER_PAGE + 1])
+    more = len(rows) > FINDINGS_PER_PAGE
+    rows = rows[:FINDINGS_PER_PAGE]
+    return finding_views(version, [as_finding(row) for row in rows]), rows[-1].pk if more else None

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from datasets import uploads
 from datasets.core.findings import CODES
-from datasets.labels import FORMAT_NAMES, FORMAT_RULES, REPAIRS
-from datasets.messages import JSON_PROBLEMS, SENTENCES, WANTED
+from datasets.core.formats import FORMAT_NAMES, FORMAT_RULES
+from datasets.core.repair.kinds import REPAIRS
+from datasets.messages import JSON_PROBLEMS, WANTED, translated
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrPromise
@@ -91,7 +93,12 @@ def formats() -> list[FormatGuide]:
     samples = uploads.sample_files()
     return [
         FormatGuide(
-            code, str(FORMAT_NAMES[code]), str(rule), _KEYS[code], samples[code], _example(samples[code])
+            code,
+            translated(FORMAT_NAMES[code]),
+            translated(rule),
+            _KEYS[code],
+            samples[code],
+            _example(samples[code]),
         )
         for code, rule in FORMAT_RULES.items()
     ]
@@ -104,7 +111,12 @@ def _example(path: Path) -> str:
 def kinds() -> list[KindGuide]:
     """All kinds of findings, in the order of the table of findings."""
     return [
-        KindGuide(code, kind.severity, _sentence(code), " ".join(str(REPAIRS[name]) for name in kind.repairs))
+        KindGuide(
+            code,
+            kind.severity,
+            _sentence(code),
+            " ".join(gettext(REPAIRS[name].label) for name in kind.repairs),
+        )
         for code, kind in CODES.items()
     ]
 
@@ -122,4 +134,4 @@ def _sentence(code: str) -> str:
         several["rows"] = 2
     if code == "json.invalid":
         several["problem"] = JSON_PROBLEMS["unexpected"] % {"met": "…", "wanted": WANTED["comma_or_brace"]}
-    return SENTENCES[code] % several
+    return translated(CODES[code].sentence, several)

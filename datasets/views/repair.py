@@ -15,9 +15,10 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from datasets import labels, uploads
+from datasets import uploads
 from datasets.access import get_ready_version, get_version
 from datasets.core.repair.apply import Repair
+from datasets.messages import translated
 from datasets.models import Version
 from datasets.versions import downloads, invalid_rows, repair_offers, row_writer
 from datasets.versions.repair import version_repair
@@ -32,13 +33,13 @@ OTHER = "other"  # the choice for a name entered as text
 @require_POST
 def repair(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
     """Apply the repairs in the form by creating a version."""
-    found = get_version(request, slug, dataset, number, May.UPLOAD)
+    version = get_version(request, slug, dataset, number, May.UPLOAD)
     wanted = [
         *repair_offers.plain_repairs(request.POST.getlist("repair")),
-        *_chosen_names(request.POST, found),
+        *_chosen_names(request.POST, version),
     ]
     try:
-        made, new = version_repair(version=found, repairs=wanted, user=access.signed_in(request))
+        new_version, new = version_repair(version=version, repairs=wanted, user=access.signed_in(request))
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
         return redirect("datasets:version", slug, dataset, number)
@@ -47,8 +48,8 @@ def repair(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRe
         if new
         else _("This repair of version %(parent)s already exists as version %(number)s.")
     )
-    messages.info(request, text % {"number": made.number, "parent": found.number})
-    return redirect("datasets:version", slug, dataset, made.number)
+    messages.info(request, text % {"number": new_version.number, "parent": version.number})
+    return redirect("datasets:version", slug, dataset, new_version.number)
 
 
 def _chosen_names(posted: QueryDict, version: Version) -> Iterator[Repair]:
@@ -67,30 +68,40 @@ def _chosen_names(posted: QueryDict, version: Version) -> Iterator[Repair]:
 @login_required
 def bad(request: HttpRequest, slug: str, dataset: int, number: int) -> StreamingHttpResponse:
     """All invalid rows with their findings, in the file type that was uploaded."""
-    found = get_ready_version(request, slug, dataset, number)
-    if not invalid_rows.any_kept(found):
+    version = get_ready_version(request, slug, dataset, number)
+    if not invalid_rows.any_kept(version):
         raise Http404
     language = get_language() or settings.LANGUAGE_CODE
-    if found.format == "legacy_csv":
-        return _streamed(invalid_rows.as_csv(found, language), _name(found, "bad-rows", "csv"))
-    return _streamed(invalid_rows.as_jsonl(found, language), _name(found, "bad-rows", "jsonl"))
+    if version.format == "legacy_csv":
+        return _streamed(invalid_rows.as_csv(version, language), _name(version, "bad-rows", "csv"))
+    return _streamed(invalid_rows.as_jsonl(version, language), _name(version, "bad-rows", "jsonl"))
 
 
 @login_required
 def jsonl(request: HttpRequest, slug: str, dataset: int, number: int) -> StreamingHttpResponse:
     """The valid rows as JSONL."""
-    found = get_ready_version(request, slug, dataset, number)
-    return _streamed(row_writer.jsonl(found), _name(found, _good(found), "jsonl"))
+    version = get_ready_version(request, slug, dataset, number)
+    return _streamed(row_writer.jsonl(version), _name(version, _good(version), "jsonl"))
 
 
 @login_required
 def csv(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponseBase:
     """The valid rows as a legacy CSV, or an error message if they do not fit."""
-    found = get_ready_version(request, slug, dataset, number)
-    if misfit := downloads.unfit(found):
-        messages.error(request, labels.unfit_for_csv(misfit.line, misfit.why, misfit.name))
+    version = get_ready_version(request, slug, dataset, number)
+    if misfit := downloads.unfit(version):
+        messages.error(request, _unfit_for_csv(misfit))
         return redirect("datasets:version", slug, dataset, number)
-    return _streamed(downloads.legacy_csv(found), _name(found, _good(found), "csv"))
+    return _streamed(downloads.legacy_csv(version), _name(version, _good(version), "csv"))
+
+
+def _unfit_for_csv(misfit: downloads.Unfit) -> str:
+    """Why a version cannot be downloaded as a legacy CSV, and the alternatives."""
+    sentence = _(
+        "Row at line %(line)s cannot be exported as legacy CSV without loss: %(why)s Download a table or "
+        "JSONL instead."
+    )
+    why = translated(downloads.UNFIT[misfit.why], {"name": misfit.name[:80]})
+    return sentence % {"line": misfit.line, "why": why}
 
 
 TABLES = {
@@ -103,8 +114,8 @@ TABLES = {
 @login_required
 def table(request: HttpRequest, slug: str, dataset: int, number: int, form: str) -> StreamingHttpResponse:
     """The valid rows and their answers as a table, in one of the formats in TABLES."""
-    found = get_ready_version(request, slug, dataset, number)
-    return _streamed(TABLES[form](found), _name(found, f"table-{_good(found)}", form))
+    version = get_ready_version(request, slug, dataset, number)
+    return _streamed(TABLES[form](version), _name(version, f"table-{_good(version)}", form))
 
 
 def _good(version: Version) -> str:

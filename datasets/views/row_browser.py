@@ -147,20 +147,20 @@ def find(version: Version, chosen: BrowserFilter, place: SearchFrom, count: int)
 
 
 def _find(version: Version, chosen: BrowserFilter, place: SearchFrom, count: int) -> FoundLines:
-    found: list[int] = []
+    lines_found: list[int] = []
     look, wanted = _RowSearch(version, chosen), count
     with _source(version, chosen) as source:
         while lines := source(place, wanted):
             for last, passed in look.passing(lines):
-                found += passed
-                if len(found) >= count:
-                    return FoundLines(found[:count])
+                lines_found += passed
+                if len(lines_found) >= count:
+                    return FoundLines(lines_found[:count])
                 if look.over and (last != lines[-1] or len(lines) == wanted):
-                    return FoundLines(found, last)
+                    return FoundLines(lines_found, last)
             if len(lines) < wanted:
                 break
             place, wanted = SearchFrom(lines[-1], place.forwards), CHUNK
-    return FoundLines(found)
+    return FoundLines(lines_found)
 
 
 @contextmanager
@@ -200,12 +200,14 @@ def _all_lines(version: Version, place: SearchFrom, limit: int) -> list[int]:
 
 def _lines_with(version: Version, code: str, place: SearchFrom, limit: int) -> list[int]:
     """Lines with a finding of one code, or of any."""
-    found: list[int] = []
+    lines_found: list[int] = []
     for lines in row_findings.line_blocks(version, place.line, "" if code == "any" else code, place.forwards):
-        found += [line for line in lines if (line > place.line if place.forwards else line < place.line)]
-        if len(found) >= limit:
+        lines_found += [
+            line for line in lines if (line > place.line if place.forwards else line < place.line)
+        ]
+        if len(lines_found) >= limit:
             break
-    return found[:limit]
+    return lines_found[:limit]
 
 
 def rows_page(
@@ -218,15 +220,15 @@ def rows_page(
 ) -> RowPage:
     """The rows after a line, or the last ones before a line; by default from the start."""
     place = SearchFrom(before, forwards=False) if before is not None else SearchFrom(after or 0)
-    found = find(version, chosen, place, size + 1)
-    more = len(found.lines) > size
-    lines = sorted(found.lines[:size])
-    onward = found.stopped or (found.lines[size - 1] if more else None)
+    result = find(version, chosen, place, size + 1)
+    more = len(result.lines) > size
+    lines = sorted(result.lines[:size])
+    onward = result.stopped or (result.lines[size - 1] if more else None)
     rows = _lines(version, lines, chosen.text)
     if before is not None:
-        return RowPage(rows, onward, lines[-1] if lines else place.line - 1, found.stopped)
+        return RowPage(rows, onward, lines[-1] if lines else place.line - 1, result.stopped)
     first = (lines[0] if lines else place.line + 1) if after else None
-    return RowPage(rows, first, onward, found.stopped)
+    return RowPage(rows, first, onward, result.stopped)
 
 
 def _light(rows: QuerySet[Row]) -> QuerySet[Any, Any]:
@@ -255,7 +257,7 @@ def _lines(version: Version, lines: list[int], wanted: str) -> list[RowLine]:
             hit=hits.get(row["line"]),
             findings=sorted(
                 ((code, CODES[code].severity) for code in codes.get(row["line"], ())),
-                key=lambda found: (found[1], found[0]),
+                key=lambda code_and_severity: (code_and_severity[1], code_and_severity[0]),
             ),
         )
         for row in rows
@@ -274,9 +276,9 @@ def random_line(version: Version, chosen: BrowserFilter) -> int | None:
     if drawn is None:
         return None
     for place in (SearchFrom(drawn - 1), SearchFrom(drawn, forwards=False)):
-        found = find(version, chosen, place, 1)
-        if found.lines:
-            return found.lines[0]
+        nearest = find(version, chosen, place, 1)
+        if nearest.lines:
+            return nearest.lines[0]
     return None
 
 

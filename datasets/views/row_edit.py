@@ -83,9 +83,9 @@ def edit(request: HttpRequest, slug: str, dataset: int, number: int, line: int) 
 def _opened(request: HttpRequest, row: FileRow) -> HttpResponse:
     """Show the row with its last open edit, or the edit in the query, else as in the file."""
     last = row_edits.last_edit(row.version, row.line)
-    asked = number_asked(request, "edit")
-    if asked:
-        shown = RowEdit.objects.filter(version=row.version, line=row.line, number=asked).first()
+    number = number_asked(request, "edit")
+    if number:
+        shown = RowEdit.objects.filter(version=row.version, line=row.line, number=number).first()
     else:
         shown = last if last and last.is_open else None
     text = (shown.text if shown else "") or row.text
@@ -195,10 +195,10 @@ def _field_view(number: int, field: RowField) -> FieldView:
 
 def _check_context(row: FileRow, text: str) -> dict[str, Any]:
     """The findings of the text, and its difference from the file."""
-    found = row.findings(text)
+    findings = row.findings(text)
     return {
-        "findings": [finding_view(text, one) for one in found[:FINDINGS_SHOWN]],
-        "found": len(found),
+        "findings": [finding_view(text, finding) for finding in findings[:FINDINGS_SHOWN]],
+        "findings_count": len(findings),
         "difference": _difference(row.text, text),
     }
 
@@ -206,7 +206,7 @@ def _check_context(row: FileRow, text: str) -> dict[str, Any]:
 def _difference(before: str, after: str) -> list[Passage]:
     if before == after:
         return []
-    return [Passage(one.kind, _cut(one.text)) for one in excerpts(pieces(before, after), AROUND)]
+    return [Passage(piece.kind, _cut(piece.text)) for piece in excerpts(pieces(before, after), AROUND)]
 
 
 def _cut(text: str) -> str:
@@ -214,7 +214,7 @@ def _cut(text: str) -> str:
 
 
 def _earlier(row: FileRow) -> list[RowEdit]:
-    edits = RowEdit.objects.filter(version=row.version, line=row.line).select_related("author", "made")
+    edits = RowEdit.objects.filter(version=row.version, line=row.line).select_related("author", "new_version")
     return list(edits.defer("before", "text").order_by("-number")[:EARLIER_SHOWN])
 
 
@@ -228,14 +228,14 @@ def edits(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRes
     """The edits for the next version in pages, with their differences."""
     version = get_ready_version(request, slug, dataset, number, May.UPLOAD)
     collected = row_edits.open_edits(version)
-    found = list(collected.filter(line__gt=number_asked(request, "after") or 0)[: EDITS_PER_PAGE + 1])
-    more = len(found) > EDITS_PER_PAGE
-    table = invalid_rows.csv_table(version) if found else None
+    edits_after = list(collected.filter(line__gt=number_asked(request, "after") or 0)[: EDITS_PER_PAGE + 1])
+    more = len(edits_after) > EDITS_PER_PAGE
+    table = invalid_rows.csv_table(version) if edits_after else None
     context = {
         "version": version,
-        "edits": [_in_list(version, one, table) for one in found[:EDITS_PER_PAGE]],
+        "edits": [_in_list(version, edit, table) for edit in edits_after[:EDITS_PER_PAGE]],
         "count": collected.count(),
-        "further": found[EDITS_PER_PAGE - 1].line if more else None,
+        "further": edits_after[EDITS_PER_PAGE - 1].line if more else None,
         "discarded": list(row_edits.discarded_edits(version).defer("before", "text")[:EARLIER_SHOWN]),
         "newest": row_edits.newest(version),
         "can_edit": row_edits.can_edit(version),
@@ -243,10 +243,10 @@ def edits(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRes
     return render(request, "datasets/edits.html", context)
 
 
-def _in_list(version: Version, one: RowEdit, table: Any) -> EditView:
-    row = FileRow(version, one.line, one.lines, one.before, table)
-    errors = sum(found.severity == "error" for found in row.findings(one.text)) if one.text else 0
-    return EditView(one, _difference(one.before, one.text), errors)
+def _in_list(version: Version, edit: RowEdit, table: Any) -> EditView:
+    row = FileRow(version, edit.line, edit.lines, edit.before, table)
+    errors = sum(finding.severity == "error" for finding in row.findings(edit.text)) if edit.text else 0
+    return EditView(edit, _difference(edit.before, edit.text), errors)
 
 
 @login_required
@@ -285,10 +285,10 @@ def make(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResp
             _("The draft changed since you opened this page. Check the edits, then create the version."),
         )
         return redirect("datasets:edits", slug, dataset, number)
-    made = row_edits.version_edit(version=version, user=access.signed_in(request), until=seen)
-    if made is None:
+    new_version = row_edits.version_edit(version=version, user=access.signed_in(request), until=seen)
+    if new_version is None:
         messages.error(request, _("This version has no edits to create a new one from."))
         return redirect("datasets:edits", slug, dataset, number)
     text = _("The edited rows become version %(number)s. Version %(parent)s stays as it is.")
-    messages.info(request, text % {"number": made.number, "parent": number})
-    return redirect("datasets:version", slug, dataset, made.number)
+    messages.info(request, text % {"number": new_version.number, "parent": number})
+    return redirect("datasets:version", slug, dataset, new_version.number)

@@ -82,24 +82,24 @@ def _chosen(form: RowFilterForm) -> BrowserFilter:
 
 def _values(version: Version) -> list[tuple[str, str, int]]:
     """(field, value, rows) of fields with few values, offered as choices."""
-    found = search.facets(version).items()
-    return [(name, value, rows) for name, values in found for value, rows in values][:MOST_VALUES]
+    fields = search.facets(version).items()
+    return [(name, value, rows) for name, values in fields for value, rows in values][:MOST_VALUES]
 
 
 def _query(request: HttpRequest) -> str:
     """The filter as a query string, without the position."""
-    kept = request.GET.copy()
+    params = request.GET.copy()
     for name in ("after", "before", "line"):
-        kept.pop(name, None)
-    return kept.urlencode()
+        params.pop(name, None)
+    return params.urlencode()
 
 
 def _to_line(version: Version, slug: str, line: int) -> HttpResponse:
     """Redirect to the row at a line, or else to the next one."""
     before = Row.objects.filter(version=version, line__lt=line).order_by("-line")
-    found = selectors.line_after(version, line - 1) or before.values_list("line", flat=True).first()
+    nearest = selectors.line_after(version, line - 1) or before.values_list("line", flat=True).first()
     place = (slug, version.dataset_id, version.number)
-    return redirect("datasets:rows", *place) if found is None else redirect("datasets:row", *place, found)
+    return redirect("datasets:rows", *place) if nearest is None else redirect("datasets:row", *place, nearest)
 
 
 @login_required
@@ -123,14 +123,14 @@ def random(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRe
 def row(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
     """One row: conversation, answers side by side, other fields; and its neighbours within the filter."""
     version = get_ready_version(request, slug, dataset, number)
-    found = get_object_or_404(version.data_rows, line=line)
-    table = None if found.valid else invalid_rows.csv_table(version)
-    findings = row_findings.found_on_one(version, found, table)
+    row = get_object_or_404(version.data_rows, line=line)
+    table = None if row.valid else invalid_rows.csv_table(version)
+    findings = row_findings.findings_on_row(version, row, table)
     chosen = _chosen(RowFilterForm(request.GET, version))
     previous, following = row_browser.neighbours(version, chosen, line)
     context = {
         "version": version,
-        "row": found,
+        "row": row,
         "findings": finding_views(version, findings),
         "query": _query(request),
         "previous": previous.lines[0] if previous.lines else None,
@@ -138,11 +138,11 @@ def row(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -
         "on_from": following.stopped,
         "back_from": previous.stopped,
         "chosen": chosen,
-        "raw": _cut(found.raw),
+        "raw": _cut(row.raw),
         "can_edit": row_edits.can_edit(version),
     }
-    if found.valid:
-        context |= _parts(found)
+    if row.valid:
+        context |= _parts(row)
     return render(request, "datasets/row.html", context)
 
 
@@ -174,7 +174,7 @@ def _answer(response: Response) -> RowAnswer:
         content=_cut(data["content"]),
         reasoning=_cut(data["reasoning_content"] or ""),
         further=_further(data, "content", "reasoning_content", *([EARLIER] if earlier else [])),
-        earlier=[{"role": one["role"], "content": _cut(one["content"])} for one in earlier],
+        earlier=[{"role": message["role"], "content": _cut(message["content"])} for message in earlier],
     )
 
 
@@ -197,21 +197,21 @@ def _cut(text: str) -> str:
 def raw(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
     """The complete stored text of a row, as a download."""
     version = get_ready_version(request, slug, dataset, number)
-    found = get_object_or_404(version.data_rows, line=line)
-    headers = download_headers(f"row-{found.line}.json")
-    return HttpResponse(found.raw, content_type="application/octet-stream", headers=headers)
+    row = get_object_or_404(version.data_rows, line=line)
+    headers = download_headers(f"row-{row.line}.json")
+    return HttpResponse(row.raw, content_type="application/octet-stream", headers=headers)
 
 
 @login_required
 def original(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
     """The row as it is in the uploaded file, as a separate page or as a part of the row's page."""
     version = get_ready_version(request, slug, dataset, number)
-    found = get_object_or_404(version.data_rows, line=line)
+    row = get_object_or_404(version.data_rows, line=line)
     text, next_line = None, selectors.line_after(version, line)
     # A CSV record may span several lines.
     until = line + 1 if version.format != "legacy_csv" else next_line or line + LONGEST_RECORD
     if version.file_is_kept:
         text = _cut(lines_at(version.path, selectors.encoding_of(version), line, until, limits_of_kept()))
-    context = {"version": version, "row": found, "text": text}
+    context = {"version": version, "row": row, "text": text}
     template = "datasets/_row_original.html" if part_wanted(request) else "datasets/row_original.html"
     return render(request, template, context)

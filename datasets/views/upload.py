@@ -30,7 +30,7 @@ from datasets.views import file_import as file_import_page
 from datasets.views import format_guide, upload_refused, uploaded
 from evalsite import access
 from evalsite.access import May
-from evalsite.accounts.models import Project, User
+from evalsite.accounts.models import Project
 from evalsite.templatetags.show import number
 from evalsite.web.numbers import whole
 from evalsite.web.request_limits import RequestTooLarge, allow, upload_page
@@ -58,50 +58,53 @@ def _upload(request: HttpRequest, project: Project) -> HttpResponse:
         return render(request, "datasets/upload.html", _context(project, form))
     form = UploadForm(request.POST, request.FILES)
     if form.is_valid():
-        given, user = form.cleaned_data["files"], access.signed_in(request)
+        sent_files = form.cleaned_data["files"]
         name, chosen_format = form.cleaned_data["name"], form.cleaned_data["chosen_format"]
-        common = {"project": project, "user": user, "chosen_format": chosen_format}
+        common = {"project": project, "user": access.signed_in(request), "chosen_format": chosen_format}
         try:
-            if len(given) > 1:
-                return uploaded(request, _keep_several(request, form.cleaned_data, common))
-            (file,) = given
+            if len(sent_files) > 1:
+                return uploaded(request, _store_several(request, form.cleaned_data, common))
+            (file,) = sent_files
+            draft = _of_another_tool(sent_files, name, common)
+            if draft is not None:
+                return uploaded(request, file_import_page.address(draft))
             version = services.dataset_upload(name=name, file=file, file_name=file.name or "", **common)
-            draft = None if chosen_format else file_import.draft_of_version(version, user)
-            return uploaded(request, file_import_page.address(draft) if draft else _address(project, version))
+            return uploaded(request, _address(project, version))
         except ValidationError as error:
             form.add_error(None, error)
     return upload_refused(request, form, "datasets/upload.html", _context(project, form))
 
 
-def _keep_several(request: HttpRequest, wanted: dict[str, Any], common: dict[str, Any]) -> str:
+def _store_several(request: HttpRequest, wanted: dict[str, Any], common: dict[str, Any]) -> str:
     """Store several files and return the URL to redirect to; ValidationError if none could be stored."""
-    given, project = wanted["files"], common["project"]
-    draft = _of_another_tool(wanted, project, common["user"])
+    sent_files, project = wanted["files"], common["project"]
+    are_parts = wanted["together"] == "parts"
+    draft = _of_another_tool(sent_files, wanted["name"], common, tables=are_parts)
     if draft is not None:
         return file_import_page.address(draft)
-    if wanted["together"] != "parts":
-        _keep_each(request, given, common)
-        return reverse("datasets:list", args=[project.slug])
-    named = [(cast(BinaryIO, file), file.name or "") for file in given]
-    version = parts.dataset_upload_parts(name=wanted["name"], given=named, **common)
+    if not are_parts:
+        to_confirm = _store_each(request, sent_files, common)
+        return reverse("datasets:upload" if to_confirm else "datasets:list", args=[project.slug])
+    named = [(cast(BinaryIO, file), file.name or "") for file in sent_files]
+    version = parts.dataset_upload_parts(name=wanted["name"], named_files=named, **common)
     text = _("%(count)s files were joined into one data set.")
-    messages.success(request, text % {"count": number(len(given))})
+    messages.success(request, text % {"count": number(len(sent_files))})
     return _address(project, version)
 
 
-def _of_another_tool(wanted: dict[str, Any], project: Project, user: User | None) -> FileImport | None:
-    """A draft if the files belong together, as one tool's or parts of one table; else None."""
-    sent: list[UploadedFile[bytes]] = wanted["files"]
-    if wanted["chosen_format"]:
+def _of_another_tool(
+    sent: list[UploadedFile[bytes]], name: str, common: dict[str, Any], *, tables: bool = True
+) -> FileImport | None:
+    """A draft if the files are one tool's, a table or, with `tables`, parts of one; else None."""
+    if common["chosen_format"]:
         return None
-    files = [SourceFile(uploads.shown_name(one.name or ""), one.size or 0, _again(one)) for one in sent]
+    files = [SourceFile(uploads.shown_name(file.name or ""), file.size or 0, _again(file)) for file in sent]
     source = file_import.recognised(files)
-    apart = wanted["together"] != "parts" and not are_joined(files)
-    if source is None or (source.name == file_import.TABLE and apart):
+    if source is None or (source.name == file_import.TABLE and not tables and not are_joined(files)):
         return None
-    given = [(cast(BinaryIO, one), one.name or "") for one in sent]
+    named_files = [(cast(BinaryIO, file), file.name or "") for file in sent]
     return file_import.draft_of_files(
-        project=project, name=wanted["name"], given=given, source=source, user=user
+        project=common["project"], name=name, named_files=named_files, source=source, user=common["user"]
     )
 
 
@@ -112,25 +115,45 @@ def _again(file: UploadedFile[bytes]) -> Callable[[], BinaryIO]:
         if isinstance(file, TemporaryUploadedFile):
             return Path(file.temporary_file_path()).open("rb")
         file.seek(0)
-        return BytesIO(file.read())
+        content = BytesIO(file.read())
+        file.seek(0)
+        return content
 
     return opened
 
 
-def _keep_each(request: HttpRequest, given: list[UploadedFile[bytes]], common: dict[str, Any]) -> None:
-    """Store each file separately; a rejected file does not affect the others."""
-    taken, refused = services.datasets_upload(given=[(file, file.name or "") for file in given], **common)
+def _store_each(
+    request: HttpRequest, sent_files: list[UploadedFile[bytes]], common: dict[str, Any]
+) -> list[FileImport]:
+    """Store each file separately; return the imports to confirm. A rejected file does not affect the others."""
+    drafts = {file: draft for file in sent_files if (draft := _of_another_tool([file], "", common))}
+    others = [(file, file.name or "") for file in sent_files if file not in drafts]
+    taken, refused = services.datasets_upload(named_files=others, **common)
     sentences = [
         _("“%(name)s” was not uploaded: %(problem)s") % {"name": name, "problem": problem}
         for name, problem in refused
     ]
-    if not taken:
+    if not taken and not drafts:
         raise ValidationError(sentences)
-    text = ngettext("%(count)s file uploaded: %(names)s.", "%(count)s files uploaded: %(names)s.", len(taken))
-    names = _(", ").join(version.file_name for version in taken)
-    messages.success(request, text % {"count": number(len(taken)), "names": names})
+    if taken:
+        text = ngettext(
+            "%(count)s file uploaded: %(names)s.", "%(count)s files uploaded: %(names)s.", len(taken)
+        )
+        messages.success(request, text % _counted([version.file_name for version in taken]))
+    if drafts:
+        text = ngettext(
+            "%(count)s file is an import to confirm: %(names)s.",
+            "%(count)s files are imports to confirm: %(names)s.",
+            len(drafts),
+        )
+        messages.info(request, text % _counted([draft.files[0]["name"] for draft in drafts.values()]))
     for sentence in sentences:
         messages.error(request, sentence)
+    return list(drafts.values())
+
+
+def _counted(names: list[str]) -> dict[str, str]:
+    return {"count": number(len(names)), "names": _(", ").join(names)}
 
 
 def _too_many_sentence() -> str:
@@ -143,7 +166,7 @@ def _address(project: Project, version: Version) -> str:
 
 
 def _context(project: Project, form: UploadForm) -> dict[str, Any]:
-    drafts = FileImport.objects.filter(project=project, made=None).select_related("created_by")
+    drafts = FileImport.objects.filter(project=project, new_version=None).select_related("created_by")
     return {
         "form": form,
         "formats": format_guide.formats(),
@@ -167,8 +190,8 @@ def formats(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _further_version_of(request: HttpRequest, project: Project) -> str:
     """The name of the data set in ?dataset=, if it belongs to the project."""
-    found = Dataset.objects.filter(project=project, pk=whole(request.GET.get("dataset", "")) or 0)
-    return found.values_list("name", flat=True).first() or ""
+    named = Dataset.objects.filter(project=project, pk=whole(request.GET.get("dataset", "")) or 0)
+    return named.values_list("name", flat=True).first() or ""
 
 
 @login_required

@@ -44,19 +44,19 @@ def first_rows(version: Version) -> list[FirstRow]:
 def _first(line: RowLine, row: Row | None, answers: dict[int, list[tuple[str, str]]]) -> FirstRow:
     if row is None:
         return FirstRow(line, "", [], 0)
-    found = answers.get(row.pk, [])
+    first_answers = answers.get(row.pk, [])
     reference = reference_in(selectors.row_values(row))
     text = "" if reference is None else _as_text(reference)[:EXCERPT]
-    return FirstRow(line, text, found[:MODELS], max(len(found) - MODELS, 0))
+    return FirstRow(line, text, first_answers[:MODELS], max(len(first_answers) - MODELS, 0))
 
 
 def _answers(rows: list[Row]) -> dict[int, list[tuple[str, str]]]:
     """{row: [(model, beginning of its first answer)]}."""
     first = Response.uploaded.filter(row__in=rows, number=1).order_by("candidate__name")
-    found: dict[int, list[tuple[str, str]]] = {}
+    first_answers: dict[int, list[tuple[str, str]]] = {}
     for row, name, raw in first.values_list("row_id", "candidate__name", "raw"):
-        found.setdefault(row, []).append((name, str(response_data(raw)["content"])[:EXCERPT]))
-    return found
+        first_answers.setdefault(row, []).append((name, str(response_data(raw)["content"])[:EXCERPT]))
+    return first_answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +71,12 @@ class FieldSeen:
 
 def fields_seen(version: Version) -> list[FieldSeen]:
     """The fields of a version by name; types and examples come from the first rows."""
-    found = Row.objects.filter(version=version, valid=True).order_by("line").annotate(length=Length("raw"))
+    valid_rows = (
+        Row.objects.filter(version=version, valid=True).order_by("line").annotate(length=Length("raw"))
+    )
     first = [
         decoded(raw, True)
-        for raw, length in found.values_list("raw", "length")[:LOOKED_AT]
+        for raw, length in valid_rows.values_list("raw", "length")[:LOOKED_AT]
         if length <= WHOLE
     ]
     seen = []

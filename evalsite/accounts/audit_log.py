@@ -189,7 +189,7 @@ def _time(name: str, value: Any) -> datetime | None:
 def listed(value: Any) -> str:
     """Format a detail: lists joined by commas with role names replaced by labels, empty values as –."""
     if isinstance(value, list):
-        named = (Role(one).label if one in Role.values else one for one in value)
+        named = (Role(role).label if role in Role.values else role for role in value)
         return _(", ").join(map(str, named)) or "–"
     return "–" if value in (None, "") else str(value)
 
@@ -203,10 +203,10 @@ def entries_of(project: Project | None) -> QuerySet[AuditEntry]:
 def page(entries: QuerySet[AuditEntry], *, before: int | None = None, after: int | None = None) -> LogPage:
     """The newest page, or the page older than the id `before` or newer than `after`."""
     if after is not None:
-        found = list(entries.filter(pk__gt=after).order_by("pk")[: PER_PAGE + 1])
-        if len(found) <= PER_PAGE:
+        newer_entries = list(entries.filter(pk__gt=after).order_by("pk")[: PER_PAGE + 1])
+        if len(newer_entries) <= PER_PAGE:
             return page(entries)  # reached the newest entries: show a full first page
-        shown = found[:PER_PAGE][::-1]
+        shown = newer_entries[:PER_PAGE][::-1]
         return LogPage(_lines(shown), newer=shown[0].pk, older=shown[-1].pk)
     shown, older = newest_first(entries, PER_PAGE, before)
     newer = shown[0].pk if shown and before is not None else None

@@ -44,40 +44,40 @@ class FormDraft:
     def address(self) -> str:
         return reverse("accounts:draft", args=[self.project.slug, self.form, self.key])
 
-    def forget(self) -> None:
+    def delete(self) -> None:
         """Delete the draft because the form was saved."""
-        _found(self.user, self.project, self.form).filter(key=self.key).delete()
+        _drafts_of(self.user, self.project, self.form).filter(key=self.key).delete()
 
 
 def form_draft(request: HttpRequest, project: Project, form: str, key: str = "new") -> FormDraft:
     """The draft for this page's form; partial pages and submitted forms get none."""
     user, sent = signed_in(request), request.method == "POST"
-    kept = None
+    draft = None
     if not sent and "part" not in request.GET:
-        kept = _found(user, project, form).filter(key=key).first()
-    data = QueryDict(kept.data) if kept else None
-    return FormDraft(project, user, form, key, data, kept.saved_at if kept else None, sent)
+        draft = _drafts_of(user, project, form).filter(key=key).first()
+    data = QueryDict(draft.data) if draft else None
+    return FormDraft(project, user, form, key, data, draft.saved_at if draft else None, sent)
 
 
 def newest_draft(user: User, project: Project, form: str) -> Draft | None:
     """The latest draft of a form, whatever object it is for."""
-    return _found(user, project, form).order_by("-saved_at", "-pk").first()
+    return _drafts_of(user, project, form).order_by("-saved_at", "-pk").first()
 
 
 def drafts_of_new(user: User, project: Project, form: str) -> list[Draft]:
     """Drafts of things that do not exist yet, newest first."""
-    return list(_found(user, project, form).filter(key__startswith="new").order_by("-saved_at", "-pk"))
+    return list(_drafts_of(user, project, form).filter(key__startswith="new").order_by("-saved_at", "-pk"))
 
 
 def draft_save(*, user: User, project: Project, form: str, key: str, typed: QueryDict) -> None:
     """Save the input without secrets, replacing an earlier draft."""
-    kept = typed.copy()
+    values = typed.copy()
     for name in NEVER_KEPT:
-        kept.pop(name, None)
-    if "@" in kept.get("url", ""):
-        kept.pop("url")  # it may contain a password
+        values.pop(name, None)
+    if "@" in values.get("url", ""):
+        values.pop("url")  # it may contain a password
     Draft.objects.update_or_create(
-        user=user, project=project, form=form, key=key, defaults={"data": kept.urlencode()}
+        user=user, project=project, form=form, key=key, defaults={"data": values.urlencode()}
     )
     oldest = Draft.objects.filter(user=user, project=project).order_by("-saved_at", "-pk")[MOST:]
     Draft.objects.filter(pk__in=list(oldest.values_list("pk", flat=True))).delete()
@@ -93,11 +93,11 @@ def draft(request: HttpRequest, slug: str, form: str, key: str) -> HttpResponse:
     project = access.get_project(request, slug, FORMS[form])
     user = signed_in(request)
     if "discard" in request.GET:
-        _found(user, project, form).filter(key=key).delete()
+        _drafts_of(user, project, form).filter(key=key).delete()
         return back(request)
     draft_save(user=user, project=project, form=form, key=key, typed=request.POST)
     return HttpResponse(status=204)
 
 
-def _found(user: User, project: Project, form: str) -> QuerySet[Draft]:
+def _drafts_of(user: User, project: Project, form: str) -> QuerySet[Draft]:
     return Draft.objects.filter(user=user, project=project, form=form)

@@ -25,7 +25,7 @@ def invitation_create(
 ) -> tuple[Invitation, str]:
     """Create an invitation; return it and the secret of its link, which is not stored."""
     secret = new_secret()
-    made = Invitation.objects.create(
+    invitation = Invitation.objects.create(
         project=project,
         roles=list(roles),
         note=note,
@@ -34,29 +34,29 @@ def invitation_create(
         expires_at=timezone.now() + timedelta(days=days),
     )
     record(
-        Action.INVITATION_MADE,
+        Action.INVITATION_CREATED,
         project=project,
-        thing=made,
+        thing=invitation,
         name=note,
         by=by,
         roles=list(roles),
-        until=made.expires_at.isoformat(timespec="minutes"),
+        until=invitation.expires_at.isoformat(timespec="minutes"),
     )
-    return made, secret
+    return invitation, secret
 
 
 def open_invitations(project: Project | None = None) -> QuerySet[Invitation]:
     """Invitations that can still be accepted, newest first; without `project`, of all projects."""
-    found = Invitation.objects.filter(
+    invitations = Invitation.objects.filter(
         used_at=None, revoked_at=None, expires_at__gt=timezone.now(), project__archived_at=None
     ).select_related("project", "created_by")
-    return (found if project is None else found.filter(project=project)).order_by("-pk")
+    return (invitations if project is None else invitations.filter(project=project)).order_by("-pk")
 
 
 def invitation_find(*, secret: str, user: User | None = None) -> Invitation:
     """The invitation of an open link, or of one that `user` has already accepted. Raises NoInvitation."""
-    found = Invitation.objects.filter(token_hash=hashed(secret)).select_related("project", "created_by")
-    mine = found.filter(used_by=user).first() if user else None
+    with_secret = Invitation.objects.filter(token_hash=hashed(secret)).select_related("project", "created_by")
+    mine = with_secret.filter(used_by=user).first() if user else None
     invitation = mine or open_invitations().filter(token_hash=hashed(secret)).first()
     if invitation is None:
         raise NoInvitation

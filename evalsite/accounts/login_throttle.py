@@ -68,32 +68,32 @@ class Handler(AxesDatabaseHandler):  # type: ignore[misc]
 def counted_address(address: str) -> str:
     """The address to count: for IPv6 its network, else the address itself."""
     try:
-        known = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address)
     except ValueError:
         return address
-    if known.version == 4:
+    if parsed.version == 4:
         return address
-    if known.ipv4_mapped:
-        return str(known.ipv4_mapped)
-    return str(ipaddress.ip_network((known, _NETWORK), strict=False).network_address)
+    if parsed.ipv4_mapped:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.ip_network((parsed, _NETWORK), strict=False).network_address)
 
 
 def lock_on(username: str, address: str) -> Lock:
     """The longest lock for a name from an address; in the past if there is none."""
-    given = {"username": username, "ip_address": address}
-    found = [
-        Lock(what, _until(AccessAttempt.objects.filter(**{each: given[each] for each in what}), limit))
+    values = {"username": username, "ip_address": address}
+    locks = [
+        Lock(what, _until(AccessAttempt.objects.filter(**{each: values[each] for each in what}), limit))
         for what, limit in LIMITS.items()
     ]
-    return max(found, key=lambda lock: lock.until)
+    return max(locks, key=lambda lock: lock.until)
 
 
 def _until(attempts: QuerySet[AccessAttempt], limit: int) -> datetime:
     """When enough attempts have expired that fewer than `limit` remain."""
     wait: timedelta = settings.AXES_COOLOFF_TIME
     now = timezone.now()
-    found = attempts.filter(attempt_time__gte=now - wait).order_by("attempt_time")
-    times = list(found.values_list("attempt_time", "failures_since_start"))
+    recent = attempts.filter(attempt_time__gte=now - wait).order_by("attempt_time")
+    times = list(recent.values_list("attempt_time", "failures_since_start"))
     left, until = sum(count for _, count in times), now
     for at, count in times:
         if left < limit:

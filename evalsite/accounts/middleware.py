@@ -10,6 +10,7 @@ from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.sessions.backends.db import SessionStore
 from django.core.exceptions import PermissionDenied
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -22,6 +23,8 @@ from evalsite import audit
 from evalsite.accounts.models import User
 from evalsite.accounts.services import BACKEND, local_administrator
 from evalsite.accounts.tokens import token_find
+from evalsite.storage.errors import StorageProblem, storage_problem
+from evalsite.web.refusals import READING
 
 ACCOUNTS = "accounts"
 PROXY_HEADERS = ("HTTP_FORWARDED", "HTTP_VIA")
@@ -92,7 +95,7 @@ def _from_another_site(request: HttpRequest) -> bool:
 
 
 class LocalVisitorMiddleware(MiddlewareMixin):
-    """In local mode, sign in visitors from this machine as the sample project's administrator.
+    """In local mode, sign in visitors from this machine as the local administrator.
 
     Requires that the server listens on a loopback address, the request comes from one, and the host name is in
     ALLOWED_HOSTS, which prevents DNS rebinding.
@@ -102,7 +105,18 @@ class LocalVisitorMiddleware(MiddlewareMixin):
         if settings.LOCAL_MODE and not request.user.is_authenticated and self._is_local(request):
             administrator = local_administrator()
             if administrator is not None:
-                login(request, administrator, backend=BACKEND)
+                self._sign_in(request, administrator)
+
+    @staticmethod
+    def _sign_in(request: HttpRequest, administrator: User) -> None:
+        """Sign in; on a full disk, where no session can be stored, for this request only, so that pages can be read."""
+        try:
+            login(request, administrator, backend=BACKEND)
+        except DatabaseError as error:
+            if storage_problem(error) is not StorageProblem.DISK_FULL or request.method not in READING:
+                raise
+            request.session = SessionStore()
+            request.user = administrator
 
     @staticmethod
     def _is_local(request: HttpRequest) -> bool:
@@ -111,16 +125,12 @@ class LocalVisitorMiddleware(MiddlewareMixin):
             here = ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
         except ValueError:
             return False
-        return here and not request.path.startswith(
-            (
-                "/sign-in",
-                "/sign-out",
-                "/language",
-                "/theme",
-                "/healthz",
-                "/readyz",
-                f"/{settings.STATIC_URL.strip('/')}/",
+        return (
+            here
+            and not request.path_info.startswith(
+                ("/sign-in", "/sign-out", "/language", "/theme", "/healthz", "/readyz")
             )
+            and not request.path.startswith(settings.STATIC_URL)
         )
 
 
@@ -156,9 +166,9 @@ class AskedByMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        def asker() -> tuple[object, str]:
+        def actor() -> tuple[object, str]:
             token = getattr(request, "token", None)
             return request.user, token.name if token else ""
 
-        with audit.asked_by(asker):
+        with audit.attributed_to(actor):
             return self.get_response(request)

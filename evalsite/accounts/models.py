@@ -7,6 +7,8 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from evalsite.deletable import Deletable
+
 
 class User(AbstractUser):
     """A person who signs in. `is_superuser` may see and do everything in every project."""
@@ -21,7 +23,7 @@ class User(AbstractUser):
         verbose_name_plural = _("users")
 
 
-class Project(models.Model):
+class Project(Deletable):
     """A project contains data sets, metrics, endpoints and runs."""
 
     name = models.CharField(max_length=200)
@@ -69,7 +71,7 @@ class ApiToken(models.Model):
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=100)
     token_hash = models.CharField(max_length=64, unique=True)
-    beginning = models.CharField(max_length=12)
+    prefix = models.CharField(max_length=12)
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True)
     last_used_at = models.DateTimeField(null=True)

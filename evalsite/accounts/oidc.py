@@ -15,6 +15,7 @@ from django.db import IntegrityError, transaction
 
 from evalsite.accounts.models import Identity, User
 from evalsite.audit import Action, record
+from evalsite.cells import clean_text
 
 
 class SignInRefused(Exception):
@@ -33,27 +34,27 @@ class PendingSignIn:
 
 def user_of(claims: dict[str, Any]) -> User:
     """The account for the claims, created on first sign-in. Raises SignInRefused if it is deactivated."""
-    known = {"issuer": settings.CONFIG.oidc_issuer, "subject": claims["sub"][:255]}
+    identity_key = {"issuer": settings.CONFIG.oidc_issuer, "subject": claims["sub"][:255]}
     try:
-        identity = Identity.objects.filter(**known).select_related("user").first() or _user_create(
-            claims, known
+        identity = Identity.objects.filter(**identity_key).select_related("user").first() or _user_create(
+            claims, identity_key
         )
     except IntegrityError:  # created by a concurrent sign-in of the same user
-        identity = Identity.objects.select_related("user").get(**known)
+        identity = Identity.objects.select_related("user").get(**identity_key)
     if not identity.user.is_active:
         raise SignInRefused("the account is closed")
     return identity.user
 
 
 @transaction.atomic
-def _user_create(claims: dict[str, Any], known: dict[str, str]) -> Identity:
+def _user_create(claims: dict[str, Any], identity_key: dict[str, str]) -> Identity:
     wanted = str(claims.get("preferred_username") or claims.get("email") or claims["sub"])
-    user = User(username=_free_name(wanted), first_name=str(claims.get("name") or "")[:150])
-    user.email = str(claims.get("email") or "")[:254]
+    user = User(username=_free_name(wanted), first_name=clean_text(str(claims.get("name") or ""))[:150])
+    user.email = clean_text(str(claims.get("email") or ""))[:254]
     user.set_unusable_password()
     user.save()
-    record(Action.ACCOUNT_CREATED, thing=user, by=user, provider=known["issuer"])
-    return Identity.objects.create(user=user, **known)
+    record(Action.ACCOUNT_CREATED, thing=user, by=user, provider=identity_key["issuer"])
+    return Identity.objects.create(user=user, **identity_key)
 
 
 def _free_name(wanted: str) -> str:

@@ -6,6 +6,8 @@ Imported only where it is used: it takes a fifth of a second to load, and most s
 from __future__ import annotations
 
 import hmac
+import json
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 from urllib.parse import quote
 
@@ -26,13 +28,14 @@ from evalsite.accounts.oidc import PendingSignIn, SignInRefused
 SIGNED_BY = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]
 SCOPE = "openid profile email"
 SECONDS = 10
+MAX_BYTES = 2**20
 LEEWAY = 60  # allowed clock difference in seconds
 
 
 def begin(*, callback: str, target: str) -> tuple[str, PendingSignIn]:
     """Return the provider's URL and the data to store until the user returns to `callback`. Raises SignInRefused."""
     pending = PendingSignIn(generate_token(43), generate_token(43), generate_token(64), target)
-    with httpx.Client(timeout=SECONDS) as client:
+    with _client() as client:
         address = prepare_grant_uri(
             _metadata(client)["authorization_endpoint"],
             settings.CONFIG.oidc_client_id,
@@ -47,20 +50,40 @@ def begin(*, callback: str, target: str) -> tuple[str, PendingSignIn]:
     return str(address), pending
 
 
-def finish(*, callback: str, given: dict[str, str], pending: PendingSignIn) -> dict[str, Any]:
+def finish(*, callback: str, params: dict[str, str], pending: PendingSignIn) -> dict[str, Any]:
     """Verified claims about the returning user. Raises SignInRefused."""
-    if not hmac.compare_digest(given.get("state", "").encode(), pending.state.encode()):
+    if not hmac.compare_digest(params.get("state", "").encode(), pending.state.encode()):
         raise SignInRefused("the state is not the one that was sent")
-    if "code" not in given:
-        raise SignInRefused(f"the provider said: {given.get('error', 'nothing')[:100]}")
+    if "code" not in params:
+        raise SignInRefused(f"the provider said: {params.get('error', 'nothing')[:100]}")
     try:
-        with httpx.Client(timeout=SECONDS) as client:
+        with _client() as client:
             metadata = _metadata(client)
-            token = _token(client, metadata, callback, given["code"], pending)
-            keys = KeySet.import_key_set(client.get(metadata["jwks_uri"]).raise_for_status().json())
+            token = _token(client, metadata, callback, params["code"], pending)
+            keys = KeySet.import_key_set(_json(client, "GET", metadata["jwks_uri"]))
         return _verified_claims(token, keys, pending.nonce)
     except (AuthlibBaseError, JoseError, httpx.HTTPError, ValueError, KeyError, TypeError) as error:
         raise SignInRefused(f"{type(error).__name__}: {str(error)[:200]}") from None
+
+
+def _client() -> httpx.Client:
+    """A client without cookies that asks for no compression."""
+    cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
+    return httpx.Client(timeout=SECONDS, cookies=cookies, headers={"accept-encoding": "identity"})
+
+
+def _json(client: httpx.Client, method: str, address: str, **sent: Any) -> Any:
+    """The JSON value that the provider answers with. Raises ValueError for one that is compressed or too long."""
+    with client.stream(method, address, **sent) as response:
+        response.raise_for_status()
+        if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
+            raise ValueError("the answer is compressed")
+        body = bytearray()
+        for piece in response.iter_raw():
+            body += piece
+            if len(body) > MAX_BYTES:
+                raise ValueError("the answer is too long")
+    return json.loads(body)
 
 
 def _token(
@@ -77,13 +100,14 @@ def _token(
     if "client_secret_basic" in metadata.get(
         "token_endpoint_auth_methods_supported", ["client_secret_basic"]
     ):
-        auth = httpx.BasicAuth(quote(name, safe=""), quote(secret, safe=""))  # RFC 6749, 2.3.1
-        answer = client.post(metadata["token_endpoint"], data=form, auth=auth)
+        auth: httpx.BasicAuth | None = httpx.BasicAuth(
+            quote(name, safe=""), quote(secret, safe="")
+        )  # RFC 6749, 2.3.1
     else:
+        auth = None
         form |= {"client_id": name, "client_secret": secret}
-        answer = client.post(metadata["token_endpoint"], data=form)
-    found: dict[str, Any] = answer.raise_for_status().json()
-    return found
+    tokens: dict[str, Any] = _json(client, "POST", metadata["token_endpoint"], data=form, auth=auth)
+    return tokens
 
 
 def _verified_claims(token: dict[str, Any], keys: KeySet, nonce: str) -> dict[str, Any]:
@@ -98,7 +122,7 @@ def _verified_claims(token: dict[str, Any], keys: KeySet, nonce: str) -> dict[st
         {"nonce": nonce, "client_id": config.oidc_client_id, "access_token": token.get("access_token")},
     )
     claims.validate(leeway=LEEWAY)
-    if not isinstance(claims["sub"], str) or not claims["sub"]:
+    if not isinstance(claims["sub"], str) or not claims["sub"] or "\0" in claims["sub"]:
         raise SignInRefused("the subject is no text")
     return dict(claims)
 
@@ -108,9 +132,9 @@ def _metadata(client: httpx.Client) -> dict[str, Any]:
     issuer = settings.CONFIG.oidc_issuer
     address = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
     try:
-        found: dict[str, Any] = client.get(address).raise_for_status().json()
+        metadata: dict[str, Any] = _json(client, "GET", address)
     except (httpx.HTTPError, ValueError) as error:
         raise SignInRefused(f"{address}: {type(error).__name__}") from None
-    if not isinstance(found, dict) or found.get("issuer") != issuer:
+    if not isinstance(metadata, dict) or metadata.get("issuer") != issuer:
         raise SignInRefused(f"{address} speaks for another issuer")
-    return found
+    return metadata

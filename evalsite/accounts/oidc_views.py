@@ -10,7 +10,6 @@ from django.contrib.auth import login
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
 
 from evalsite.accounts.oidc import PendingSignIn, SignInRefused, user_of
 from evalsite.accounts.services import BACKEND
@@ -20,7 +19,6 @@ SESSION_KEY = "oidc"  # session key
 log = logging.getLogger(__name__)
 
 
-@never_cache
 def redirect_to_provider(request: HttpRequest) -> HttpResponse:
     """Redirect to the provider; the values to verify on return are stored in the session."""
     if not settings.CONFIG.oidc_issuer:
@@ -36,7 +34,6 @@ def redirect_to_provider(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect(address)
 
 
-@never_cache
 def provider_callback(request: HttpRequest) -> HttpResponse:
     """Sign in if the provider's response is valid. The session data is used only once."""
     if not settings.CONFIG.oidc_issuer:
@@ -48,7 +45,7 @@ def provider_callback(request: HttpRequest) -> HttpResponse:
         if stored is None:
             raise SignInRefused("nothing was begun in this browser")
         pending = PendingSignIn(**stored)
-        claims = oidc_flow.finish(callback=_callback(request), given=request.GET.dict(), pending=pending)
+        claims = oidc_flow.finish(callback=_callback(request), params=request.GET.dict(), pending=pending)
         user = user_of(claims)
     except SignInRefused as error:
         return _refused(request, error)

@@ -11,7 +11,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import cache_control
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
@@ -103,7 +102,6 @@ def add_member(request: HttpRequest, slug: str) -> HttpResponse:
 @sensitive_post_parameters()
 @login_required
 @require_POST
-@cache_control(no_store=True)
 def create_member(request: HttpRequest, slug: str) -> HttpResponse:
     """Create an account. Its password is shown only in this response, so there is no redirect."""
     project = access.get_project(request, slug, access.May.MANAGE)
@@ -143,7 +141,6 @@ def remove_member(request: HttpRequest, slug: str, user_id: int) -> HttpResponse
 
 @login_required
 @require_POST
-@cache_control(no_store=True)
 def reset_password(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
     """Create a one-time password for a member; it is shown only in this response."""
     project = access.get_project(request, slug, access.May.MANAGE)
@@ -164,7 +161,6 @@ def reset_password(request: HttpRequest, slug: str, user_id: int) -> HttpRespons
 
 @login_required
 @require_POST
-@cache_control(no_store=True)
 def invite(request: HttpRequest, slug: str) -> HttpResponse:
     """Create an invitation. Its link is shown only in this response, so there is no redirect."""
     project = access.get_project(request, slug, access.May.MANAGE)

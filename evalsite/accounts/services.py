@@ -21,8 +21,19 @@ DRAFTS_KEPT_FOR = timedelta(days=90)
 
 
 def local_administrator() -> User | None:
-    """The account of visitors on the same machine; None until the sample project has created it."""
+    """The account of visitors on the same machine; None if it is deactivated, or `serve` has not created it."""
     return User.objects.filter(username=LOCAL_ADMINISTRATOR, is_active=True).first()
+
+
+def local_administrator_create() -> User:
+    """Get or create the local administrator, who has no password until one is set."""
+    user, created = User.objects.get_or_create(
+        username=LOCAL_ADMINISTRATOR, defaults={"is_superuser": True, "is_staff": True}
+    )
+    if created:
+        user.set_unusable_password()
+        user.save(update_fields=["password"])
+    return user
 
 
 @transaction.atomic

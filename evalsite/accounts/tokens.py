@@ -28,11 +28,13 @@ def token_create(*, user: User, name: str, days: int | None) -> tuple[ApiToken, 
     """Create a token valid for `days` (None: until revoked); return it and its text, which is not stored."""
     secret = new_secret(PREFIX)
     ends = timezone.now() + timedelta(days=days) if days else None
-    made = ApiToken.objects.create(
-        user=user, name=name, token_hash=hashed(secret), beginning=secret[:BEGINNING], expires_at=ends
+    token = ApiToken.objects.create(
+        user=user, name=name, token_hash=hashed(secret), prefix=secret[:BEGINNING], expires_at=ends
     )
-    record(Action.TOKEN_MADE, thing=made, by=user, until=ends.isoformat(timespec="minutes") if ends else None)
-    return made, secret
+    record(
+        Action.TOKEN_CREATED, thing=token, by=user, until=ends.isoformat(timespec="minutes") if ends else None
+    )
+    return token, secret
 
 
 @transaction.atomic
@@ -48,7 +50,7 @@ def token_find(secret: str) -> ApiToken | None:
     """The valid token with this text, of an active user; its use is recorded at most once a minute."""
     now = timezone.now()
     valid = ApiToken.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
-    found = valid.filter(token_hash=hashed(secret), user__is_active=True).select_related("user").first()
-    if found and (found.last_used_at is None or found.last_used_at < now - USE_NOTED_EVERY):
-        ApiToken.objects.filter(pk=found.pk).update(last_used_at=now)
-    return found
+    token = valid.filter(token_hash=hashed(secret), user__is_active=True).select_related("user").first()
+    if token and (token.last_used_at is None or token.last_used_at < now - USE_NOTED_EVERY):
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+    return token

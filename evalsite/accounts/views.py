@@ -17,7 +17,6 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import check_for_language
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
@@ -56,7 +55,6 @@ def safe_target(request: HttpRequest, target: str) -> str:
 
 
 @sensitive_post_parameters()
-@never_cache
 def join(request: HttpRequest, secret: str) -> HttpResponse:
     """Only a submitted form uses up the invitation: link previews send GET requests."""
     user = request.user if isinstance(request.user, User) else None
@@ -75,10 +73,13 @@ def join(request: HttpRequest, secret: str) -> HttpResponse:
 
 
 def _new_account(request: HttpRequest, secret: str, form: JoinForm) -> HttpResponse:
-    given = form.cleaned_data
+    fields = form.cleaned_data
     try:
         user, project = account_join(
-            secret=secret, username=given["username"], name=given["first_name"], password=given["password1"]
+            secret=secret,
+            username=fields["username"],
+            name=fields["first_name"],
+            password=fields["password1"],
         )
     except IntegrityError:  # the name was taken meanwhile
         messages.error(request, _("This username is taken. Choose another one."))
@@ -99,7 +100,12 @@ def choose_language(request: HttpRequest) -> HttpResponse:
     answer = back(request)
     if language in dict(settings.LANGUAGES) and check_for_language(language):
         answer.set_cookie(
-            settings.LANGUAGE_COOKIE_NAME, language, max_age=YEAR, samesite="Lax", httponly=True
+            settings.LANGUAGE_COOKIE_NAME,
+            language,
+            max_age=YEAR,
+            path=settings.LANGUAGE_COOKIE_PATH,
+            samesite="Lax",
+            httponly=True,
         )
         if isinstance(request.user, User):
             User.objects.filter(pk=request.user.pk).update(language=language)
@@ -112,9 +118,11 @@ def choose_theme(request: HttpRequest) -> HttpResponse:
     theme = request.POST.get("theme", "")
     answer = back(request)
     if theme in THEMES:
-        answer.set_cookie(THEME_COOKIE, theme, max_age=YEAR, samesite="Lax")
+        answer.set_cookie(
+            THEME_COOKIE, theme, max_age=YEAR, path=settings.SESSION_COOKIE_PATH, samesite="Lax"
+        )
     else:
-        answer.delete_cookie(THEME_COOKIE, samesite="Lax")
+        answer.delete_cookie(THEME_COOKIE, path=settings.SESSION_COOKIE_PATH, samesite="Lax")
     return answer
 
 
@@ -170,7 +178,6 @@ def password(request: HttpRequest) -> HttpResponse:
 
 @login_required
 @require_POST
-@cache_control(no_store=True)
 def make_token(request: HttpRequest) -> HttpResponse:
     """Create a token. It is shown only in this response, so there is no redirect."""
     user = access.signed_in(request)
@@ -181,10 +188,10 @@ def make_token(request: HttpRequest) -> HttpResponse:
         )
     if not form.is_valid():
         return _account_page(request, token_form=form)
-    made, secret = token_create(
+    token, secret = token_create(
         user=user, name=form.cleaned_data["name"], days=form.cleaned_data["days"] or None
     )
-    return _account_page(request, made=made, secret=secret)
+    return _account_page(request, new_token=token, secret=secret)
 
 
 @login_required

@@ -34,19 +34,19 @@ class Bucket:
     def _object(self, name: str) -> Any:
         return self._storage.bucket.Object(name)
 
-    def send(self, made: Path, name: str, on_piece: OnPiece) -> None:
-        size = made.stat().st_size
-        with _errors_of(name), made.open("rb") as file:
+    def send(self, source: Path, name: str, on_piece: OnPiece) -> None:
+        size = source.stat().st_size
+        with _errors_of(name), source.open("rb") as file:
             self._storage.save(name, _WatchedFile(file, on_piece))
             if (met := self._object(name).content_length) != size:
                 raise StorageUnreachable(f"The bucket kept {met} bytes of {name} in place of {size}.")
 
-    def place(self, made: Path, name: str) -> None:
-        self.cache.keep(made, name)
+    def place(self, source: Path, name: str) -> None:
+        self.cache.add(source, name)
 
     def local(self, name: str, on_piece: OnPiece) -> Path:
-        if found := self.cache.get(name):
-            return found
+        if cached := self.cache.get(name):
+            return cached
         with _errors_of(name):
             there = self._object(name)
             size = there.content_length
@@ -58,11 +58,11 @@ class Bucket:
                         on_piece()
                         part.write(piece)
 
-            return self.cache.bring(name, size, fetch)
+            return self.cache.get_or_fetch(name, size, fetch)
 
     def stream(self, name: str) -> tuple[BinaryIO, int]:
-        if found := self.cache.get(name):
-            return found.open("rb"), found.stat().st_size
+        if cached := self.cache.get(name):
+            return cached.open("rb"), cached.stat().st_size
         with _errors_of(name):
             answer = self._object(name).get()
             return cast(BinaryIO, answer["Body"]), int(answer["ContentLength"])

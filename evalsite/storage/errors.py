@@ -46,16 +46,16 @@ _POSTGRESQL = {  # SQLSTATE, or its class
 def storage_problem(error: BaseException) -> StorageProblem | None:
     """The storage problem behind an error; None if it has another cause."""
     from_database = False
-    for one in _causes(error):
-        from_database = from_database or isinstance(one, (OperationalError, InterfaceError))
-        if isinstance(one, StorageUnreachable):
+    for cause in _causes(error):
+        from_database = from_database or isinstance(cause, (OperationalError, InterfaceError))
+        if isinstance(cause, StorageUnreachable):
             return StorageProblem.FILES_AWAY
-        if isinstance(one, OSError) and one.errno in NO_SPACE:
+        if isinstance(cause, OSError) and cause.errno in NO_SPACE:
             return StorageProblem.DISK_FULL
-        if isinstance(one, sqlite3.Error):
-            return _SQLITE.get(getattr(one, "sqlite_errorcode", -1) & 0xFF)
-        if from_database and hasattr(one, "sqlstate"):  # psycopg; without a code, the server sent no error
-            return _of_postgresql(one.sqlstate) if one.sqlstate else StorageProblem.DATABASE_AWAY
+        if isinstance(cause, sqlite3.Error):
+            return _SQLITE.get(getattr(cause, "sqlite_errorcode", -1) & 0xFF)
+        if from_database and hasattr(cause, "sqlstate"):  # psycopg; without a code, the server sent no error
+            return _of_postgresql(cause.sqlstate) if cause.sqlstate else StorageProblem.DATABASE_AWAY
     return None
 
 

@@ -22,8 +22,8 @@ log = logging.getLogger("evalsite.storage.files")
 class FileStorage(Protocol):
     """A file store. Network operations raise StorageUnreachable; a missing file raises FileNotFoundError."""
 
-    def send(self, made: Path, name: str, on_piece: OnPiece) -> None: ...
-    def place(self, made: Path, name: str) -> None: ...
+    def send(self, source: Path, name: str, on_piece: OnPiece) -> None: ...
+    def place(self, source: Path, name: str) -> None: ...
     def local(self, name: str, on_piece: OnPiece) -> Path: ...
     def stream(self, name: str) -> tuple[BinaryIO, int]: ...
     def exists(self, name: str) -> bool: ...
@@ -36,20 +36,20 @@ def _ignore() -> None:
     """Default progress callback."""
 
 
-def put(made: Path, name: str, on_piece: OnPiece = _ignore) -> None:
+def put(source: Path, name: str, on_piece: OnPiece = _ignore) -> None:
     """Store a file made below DATA_DIR; it is moved from its location."""
-    send(made, name, on_piece)
-    place(made, name)
+    send(source, name, on_piece)
+    place(source, name)
 
 
-def send(made: Path, name: str, on_piece: OnPiece = _ignore) -> None:
+def send(source: Path, name: str, on_piece: OnPiece = _ignore) -> None:
     """The slow part of `put`, for callers whose `place` belongs to a transaction."""
-    storage().send(made, name, on_piece)
+    storage().send(source, name, on_piece)
 
 
-def place(made: Path, name: str) -> None:
+def place(source: Path, name: str) -> None:
     """The fast part of `put`: move the file into place."""
-    storage().place(made, name)
+    storage().place(source, name)
 
 
 def local(name: str, on_piece: OnPiece = _ignore) -> Path:
@@ -112,13 +112,13 @@ class Folder:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def send(self, made: Path, name: str, on_piece: OnPiece) -> None:
+    def send(self, source: Path, name: str, on_piece: OnPiece) -> None:
         """Nothing to send: `place` moves the file."""
 
-    def place(self, made: Path, name: str) -> None:
+    def place(self, source: Path, name: str) -> None:
         place = self.root / name
         place.parent.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
-        made.replace(place)
+        source.replace(place)
 
     def local(self, name: str, on_piece: OnPiece) -> Path:
         return self.root / name

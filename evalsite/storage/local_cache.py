@@ -35,20 +35,20 @@ class LocalCache:
             return None
         return self.root / name
 
-    def keep(self, made: Path, name: str) -> None:
+    def add(self, source: Path, name: str) -> None:
         """Move a file made here into the cache after its upload."""
         place = self.root / name
         place.parent.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
-        made.replace(place)
+        source.replace(place)
 
-    def bring(self, name: str, size: int, fetch: Callable[[BinaryIO], object]) -> Path:
+    def get_or_fetch(self, name: str, size: int, fetch: Callable[[BinaryIO], object]) -> Path:
         """The copy, fetched with `fetch` unless present. Raises OSError if it does not have `size` bytes."""
         place = self.root / name
         place.parent.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
         begun = place.with_name(place.name + _PART)
         with _alone(begun) as part:
-            if found := self.get(name):
-                return found
+            if cached := self.get(name):
+                return cached
             self.make_room(size)
             try:
                 fetch(part)

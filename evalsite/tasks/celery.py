@@ -1,7 +1,7 @@
 """Task engine for several machines: Celery delivers tasks through a broker (Redis or RabbitMQ).
 
-A message contains only a task's path and ids. Messages sent and not yet received are also in `Waking`, so that nothing
-is sent twice and messages lost by the broker are detected (`tidy`).
+A message contains only a task's path and ids. Messages sent and not yet received are also in `SentMessage`, so that
+nothing is sent twice and messages lost by the broker are detected (`tidy`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from django.utils.module_loading import import_string
 from django_tasks.base import Task
 from kombu.exceptions import KombuError, OperationalError
 
-from evalsite.models import Waking
+from evalsite.models import SentMessage
 from evalsite.tasks import workers
 
 NAME = "evalsite.run"
@@ -35,8 +35,8 @@ BROKER_ERRORS = (KombuError, OperationalError, OSError)
 @cache
 def app() -> Celery:
     """The Celery application, one per process."""
-    made = Celery("evalsite", broker=settings.CONFIG.celery_broker_url, set_as_current=False)
-    made.conf.update(
+    application = Celery("evalsite", broker=settings.CONFIG.celery_broker_url, set_as_current=False)
+    application.conf.update(
         task_acks_late=True,
         task_reject_on_worker_lost=True,
         worker_prefetch_multiplier=1,
@@ -52,8 +52,8 @@ def app() -> Celery:
         broker_connection_timeout=CONNECT_SECONDS,
         broker_transport_options=_transport_options(),
     )
-    made.task(name=NAME)(run)
-    return made
+    application.task(name=NAME)(run)
+    return application
 
 
 def _transport_options() -> dict[str, Any]:
@@ -69,17 +69,17 @@ def broker_queue(queue: str) -> str:
 
 def enqueue(task: Task[..., Any], arguments: dict[str, int | str]) -> None:
     """Send a message, unless the same one is pending. If the broker is unavailable, the reconciler retries later."""
-    waking, made = Waking.objects.get_or_create(
+    message, is_new = SentMessage.objects.get_or_create(
         task=task.module_path, arguments=_text(arguments), defaults={"queue": task.queue_name}
     )
-    if not made:
+    if not is_new:
         return
     try:
         app().send_task(
             NAME, args=[task.module_path, arguments], queue=broker_queue(task.queue_name), retry=False
         )
     except BROKER_ERRORS as error:
-        waking.delete()
+        message.delete()
         workers.log.warning("Could not send a task to the broker (%s); it will be sent again later.", error)
 
 
@@ -89,7 +89,7 @@ def _text(arguments: dict[str, int | str]) -> str:
 
 def run(path: str, arguments: dict[str, int | str]) -> None:
     """Run the task named in a message."""
-    Waking.objects.filter(task=path, arguments=_text(arguments)).delete()
+    SentMessage.objects.filter(task=path, arguments=_text(arguments)).delete()
     try:
         task = import_string(path)
     except ImportError:  # sent by another release; pending work is in our tables
@@ -102,13 +102,13 @@ def run(path: str, arguments: dict[str, int | str]) -> None:
 
 def waiting(queue: str) -> tuple[int, datetime | None]:
     """The number of pending tasks and the time of the oldest."""
-    sent = Waking.objects.filter(queue=queue)
+    sent = SentMessage.objects.filter(queue=queue)
     return sent.count(), sent.order_by("sent_at").values_list("sent_at", flat=True).first()
 
 
 def tidy(queue: str) -> None:
     """Delete records of messages lost by the broker, because it was restarted or their receiver was killed."""
-    long_sent = Waking.objects.filter(queue=queue, sent_at__lt=timezone.now() - SURELY_SENT)
+    long_sent = SentMessage.objects.filter(queue=queue, sent_at__lt=timezone.now() - SURELY_SENT)
     if long_sent.exists() and messages_at_broker(queue) == 0:
         long_sent.delete()
 

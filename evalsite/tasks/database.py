@@ -22,8 +22,8 @@ WORKED_SECONDS = 10.0  # a worker that ran this long is not failing repeatedly
 
 def enqueue(task: Task[..., Any], arguments: dict[str, int | str]) -> None:
     """Add a task, unless the same one is pending."""
-    waiting = DBTaskResult.objects.ready().filter(task_path=task.module_path)
-    if not any(result.args_kwargs["kwargs"] == arguments for result in waiting[:50]):
+    same = {f"args_kwargs__kwargs__{name}": value for name, value in arguments.items()}
+    if not DBTaskResult.objects.ready().filter(task_path=task.module_path, **same).exists():
         task.enqueue(**arguments)
 
 

@@ -1,7 +1,7 @@
 """Background work: waking workers, and tracking which are alive.
 
-Pending work is stored in our own tables (versions to read, chunks to judge). The task engine only wakes workers; a lost
-task loses nothing, because every worker reconciles at start, every 15 seconds, and when another one falls silent. Only
+Pending work is stored in our own tables (jobs, chunks to judge). The task engine only wakes workers; a lost task loses
+nothing, because every worker reconciles at start, every 15 seconds, and when another one falls silent. Only
 `wake` and the worker command depend on the engine (TASK_ENGINE); celery.py and database.py implement one each.
 """
 
@@ -16,19 +16,21 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from functools import cache, wraps
+from functools import cache
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Any
 
+from django.apps import apps
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, transaction
-from django.db.models import Model, QuerySet
 from django.utils import timezone
+from django.utils.module_loading import import_string
 from django_tasks.base import Task
 
+from evalsite import health
 from evalsite.models import WorkerProcess
-from evalsite.storage.errors import StorageUnreachable, database_unavailable
 
 log = logging.getLogger("evalsite.tasks.workers")
 DATA, RUNS = "data", "runs"  # the two queues: reading files, judging
@@ -38,17 +40,10 @@ RECONCILE_SECONDS = 15
 SILENT_AFTER = timedelta(
     seconds=10
 )  # without a heartbeat so long, a worker is stopped, stuck or disconnected
-PAUSE_SECONDS = 0.01  # between two batches of long work, so that others can write
-UNEXPECTED, GONE, AWAY = "unexpected", "gone", "away"
+GONE_AFTER_SECONDS = 600.0
 STUCK_SECONDS = 20.0  # a loop without progress for this long is stuck: its process ends
 FIRST_RETRY_SECONDS = 1.0
 LONGEST_RETRY_SECONDS = 5.0  # shorter than leases, so that no other worker takes over
-
-reconcilers: list[Callable[[], None]] = []
-"""Called by workers at start and every 15 seconds, in this order, to recover the work of dead ones. The apps register
-them in AppConfig.ready."""
-cleanups: list[Callable[[], None]] = []
-"""Called after `reconcilers`, to delete what has expired."""
 
 stopping = threading.Event()  # set on SIGTERM: long tasks end soon, the next worker continues them
 
@@ -108,6 +103,20 @@ def is_alive(name: str) -> bool:
     return beats.filter(seen_at__gte=_long_ago()).exists()
 
 
+def has_ended(name: str, last_sign: float) -> bool:
+    """Whether the process with this owner name is gone. Not the opposite of `is_alive`: a process that is suspended, or
+    whose heartbeats find the database locked, continues. One of another host counts as gone long after its `last_sign`
+    (Unix time)."""
+    if _is_of_this_host(name):
+        return has_ended_on_this_host(name)
+    return not is_alive(name) and time.time() - last_sign > GONE_AFTER_SECONDS
+
+
+def has_ended_on_this_host(name: str) -> bool:
+    """Whether a process with this owner name was on this host and is gone."""
+    return _is_of_this_host(name) and not _runs_here(name)
+
+
 def _long_ago() -> datetime:
     return timezone.now() - SILENT_AFTER
 
@@ -128,96 +137,13 @@ def silent_workers() -> set[str]:
 
 
 def obstacle(queue: str) -> str:
-    """Why a queue is not processed: `worker` (none is alive), `broker` (no worker reaches it), or ''."""
-    known = WorkerProcess.objects.filter(queue=queue).values_list("owner", "error")
-    errors = [error for name, error in known if is_alive(name)]
-    return min(errors) if errors else "worker"
-
-
-_in_hand: list[tuple[type[Model], int]] = []
-P = ParamSpec("P")
-T = TypeVar("T")
-Row = TypeVar("Row", bound=Model)
-
-
-def works_on(
-    model: type[Model],
-) -> Callable[[Callable[Concatenate[int, P], T]], Callable[Concatenate[int, P], T]]:
-    """Decorator for a function that claims a row of `model` by its id, works on it, and releases it.
-
-    The process also tracks the rows itself, since the database may be locked or full when a row is to be released: see
-    `is_held`.
-    """
-
-    def decorate(work: Callable[Concatenate[int, P], T]) -> Callable[Concatenate[int, P], T]:
-        @wraps(work)
-        def remembered(pk: int, /, *args: P.args, **kwargs: P.kwargs) -> T:
-            _in_hand.append((model, pk))
-            try:
-                return work(pk, *args, **kwargs)
-            finally:
-                _in_hand.remove((model, pk))
-
-        return remembered
-
-    return decorate
-
-
-def is_held(name: str, model: type[Model], pk: int) -> bool:
-    """Whether the process that claimed a row still works on it; for this process, without using the database."""
-    return (model, pk) in _in_hand if name == owner() else is_alive(name)
-
-
-class WorkStopped(Exception):
-    """The worker was asked to stop, or no longer owns the row."""
-
-
-def may_retry(error: Exception, what: str) -> bool:
-    """Whether work that ended with this error may be tried again: the worker had to stop, or the database is
-    unavailable. Otherwise it failed. Logs the error under the name `what`."""
-    if isinstance(error, WorkStopped):
-        return True
-    if database_unavailable(error):
-        log.warning("%s is waiting for the database: %s", what, error)
-        return True
-    log.error("%s failed.", what, exc_info=error)
-    return False
-
-
-class OwnedRow(Generic[Row]):
-    """A row with a state, claimed by this process through `owner` and processed in batches."""
-
-    def __init__(self, row: Row, owner: str, stop: threading.Event | None) -> None:
-        self.row, self.stop = row, stop or threading.Event()
-        self.held: QuerySet[Any] = type(row)._default_manager.filter(pk=row.pk, owner=owner)
-
-    def note(self, **changes: object) -> None:
-        """Store progress in the transaction of the work done. Raises WorkStopped."""
-        if not self.held.filter(state=getattr(self.row, "state")).update(**changes):  # noqa: B009
-            raise WorkStopped
-        for name, value in changes.items():
-            setattr(self.row, name, value)
-
-    def rest(self) -> None:
-        """Pause between two batches so that others can write. Raises WorkStopped if the worker is to stop."""
-        if self.stop.wait(PAUSE_SECONDS):
-            raise WorkStopped
-
-
-def file_problem(error: Exception) -> str:
-    """The code for why work on a stored file failed."""
-    if isinstance(error, FileNotFoundError):
-        return GONE
-    return AWAY if isinstance(error, StorageUnreachable) else UNEXPECTED
-
-
-def reconcile_owned(waiting: QuerySet[Any], wake: Callable[[int], object]) -> None:
-    """Release rows whose `owner` died, and call `wake` for each row without an owner."""
-    for pk, name in waiting.exclude(owner="").values_list("pk", "owner"):
-        if not is_held(name, waiting.model, pk):
-            waiting.model._default_manager.filter(pk=pk, owner=name).update(owner="")
-    for pk in waiting.filter(owner="").values_list("pk", flat=True):
-        wake(pk)
+    """Why a queue is not processed: `worker` (none is alive), `disk` (it is full, and workers can't even store that
+    they are alive), `broker` (no worker reaches it), or ''."""
+    processes = WorkerProcess.objects.filter(queue=queue).values_list("owner", "error")
+    errors = [error for name, error in processes if is_alive(name)]
+    if errors:
+        return min(errors)
+    return "disk" if health.is_disk_full() else "worker"
 
 
 _turned: dict[object, float] = {}  # time of the last turn of each monitored loop
@@ -244,7 +170,7 @@ def still_for() -> float:
     return max((now - turned for turned in list(_turned.values())), default=0.0)
 
 
-def beat(queue: str) -> None:
+def heartbeat(queue: str) -> None:
     """Store this process's last progress and whether messages reach it."""
     moved_at = timezone.now() - timedelta(seconds=still_for())
     seen = {"seen_at": moved_at, "error": backend().connection_error()}
@@ -260,8 +186,16 @@ def reconcile(queue: str = RUNS) -> None:
         if not _runs_here(worker.owner):
             worker.delete()
     backend().tidy(queue)
-    for call in (*reconcilers, *cleanups):
-        call()
+    for path in reconcilers():
+        import_string(path)()
+
+
+@cache
+def reconcilers() -> list[str]:
+    """Paths of the functions that recover the work of dead workers or delete what has expired: of the jobs, then the
+    `reconcilers` of all AppConfigs. Workers call them at start and every 15 seconds."""
+    own = (getattr(config, "reconcilers", ()) for config in apps.get_app_configs())
+    return ["evalsite.tasks.jobs.reconcile", *chain.from_iterable(own)]
 
 
 def run_maintenance(queue: str, problem: Callable[[Exception], None]) -> None:
@@ -270,24 +204,27 @@ def run_maintenance(queue: str, problem: Callable[[Exception], None]) -> None:
     An unavailable database must not end it: the error is passed to `problem` and the loop continues. Once the database
     is back, live workers have time to renew their leases before dead ones are searched for.
     """
-    last, known = 0.0, set[str]()
-    calm_since = beaten = time.monotonic()
+    last, silent_before = 0.0, set[str]()
+    calm_since = beat_at = time.monotonic()
     while not stopping.wait(BEAT_SECONDS if last else 0):
         close_old_connections()
         now = time.monotonic()
-        if now - beaten > 2 * BEAT_SECONDS:  # this process was suspended; others may have been too
+        if now - beat_at > 2 * BEAT_SECONDS:  # this process was suspended; others may have been too
             last = calm_since = now
-        beaten = now
+        beat_at = now
         calm = now - calm_since >= SILENT_AFTER.total_seconds()
         if calm:
             end_if_stuck()
         try:
-            beat(queue)
-            silent = silent_workers() if calm else known
-            if not last or now - last >= RECONCILE_SECONDS or silent - known:
+            heartbeat(queue)
+            if time.monotonic() - now > BEAT_SECONDS:  # others had to wait for the database too
+                last = calm_since = time.monotonic()
+                continue
+            silent = silent_workers() if calm else silent_before
+            if not last or now - last >= RECONCILE_SECONDS or silent - silent_before:
                 reconcile(queue)
                 last = time.monotonic()
-            known = silent
+            silent_before = silent
         except DatabaseError as error:
             problem(error)
             last = calm_since = time.monotonic()

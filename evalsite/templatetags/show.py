@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
 
@@ -15,6 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, ngettext, pgettext
 
 from evalsite.accounts.models import Role
+from evalsite.rounding import fixed, fixed_percent, rounded, shortest, significant, without_zeros
 
 register = template.Library()
 NONE = "–"
@@ -61,7 +63,7 @@ def number(value: object) -> str:
 def approximate(value: object) -> str:
     """An estimated count to three digits: 451515 → 452,000."""
     real = _real(value)
-    return NONE if real is None else number(float(f"{real:.3g}"))
+    return NONE if real is None else number(float(significant(real, 3)))
 
 
 @register.filter
@@ -70,24 +72,45 @@ def score(value: object, places: int = 3) -> str:
     real = _real(value)
     if real is None:
         return NONE
-    text = f"{real:.{places}f}"
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    return "0" if text == "-0" else text.replace("-", "−")
+    return shortest(real, places).replace("-", "−")
+
+
+@register.filter
+def money(value: object) -> str:
+    """An amount of money with four decimals, also where it is small: 0.0123, 1,234.5000."""
+    real = _real(value)
+    return NONE if real is None else fixed(real, 4, thousands=True)
+
+
+@register.filter(name="fixed")
+def fixed_decimals(value: object, places: int = 2) -> str:
+    """A number of a column, with exactly `places` decimals: 7.5 → 7.50, None → –."""
+    real = _real(value)
+    return NONE if real is None else fixed(real, places).replace("-", "−")
 
 
 @register.filter
 def percent(value: object, places: int = 1) -> str:
-    """A share as a percentage: 0.953 → 95.3 %; never rounded to 0 or 100 unless exact."""
+    """A share in a sentence: 0.953 → 95.3 %, 0.5 → 50 %; never rounded to 0 or 100 unless exact."""
+    return _percentage(value, places, without_zeros)
+
+
+@register.filter
+def share(value: object, places: int = 1) -> str:
+    """A share of a column, with exactly `places` decimals: 0.5 → 50.0 %; otherwise as `percent`."""
+    return _percentage(value, places, str)
+
+
+def _percentage(value: object, places: int, shown: Callable[[str], str]) -> str:
     real = _real(value)
     if real is None:
         return NONE
-    share = real * 100
-    smallest = 10.0**-places
-    if 0 < share < smallest / 2:
-        return f"< {percents(score(smallest, places))}"
-    if 100 - smallest / 2 < share < 100:
-        return f"> {percents(score(100 - smallest, places))}"
-    return percents(score(share, places))
+    text = fixed_percent(real, places)
+    if real and not float(text):
+        return f"< {percents(fixed(10.0**-places, places))}"
+    if real != 1 and float(text) == 100:
+        return f"> {percents(fixed(100 - 10.0**-places, places))}"
+    return percents(shown(text).replace("-", "−"))
 
 
 def percents(number: str) -> str:
@@ -97,15 +120,15 @@ def percents(number: str) -> str:
 
 @register.filter
 def duration(seconds: object) -> str:
-    """A duration in its largest two units: 0.042 → 42 ms, 0.675 → 0.7 s, 39.4 → 39 s, 3725 → 1 h 2 min."""
+    """A duration in its largest two units: 0.042 → 42 ms, 0.675 → 0.7 s, 7 → 7.0 s, 39.4 → 39 s, 3725 → 1 h 2 min."""
     real = _real(seconds)
     if real is None:
         return NONE
     if real < 0.0995:
-        return gettext("%(n)s ms") % {"n": round(real * 1000)}
+        return gettext("%(n)s ms") % {"n": fixed(real * 1000)}
     if real < 59.5:
-        return gettext("%(n)s s") % {"n": score(real, 1 if real < 9.95 else 0)}
-    minutes, rest = divmod(round(real), 60)
+        return gettext("%(n)s s") % {"n": fixed(real, 1 if real < 9.95 else 0)}
+    minutes, rest = divmod(int(rounded(real)), 60)
     if minutes < 60:
         text = gettext("%(m)s min %(s)s s") if rest else gettext("%(m)s min")
         return text % {"m": minutes, "s": rest}

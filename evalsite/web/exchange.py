@@ -199,7 +199,7 @@ def environ_of(request: BaseRequest, sockname: Any) -> WSGIEnvironment:
 
 def _variables(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Headers as CGI variables. Names with `_` are dropped, as they would be mistaken for ones with `-`."""
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for name, text in headers:
         if "_" in name:
             continue
@@ -207,8 +207,8 @@ def _variables(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
         key = key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"
         value = text.encode("utf-8", "surrogateescape").decode("latin-1")
         separator = "; " if key == "HTTP_COOKIE" else ","
-        found[key] = f"{found[key]}{separator}{value}" if key in found else value
-    return found
+        variables[key] = f"{variables[key]}{separator}{value}" if key in variables else value
+    return variables
 
 
 def _file_parts(file: Any, _size: int = 0) -> Iterator[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -18,14 +19,31 @@ class SameOriginMiddleware(MiddlewareMixin):
         return response
 
 
+class NoStoreMiddleware(MiddlewareMixin):
+    """Keeps browsers and proxies from storing pages and downloads. Static files are answered before it."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        response.headers["Cache-Control"] = "private, no-store"
+        return response
+
+
 def part_wanted(request: HttpRequest) -> bool:
     """Whether htmx requests only a part of the page."""
     return bool(request.htmx)  # type: ignore[attr-defined]  # set by HtmxMiddleware
 
 
+_UNSAFE_IN_FILE_NAMES = re.compile(r"[<>:\"/\\|?*`$&;'%]")
+
+
 def download_headers(file_name: str) -> dict[str, str]:
     """The header of a response that browsers save as a file."""
-    return {"Content-Disposition": content_disposition_header(True, file_name) or ""}
+    return {"Content-Disposition": content_disposition_header(True, safe_file_name(file_name)) or ""}
+
+
+def safe_file_name(name: str) -> str:
+    """A file name without characters that systems forbid, shells interpret or readers cannot see."""
+    visible = "".join("-" if unicodedata.category(letter)[0] == "C" else letter for letter in name)
+    return _UNSAFE_IN_FILE_NAMES.sub("-", visible).lstrip("-. ") or "file"
 
 
 def file_stem(name: str) -> str:

@@ -20,5 +20,5 @@ class NumbersMiddleware(MiddlewareMixin):
     """Responds 404 to URLs with larger numbers, which databases reject in queries."""
 
     def process_view(self, request: HttpRequest, view: Any, arguments: Any, named: dict[str, Any]) -> None:
-        if any(isinstance(one, int) and one > LARGEST for one in named.values()):
+        if any(isinstance(value, int) and value > LARGEST for value in named.values()):
             raise Http404

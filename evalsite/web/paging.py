@@ -15,13 +15,13 @@ Item = TypeVar("Item")
 Stored = TypeVar("Stored", bound=Model)
 
 
-def paged(asked: QueryDict, items: Sequence[Item], size: int) -> tuple[list[Item], dict[str, Any]]:
+def paged(params: QueryDict, items: Sequence[Item], size: int) -> tuple[list[Item], dict[str, Any]]:
     """Return the items of a page and the template's context for it.
 
     The page number comes from `page`: the first page if it is invalid, the last if it is too large. The context has
     `first` and `last` (from 1), `count` of all items, and the page numbers `previous` and `next` or None.
     """
-    page = Paginator(items, size).get_page(whole(asked.get("page", "")) or 1)
+    page = Paginator(items, size).get_page(whole(params.get("page", "")) or 1)
     return list(page.object_list), {
         "first": page.start_index(),
         "last": page.end_index(),
@@ -32,9 +32,9 @@ def paged(asked: QueryDict, items: Sequence[Item], size: int) -> tuple[list[Item
 
 
 def newest_first(
-    found: QuerySet[Stored], size: int, before: int | None = None
+    rows: QuerySet[Stored], size: int, before: int | None = None
 ) -> tuple[list[Stored], int | None]:
     """Up to `size` rows with ids below `before`, newest first, and the `before` of the next page or None."""
-    older = found if before is None else found.filter(pk__lt=before)
+    older = rows if before is None else rows.filter(pk__lt=before)
     page = list(older.order_by("-pk")[: size + 1])
     return page[:size], page[size - 1].pk if len(page) > size else None

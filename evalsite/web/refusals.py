@@ -10,15 +10,17 @@ from __future__ import annotations
 import logging
 import sys
 
-from django.core.exceptions import BadRequest
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.core.exceptions import BadRequest, SuspiciousOperation
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views import defaults
 from django_htmx.http import trigger_client_event
 
+from evalsite import access
 from evalsite.storage.errors import StorageProblem, storage_problem
 
 log = logging.getLogger(__name__)
@@ -73,10 +75,10 @@ def refusal(
 
 
 class UnavailableMiddleware(MiddlewareMixin):
-    """Answers storage errors of views."""
+    """Answers storage errors of views, and any error of a page about something that was deleted while it was made."""
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        return unavailable(request, error)
+        return unavailable(request, error) or gone(request, error)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -92,6 +94,21 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
         refused = exception
         return refusal(request, 400, refused.title, refused.text, link=refused.link, address=refused.address)
     return unavailable(request, exception) or defaults.bad_request(request, exception)
+
+
+def gone(request: HttpRequest, error: Exception) -> HttpResponse | None:
+    """The response to an error that a deletion explains; None for others."""
+    if isinstance(error, Http404 | SuspiciousOperation) or not access.was_deleted(request):
+        return None
+    log.warning("%s %s: deleted meanwhile: %r", request.method, request.path, error)
+    return refusal(
+        request,
+        404,
+        _("This was deleted meanwhile"),
+        _("Somebody deleted it, or what it belongs to, after you had opened it."),
+        link=_("Go to projects"),
+        address=reverse("home"),
+    )
 
 
 def unavailable(request: HttpRequest, error: BaseException) -> HttpResponse | None:

@@ -10,7 +10,6 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from django.conf import settings
-from django.core.files.uploadhandler import TemporaryFileUploadHandler
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.http.response import HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
@@ -19,6 +18,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from evalsite.templatetags.show import filesize
 from evalsite.web.exchange import BUFFERED
+from evalsite.web.incoming import LockedUploadHandler
 from evalsite.web.refusals import refusal
 from evalsite.web.server import BODY_WAITS, STEP_ASIDE, WHOLE_BODY
 from evalsite.web.threads import ThreadsBusy
@@ -49,7 +49,7 @@ def allow(request: HttpRequest, most: int, sentence: str) -> None:
     """
     _check(request, most + int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE), sentence)
     _check_space(int(request.META.get("CONTENT_LENGTH") or 0))
-    handler = TemporaryFileUploadHandler(request)
+    handler = LockedUploadHandler(request)
     request.upload_handlers = [handler]
     request.discard_upload = handler.upload_interrupted  # type: ignore[attr-defined]
 

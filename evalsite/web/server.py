@@ -178,7 +178,9 @@ class Site:
     async def end(self) -> None:
         """Wait a few seconds for requests in progress, then close all connections."""
         until = self.loop.time() + self.limits.ending_seconds
-        while self.loop.time() < until and any(one.phase is Phase.BUSY for one in self.connections):
+        while self.loop.time() < until and any(
+            connection.phase is Phase.BUSY for connection in self.connections
+        ):
             for connection in list(self.connections):
                 if connection.phase is not Phase.BUSY:
                     connection.drop()
@@ -192,8 +194,8 @@ class Site:
         self.connections.add(connection)
         if len(self.connections) <= self.limits.connections:
             return
-        waiting = [one for one in self.connections if one.phase is not Phase.BUSY]
-        min(waiting or [connection], key=lambda one: (one.phase.value, one.since)).drop()
+        waiting = [candidate for candidate in self.connections if candidate.phase is not Phase.BUSY]
+        min(waiting or [connection], key=lambda candidate: (candidate.phase.value, candidate.since)).drop()
 
     async def answer(self, request: BaseRequest) -> StreamResponse:
         """Handle a request from its headers to the end of the response."""
@@ -274,7 +276,7 @@ class Body:
 
     def __init__(self, request: BaseRequest, timeout: ClientTimeout) -> None:
         self._request, self._timeout = request, timeout
-        self._asked_for = False
+        self._continue_sent = False
         self.broken = False
 
     @property
@@ -294,7 +296,7 @@ class Body:
 
     async def part(self) -> bytes:
         """The next bytes, b"" at the end. Raises TooSlow and ClientGone."""
-        await self._ask_for_it()
+        await self._send_continue()
         try:
             part = await self._timeout.wait(self._request.content.readany())
         except TooSlow:
@@ -306,11 +308,11 @@ class Body:
         self._timeout.moved(len(part))
         return part
 
-    async def _ask_for_it(self) -> None:
+    async def _send_continue(self) -> None:
         """Send "100 Continue" to a client that waits for it."""
-        if self._asked_for:
+        if self._continue_sent:
             return
-        self._asked_for = True
+        self._continue_sent = True
         if self._request.headers.get("Expect", "").lower() == "100-continue" and self._request.can_read_body:
             await self._request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             self._request.writer.output_size = 0

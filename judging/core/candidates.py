@@ -20,7 +20,7 @@ MOST_ANSWERS = 100
 
 NUMBERS = ("max_tokens", "temperature", "top_p", "top_k", "seed", "presence_penalty", "frequency_penalty")
 ROW_PARAMETERS = (*NUMBERS, "stop")
-"""Fields of a row that override the candidate's own parameters (spec: datasets, "A row, after reading")."""
+"""Fields of a row that override the candidate's own parameters."""
 
 _SENT = ("tool_calls", "tool_call_id", "name")  # keys of a message, in addition to role and content
 
@@ -44,7 +44,7 @@ class CandidateModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     n: int = 1
 
     @property
-    def asked(self) -> JudgeModel:
+    def connection_settings(self) -> JudgeModel:
         """The connection, for endpoint clients. Without the system prompt, because a row may have its own."""
         return JudgeModel(
             name=self.name,
@@ -81,18 +81,18 @@ def messages_to_send(messages: list[dict[str, Any]], system_prompt: str | None) 
 
     The candidate's system prompt comes first, unless the row has a system message, which takes precedence.
     """
-    asked = messages[:-1] if messages and messages[-1]["role"] == "assistant" else messages
-    sent = [_sent(message) for message in asked]
-    if system_prompt and not any(message["role"] == "system" for message in asked):
+    prompt = messages[:-1] if messages and messages[-1]["role"] == "assistant" else messages
+    sent = [_sent(message) for message in prompt]
+    if system_prompt and not any(message["role"] == "system" for message in prompt):
         sent.insert(0, {"role": "system", "content": system_prompt})
     return sent
 
 
 def _sent(message: dict[str, Any]) -> dict[str, Any]:
     """Only the protocol's keys, because servers reject messages with other keys."""
-    kept = {name: message[name] for name in _SENT if message.get(name) is not None}
-    content = message["content"] if message["content"] or "tool_calls" not in kept else None
-    return {"role": message["role"], "content": content, **kept}
+    fields = {name: message[name] for name in _SENT if message.get(name) is not None}
+    content = message["content"] if message["content"] or "tool_calls" not in fields else None
+    return {"role": message["role"], "content": content, **fields}
 
 
 def params_for(candidate: CandidateModel, data: Mapping[str, Any], number: int) -> dict[str, Any]:

@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from judging.core.metric_definition import JudgeModel, MetricDefinition
-from judging.core.statistics.numeric import UPPER, t_quantile
+from judging.core.statistics.intervals import difference_interval
+from judging.core.statistics.numeric import ROUNDING
 
 CAUSES = ("rows", "answers", "judge", "prompt", "scripts", "parser", "overrides", "missing", "noise")
 SETTINGS = ("judge", "prompt", "scripts", "parser")
@@ -51,7 +52,7 @@ class SharedItem:
 
     `settings`: those of SETTINGS used for this item that differ between the runs. `read`: {cause: the item's mean in
     the first run, with its replies read by the second run's parser ("parser") or also its scripts ("scripts")}, where
-    available.
+    available. `cluster`: the conversation or group that it belongs to, None for an independent item.
     """
 
     key: Hashable
@@ -59,11 +60,13 @@ class SharedItem:
     after: Side | None
     settings: frozenset[str] = frozenset()
     read: Mapping[str, float | None] = field(default_factory=dict)
+    cluster: Hashable | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The contribution of one cause to the difference of the means, and the keys of the items that it concerns.
+    """The contribution of one cause to the difference of the means with its 95 % interval, and the keys of the items
+    that it concerns.
 
     An item with several causes is listed under each.
     """
@@ -71,6 +74,8 @@ class Share:
     cause: str
     difference: float
     items: tuple[Hashable, ...]
+    ci_low: float | None = None
+    ci_high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +99,13 @@ def changed_settings(before: MetricDefinition, after: MetricDefinition) -> froze
 
     The parser is not a cause if a postprocess script computes the score in both.
     """
-    found = {
-        "judge": [_judge(one) for one in before.judges] != [_judge(one) for one in after.judges],
-        "prompt": [_prompt(one) for one in before.judges] != [_prompt(one) for one in after.judges],
+    differences = {
+        "judge": [_judge(judge) for judge in before.judges] != [_judge(judge) for judge in after.judges],
+        "prompt": [_prompt(judge) for judge in before.judges] != [_prompt(judge) for judge in after.judges],
         "scripts": _scripts(before) != _scripts(after),
         "parser": not (before.postprocess and after.postprocess) and _parser(before) != _parser(after),
     }
-    return frozenset(name for name, differs in found.items() if differs)
+    return frozenset(name for name, differs in differences.items() if differs)
 
 
 def _judge(judge: JudgeModel) -> tuple[object, ...]:
@@ -128,7 +133,7 @@ def readings(before: MetricDefinition, after: MetricDefinition) -> list[tuple[st
     """
     if len(before.judges) != len(after.judges):
         return []
-    settings, now, found = changed_settings(before, after), before, []
+    settings, now, steps = changed_settings(before, after), before, []
     if "parser" in settings:
         pairs = zip(before.judges, after.judges, strict=True)
         now = msgspec.structs.replace(
@@ -139,22 +144,23 @@ def readings(before: MetricDefinition, after: MetricDefinition) -> list[tuple[st
             quorum=after.quorum,
             judges=tuple(msgspec.structs.replace(judge, parse=other.parse) for judge, other in pairs),
         )
-        found.append(("parser", now))
+        steps.append(("parser", now))
     if "scripts" in settings and before.preprocess == after.preprocess:
         now = msgspec.structs.replace(now, postprocess=after.postprocess, sandbox=after.sandbox)
-        found.append(("scripts", now))
-    return found
+        steps.append(("scripts", now))
+    return steps
 
 
-def change_between(items: Iterable[SharedItem]) -> MeanChange:
-    """The change of one candidate's mean under one metric."""
-    scored = [one for one in items if _value(one.before) is not None or _value(one.after) is not None]
-    before = _mean([value for one in scored if (value := _value(one.before)) is not None])
-    after = _mean([value for one in scored if (value := _value(one.after)) is not None])
+def change_between(items: Iterable[SharedItem], width: float | None = None) -> MeanChange:
+    """The change of one candidate's mean under one metric; `width`: of its scale, None if it has none."""
+    scored = [item for item in items if _value(item.before) is not None or _value(item.after) is not None]
+    before = _mean([value for item in scored if (value := _value(item.before)) is not None])
+    after = _mean([value for item in scored if (value := _value(item.after)) is not None])
     if before is None or after is None:
         return MeanChange(before, after, None, None, None, len(scored), ())
-    low, high = _interval(scored, before, after)
-    return MeanChange(before, after, after - before, low, high, len(scored), _shares(scored))
+    influences = _influences(scored, before, after)
+    low, high = _interval(after - before, influences, scored, width)
+    return MeanChange(before, after, after - before, low, high, len(scored), _shares(scored, width))
 
 
 _READ = ("parser", "scripts")  # in the order of the steps
@@ -172,16 +178,18 @@ def _mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
-def _shares(scored: Sequence[SharedItem]) -> tuple[Share, ...]:
+def _shares(scored: Sequence[SharedItem], width: float | None) -> tuple[Share, ...]:
     """The shares by cause, in the order of CAUSES."""
-    values = [_values(one) for one in scored]
-    whole = all(any(one[step] is not None for one in values) for step in range(len(_STEPS) + 1))
+    values = [_values(item) for item in scored]
+    whole = all(
+        any(item_values[step] is not None for item_values in values) for step in range(len(_STEPS) + 1)
+    )
     if not whole:  # a step without any scored item: the steps cannot be separated
-        values = [(_value(one.before),) * (_JUDGED + 1) + (_value(one.after),) * 2 for one in scored]
+        values = [(_value(item.before),) * (_JUDGED + 1) + (_value(item.after),) * 2 for item in scored]
     parts: dict[str, dict[Hashable, float]] = {}
     touched: set[Hashable] = set()
     for step, name in enumerate(_STEPS):
-        pairs = [(one[step], one[step + 1]) for one in values]
+        pairs = [(item_values[step], item_values[step + 1]) for item_values in values]
         for item, part in zip(scored, _contributions(pairs), strict=True):
             if part:
                 by = parts.setdefault(name or _cause(item, apart=whole), {})
@@ -191,7 +199,16 @@ def _shares(scored: Sequence[SharedItem]) -> tuple[Share, ...]:
         if item.key not in touched:
             parts.setdefault(_idle_cause(item, apart=whole), {})[item.key] = 0.0
     causes = sorted(parts, key=_order)
-    return tuple(Share(one, math.fsum(parts[one].values()), tuple(parts[one])) for one in causes)
+    return tuple(_share(cause, parts[cause], scored, width) for cause in causes)
+
+
+def _share(
+    cause: str, parts: Mapping[Hashable, float], scored: Sequence[SharedItem], width: float | None
+) -> Share:
+    """`parts`: the items' contributions c. The interval is over all n scored items, with influences c − Σ c / n."""
+    whole = math.fsum(parts.values())
+    influences = [parts.get(item.key, 0.0) - whole / len(scored) for item in scored]
+    return Share(cause, whole, tuple(parts), *_interval(whole, influences, scored, width))
 
 
 def _values(item: SharedItem) -> _Values:
@@ -200,11 +217,11 @@ def _values(item: SharedItem) -> _Values:
     if before is None or after is None or _other_text(before, after):
         first, last = _value(before), _value(after)
         return (first,) * (_JUDGED + 1) + (last,) * 2
-    read, found = before.own, [before.value, before.own]
+    read, values = before.own, [before.value, before.own]
     for name in _READ:
         read = item.read.get(name, read)
-        found.append(read)
-    return (*found, after.own, after.value)
+        values.append(read)
+    return (*values, after.own, after.value)
 
 
 def _contributions(pairs: Sequence[tuple[float | None, float | None]]) -> list[float]:
@@ -214,15 +231,15 @@ def _contributions(pairs: Sequence[tuple[float | None, float | None]]) -> list[f
     common = [(a, b) for a, b in pairs if a is not None and b is not None]
     centre_a, centre_b = _mean([a for a, _ in common]) or 0.0, _mean([b for _, b in common]) or 0.0
     count_a, count_b = (sum(pair[side] is not None for pair in pairs) for side in (0, 1))
-    found = []
+    contributions = []
     for a, b in pairs:
         if a is not None and b is not None:
-            found.append((b - a) / len(common))
+            contributions.append((b - a) / len(common))
         elif b is not None:
-            found.append((b - centre_b) / count_b)
+            contributions.append((b - centre_b) / count_b)
         else:
-            found.append(0.0 if a is None else (centre_a - a) / count_a)
-    return found
+            contributions.append(0.0 if a is None else (centre_a - a) / count_a)
+    return contributions
 
 
 def _other_text(before: Side, after: Side) -> bool:
@@ -247,9 +264,9 @@ def _cause(item: SharedItem, *, apart: bool) -> str:
 
 def _idle_cause(item: SharedItem, *, apart: bool) -> str:
     """The cause for an item whose values do not change: the first one that differs for it."""
-    found = _cause(item, apart=apart)
-    if found != "noise":
-        return found
+    cause = _cause(item, apart=apart)
+    if cause != "noise":
+        return cause
     if item.read:
         return min(item.read, key=SETTINGS.index)
     assert item.before is not None
@@ -273,23 +290,36 @@ def _order(cause: str) -> tuple[int, int]:
     return first, cause.count("+")
 
 
-def _interval(scored: Sequence[SharedItem], before: float, after: float) -> tuple[float | None, float | None]:
-    """The 95 % interval of the difference, from the items' influences u = (y₂ − m₂)/n₂ − (y₁ − m₁)/n₁.
+def _influences(scored: Sequence[SharedItem], before: float, after: float) -> list[float]:
+    """u = (y₂ − m₂)/n₂ − (y₁ − m₁)/n₁ of each item on the difference of the means; a term is 0 if its run lacks it."""
+    count_a = sum(_value(item.before) is not None for item in scored)
+    count_b = sum(_value(item.after) is not None for item in scored)
+    values = [(_value(item.before), _value(item.after)) for item in scored]
+    return [
+        (0.0 if b is None else (b - after) / count_b) - (0.0 if a is None else (a - before) / count_a)
+        for a, b in values
+    ]
 
-    A term is 0 if its run lacks the item. se² = N/(N − 1) · Σ u², t with N − 1 degrees of freedom. A paired interval if
-    all items are shared.
+
+def _interval(
+    difference: float, influences: Sequence[float], scored: Sequence[SharedItem], width: float | None
+) -> tuple[float | None, float | None]:
+    """The 95 % interval of a difference from the items' influences u, which sum to 0.
+
+    With the influences summed over each of the G independent units (items, or clusters), se² = G/(G − 1) · Σ u²; see
+    `intervals.difference_interval`. A paired interval if all items are shared.
     """
-    if len(scored) < 2:
+    by_unit: dict[Hashable, list[float]] = {}
+    for item, influence in zip(scored, influences, strict=True):
+        unit = (False, item.key) if item.cluster is None else (True, item.cluster)
+        by_unit.setdefault(unit, []).append(influence)
+    units = len(by_unit)
+    if units < 2:
         return None, None
-    count_a = sum(_value(one.before) is not None for one in scored)
-    count_b = sum(_value(one.after) is not None for one in scored)
-    squares = []
-    for one in scored:
-        a, b = _value(one.before), _value(one.after)
-        influence = (0.0 if b is None else (b - after) / count_b) - (
-            0.0 if a is None else (a - before) / count_a
-        )
-        squares.append(influence**2)
-    error = math.sqrt(math.fsum(squares) * len(scored) / (len(scored) - 1))
-    reach = t_quantile(UPPER, len(scored) - 1) * error
-    return after - before - reach, after - before + reach
+    squares = math.fsum(math.fsum(parts) ** 2 for parts in by_unit.values())
+    error = math.sqrt(squares * units / (units - 1))
+    largest = max(
+        (abs(_value(side) or 0.0) for item in scored for side in (item.before, item.after)), default=0
+    )
+    same = error <= ROUNDING * max(1.0, largest)
+    return difference_interval(difference, 0.0 if same else error, units, width)

@@ -78,7 +78,8 @@ def holds_verdict(answer: str) -> bool:
     text = without_disguise(answer)
     without_markup = _TAG.sub("", text) if "<" in text else text
     return any(
-        _any_of(_PATTERNS, one.lower()) or _any_of(_IN_CAPITALS, one) for one in {text, without_markup}
+        _any_of(_PATTERNS, variant.lower()) or _any_of(_IN_CAPITALS, variant)
+        for variant in {text, without_markup}
     )
 
 

@@ -1,31 +1,70 @@
 """Template lint: renders a template with every row, and reports each problem once for all rows.
 
-Findings are codes and counts; judging/lint_messages.py makes sentences of them.
+Findings are codes and counts; `judging.messages.lint_sentence` makes sentences of them.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
+from datasets.core.texts import Text, gettext_noop, ngettext_noop
 from datasets.core.variables import is_reference
+from judging.core.placeholders import KINDS, Hint, expression_for, hints
 from judging.core.prompts import NameAt, Names, Rendered, RenderItem, estimated_tokens, names_of, render
 from judging.core.sandbox.job import SandboxFailure
 from judging.core.sandbox.pool import Sandbox
 from judging.core.sandbox.wire import Path, dotted
 from judging.core.scripts import ScriptOutcome, run_preprocess
 
-Code = Literal[
-    "syntax",
-    "unknown_name",
-    "render_error",
-    "name_missing",
-    "name_none",
-    "name_falsy",
-    "blank_render",
-    "response_unused",
-]
+CODES: dict[str, Text] = {
+    "syntax": gettext_noop("The template can't be read: %(message)s"),
+    "render_error": ngettext_noop(
+        "The template fails in %(rows)s row: %(message)s",
+        "The template fails in %(rows)s rows: %(message)s",
+        "rows",
+    ),
+    "unknown_name": gettext_noop("No row has “%(name)s”."),
+    "name_missing": ngettext_noop(
+        "“%(name)s” is missing in %(rows)s row. Ask first whether it “is defined”, or give it a default.",
+        "“%(name)s” is missing in %(rows)s rows. Ask first whether it “is defined”, or give it a default.",
+        "rows",
+    ),
+    "name_none": ngettext_noop(
+        "“%(name)s” has no value (None) in %(rows)s row, and the prompt uses it there.",
+        "“%(name)s” has no value (None) in %(rows)s rows, and the prompt uses it there.",
+        "rows",
+    ),
+    "name_falsy": ngettext_noop(
+        "“%(name)s” is 0, false or empty in %(rows)s row, which the template treats as having no reference. "
+        "Test “%(name)s is not none” instead.",
+        "“%(name)s” is 0, false or empty in %(rows)s rows, which the template treats as having no reference. "
+        "Test “%(name)s is not none” instead.",
+        "rows",
+    ),
+    "blank_render": ngettext_noop(
+        "The prompt of %(rows)s row is blank.", "The prompts of %(rows)s rows are blank.", "rows"
+    ),
+    "response_unused": gettext_noop(
+        "The template never mentions the response: the judge does not see what it judges. "
+        "Add {{ response.content }}, unless the preprocess script puts the answer elsewhere."
+    ),
+    "set_in_loop": gettext_noop(
+        "The value that the loop gives “%(name)s” is lost at the end of each turn. Write "
+        "{%% set counted = namespace(n=0) %%} before the loop and {%% set counted.n = counted.n + 1 %%} inside it."
+    ),
+    **KINDS,
+}
+_OF_PREPROCESS: dict[str, Text] = {
+    "syntax": gettext_noop("The preprocess script can't be loaded: %(message)s"),
+    "render_error": ngettext_noop(
+        "The preprocess script fails in %(rows)s row: %(message)s",
+        "The preprocess script fails in %(rows)s rows: %(message)s",
+        "rows",
+    ),
+}
+_UNKNOWN_BUT_ALIKE = gettext_noop("No row has “%(name)s”. Did you mean “%(suggestion)s”?")
 # A row's line, and the template's variables for one of its answers.
 Subject = tuple[int, RenderItem | SandboxFailure]
 # A row's line, its data, and one of its answers or None.
@@ -56,13 +95,22 @@ class LintFinding:
     message of Python or Jinja2, if any.
     """
 
-    code: Code
+    code: str
     name: str | None = None
     line: int | None = None
     rows: int = 0
     first_rows: tuple[int, ...] = ()
     suggestion: str | None = None
     message: str = ""
+
+    @property
+    def sentence(self) -> Text:
+        """The untranslated sentence; its parameters are `name`, `rows`, `suggestion` and `message`."""
+        if self.name == "preprocess" and self.code in _OF_PREPROCESS:
+            return _OF_PREPROCESS[self.code]
+        if self.suggestion is not None and self.code == "unknown_name":
+            return _UNKNOWN_BUT_ALIKE
+        return CODES[self.code]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +158,7 @@ class _Occurrences:
         if len(self.first_rows) < FIRST_ROWS:
             self.first_rows.append(row)
 
-    def finding(self, code: Code, name: str | None = None) -> LintFinding:
+    def finding(self, code: str, name: str | None = None) -> LintFinding:
         return LintFinding(code, name, self.line, self.rows, tuple(self.first_rows), message=self.message)
 
 
@@ -122,8 +170,9 @@ def lint(sandbox: Sandbox, template: str, subjects: Iterable[Subject]) -> Lint:
     """
     names, broken = names_of(sandbox, template)
     if broken:
-        return Lint((LintFinding(_code(broken), line=broken.line, message=broken.message),))
-    linting = _Linting(names)
+        finding = LintFinding(_code(broken), line=broken.line, message=broken.message)
+        return Lint((finding,), tuple(map(_hinted, hints(template))))
+    linting = _Linting(template, names)
     for batch in _batches(subjects):
         items = [item for _, item in batch if isinstance(item, RenderItem)]
         rendered = iter(render(sandbox, template, items, "lenient"))
@@ -148,31 +197,31 @@ def _batches(every: Iterable[Each]) -> Iterator[list[Each]]:
 class _Linting:
     """Collects the problems found so far."""
 
-    def __init__(self, names: Names) -> None:
-        self._names = names
+    def __init__(self, template: str, names: Names) -> None:
+        self._template, self._names = template, names
         self._known = _KnownNames(names)
         self._rows, self._blank, self._without_reference = _Occurrences(), _Occurrences(), _Occurrences()
-        self._references = {str(one.path[1]) for one in names.used if one.path in _REFERENCES}
+        self._references = {str(lookup.path[1]) for lookup in names.used if lookup.path in _REFERENCES}
         self._undefined: dict[str, _Occurrences] = {}
         self._none: dict[str, _Occurrences] = {}
         self._falsy: dict[str, _Occurrences] = {}
-        self._tests_reference = next((one for one in names.tested if one.path == _REFERENCE), None)
+        self._tests_reference = next((lookup for lookup in names.tested if lookup.path == _REFERENCE), None)
         self._failed: dict[tuple[str, int | None], _Occurrences] = {}
-        self._failed_scripts: dict[tuple[Code, int | None], _Occurrences] = {}
+        self._failed_scripts: dict[tuple[str, int | None], _Occurrences] = {}
         self._longest: tuple[int, str] | None = None
 
     def add_failed_script(self, row: int, failure: SandboxFailure) -> None:
         self._rows.add(row)
         _count(self._failed_scripts, (_code(failure), failure.line), row, failure.line, failure.message)
 
-    def add(self, row: int, item: RenderItem, made: Rendered) -> None:
+    def add(self, row: int, item: RenderItem, rendered: Rendered) -> None:
         self._rows.add(row)
         self._known.look(item)
-        self._known.found(made.found)
-        for note in made.undefined:
+        self._known.add_resolved(rendered.resolved)
+        for note in rendered.undefined:
             if _root(note.name) not in _LATE:
                 _count(self._undefined, note.name, row, note.line)
-        for note in made.none:
+        for note in rendered.none:
             if _is_unexpected_none(note, item):
                 _count(self._none, note.name, row, note.line)
         reference = item.data.get("ref_answer")
@@ -180,10 +229,16 @@ class _Linting:
             _count(self._falsy, self._tests_reference.name, row, self._tests_reference.line)
         if self._references and not any(is_reference(item.data.get(name)) for name in self._references):
             self._without_reference.add(row)
-        if made.error and made.error.code != "undefined":
-            _count(self._failed, (made.error.code, made.error.line), row, made.error.line, made.error.message)
-        if made.text is not None:
-            self._add_text(row, made.text)
+        if rendered.error and rendered.error.code != "undefined":
+            _count(
+                self._failed,
+                (rendered.error.code, rendered.error.line),
+                row,
+                rendered.error.line,
+                rendered.error.message,
+            )
+        if rendered.text is not None:
+            self._add_text(row, rendered.text)
 
     def _add_text(self, row: int, text: str) -> None:
         if not text.strip():
@@ -193,47 +248,68 @@ class _Linting:
 
     def result(self) -> Lint:
         longest = None
+        all_hints = hints(self._template, self._known.fields())
+        dashed = [hint for hint in all_hints if hint.kind == "dashed"]
         if self._longest:
             row, text = self._longest
             longest = Longest(row, len(text), estimated_tokens(text))
         return Lint(
-            tuple(self._errors()),
-            tuple(self._warnings()),
+            tuple(self._errors(dashed)),
+            (*self._warnings(), *(_hinted(hint) for hint in all_hints if not self._is_unknown_name(hint))),
             longest,
             self._rows.rows,
             self._without_reference.rows,
         )
 
     def _warnings(self) -> Iterator[LintFinding]:
-        for name, found in self._undefined.items():
+        for name, occurrences in self._undefined.items():
             if self._known.exists(name):
-                yield found.finding("name_missing", name)
-        for name, found in self._none.items():
-            yield found.finding("name_none", name)
-        for name, found in self._falsy.items():
-            yield found.finding("name_falsy", name)
+                yield occurrences.finding("name_missing", name)
+        for name, occurrences in self._none.items():
+            yield occurrences.finding("name_none", name)
+        for name, occurrences in self._falsy.items():
+            yield occurrences.finding("name_falsy", name)
         if self._blank.rows:
             yield self._blank.finding("blank_render")
-        if not any(one.path[0] == "response" for one in self._names.used):
+        if not any(lookup.path[0] == "response" for lookup in self._names.used):
             yield LintFinding("response_unused")
+        for lookup in self._names.set_in_loops:
+            yield LintFinding("set_in_loop", lookup.name, lookup.line)
 
-    def _errors(self) -> Iterator[LintFinding]:
-        for (code, _), found in self._failed_scripts.items():
-            yield found.finding(code, "preprocess")
+    @staticmethod
+    def _is_unknown_name(hint: Hint) -> bool:
+        """Whether an error `unknown_name` says the same."""
+        return hint.kind in ("dashed", "other_name")
+
+    def _errors(self, dashed: list[Hint]) -> Iterator[LintFinding]:
+        for (code, _), occurrences in self._failed_scripts.items():
+            yield occurrences.finding(code, "preprocess")
         unknown = self._known.never_there()
-        unknown |= {name: one.line for name, one in self._undefined.items() if not self._known.exists(name)}
+        unknown |= {
+            name: occurrences.line
+            for name, occurrences in self._undefined.items()
+            if not self._known.exists(name)
+        }
         everywhere = self._rows.rows, tuple(self._rows.first_rows)
+        for hint in dashed:  # Jinja2 reads each as a difference of several names
+            for part in hint.text.split("-"):
+                unknown.pop(part, None)
+            yield LintFinding("unknown_name", hint.text, hint.line, *everywhere, hint.suggestion)
         for name, line in unknown.items():
             yield LintFinding("unknown_name", name, line, *everywhere, self._known.suggestion(name))
-        for found in self._failed.values():
-            yield found.finding("render_error")
+        for occurrences in self._failed.values():
+            yield occurrences.finding("render_error")
 
 
-def _count(found: dict[Key, _Occurrences], key: Key, row: int, line: int | None, message: str = "") -> None:
-    found.setdefault(key, _Occurrences(line, message)).add(row)
+def _count(by_key: dict[Key, _Occurrences], key: Key, row: int, line: int | None, message: str = "") -> None:
+    by_key.setdefault(key, _Occurrences(line, message)).add(row)
 
 
-def _code(failure: SandboxFailure) -> Code:
+def _hinted(hint: Hint) -> LintFinding:
+    return LintFinding(hint.kind, hint.text, hint.line, suggestion=hint.suggestion)
+
+
+def _code(failure: SandboxFailure) -> str:
     return "syntax" if failure.code in ("syntax", "load") else "render_error"
 
 
@@ -273,12 +349,15 @@ class _KnownNames:
     """Which names of a template exist in at least one row: looks each up in every row until it resolves."""
 
     def __init__(self, names: Names) -> None:
-        self._asked = {path[:end] for path in names.asked for end in range(1, len(path) + 1)}
+        self._existence_tested = {
+            path[:end] for path in names.existence_tested for end in range(1, len(path) + 1)
+        }
         self._first_lines: dict[Path, int] = {}
-        for one in names.used:
-            self._first_lines.setdefault(one.path, one.line)
-        self._sought = {one.path: 1 for one in names.used if _may_be_missing(one.path)}  # path: depth reached
-        self._has_strangers = any(one.path[0] not in _ROOTS for one in names.used)
+        for lookup in names.used:
+            self._first_lines.setdefault(lookup.path, lookup.line)
+        # path: depth reached
+        self._sought = {lookup.path: 1 for lookup in names.used if _may_be_missing(lookup.path)}
+        self._has_strangers = any(lookup.path[0] not in _ROOTS for lookup in names.used)
         self._existing = {*_ROOTS, *(f"{root}.{name}" for root in _ALWAYS for name in _ALWAYS[root])}
         self._keys: dict[Path, set[str]] = {(root,): set(_ALWAYS[root]) for root in _ALWAYS}
         self._has_looked = False
@@ -286,6 +365,7 @@ class _KnownNames:
     def look(self, item: RenderItem) -> None:
         """Look up the names that no earlier row has."""
         self._has_looked = True
+        self._remember_keys(("data",), item.data)
         if not self._sought and not self._has_strangers:
             return
         values = {
@@ -293,26 +373,29 @@ class _KnownNames:
             "response": item.response or {},
             "preprocess_result": item.preprocess_result,
         }
-        for root in _ALWAYS:
-            self._remember_keys((root,), values[root])
+        self._remember_keys(("response",), values["response"])
         for path in list(self._sought):
             self._follow(path, values)
 
-    def found(self, names: Iterable[str]) -> None:
+    def add_resolved(self, names: Iterable[str]) -> None:
         """Add names that resolved during a render, including those under loop variables."""
         self._existing.update(names)
 
     def exists(self, name: str) -> bool:
         return name in self._existing
 
+    def fields(self) -> set[str]:
+        """The names of the rows' own fields, as far as they were collected."""
+        return self._keys["data",] - set(_ALWAYS["data"])
+
     def never_there(self) -> dict[str, int | None]:
         """Names that exist in no row, with their lines, except those whose existence the template tests."""
-        found: dict[str, int | None] = {}
+        lines: dict[str, int | None] = {}
         for path, line in self._first_lines.items():
             missing = self._missing_part(path)
-            if missing and path not in self._asked and missing not in self._asked:
-                found.setdefault(dotted(missing), line)
-        return found
+            if missing and path not in self._existence_tested and missing not in self._existence_tested:
+                lines.setdefault(dotted(missing), line)
+        return lines
 
     def suggestion(self, name: str) -> str | None:
         """The existing name that was probably meant, or None."""
@@ -345,6 +428,8 @@ class _KnownNames:
     def _alike(self, path: Path) -> str | None:
         """The closest key at the same place, the same key of the other object, or the closest variable."""
         *parent, last = path
+        if not parent and (expression := expression_for(str(last), self.fields())):
+            return expression
         sibling = _closest(last, self._keys.get(tuple(parent), ()) if parent else _ROOTS)
         elsewhere = (f"{root}.{last}" for root in _ALWAYS if last in self._keys[root,])
         if parent and sibling:
@@ -354,7 +439,7 @@ class _KnownNames:
 
 def _closest(word: str | int, words: Iterable[str]) -> str | None:
     """The most similar word, ignoring case."""
-    by_lower = {one.lower(): one for one in words}
+    by_lower = {candidate.lower(): candidate for candidate in words}
     matches = get_close_matches(str(word).lower(), by_lower, n=1)
     return by_lower[matches[0]] if matches else None
 

@@ -94,7 +94,7 @@ def _known(judges: tuple[JudgeModel, ...]) -> Iterator[tuple[tuple[str, int], Ju
 
 def _changed_settings(before: Any, after: Any, names: tuple[str, ...]) -> tuple[Setting, ...]:
     values = [Setting(name, getattr(before, name), getattr(after, name)) for name in names]
-    return tuple(one for one in values if one.before != one.after)
+    return tuple(setting for setting in values if setting.before != setting.after)
 
 
 def _changed_texts(before: Any, after: Any, names: tuple[str, ...]) -> tuple[TextChange, ...]:

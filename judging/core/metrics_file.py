@@ -1,4 +1,4 @@
-"""The metrics file: YAML that defines metrics and, for inference, candidates (spec: commands, "The metrics file").
+"""The metrics file: YAML that defines metrics and, for inference, candidates (docs/metrics-file.md).
 
 Texts may be in separate files, in its folder or below. API keys are referenced by environment variable only. A file
 is written with all texts inline and without keys: a comment at its top says where to add `api_key_env`.
@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 from yaml.nodes import MappingNode, Node, SequenceNode
 
+from datasets.core.texts import Text, gettext_noop
 from judging.core.builtin import BUILTINS
 from judging.core.candidates import MOST_ANSWERS, CandidateModel
 from judging.core.judges.errors import JudgeError
@@ -27,9 +28,9 @@ from judging.core.metric_definition import (
     MetricDefinition,
     ParserSpec,
 )
-from judging.core.replies import ParserError, make_parser
+from judging.core.replies import PARSER_PROBLEMS, ParserError, make_parser
 from judging.core.rules.check import read_program
-from judging.core.yaml_tree import Fields, Problems, YamlProblem, compose, mappings, write_yaml
+from judging.core.yaml_tree import YAML_PROBLEMS, Fields, Problems, YamlProblem, compose, mappings, write_yaml
 
 MAX_FILE_BYTES = 2**20
 MAX_NAME = 200
@@ -62,6 +63,48 @@ _FOREIGN = {
 }
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
+PROBLEMS: dict[str, Text] = {
+    **YAML_PROBLEMS,
+    **PARSER_PROBLEMS,
+    "no_metrics": gettext_noop("Expected a list of {data_name, metrics}, or a single mapping."),
+    "empty_scale": gettext_noop("The maximum score, %(high)s, must be greater than the minimum, %(low)s."),
+    "duplicate_metric": gettext_noop("A metric named “%(name)s” already exists. Names must be unique."),
+    "duplicate_candidate": gettext_noop("A candidate named “%(name)s” already exists. Names must be unique."),
+    "quorum_too_high": gettext_noop(
+        "“%(key)s” is %(value)s, but there are only %(votes)s votes (judge models × repeats)."
+    ),
+    "unknown_source": gettext_noop("Unknown source “%(value)s”. Only URL is supported."),
+    "both_orders_without_comparison": gettext_noop(
+        "“both_orders” only works with comparisons. Add “parse: comparison”, or remove it."
+    ),
+    "no_template": gettext_noop("The judge model has no template. Set one of: %(options)s."),
+    "several_templates": gettext_noop("The judge model has several templates. Set only one of: %(options)s."),
+    "no_script": gettext_noop("The step has no script. Set “filename” or “file_content”."),
+    "several_scripts": gettext_noop("The step has two scripts. Set either “filename” or “file_content”."),
+    "key_of_other_step": gettext_noop("“%(key)s” is not valid in a step of type %(step)s."),
+    "step_out_of_order": gettext_noop("%(step)s is out of order. The order is %(order)s."),
+    "step_twice": gettext_noop("Duplicate %(step)s. A pipeline can have only one."),
+    "rules_error": gettext_noop(
+        "Error in the rule program, line %(rule_line)s, column %(rule_column)s: %(sentence)s"
+    ),
+    "rules_need_judge": gettext_noop(
+        "The rule program needs a judge model. Add “judge_model” (without a template) to the step."
+    ),
+    "rules_beside_judges": gettext_noop(
+        "A metric uses either judge models or rules. Put the judge model for rules in the rules step."
+    ),
+    "bad_url": gettext_noop("“%(key)s” must be an http or https URL without a password."),
+    "no_variable_name": gettext_noop(
+        "“%(key)s” must be the name of an environment variable, for example JUDGE_KEY. Never put the key "
+        "itself in the file."
+    ),
+    "file_outside": gettext_noop("%(path)s is outside the metrics file's folder and can't be read."),
+    "file_missing": gettext_noop("File %(path)s not found next to the metrics file."),
+    "file_too_long": gettext_noop("%(path)s is larger than %(most)s bytes."),
+    "file_not_utf8": gettext_noop("%(path)s is not UTF-8. Save it as UTF-8."),
+    "file_unreadable": gettext_noop("Can't read %(path)s."),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class MetricsFile:
@@ -90,8 +133,8 @@ def read_metrics_file(text: str, folder: Path) -> MetricsFile:
     root = compose(text, problems)
     for entry in _entries(root, problems):
         reader.read_entry(entry)
-    if found := problems.in_order():
-        raise MetricsFileError(found)
+    if errors := problems.in_order():
+        raise MetricsFileError(errors)
     return MetricsFile(reader.data_name, tuple(reader.candidates), tuple(reader.metrics))
 
 
@@ -119,8 +162,10 @@ class _MetricsReader:
     def read_entry(self, fields: Fields) -> None:
         name = fields.text("data_name", most=MAX_NAME)
         self.data_name = self.data_name or name
-        self.candidates += [self.candidate(one) for one in fields.items("candidates", KEYS["candidates"])]
-        self.metrics += [self.metric(one) for one in fields.items("metrics", KEYS["metrics"], required=True)]
+        self.candidates += [self.candidate(entry) for entry in fields.items("candidates", KEYS["candidates"])]
+        self.metrics += [
+            self.metric(entry) for entry in fields.items("metrics", KEYS["metrics"], required=True)
+        ]
 
     def candidate(self, fields: Fields) -> CandidateModel:
         return CandidateModel(
@@ -145,7 +190,7 @@ class _MetricsReader:
             steps.take(step)
         if steps.rules and "max_score" not in fields and low < RULES_TOP:
             high = RULES_TOP
-        made = MetricDefinition(
+        definition = MetricDefinition(
             name=self._name(fields, "metric"),
             min_score=low,
             max_score=high,
@@ -158,9 +203,9 @@ class _MetricsReader:
             jury=fields.choice("jury", JURIES, "mean"),
             quorum=fields.whole("quorum", 1, 1, 10_000),
         )
-        if made.judges and made.quorum > max(1, made.votes):
-            fields.wrong("quorum", "quorum_too_high", value=made.quorum, votes=made.votes)
-        return made
+        if definition.judges and definition.quorum > max(1, definition.votes):
+            fields.wrong("quorum", "quorum_too_high", value=definition.quorum, votes=definition.votes)
+        return definition
 
     def _name(self, fields: Fields, kind: str) -> str:
         name = fields.text("name", required=True, most=MAX_NAME).strip()
@@ -175,14 +220,14 @@ class _MetricsReader:
         if fields.flag("both_orders") and parse != "comparison":
             fields.wrong("both_orders", "both_orders_without_comparison")
         return msgspec.structs.replace(
-            self.asked_judge(fields),
+            self.judge_model(fields),
             template=template,
             parse=parse,
             repeats=fields.whole("repeats", 1, 1, MAX_REPEATS),
             both_orders=fields.flag("both_orders"),
         )
 
-    def asked_judge(self, fields: Fields) -> JudgeModel:
+    def judge_model(self, fields: Fields) -> JudgeModel:
         """The connection and the request settings of a judge model, without prompts."""
         if fields.text("source", "URL").upper() != "URL":
             fields.wrong("source", "unknown_source", value=fields.text("source")[:80])
@@ -198,29 +243,31 @@ class _MetricsReader:
 
     def _template(self, fields: Fields) -> tuple[str, str]:
         """The template's text, and the default parser for its replies."""
-        given = [name for name in _TEMPLATE if name in fields]
-        if len(given) != 1:
-            wrong = "several_templates" if given else "no_template"
-            fields.wrong(given[1] if given else "", wrong, options=", ".join(_TEMPLATE))
+        sources = [name for name in _TEMPLATE if name in fields]
+        if len(sources) != 1:
+            wrong = "several_templates" if sources else "no_template"
+            fields.wrong(sources[1] if sources else "", wrong, options=", ".join(_TEMPLATE))
             return "", "score"
-        if given == ["builtin"]:
+        if sources == ["builtin"]:
             chosen = BUILTINS.get(fields.text("builtin"))
             if chosen is None:
                 fields.choice("builtin", tuple(BUILTINS), "")
                 return "", "score"
             return chosen.source, chosen.parse
-        if given == ["judge_template_file"]:
+        if sources == ["judge_template_file"]:
             return self.file(fields, "judge_template_file"), "score"
         return fields.text("judge_template_content", required=True), "score"
 
     def script(self, fields: Fields) -> str:
         """The script of a step, from the metrics file itself or a separate file."""
-        given = [name for name in ("filename", "file_content") if name in fields]
-        if len(given) != 1:
-            fields.wrong(given[1] if given else "", "several_scripts" if given else "no_script")
+        sources = [name for name in ("filename", "file_content") if name in fields]
+        if len(sources) != 1:
+            fields.wrong(sources[1] if sources else "", "several_scripts" if sources else "no_script")
             return ""
         return (
-            self.file(fields, "filename") if given == ["filename"] else fields.text(given[0], required=True)
+            self.file(fields, "filename")
+            if sources == ["filename"]
+            else fields.text(sources[0], required=True)
         )
 
     def file(self, fields: Fields, name: str) -> str:
@@ -288,7 +335,7 @@ class _Steps:
             fields.wrong(where, "rules_error", rule_code=problem.code, **place, **problem.params)
         if "judge_model" in fields:
             if (judge := fields.mapping("judge_model", _RULES_JUDGE)) is not None:
-                self.judges.append(self.reader.asked_judge(judge))
+                self.judges.append(self.reader.judge_model(judge))
         elif reading and reading.program and reading.program.needs_judge:
             fields.wrong("", "rules_need_judge")
 
@@ -340,8 +387,8 @@ _KEY_HINT = "# Keys are never written. Where a judge model needs one, add api_ke
 
 def write_metrics_file(metrics: Sequence[MetricDefinition]) -> str:
     """YAML that reads as metrics that judge the same. Judge models need a URL, so replace endpoint ids first."""
-    text = write_yaml([{"metrics": [_metric(one) for one in metrics]}])
-    nameless = any(not judge.api_key_env for one in metrics for judge in one.judges)
+    text = write_yaml([{"metrics": [_metric(metric) for metric in metrics]}])
+    nameless = any(not judge.api_key_env for metric in metrics for judge in metric.judges)
     return _KEY_HINT + text if nameless else text
 
 

@@ -25,19 +25,19 @@ class PasteRepair:
     """The repaired source and the problems found: `backslashes`, `indentation`."""
 
     source: str
-    found: tuple[str, ...]
+    problems: tuple[str, ...]
 
 
 def repaired(source: str) -> PasteRepair | None:
     """Undo the damage from copying a script through a document; None if there is no sign of it."""
     single = _STRING.sub(_with_single_backslashes, source)
     indented = with_indentation(single)
-    found = [
+    problems = [
         name
         for name, changed in (("backslashes", single != source), ("indentation", indented != single))
         if changed
     ]
-    return PasteRepair(indented, tuple(found)) if found else None
+    return PasteRepair(indented, tuple(problems)) if problems else None
 
 
 def repaired_pattern(pattern: str) -> str | None:
@@ -89,9 +89,9 @@ def with_indentation(source: str) -> str:
 def _statements(source: str) -> Iterator[tuple[int, int, str, bool]]:
     """For each statement: first and last line, first word, and whether it ends with a colon."""
     tokens: list[tokenize.TokenInfo] = []
-    for one in tokenize.generate_tokens(io.StringIO(source).readline):
-        if one.type == tokenize.NEWLINE:
+    for info in tokenize.generate_tokens(io.StringIO(source).readline):
+        if info.type == tokenize.NEWLINE:
             yield tokens[0].start[0], tokens[-1].end[0], tokens[0].string, tokens[-1].string == ":"
             tokens = []
-        elif one.type not in _WITHOUT_MEANING:
-            tokens.append(one)
+        elif info.type not in _WITHOUT_MEANING:
+            tokens.append(info)

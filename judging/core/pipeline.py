@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from judging.core.metric_definition import JudgeModel, Jury, MetricDefinition
-from judging.core.replies import combine_orders, is_flip, turned_back, why_unread, with_sides_swapped
+from judging.core.reading.reader import why_unread
+from judging.core.replies import combine_orders, is_flip, turned_back, with_sides_swapped
 from judging.core.results import (
     FORMAT_FAILED,
     ORDER_FLIP,
@@ -59,9 +60,9 @@ async def judge_item(
         context = Context(with_changes(item, before.changed), before.result)
     if metric.rules:
         ruled = await effects.apply_rules(context.item, ask, previous)
-        context = replace(context, asked=ruled.asked)
+        context = replace(context, calls=ruled.calls)
         after = await effects.postprocess(context) if metric.postprocess else None
-        flags = (*effects.flags(item), *flags_of(ruled.asked)) if ruled.asked else ()
+        flags = (*effects.flags(item), *flags_of(ruled.calls)) if ruled.calls else ()
         result = result_by_rules(ruled, before, after, flags)
     else:
         result = await _judge_by_models(item, context, metric, effects, ask, previous, before)
@@ -78,24 +79,24 @@ async def _judge_by_models(
     before: ScriptResult | None,
 ) -> JudgementResult:
     if previous is not None:
-        context = replace(context, asked=previous.asked)
+        context = replace(context, calls=previous.calls)
     elif metric.judges:
         assert ask is not None
         context, failure = await ask_judges(metric, context, effects, ask)
         if failure is not None:
-            flags = flags_of(context.asked)
-            return JudgementResult(_failed(failure), context.asked, preprocess=before, flags=flags)
-    verdicts = await read_verdicts(context.asked, effects)
+            flags = flags_of(context.calls)
+            return JudgementResult(_failed(failure), context.calls, preprocess=before, flags=flags)
+    verdicts = await read_verdicts(context.calls, effects)
     after = await effects.postprocess(context) if metric.postprocess else None
-    flipped = (ORDER_FLIP,) if any(one.flip for one in verdicts) else ()
-    flags = (*effects.flags(item), *flipped, *flags_of(context.asked))
-    outcome = conclude(metric, before, context.asked, verdicts, after)
-    return JudgementResult(outcome, context.asked, verdicts, before, after, flags)
+    flipped = (ORDER_FLIP,) if any(verdict.flip for verdict in verdicts) else ()
+    flags = (*effects.flags(item), *flipped, *flags_of(context.calls))
+    outcome = conclude(metric, before, context.calls, verdicts, after)
+    return JudgementResult(outcome, context.calls, verdicts, before, after, flags)
 
 
-def flags_of(asked: Sequence[JudgeCall]) -> tuple[str, ...]:
+def flags_of(calls: Sequence[JudgeCall]) -> tuple[str, ...]:
     """Flags about the judges' replies: whether any was cut off by its token limit."""
-    return (TRUNCATED,) if any((one.reply or {}).get("finish_reason") == "length" for one in asked) else ()
+    return (TRUNCATED,) if any((call.reply or {}).get("finish_reason") == "length" for call in calls) else ()
 
 
 def result_by_rules(
@@ -107,7 +108,7 @@ def result_by_rules(
     """Build the result from a rule program's outcome; a postprocess script's result replaces that outcome."""
     outcome = ruled.outcome if after is None else outcome_of_script(after)
     flags = (FORMAT_FAILED, *flags) if ruled.failure else flags
-    return JudgementResult(outcome, ruled.asked, ruled.verdicts, before, after, flags, rules=ruled)
+    return JudgementResult(outcome, ruled.calls, ruled.verdicts, before, after, flags, rules=ruled)
 
 
 def outcome_of_script(script: ScriptResult) -> Outcome:
@@ -130,25 +131,25 @@ async def ask_judges(
     for judges in rounds(await effects.builds_on_others()) if len(metric.judges) > 1 else ([0],):
         questions: list[Question] = []
         for judge in judges:
-            made = await questions_of(judge, metric.judges[judge], context, effects)
-            if isinstance(made, Failure):
-                return context, made
-            questions += made
-        asked = (*context.asked, *await ask(questions))
-        context = replace(context, asked=tuple(sorted(asked, key=lambda one: one.place)))
+            prepared = await questions_of(judge, metric.judges[judge], context, effects)
+            if isinstance(prepared, Failure):
+                return context, prepared
+            questions += prepared
+        calls = (*context.calls, *await ask(questions))
+        context = replace(context, calls=tuple(sorted(calls, key=lambda call: call.place)))
     return context, None
 
 
 def rounds(builds_on_others: Sequence[bool]) -> list[list[int]]:
     """Group judges into rounds of parallel calls; a judge that uses earlier replies waits for all judges before it."""
-    found: list[list[int]] = []
+    grouped: list[list[int]] = []
     place: list[int] = []
     for judge, builds in enumerate(builds_on_others):
         place.append(1 + max(place, default=-1) if builds else 0)
-        if place[-1] == len(found):
-            found.append([])
-        found[place[-1]].append(judge)
-    return found
+        if place[-1] == len(grouped):
+            grouped.append([])
+        grouped[place[-1]].append(judge)
+    return grouped
 
 
 async def questions_of(
@@ -158,7 +159,7 @@ async def questions_of(
 
     The swapped order is included if the judge compares in both orders and the item has a reference and an answer.
     """
-    earlier = replace(context, asked=tuple(one for one in context.asked if one.judge < number))
+    earlier = replace(context, calls=tuple(call for call in context.calls if call.judge < number))
     prompts: list[tuple[str, bool]] = []
     for swapped in (False, True) if judge.both_orders else (False,):
         seen = swapped_context(earlier) if swapped else earlier
@@ -181,25 +182,26 @@ def swapped_context(context: Context) -> Context | None:
     return replace(context, item=JudgedItem(*sides)) if sides else None
 
 
-async def read_verdicts(asked: tuple[JudgeCall, ...], effects: Effects) -> tuple[Verdict, ...]:
+async def read_verdicts(calls: tuple[JudgeCall, ...], effects: Effects) -> tuple[Verdict, ...]:
     """Parse a verdict from each reply's content (not its reasoning); both orders also give a combined verdict."""
-    found: list[Verdict] = []
+    verdicts: list[Verdict] = []
     first: dict[tuple[int, int], Verdict] = {}
-    for one in sorted(asked, key=lambda one: one.place):
-        if one.failure is not None:
+    for call in sorted(calls, key=lambda call: call.place):
+        if call.failure is not None:
             continue
-        place, reply = (one.judge, one.repeat), one.reply or {}
-        value, reason = await effects.read(one.judge, reply.get("content") or "")
-        reason = why_unread(reason, reply.get("finish_reason"))
-        if not one.swapped:
+        place, reply = (call.judge, call.repeat), call.reply or {}
+        finish_reason = reply.get("finish_reason")
+        value, reason = await effects.read(call.judge, reply.get("content") or "", finish_reason)
+        reason = why_unread(reason, finish_reason)
+        if not call.swapped:
             first[place] = Verdict(*place, value, reason)
-            found.append(first[place])
+            verdicts.append(first[place])
             continue
         value = turned_back(value) if isinstance(value, int) else value
-        found.append(Verdict(*place, value, reason, "swapped"))
+        verdicts.append(Verdict(*place, value, reason, "swapped"))
         if place in first:
-            found.append(combine_verdicts(first[place], found[-1]))
-    return tuple(found)
+            verdicts.append(combine_verdicts(first[place], verdicts[-1]))
+    return tuple(verdicts)
 
 
 def combine_verdicts(first: Verdict, swapped: Verdict) -> Verdict:
@@ -211,16 +213,20 @@ def combine_verdicts(first: Verdict, swapped: Verdict) -> Verdict:
     return Verdict(first.judge, first.repeat, value, order="both", flip=flip)
 
 
-def counted_verdicts(asked: tuple[JudgeCall, ...], verdicts: tuple[Verdict, ...]) -> list[Verdict]:
+def counted_verdicts(calls: tuple[JudgeCall, ...], verdicts: tuple[Verdict, ...]) -> list[Verdict]:
     """The verdicts that a score is computed from: for calls in both orders, only the combined one."""
-    in_both = {(one.judge, one.repeat) for one in asked if one.swapped}
-    return [one for one in verdicts if one.order == "both" or (one.judge, one.repeat) not in in_both]
+    in_both = {(call.judge, call.repeat) for call in calls if call.swapped}
+    return [
+        verdict
+        for verdict in verdicts
+        if verdict.order == "both" or (verdict.judge, verdict.repeat) not in in_both
+    ]
 
 
 def conclude(
     metric: MetricDefinition,
     before: ScriptResult | None,
-    asked: tuple[JudgeCall, ...],
+    calls: tuple[JudgeCall, ...],
     verdicts: tuple[Verdict, ...],
     after: ScriptResult | None,
 ) -> Outcome:
@@ -228,20 +234,20 @@ def conclude(
     last_script = after or (before if not metric.judges else None)
     if last_script is not None:
         return outcome_of_script(last_script)
-    offered = counted_verdicts(asked, verdicts)
+    offered = counted_verdicts(calls, verdicts)
     read = [verdict.value for verdict in offered if verdict.value is not None]
     if read and len(read) >= metric.quorum:
         return combine_votes(read, metric.jury) if len(read) > 1 else Outcome(SCORED, read[0])
     if read:
-        return _below_quorum(metric, len(read), asked)
+        return _below_quorum(metric, len(read), calls)
     if offered:
         return Outcome.unparsed(offered[-1].reason)
-    return _failed(next((one.failure for one in reversed(asked) if one.failure), Failure("no_judge")))
+    return _failed(next((call.failure for call in reversed(calls) if call.failure), Failure("no_judge")))
 
 
-def _below_quorum(metric: MetricDefinition, read: int, asked: tuple[JudgeCall, ...]) -> Outcome:
+def _below_quorum(metric: MetricDefinition, read: int, calls: tuple[JudgeCall, ...]) -> Outcome:
     """An error (which can be retried) if a judge call failed, otherwise unparsed."""
-    failed = next((one.failure for one in asked if one.failure), None)
+    failed = next((call.failure for call in calls if call.failure), None)
     votes = f"{read} < {metric.quorum}"
     if failed:
         return Outcome.error(QUORUM, f"{votes}; {failed.code}: {failed.detail}".rstrip(": "))
@@ -273,11 +279,13 @@ def judge_spread(verdicts: Sequence[Verdict]) -> float | None:
 
     For texts: 1 if the judges differ, otherwise 0.
     """
-    both = {(one.judge, one.repeat) for one in verdicts if one.order == "both"}
+    both = {(verdict.judge, verdict.repeat) for verdict in verdicts if verdict.order == "both"}
     said: dict[int, list[Value]] = {}
-    for one in verdicts:
-        if one.value is not None and (one.order == "both" or (one.judge, one.repeat) not in both):
-            said.setdefault(one.judge, []).append(one.value)
+    for verdict in verdicts:
+        if verdict.value is not None and (
+            verdict.order == "both" or (verdict.judge, verdict.repeat) not in both
+        ):
+            said.setdefault(verdict.judge, []).append(verdict.value)
     if len(said) < 2:
         return None
     if any(isinstance(value, str) for values in said.values() for value in values):

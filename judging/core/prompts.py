@@ -41,8 +41,8 @@ def render_item(context: Context, metric: MetricDefinition) -> RenderItem:
         data=context.item.data,
         response=context.item.response,
         preprocess_result=context.preprocess_result,
-        judge_resps=tuple(asked.as_seen() for asked in context.asked),
-        judge_reqs=tuple(asked.request for asked in context.asked),
+        judge_resps=tuple(call.as_seen() for call in context.calls),
+        judge_reqs=tuple(call.request for call in context.calls),
         min_score=metric.min_score,
         max_score=metric.max_score,
     )
@@ -51,9 +51,9 @@ def render_item(context: Context, metric: MetricDefinition) -> RenderItem:
 def postprocess_arguments(metric: MetricDefinition, context: Context) -> dict[str, Any]:
     """The arguments of `postprocess` (docs/prompts.md)."""
     return {
-        "judge_reqs": [asked.request for asked in context.asked],
-        "judge_resps": [asked.as_seen() for asked in context.asked],
-        "judge_models": [_judge_model(metric, asked.judge) for asked in context.asked],
+        "judge_reqs": [call.request for call in context.calls],
+        "judge_resps": [call.as_seen() for call in context.calls],
+        "judge_models": [_judge_model(metric, call.judge) for call in context.calls],
         "data": context.item.data,
         "resp": context.item.response,
     }
@@ -80,14 +80,14 @@ class NameAt(NamedTuple):
 class Rendered:
     """The text, or why there is none. ``undefined`` and ``none``: names that were used without having a value.
 
-    ``found``: names that resolved to a value, each reported only with the first render in which a worker found it.
+    ``resolved``: names that resolved to a value, each reported only with the first render in which a worker found it.
     """
 
     text: str | None
     undefined: tuple[NameAt, ...] = ()
     none: tuple[NameAt, ...] = ()
     error: SandboxFailure | None = None
-    found: tuple[str, ...] = field(default=(), compare=False)
+    resolved: tuple[str, ...] = field(default=(), compare=False)
 
 
 class Lookup(NamedTuple):
@@ -104,12 +104,14 @@ class Lookup(NamedTuple):
 class Names(NamedTuple):
     """The names that a template looks up from outside, in order.
 
-    ``asked``: those whose existence it tests; ``tested``: those whose truth value it tests.
+    ``existence_tested``: those whose existence it tests; ``tested``: those whose truth value it tests;
+    ``set_in_loops``: its own variables whose new values are lost at the end of each turn of a loop.
     """
 
     used: tuple[Lookup, ...]
-    asked: tuple[Path, ...]
+    existence_tested: tuple[Path, ...]
     tested: tuple[Lookup, ...]
+    set_in_loops: tuple[Lookup, ...] = ()
 
 
 class Piece(NamedTuple):
@@ -141,7 +143,7 @@ class _PromptReply(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     none: tuple[NameAt, ...]
     failure: ReportedFailure | None
     pieces: tuple[Piece, ...] | None
-    found: tuple[str, ...]
+    resolved: tuple[str, ...]
 
 
 def render(
@@ -194,7 +196,7 @@ def _as_written(score: float) -> float:
 def _rendered(reply: _PromptReply | None, failure: SandboxFailure | None) -> Rendered:
     if reply is None:
         return Rendered(None, error=failure)
-    return Rendered(reply.text, reply.undefined, reply.none, failure_of(reply.failure), reply.found)
+    return Rendered(reply.text, reply.undefined, reply.none, failure_of(reply.failure), reply.resolved)
 
 
 # Chinese characters, kana, hangul and full-width forms: current tokenizers take 0.6 to 1 token for each.

@@ -1,7 +1,7 @@
 """Parses a judge model's reply into a score, or the reason why there is none. Scores are never made up.
 
-Only the reply's `content` is parsed, without its `<think>` parts. A parser is one of `score`, `comparison`, {"regex":
-…}, {"json_path": …}; see `make_parser`.
+Only the reply's `content` is parsed, without its thinking. A parser is one of `score` and `comparison`, which are read
+by `judging.core.reading`, {"regex": …}, {"json_path": …}; see `make_parser`.
 """
 
 from __future__ import annotations
@@ -9,22 +9,23 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from datasets.core.kinds import COMPARISON, SCORE
+from datasets.core.texts import Text, gettext_noop
 from datasets.core.variables import reference_in
+from judging.core.reading.clean import plain_characters
+from judging.core.reading.gives import Gives
+from judging.core.reading.reader import Reading, read_reply
+from judging.core.reading.reasons import EMPTY, NOTHING_OFFERED, OUT_OF_RANGE
+from judging.core.reading.thinking import without_thinking
+from judging.core.reading.words import COMPARISON_CODES
 
 ParserSpec = str | Mapping[str, str]
 
-# Why a reply gave no score.
-EMPTY = "empty"  # nothing is left apart from the thinking
-NOTHING_OFFERED = "nothing_offered"  # no verdict in any recognised form
-OUT_OF_RANGE = "out_of_range"  # the last verdict is outside the scale
-CUT_OFF = "cut_off"  # no verdict before the token limit
-
-VERDICTS = {"A>>B": 1, "A>B": 2, "A=B": 3, "B>A": 4, "B>>A": 5}
+VERDICTS = {code: number for number, code in enumerate(COMPARISON_CODES, start=1)}
 _TIE = VERDICTS["A=B"]
 
 MAX_PATTERN = 2000
@@ -39,8 +40,19 @@ class Parsed:
     evidence: str = ""
 
 
+PARSER_PROBLEMS: dict[str, Text] = {
+    "unknown_parser": gettext_noop(
+        "“parse” must be score, comparison, {regex: …} or {json_path: …}, not %(detail)s."
+    ),
+    "bad_regex": gettext_noop("Invalid regular expression: %(detail)s."),
+    "bad_json_path": gettext_noop(
+        "Invalid JSON path: %(detail)s. Separate names with dots, for example a.b."
+    ),
+}
+
+
 class ParserError(ValueError):
-    """A parser that cannot be created; `code` is unknown_parser, bad_regex or bad_json_path."""
+    """A parser that cannot be created, with a code of PARSER_PROBLEMS and its detail."""
 
     def __init__(self, code: str, detail: str = "") -> None:
         super().__init__(code, detail)
@@ -48,188 +60,7 @@ class ParserError(ValueError):
         self.detail = detail
 
 
-# --- what is parsed --------------------------------------------------------------------------------------------
-
-_THINK_TAG = re.compile(r"<(/?)think>", re.IGNORECASE)
-
-
-def why_unread(reason: str, finish_reason: str | None) -> str:
-    """The reason why a reply gave no score, which may be that it reached its token limit first."""
-    return CUT_OFF if finish_reason == "length" and reason in (EMPTY, NOTHING_OFFERED) else reason
-
-
-def without_thinking(content: str) -> str:
-    """The reply without `<think>…</think>`.
-
-    Templates of reasoning models put the opening tag into the prompt, so everything before a lone `</think>` is
-    thinking; a reply cut off while thinking lacks the closing tag. A tag mentioned within a line ("has a <think> tag")
-    is ignored unless it is closed.
-    """
-    kept: list[str] = []
-    position = 0
-    opened: int | None = None
-    for tag in _THINK_TAG.finditer(content):
-        if not tag[1]:
-            opened = tag.start() if opened is None else opened
-            continue
-        if opened is None:
-            kept.clear()
-        else:
-            kept.append(content[position:opened])
-        position, opened = tag.end(), None
-    if opened is not None and _begins_line(content, opened):
-        return "".join([*kept, content[position:opened]])
-    return "".join([*kept, content[position:]])
-
-
-def _begins_line(text: str, position: int) -> bool:
-    return not text[text.rfind("\n", 0, position) + 1 : position].strip()
-
-
-# Full-width signs, digits and brackets, the ideographic space and the minus sign; lengths do not change.
-_NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20, 0x2212: 0x2D}
-
-
-def narrowed(text: str) -> str:
-    return text if text.isascii() else text.translate(_NARROW)
-
-
-# --- scores ----------------------------------------------------------------------------------------------------
-
-_NUMBER = r"(?:[0-9]{1,300}(?:\.[0-9]{1,300})?|\.[0-9]{1,300})"
-_SIGNED = rf"[+-]?{_NUMBER}"
-_MARKS = r"[\s*_]{0,20}"  # white space and bold marks
-
-_BRACKETED = re.compile(rf"\[\[\s*({_SIGNED})\s*\]\]")
-_LABELLED = re.compile(
-    rf"(?:评分|得分|分数|打分|(?<![a-z])(?:score|rating)){_MARKS}(?:[:=为]{_MARKS}){{1,3}}"
-    rf"(?:({_SIGNED})(?!\.?[0-9])|\[{_MARKS}({_SIGNED}){_MARKS}\]|(?:【{_MARKS}){{1,2}}({_SIGNED})(?:{_MARKS}】){{1,2}})",
-    re.IGNORECASE,
-)
-_UNIT = re.compile(
-    rf"(?<![0-9./])((?:(?<!\w)[+-])?{_NUMBER})"
-    rf"(?:\s*分?\s*/\s*({_NUMBER})(?![0-9/]|\.[0-9])|[\s*_]{{0,10}}分)"
-)
-_BARE = re.compile(rf"[\s*_]*({_SIGNED})[\s*_]*[.。]?[\s*_]*")
-# 满分10分 is about a scale; 10分制, 5分钟 and 3分之一 are a scale, a time and a fraction.
-_BEFORE_NO_SCORE = re.compile(r"(?:满分|总分|共)[\s:=为是有计*_(【\[]{0,10}\Z")
-_AFTER_NO_SCORE = re.compile(r"[ *_】\]]{0,6}分?[ *_]{0,6}[钟制之]")
-_LOOK_BACK = 14
-
-_SCORE_KEYS = ("score", "rating", "评分", "得分")
-_FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
-
-
-def parse_score(content: str, min_score: float, max_score: float) -> Parsed:
-    """Parse the score that a reply gives on the scale: an int as int, a decimal as float.
-
-    Uses the first of these that is present: the last `[[n]]`; the whole reply as a JSON object; the last labelled
-    number; the last `n分` or `n/max`; the whole reply as a number. The others are not tried if it is off the scale.
-    """
-    answer = without_thinking(content).strip()
-    if not answer:
-        return Parsed(None, EMPTY)
-    text = narrowed(answer)
-    for offered in _scores_offered(answer, text, max_score):
-        if offered is not None:
-            return _on_scale(*offered, min_score, max_score)
-    return Parsed(None, NOTHING_OFFERED)
-
-
-def _scores_offered(answer: str, text: str, max_score: float) -> Iterator[tuple[int | float, str] | None]:
-    """The candidates for a score, lazily, because the first is usually enough."""
-    yield _last(_BRACKETED.finditer(text))  # the judge's explicit verdict, whatever surrounds it
-    yield _json_score(answer)
-    yield _last(_matches_of_scores(text, _LABELLED))
-    yield _last(number for number in _matches_of_scores(text, _UNIT) if _is_of_scale(number, max_score))
-    bare = _BARE.fullmatch(text)
-    yield (_as_number(bare[1]), bare[0].strip()) if bare else None
-
-
-def _last(matches: Iterator[re.Match[str]]) -> tuple[int | float, str] | None:
-    last = next(iter(deque(matches, maxlen=1)), None)
-    return (_as_number(_number_in(last)), last[0].strip()) if last is not None else None
-
-
-def _matches_of_scores(text: str, form: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    return (match for match in form.finditer(text) if not _names_no_score(text, match))
-
-
-def _number_in(match: re.Match[str]) -> str:
-    """The number from the alternative that matched."""
-    return next(group for group in match.groups() if group is not None)
-
-
-def _names_no_score(text: str, match: re.Match[str]) -> bool:
-    """Whether the number comes after 满分, 共 or 总分, or before 钟, 制 or 之."""
-    start = match.start(match.groups().index(_number_in(match)) + 1)
-    before = _BEFORE_NO_SCORE.search(text[max(0, start - _LOOK_BACK) : start])
-    return before is not None or _AFTER_NO_SCORE.match(text, match.end()) is not None
-
-
-def _is_of_scale(number: re.Match[str], max_score: float) -> bool:
-    """Whether it is `n分`, or `n/max` on this scale: 3/4 of something else is not a score."""
-    return number[2] is None or float(number[2]) == max_score
-
-
-def _json_score(answer: str) -> tuple[int | float, str] | None:
-    """The score in a reply that is one JSON object, fenced or not."""
-    value = _json_value(answer)
-    if not isinstance(value, dict):
-        return None
-    folded = {str(key).strip().lower(): member for key, member in value.items()}
-    for key in _SCORE_KEYS:
-        number = _number_of(folded.get(key))
-        if number is not None:
-            return number, f"{key}: {folded[key]}"
-    return None
-
-
-def _json_value(answer: str) -> Any:
-    """The JSON document that makes up the whole text, fenced or not; otherwise None."""
-    fenced = _FENCE.fullmatch(answer)
-    document = (fenced[1] if fenced else answer).strip()
-    if document[:1] not in ("{", "["):
-        return None
-    try:
-        return json.loads(document, parse_constant=lambda _: None)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _number_of(value: Any) -> int | float | None:
-    """A JSON number, or a string that contains only a number."""
-    if isinstance(value, str):
-        text = narrowed(value).strip()
-        return _as_number(text) if re.fullmatch(_SIGNED, text) else None
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-
-
-def _as_number(digits: str) -> int | float:
-    return float(digits) if "." in digits else int(digits)
-
-
-def _on_scale(number: int | float, evidence: str, min_score: float, max_score: float) -> Parsed:
-    if min_score <= number <= max_score:
-        return Parsed(number, evidence=evidence[:200])
-    return Parsed(None, OUT_OF_RANGE, evidence[:200])
-
-
 # --- comparisons -----------------------------------------------------------------------------------------------
-
-_VERDICT = re.compile(r"\[\[\s*(A\s*>\s*>\s*B|A\s*>\s*B|A\s*=\s*B|B\s*>\s*A|B\s*>\s*>\s*A)\s*\]\]")
-
-
-def parse_comparison(content: str) -> Parsed:
-    """The last `[[verdict]]` as 1 (A>>B) to 5 (B>>A), where A is the reference and B the response."""
-    answer = without_thinking(content).strip()
-    if not answer:
-        return Parsed(None, EMPTY)
-    verdicts = _VERDICT.findall(narrowed(answer))
-    if not verdicts:
-        return Parsed(None, NOTHING_OFFERED)
-    verdict = "".join(verdicts[-1].split())
-    return Parsed(VERDICTS[verdict], evidence=f"[[{verdict}]]")
 
 
 def with_sides_swapped(
@@ -290,7 +121,7 @@ class Parser:
     preprocess script in the sandbox on {"content": parser.readable(content)}, and pass its result to `conclude`.
     """
 
-    read: Callable[[str], Parsed]
+    read: Callable[[str, str | None], Parsed]  # content, finish_reason
     conclude: Callable[[str | None], Parsed]
     sandbox_script: str = field(default="", repr=False)
 
@@ -299,24 +130,42 @@ class Parser:
         return without_thinking(content).strip()
 
 
-def make_parser(spec: ParserSpec, min_score: float, max_score: float) -> Parser:
-    """The parser for a metric's `parse` setting. Raises ParserError."""
+def make_parser(spec: ParserSpec, min_score: float, max_score: float, name: str = "") -> Parser:
+    """The parser for a metric's `parse` setting. `name`: the metric's. Raises ParserError."""
 
-    def conclude(found: str | None) -> Parsed:
-        return _found_number(found, min_score, max_score)
+    def conclude(match: str | None) -> Parsed:
+        return _matched_number(match, min_score, max_score)
 
     if spec == "score":
-        return Parser(lambda content: parse_score(content, min_score, max_score), conclude)
+        gives = Gives(SCORE, name, min_score, max_score)
+        return Parser(lambda content, finish_reason: _parsed(content, gives, finish_reason), conclude)
     if spec == "comparison":
-        return Parser(parse_comparison, conclude)
+        gives = Gives(COMPARISON, name)
+        return Parser(lambda content, finish_reason: _parsed(content, gives, finish_reason), conclude)
     if isinstance(spec, Mapping) and set(spec) == {"json_path"}:
         path = _checked_path(spec["json_path"])
-        return Parser(lambda content: parse_json_path(content, path, min_score, max_score), conclude)
+        return Parser(
+            lambda content, _finish_reason: parse_json_path(content, path, min_score, max_score), conclude
+        )
     if isinstance(spec, Mapping) and set(spec) == {"regex"}:
         return Parser(
             _only_in_sandbox, conclude, _REGEX_SCRIPT.format(pattern=_checked_pattern(spec["regex"]))
         )
     raise ParserError("unknown_parser", str(spec)[:100])
+
+
+def _parsed(content: str, gives: Gives, finish_reason: str | None) -> Parsed:
+    reading = read_reply(content, gives, finish_reason)
+    return Parsed(_number(reading), reading.reason, _evidence(content, reading))
+
+
+def _number(reading: Reading) -> int | float | None:
+    """The value; of a comparison, its number in VERDICTS."""
+    return VERDICTS[reading.value] if isinstance(reading.value, str) else reading.value
+
+
+def _evidence(content: str, reading: Reading) -> str:
+    return content[slice(*reading.evidence)].strip()[:200] if reading.evidence else ""
 
 
 def parse_json_path(content: str, path: tuple[str, ...], min_score: float, max_score: float) -> Parsed:
@@ -341,14 +190,48 @@ def _member(value: Any, step: str) -> Any:
     return None
 
 
-def _found_number(found: str | None, min_score: float, max_score: float) -> Parsed:
-    number = _number_of(found)
+def _matched_number(match: str | None, min_score: float, max_score: float) -> Parsed:
+    number = _number_of(match)
     if number is None:
-        return Parsed(None, NOTHING_OFFERED, (found or "")[:200])
-    return _on_scale(number, found or "", min_score, max_score)
+        return Parsed(None, NOTHING_OFFERED, (match or "")[:200])
+    return _on_scale(number, match or "", min_score, max_score)
 
 
-def _only_in_sandbox(content: str) -> Parsed:
+_FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
+
+
+def _json_value(answer: str) -> Any:
+    """The JSON document that makes up the whole text, fenced or not; otherwise None."""
+    fenced = _FENCE.fullmatch(answer)
+    document = (fenced[1] if fenced else answer).strip()
+    if document[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(document, parse_constant=lambda _: None)
+    except (ValueError, RecursionError):
+        return None
+
+
+_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,300}(?:\.[0-9]{1,300})?|\.[0-9]{1,300})")
+
+
+def _number_of(value: Any) -> int | float | None:
+    """A JSON number, or a string that contains only a number."""
+    if isinstance(value, str):
+        text = plain_characters(value).strip()
+        if not _NUMBER.fullmatch(text):
+            return None
+        return float(text) if "." in text else int(text)
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _on_scale(number: int | float, evidence: str, min_score: float, max_score: float) -> Parsed:
+    if min_score <= number <= max_score:
+        return Parsed(number, evidence=evidence[:200])
+    return Parsed(None, OUT_OF_RANGE, evidence[:200])
+
+
+def _only_in_sandbox(content: str, finish_reason: str | None) -> Parsed:
     raise TypeError("a regular expression runs in the sandbox: see Parser.sandbox_script")
 
 

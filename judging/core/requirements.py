@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from evalsite.rounding import significant
+
 Standing = Literal["met", "not_met", "undecided"]
 MET: Standing = "met"
 NOT_MET: Standing = "not_met"
@@ -88,24 +90,24 @@ def parse_requirement(text: str) -> Requirement:
         raise RequirementError(f"The requirement {text!r} is not complete. {_SHAPE}")
     *names, (operator, _), (number, _) = tokens
     bound = _number(number, text)
-    found = [name for name, _ in names]
+    texts = [name for name, _ in names]
     if len(names) == 3 and names[0] == ("judge", "word"):
-        if found[2] not in JUDGE_FIGURES:
-            known = ", ".join(JUDGE_FIGURES)
+        if texts[2] not in JUDGE_FIGURES:
+            figures = ", ".join(JUDGE_FIGURES)
             raise RequirementError(
-                f"{found[2]} is no figure of a judge with an interval: choose one of {known}."
+                f"{texts[2]} is no figure of a judge with an interval: choose one of {figures}."
             )
-        return Requirement("judge", (found[2],), found[1], operator, bound)
+        return Requirement("judge", (texts[2],), texts[1], operator, bound)
     if len(names) == 4 and names[1] == ("-", "word"):
-        return Requirement("difference", (found[0], found[2]), found[3], operator, bound)
+        return Requirement("difference", (texts[0], texts[2]), texts[3], operator, bound)
     if len(names) == 2:
-        return Requirement("candidate", (found[0],), found[1], operator, bound)
+        return Requirement("candidate", (texts[0],), texts[1], operator, bound)
     raise RequirementError(f"The requirement {text!r} has too many names: quote names with blanks. {_SHAPE}")
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
     """Each token with its type: quoted, operator or word."""
-    found = []
+    tokens = []
     for match in _TOKEN.finditer(text.rstrip()):
         quoted, operator, word, odd = match.groups()
         if odd is not None:
@@ -114,10 +116,10 @@ def _tokens(text: str) -> list[tuple[str, str]]:
                 f"The requirement {text!r} can't be read at character {place}, {odd!r}. {_SHAPE}"
             )
         if quoted is not None:
-            found.append((re.sub(r"\\(.)", r"\1", quoted), "quoted"))
+            tokens.append((re.sub(r"\\(.)", r"\1", quoted), "quoted"))
         else:
-            found.append((operator, "operator") if operator else (word, "word"))
-    return found
+            tokens.append((operator, "operator") if operator else (word, "word"))
+    return tokens
 
 
 def _number(text: str, whole: str) -> float:
@@ -139,16 +141,16 @@ def decide(requirement: Requirement, report: Mapping[str, Any], *, strict: bool 
     """
     figures = _FIGURES[requirement.kind](requirement, report)
     decisions = [_decision(requirement, figure, strict=strict) for figure in figures]
-    return max(decisions, key=lambda one: _FROM_BEST.index(one.verdict))
+    return max(decisions, key=lambda decision: _FROM_BEST.index(decision.verdict))
 
 
 def exit_status(decisions: Sequence[Decision]) -> int:
     """3 if any requirement is not met, otherwise 4 if any is undecided, otherwise 0."""
-    return EXIT[max((one.verdict for one in decisions), key=_FROM_BEST.index, default=MET)]
+    return EXIT[max((decision.verdict for decision in decisions), key=_FROM_BEST.index, default=MET)]
 
 
 def _decision(requirement: Requirement, figure: Figure, *, strict: bool) -> Decision:
-    wanted = f"{figure.name} {requirement.operator} {requirement.bound:g}"
+    wanted = f"{figure.name} {requirement.operator} {significant(requirement.bound, 6)}"
     shift: float | None = 0.0
     if strict:
         shift = figure.shift_down if requirement.operator == ">=" else figure.shift_up
@@ -157,11 +159,14 @@ def _decision(requirement: Requirement, figure: Figure, *, strict: bool) -> Deci
     if shift is None:
         sentence = f"Undecided: {wanted}: the scale has no ends that unscored judgements could count as."
         return Decision(UNDECIDED, sentence)
-    value, low, high = (one + shift for one in (figure.value, figure.low, figure.high))
+    value, low, high = (number + shift for number in (figure.value, figure.low, figure.high))
     above, below = low >= requirement.bound, high < requirement.bound
     if requirement.operator == "<=":
         above, below = high <= requirement.bound, low > requirement.bound
-    shown = f"{wanted}: {value:.4g}, 95 % interval {low:.4g} to {high:.4g}, {figure.items} items"
+    shown = (
+        f"{wanted}: {significant(value, 4)}, 95 % interval {significant(low, 4)} to {significant(high, 4)}, "
+        f"{figure.items} items"
+    )
     if above or below:
         return Decision(MET, f"Met: {shown}.") if above else Decision(NOT_MET, f"Not met: {shown}.")
     more = items_to_decide(figure.items, value, low, high, requirement.bound)
@@ -172,13 +177,15 @@ def _decision(requirement: Requirement, figure: Figure, *, strict: bool) -> Deci
 def items_to_decide(items: int, value: float, low: float, high: float, bound: float) -> int | None:
     """How many more items would move the interval's end to the bound, if the figure and the spread stay the same.
 
-    The interval's half on the bound's side shrinks as `1 / sqrt(items)`. None if the figure equals the bound.
+    The interval's half on the bound's side shrinks as `1 / sqrt(items)`; as `1 / items` where the figure is at the end
+    of its scale, which is then also an end of the interval. None if the figure equals the bound.
     """
     reach = value - low if bound < value else high - value
     distance = abs(value - bound)
     if distance <= 1e-12 * max(1.0, abs(bound)) or items <= 0:
         return None
-    return max(1, math.ceil(items * (reach / distance) ** 2) - items)
+    power = 1 if value in (low, high) else 2
+    return max(1, math.ceil(items * (reach / distance) ** power) - items)
 
 
 def _of_candidate(requirement: Requirement, report: Mapping[str, Any]) -> list[Figure]:
@@ -195,15 +202,19 @@ def _of_candidate(requirement: Requirement, report: Mapping[str, Any]) -> list[F
 
 def _of_comparisons(name: str, candidate: str, metric: str, report: Mapping[str, Any]) -> list[Figure]:
     """The win rates according to every author of comparisons."""
-    found = [
-        one for one in report["side_by_side"] if one["metric"] == metric and candidate in one["candidates"]
+    entries = [
+        entry
+        for entry in report["side_by_side"]
+        if entry["metric"] == metric and candidate in entry["candidates"]
     ]
-    if not found:
+    if not entries:
         raise RequirementError(f"{metric} has categories, which have no mean that could be required.")
-    rates = [(one["by"], one["candidates"][candidate]) for one in found]
+    rates = [(entry["by"], entry["candidates"][candidate]) for entry in entries]
     return [
-        Figure(f"{name} win rate by {by}", one["win_rate"], one["ci_low"], one["ci_high"], one["comparisons"])
-        for by, one in rates
+        Figure(
+            f"{name} win rate by {by}", rate["win_rate"], rate["ci_low"], rate["ci_high"], rate["comparisons"]
+        )
+        for by, rate in rates
     ]
 
 
@@ -233,26 +244,34 @@ def _shifts(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[float | None, f
 def _of_judge(requirement: Requirement, report: Mapping[str, Any]) -> list[Figure]:
     (figure,) = requirement.names
     low, high = JUDGE_FIGURES[figure]
-    found = [
-        one for one in report["judges"] if one["metric"] == requirement.metric and one["against"] == "people"
+    agreements = [
+        agreement
+        for agreement in report["judges"]
+        if agreement["metric"] == requirement.metric and agreement["against"] == "people"
     ]
-    if not found:
+    if not agreements:
         raise RequirementError(
             f"The report has no verdicts of people and of a judge under {requirement.metric}."
         )
-    found = [one for one in found if one["judge"] in WHOLE] or found
+    agreements = [agreement for agreement in agreements if agreement["judge"] in WHOLE] or agreements
     what = f"{requirement.metric} {figure}"
     return [
-        Figure(f"{one['judge']} {what}", one.get(figure), one.get(low), one.get(high), one["items"])
-        for one in found
+        Figure(
+            f"{agreement['judge']} {what}",
+            agreement.get(figure),
+            agreement.get(low),
+            agreement.get(high),
+            agreement["items"],
+        )
+        for agreement in agreements
     ]
 
 
 def _cell(report: Mapping[str, Any], candidate: str, metric: str) -> Mapping[str, Any]:
     candidates = report["candidates"]
     if candidate not in candidates:
-        known = ", ".join(candidates)
-        raise RequirementError(f"The report has no candidate called {candidate!r}; it has: {known}.")
+        names = ", ".join(candidates)
+        raise RequirementError(f"The report has no candidate called {candidate!r}; it has: {names}.")
     cells: Mapping[str, Mapping[str, Any]] = candidates[candidate]
     if metric not in cells:
         raise RequirementError(f"The report has no metric called {metric!r}; it has: {', '.join(cells)}.")

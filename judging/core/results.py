@@ -132,7 +132,7 @@ class Ruled(msgspec.Struct, frozen=True):
     outcome: Outcome
     lines: tuple[RuledLine, ...] = ()
     failure: dict[str, Any] | None = None
-    asked: tuple[JudgeCall, ...] = ()
+    calls: tuple[JudgeCall, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
 
 
@@ -140,7 +140,7 @@ class JudgementResult(msgspec.Struct, frozen=True):
     """An outcome with everything that led to it."""
 
     outcome: Outcome
-    asked: tuple[JudgeCall, ...] = ()
+    calls: tuple[JudgeCall, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
     preprocess: ScriptResult | None = None
     postprocess: ScriptResult | None = None
@@ -155,14 +155,14 @@ class Context:
 
     item: JudgedItem
     preprocess_result: Value | None = None
-    asked: tuple[JudgeCall, ...] = ()
+    calls: tuple[JudgeCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PreviousReplies:
     """Stored data of an earlier attempt, to be parsed again: its judges' replies and preprocess results."""
 
-    asked: tuple[JudgeCall, ...]
+    calls: tuple[JudgeCall, ...]
     preprocess: ScriptResult | None = None
 
 
@@ -190,6 +190,8 @@ class Effects(Protocol):
 
     async def postprocess(self, context: Context) -> ScriptResult: ...
 
-    async def read(self, judge: int, content: str) -> tuple[Value | None, str]: ...
+    async def read(self, judge: int, content: str, finish_reason: str | None) -> tuple[Value | None, str]:
+        """The value of a judge model's reply, or the reason why there is none."""
+        ...
 
     def flags(self, item: JudgedItem) -> tuple[str, ...]: ...

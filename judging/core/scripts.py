@@ -51,8 +51,8 @@ def run_preprocess(
 
     One outcome per item, in order. A script that does not load is the same failure for every item.
     """
-    given = [{"data": data, "resp": resp} for data, resp in items]
-    return _run(sandbox, _job(sandbox, "preprocess", source, each_alone), given)
+    calls = [{"data": data, "resp": resp} for data, resp in items]
+    return _run(sandbox, _job(sandbox, "preprocess", source, each_alone), calls)
 
 
 def run_postprocess(
@@ -81,7 +81,7 @@ def _job(sandbox: Sandbox, kind: ScriptKind, source: str, each_alone: bool = Fal
 
 
 def _run(sandbox: Sandbox, job: Job[_Reply], items: list[dict[str, Any]]) -> list[ScriptOutcome]:
-    return [_outcome(one.value, one.failure, one.seconds) for one in sandbox.run(job, items)]
+    return [_outcome(reply.value, reply.failure, reply.seconds) for reply in sandbox.run(job, items)]
 
 
 def _outcome(reply: _Reply | None, failure: SandboxFailure | None, seconds: float) -> ScriptOutcome:

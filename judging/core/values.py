@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from typing import TypeGuard
 
 import msgspec
+
+from evalsite.rounding import fixed, shortest, significant
 
 _encoded = json.JSONEncoder(ensure_ascii=False).encode  # created once, because every judgement needs it
 
@@ -47,6 +51,8 @@ def outcome_of_value(value: Value | None) -> Outcome:
 
 
 SCALE_LEVELS = 5
+MOST_PLACES = 3  # decimals in a column
+LARGE = 1e6  # numbers from here on are written in full
 
 
 def scale_level(score: float, low: float, high: float) -> int:
@@ -61,9 +67,27 @@ def value_text(value: Value | None) -> str:
         return value or ""
     if isinstance(value, bool):
         return json.dumps(value)
-    return f"{value:g}" if isinstance(value, float) and abs(value) < 1e6 else str(value)
+    return significant(value, 6) if isinstance(value, float) and abs(value) < LARGE else str(value)
 
 
 def stored_value_text(text: str | None) -> str:
     """The same for a stored value, which is JSON."""
-    return value_text(json.loads(text)) if text else ""
+    return value_text(value_of(text))
+
+
+def value_of(text: str | None) -> Value | None:
+    """A stored value, which is JSON; None for ''."""
+    value: Value | None = json.loads(text) if text else None
+    return value
+
+
+def value_texts(values: Sequence[Value | None]) -> list[str]:
+    """The values of a column as texts: as `value_text`, but all numbers have the same number of decimals, as many as
+    the value that needs the most, at most MOST_PLACES."""
+    numbers = [value for value in values if _in_column(value)]
+    places = max((len(shortest(number, MOST_PLACES).partition(".")[2]) for number in numbers), default=0)
+    return [fixed(value, places) if _in_column(value) else value_text(value) for value in values]
+
+
+def _in_column(value: Value | None) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGE

@@ -17,6 +17,8 @@ from typing import Any, TypeVar
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from datasets.core.texts import Text, gettext_noop
+
 MAX_CHARACTERS = 4 * 2**20
 MAX_NODES = 50_000  # counting every use of an alias
 MAX_DEPTH = 60
@@ -44,6 +46,31 @@ for _tag, _pattern, _first in (
     (_MERGE, r"<<", ["<"]),
 ):
     _Loader.add_implicit_resolver(_tag, re.compile(rf"(?:{_pattern})\Z"), _first)
+
+
+YAML_PROBLEMS: dict[str, Text] = {
+    "too_long": gettext_noop("The file is longer than %(most)s characters."),
+    "yaml_syntax": gettext_noop("Invalid YAML: %(problem)s."),
+    "too_deep": gettext_noop("Values are nested deeper than %(most)s levels."),
+    "too_many_values": gettext_noop("There are more than %(most)s values (every use of an alias counts)."),
+    "unknown_tag": gettext_noop("The YAML tag %(tag)s is not supported. Use plain values."),
+    "empty_file": gettext_noop("The file is empty. Expected a list of {data_name, metrics}."),
+    "key_is_no_text": gettext_noop("Keys must be plain text."),
+    "duplicate_key": gettext_noop("Duplicate key “%(key)s”; first used in line %(first)s."),
+    "unknown_key": gettext_noop("Unknown key “%(key)s”. Supported keys: %(known)s."),
+    "missing_key": gettext_noop("“%(key)s” is missing."),
+    "blank": gettext_noop("“%(key)s” is empty."),
+    "not_a_text": gettext_noop("“%(key)s” must be text."),
+    "text_too_long": gettext_noop("“%(key)s” is longer than %(most)s characters."),
+    "not_a_number": gettext_noop("“%(key)s” must be a number."),
+    "not_a_whole_number": gettext_noop("“%(key)s” must be an integer from %(low)s to %(high)s."),
+    "not_true_or_false": gettext_noop("“%(key)s” must be true or false."),
+    "not_an_option": gettext_noop("“%(key)s” is “%(value)s”, but must be one of: %(options)s."),
+    "not_a_mapping": gettext_noop("“%(key)s” must be a mapping (key: value)."),
+    "not_a_list": gettext_noop("“%(key)s” must be a list with at least one entry."),
+    "no_json_value": gettext_noop("%(value)s can't be encoded as JSON."),
+}
+"""What is wrong with a text that is not the YAML expected, by code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,17 +208,17 @@ def _merge(source: Node, merged: dict[str, tuple[Node, Node]], problems: Problem
 
 
 class Fields:
-    """A mapping, read field by field. A key that is not in `known` is an error at its line."""
+    """A mapping, read field by field. A key that is not in `keys` is an error at its line."""
 
-    def __init__(self, node: MappingNode, known: Collection[str], problems: Problems) -> None:
+    def __init__(self, node: MappingNode, keys: Collection[str], problems: Problems) -> None:
         self.node, self.problems = node, problems
         self._values: dict[str, Node] = {}
         for name, key, value in _pairs(node, problems):
-            if name in known:
+            if name in keys:
                 self._values[name] = value
             else:
-                near = difflib.get_close_matches(name, known, 1)
-                problems.add(key, "unknown_key", key=name[:80], known=", ".join(known), near="".join(near))
+                near = difflib.get_close_matches(name, keys, 1)
+                problems.add(key, "unknown_key", key=name[:80], known=", ".join(keys), near="".join(near))
 
     def __contains__(self, name: str) -> bool:
         return name in self._values
@@ -260,30 +287,30 @@ class Fields:
             return {}
         return value
 
-    def mapping(self, name: str, known: Collection[str]) -> Fields | None:
+    def mapping(self, name: str, keys: Collection[str]) -> Fields | None:
         """The mapping with this name; None, and an error, if it is absent or not a mapping."""
         value = self._values.get(name)
         if isinstance(value, MappingNode):
-            return Fields(value, known, self.problems)
+            return Fields(value, keys, self.problems)
         self.wrong(name, "not_a_mapping" if value is not None else "missing_key")
         return None
 
-    def items(self, name: str, known: Collection[str], *, required: bool = False) -> Iterator[Fields]:
+    def items(self, name: str, keys: Collection[str], *, required: bool = False) -> Iterator[Fields]:
         """The mappings in the list with this name."""
         value = self._values.get(name)
         if isinstance(value, SequenceNode) and (value.value or not required):
-            yield from mappings(value, known, self.problems)
+            yield from mappings(value, keys, self.problems)
         elif value is not None and not (value.tag == _NULL and not required):
             self.wrong(name, "not_a_list")
         elif required:
             self.wrong(name, "missing_key")
 
 
-def mappings(sequence: SequenceNode, known: Collection[str], problems: Problems) -> Iterator[Fields]:
+def mappings(sequence: SequenceNode, keys: Collection[str], problems: Problems) -> Iterator[Fields]:
     """The mappings in a list; other members are errors."""
     for item in sequence.value:
         if isinstance(item, MappingNode):
-            yield Fields(item, known, problems)
+            yield Fields(item, keys, problems)
         else:
             problems.add(item, "not_a_mapping", key="-")
 

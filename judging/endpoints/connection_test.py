@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from evalsite.templatetags.show import duration
 from judging.core.judges.client import Guard
 from judging.core.judges.errors import Held
 from judging.core.judges.probe import Probe, probe
+from judging.core.judges.refused_parameters import SYSTEM_ROLE, TOGETHER
 from judging.core.judges.settings import JudgeSettings, Timeouts
 from judging.core.metric_definition import JudgeModel
 from judging.endpoints.manual_calls import Emit, ManualCall
@@ -34,31 +34,32 @@ _turns = threading.BoundedSemaphore(2)
 def try_endpoint(endpoint: Endpoint) -> Probe:
     """Test an endpoint. Failures are returned as a Probe, never raised."""
     try:
-        settings = replace(endpoint_settings(endpoint), timeouts=TIMEOUTS)
+        settings = endpoint_settings(endpoint)
     except Undecryptable:
         return Probe(code="key_unreadable")
     if not _turns.acquire(timeout=10):
         return Probe(code="busy_here")
     try:
-        return _probed(settings, as_judge(endpoint))
+        within = replace(settings, timeouts=settings.timeouts.within(TIMEOUTS))
+        return _probed(within, as_judge(endpoint), min(TOTAL_SECONDS, settings.timeouts.whole))
     finally:
         _turns.release()
 
 
-def _probed(settings: JudgeSettings, judge: JudgeModel) -> Probe:
+def _probed(settings: JudgeSettings, judge: JudgeModel, total: float) -> Probe:
     async def work(guard: Guard, _emit: Emit) -> Probe:
-        async with asyncio.timeout(TOTAL_SECONDS):
-            return await probe(settings, guard)
+        return await probe(settings, guard)
 
     started = time.perf_counter()
     # Also try a server that is marked as down, since a test can show that it is up again.
-    with ManualCall(judge, work, max_wait=MAX_WAIT, even_if_down=True) as call:
+    with ManualCall(judge, work, max_wait=MAX_WAIT, total=total, even_if_down=True) as call:
         for _waiting in call.events():
             pass  # the page shows only the result
         try:
-            return replace(call.result(), waited=round(call.waited, 1))
+            result = replace(call.result(), waited=round(call.waited, 1))
         except TimeoutError:
-            return Probe(code="timeout_whole", seconds=round(time.perf_counter() - started, 3))
+            result = Probe(code="timeout_whole", seconds=round(time.perf_counter() - started, 3))
+        return replace(result, failed_calls=len(call.failed_tries))
 
 
 def as_judge(endpoint: Endpoint) -> JudgeModel:
@@ -92,18 +93,26 @@ class TestResult:
 
 def last_result(endpoint: Endpoint) -> TestResult | None:
     """The result of the endpoint's last test; None if never tested."""
-    found = endpoint.probe
-    if not found:
+    probe = endpoint.probe
+    if not probe:
         return None
-    if not found["ok"]:
-        text = reason_sentence(found["code"], found["detail"])
-        if found["code"] in Held.codes:
+    if not probe["ok"]:
+        text = reason_sentence(probe["code"], probe["detail"])
+        if probe["code"] in Held.codes:
             return TestResult("warning", _("Not tested: endpoint is busy"), text)
-        return TestResult("error", _("Connection failed"), text, hint=_model_hint(endpoint))
-    refusals = tuple(refusal_sentence(name) for name in found["refuses"])
+        return TestResult(
+            "error", _("Connection failed"), f"{text}{_calls(probe)}", hint=_model_hint(endpoint)
+        )
+    refusals = tuple(refusal_sentence(name) for name in probe["refuses"])
     title = _("Connected; some parameters not supported") if refusals else _("Connected")
     text = _("Runs omit unsupported parameters.") if refusals else ""
-    return TestResult("success", title, text, refusals, _facts(found), _model_hint(endpoint))
+    return TestResult("success", title, text, refusals, _facts(probe), _model_hint(endpoint))
+
+
+def _calls(probe: dict[str, Any]) -> str:
+    """How many calls failed, if the test sent more than one."""
+    failed = probe.get("failed_calls") or 0
+    return " " + _("%(n)s calls failed.") % {"n": failed} if failed > 1 else ""
 
 
 def refusal_sentence(name: str) -> str:
@@ -118,25 +127,34 @@ def refusal_sentence(name: str) -> str:
             "temperature is not supported: the model's default is used, so scores may vary more."
         ),
         "max_tokens": _("max_tokens is not supported: max_completion_tokens is sent instead."),
+        SYSTEM_ROLE: _("System messages are not supported: their text is sent as part of the user message."),
     }
+    name, _together, other = name.partition(TOGETHER)
+    if other:
+        sentence = _("%(name)s is not supported together with %(other)s, so only %(other)s is sent.")
+        return sentence % {"name": name, "other": other}
     return sentences.get(name) or _("%(name)s is not supported.") % {"name": name}
 
 
-def _facts(found: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+def _facts(probe: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     yes, no = _("yes"), _("no")
-    waited = float(found.get("waited") or 0)
+    waited = float(probe.get("waited") or 0)
     facts = [
         (_("Queue time (behind runs)"), duration(waited) if waited >= 1 else ""),
-        (_("Model in reply"), found["model"]),
-        (_("Streaming"), yes if found["streams"] else no),
-        (_("Reasoning output"), yes if found["reasoning"] else _("not in this short reply")),
-        (_("Token usage"), yes if found["usage"] else no),
+        (_("Failed calls before the reply"), str(probe.get("failed_calls") or "")),
+        (_("Model in reply"), probe["model"]),
+        (_("Streaming"), yes if probe["streams"] else no),
+        (_("Reasoning output"), yes if probe["reasoning"] else _("not in this short reply")),
+        (_("Token usage"), yes if probe["usage"] else no),
     ]
     return tuple((name, value) for name, value in facts if value)
 
 
 def _model_hint(endpoint: Endpoint) -> str:
-    """A hint with the models that the server lists if the endpoint's model is not among them; '' otherwise."""
+    """A hint with the models that the server lists if the endpoint's model is not among them, or that the list can't
+    be read; '' otherwise."""
+    if endpoint.probe.get("list_broken"):
+        return _("The server's list of models can't be read: it breaks the HTTP protocol or does not end.")
     offered = endpoint.probe.get("models", [])
     if not offered or endpoint.model in offered:
         return ""

@@ -11,7 +11,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from judging.core.json_size import check_json_size
-from judging.sandbox_messages import localized
+from judging.core.judges.outside_text import clean_json
+from judging.messages import localized
 
 MAX_PARAMS = 20_000  # characters
 
@@ -52,7 +53,7 @@ def json_object(text: str) -> dict[str, Any]:
         if name in value:
             sentence = _("“%(name)s” can't be set here: it comes from the endpoint and the template.")
             raise forms.ValidationError(sentence % {"name": name}, code="json")
-    return value
+    return dict(clean_json(value))
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

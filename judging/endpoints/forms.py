@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 SECRETS = ("key", "headers", "proxy")
 PLAIN = (
     *("name", "url", "model", "ca_pem", "params", "concurrency", "requests_per_minute", "tokens_per_minute"),
-    *("price_read", "price_written", "currency"),
-    *("connect_seconds", "first_byte_seconds", "idle_seconds", "whole_seconds"),
+    *("input_price", "output_price", "currency"),
+    *("connect_seconds", "first_byte_seconds", "idle_seconds", "total_seconds"),
 )
 """Names of the fields that the form and the endpoint model share."""
 SHOWN_FIRST = ("name", "url", "model", "key", "remove_key")
@@ -40,7 +40,7 @@ PRESETS = (
     ("vLLM", "http://127.0.0.1:8000/v1"),
     ("Ollama", "http://127.0.0.1:11434/v1"),
 )
-PRICES = ("price_read", "price_written")
+PRICES = ("input_price", "output_price")
 
 
 def _price(label: StrPromise) -> forms.DecimalField:
@@ -136,8 +136,8 @@ class EndpointForm(forms.Form):
         None,
         gettext_lazy("Input and output combined. Estimated before a call, corrected after the reply."),
     )
-    price_read = _price(gettext_lazy("Price per million input tokens"))
-    price_written = _price(gettext_lazy("Price per million output tokens"))
+    input_price = _price(gettext_lazy("Price per million input tokens"))
+    output_price = _price(gettext_lazy("Price per million output tokens"))
     currency = forms.CharField(
         label=gettext_lazy("Currency"),
         max_length=8,
@@ -148,7 +148,7 @@ class EndpointForm(forms.Form):
     connect_seconds = _whole(gettext_lazy("Connect timeout (seconds)"), 1, 300, 10)
     first_byte_seconds = _whole(gettext_lazy("Time to first byte (seconds)"), 1, 3600, 120)
     idle_seconds = _whole(gettext_lazy("Idle timeout (seconds)"), 1, 3600, 120)
-    whole_seconds = _whole(gettext_lazy("Total timeout (seconds)"), 1, 7200, 600)
+    total_seconds = _whole(gettext_lazy("Total timeout (seconds)"), 1, 7200, 600)
 
     def __init__(self, data: Any = None, *, endpoint: Endpoint | None = None) -> None:
         self.endpoint = endpoint
@@ -183,16 +183,16 @@ class EndpointForm(forms.Form):
 
     def clean_headers(self) -> dict[str, str]:
         """Parse `Name: value` lines. Errors give the line number only, because the text is secret."""
-        found: dict[str, str] = {}
+        headers: dict[str, str] = {}
         for number, line in enumerate(self.cleaned_data["headers"].splitlines(), 1):
             name, _colon, value = (part.strip() for part in line.partition(":"))
             if not line.strip():
                 continue
             if not name or not value or any(c.isspace() for c in name):
                 raise forms.ValidationError(_("Line %(line)s: expected “Name: value”.") % {"line": number})
-            found[name] = value
-        _refuse_unsendable(JudgeSettings(url="", model="", headers=found))
-        return found
+            headers[name] = value
+        _refuse_unsendable(JudgeSettings(url="", model="", headers=headers))
+        return headers
 
     def clean_proxy(self) -> str:
         proxy: str = self.cleaned_data["proxy"]
@@ -212,8 +212,8 @@ class EndpointForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         values = self.cleaned_data
         values["name"] = values.get("name") or values.get("model", "")[:200]
-        if values.get("first_byte_seconds", 0) > values.get("whole_seconds", 10**9):
-            self.add_error("whole_seconds", _("Total timeout must not be shorter than time to first byte."))
+        if values.get("first_byte_seconds", 0) > values.get("total_seconds", 10**9):
+            self.add_error("total_seconds", _("Total timeout must not be shorter than time to first byte."))
         if any(values.get(name) is not None for name in PRICES) and not values.get("currency"):
             self.add_error("currency", _("Enter the currency of the prices."))
         if self.endpoint and "url" in values and self._goes_elsewhere():

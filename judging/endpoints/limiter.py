@@ -1,73 +1,89 @@
-"""Endpoint state shared by all workers in one database row: slots, rate, and whether the endpoint is down.
+"""The state of an endpoint that all workers share, in one row: its calls at a time, rates, and whether it answers.
 
-Every second, or immediately after an overload, a worker reports events and gets its share (`allocate`). Four times a
-second it checks whether others have closed the endpoint (`read_status`). `reserve` sets the start times of its next
-calls. Shares are leases that expire if a worker is silent. All times are the database's, so clocks need not agree.
+Twice a second, or at once if something changed, a worker reports what happened and gets its part of the calls
+(`exchange`), which is its heartbeat too. Where rates are limited, calls also `take` from the row's two buckets. All
+times are the database's, so clocks need not agree.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
 from django.db import connection, transaction
 
 from evalsite.tasks import workers
-from judging.core.judges.circuit_breaker import MAX_FAILURES, EndpointStatus, probe_delay
-from judging.core.judges.concurrency_limiter import (
-    COOLDOWN_SECONDS,
-    LimiterEvents,
-    adapted_slots,
-    fair_shares,
-)
-from judging.core.judges.rate_limiter import NO_LIMIT, RateLimited, RateLimits, Spacing, start_times
+from judging.core.judges import limits
+from judging.core.judges.limits import RateLimits, Recent, Spacing, Try
 from judging.core.metric_definition import JudgeModel
-from judging.endpoints.models import Endpoint, EndpointLoad, EndpointShare
+from judging.endpoints.models import Endpoint, EndpointLoad
 
-SHARE_SECONDS = 15.0  # how long a share is held without a heartbeat
+SILENT_SECONDS = 15.0  # after which a worker without a heartbeat loses its calls
+TURN_SECONDS = 5.0  # how long one worker has the call that can't be divided
 KEY = "endpoint "  # prefix of an endpoint's key
-MANUAL = "manual "  # prefix of owners that are single calls, not workers: slots freed only by expiry
-
-_RESERVE = """
-UPDATE judging_endpointload
-   SET requests_at = {greatest}(requests_at, {now}) + %s, tokens_at = {greatest}(tokens_at + %s, {now}) + %s
- WHERE key = %s AND requests_at <= {now} + %s AND tokens_at <= {now} + %s RETURNING requests_at, tokens_at, {now}
-"""
-_SCHEDULE = "SELECT requests_at, tokens_at, {now} FROM judging_endpointload WHERE key = %s"
-_CLAIM_PROBE = """
-UPDATE judging_endpointload SET next_try_at = {now} + %s, tries = tries + 1
- WHERE key = %s AND down_since > 0 AND next_try_at <= {now}
-"""
-_STATUS = "SELECT key, closed_until, down_since, next_try_at, problem, problem_detail, {now} FROM judging_endpointload"
+MANUAL = "manual "  # prefix of owners that are single calls, not workers: released only when they are silent
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerReport:
-    """One worker's events at an endpoint since its last report. `failures`: those since the last success.
+class Problem:
+    """The last failure of a call: an error code, the server's words, and the HTTP status if there was one."""
 
-    `capped`: the share is limited to `wanted` slots, so that others get the rest immediately.
-    """
+    code: str = ""
+    detail: str = ""
+    status: int | None = None
+
+
+@dataclass(slots=True)
+class News:
+    """What happened at an endpoint since a worker's last report."""
+
+    replies: int = 0
+    overloaded: bool = False
+    closed_for: float = 0.0  # seconds
+    tries: list[Try] = field(default_factory=list)
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One worker's news, its calls in flight, and its claim (limits.even_share). `maximum`: the calls at a time where
+    no endpoint is stored. `single`: it never needs more than one call. `ended`: it needs no call now."""
 
     key: str
     endpoint: int | None
-    max_concurrency: int
-    wanted: int
+    maximum: int
     in_flight: int
-    events: LimiterEvents
-    failures: int = 0
-    problem: str = ""
-    detail: str = ""
-    capped: bool = False
+    claim: int | None
+    news: News = field(default_factory=News)
+    single: bool = False
+    ended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Allocation:
-    """A worker's share of the slots, and the endpoint's current limits."""
+class Status:
+    """The shared state of an endpoint. `closed_for`: seconds that the server asked to wait; `down_for`: seconds, None
+    while it answers."""
+
+    closed_for: float = 0.0
+    down_for: float | None = None
+    recent: Recent = field(default_factory=dict)
+    problem: Problem = Problem()
+
+    @property
+    def failed(self) -> int:
+        """How many of the recent requests were not answered by their latest try."""
+        return sum(not answered for answered in self.recent.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What a worker may do: its part of the calls, the endpoint's settings, and the shared state."""
 
     share: int
-    max_concurrency: int
+    maximum: int
     limits: RateLimits
+    status: Status
 
 
 def now() -> float:
@@ -75,18 +91,8 @@ def now() -> float:
     if connection.vendor != "postgresql":
         return time.time()
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {_now()}")
+        cursor.execute("SELECT EXTRACT(EPOCH FROM clock_timestamp())::float8")
         return float(cursor.fetchone()[0])
-
-
-def _now() -> str:
-    if connection.vendor == "postgresql":
-        return "EXTRACT(EPOCH FROM clock_timestamp())::float8"
-    return repr(time.time())
-
-
-def _sql(text: str) -> str:
-    return text.format(now=_now(), greatest="GREATEST" if connection.vendor == "postgresql" else "MAX")
 
 
 def endpoint_key(judge: JudgeModel) -> str:
@@ -98,106 +104,119 @@ def ensure_row(key: str) -> None:
     EndpointLoad.objects.get_or_create(key=key)
 
 
-def reserve(
-    key: str, spacings: Sequence[Spacing], owed: float = 0.0, within: float = NO_LIMIT
-) -> list[float]:
-    """Reserve start times for calls. Returns the seconds until each may start.
+def rate_limits(row: Endpoint | None) -> RateLimits:
+    return RateLimits(row.requests_per_minute, row.tokens_per_minute) if row else RateLimits()
 
-    `owed`: the seconds of token rate that earlier calls used beyond their reservation. Raises RateLimited, without
-    reserving anything, if the first call could not start `within` the given seconds. A single statement: 0.3 ms on
-    SQLite, 3-8 ms on PostgreSQL.
+
+def take(key: str, spacings: Sequence[Spacing], owed: float = 0.0) -> tuple[int, float]:
+    """Let calls start within the rates: returns how many of them may, and the seconds until the next may.
+
+    `owed`: the seconds of token rate that earlier calls used beyond their estimates.
     """
-    requests, tokens = (sum(one[part] for one in spacings) for part in (0, 1))
-    with connection.cursor() as cursor:
-        cursor.execute(_sql(_RESERVE), [requests, owed, tokens, key, within, within])
-        found = cursor.fetchone()
-        if found is None:
-            cursor.execute(_sql(_SCHEDULE), [key])
-            requests_at, tokens_at, at = cursor.fetchone()
-            raise RateLimited(max(requests_at, tokens_at) - at)
-    requests_at, tokens_at, at = found
-    return start_times(at, requests_at - requests, tokens_at - tokens, spacings)
-
-
-def read_status(keys: Iterable[str]) -> dict[str, EndpointStatus]:
-    """The shared status of endpoints, by key."""
-    wanted = list(keys)
-    marks = ", ".join(["%s"] * len(wanted))
-    with connection.cursor() as cursor:
-        cursor.execute(f"{_sql(_STATUS)} WHERE key IN ({marks})", wanted)
-        found = cursor.fetchall()
-    return {
-        key: EndpointStatus(
-            max(0.0, closed - at), at - down if down else None, max(0.0, probe - at), problem, detail
-        )
-        for key, closed, down, probe, problem, detail, at in found
-    }
-
-
-def claim_probe(key: str, probes: int) -> bool:
-    """Whether this worker may send the one request that probes whether the endpoint is up again."""
-    with connection.cursor() as cursor:
-        cursor.execute(_sql(_CLAIM_PROBE), [probe_delay(probes), key])
-        return bool(cursor.rowcount)
-
-
-def allocate(reports: Sequence[WorkerReport], owner: str) -> dict[str, Allocation]:
-    """Store the reports and return this worker's shares, in one transaction. All workers lock rows in the same
-    order."""
-    rows = Endpoint.objects.in_bulk([one.endpoint for one in reports if one.endpoint])
-    found = {}
     with transaction.atomic():
-        for one in sorted(reports, key=lambda one: one.key):
-            row = rows.get(one.endpoint or 0)
-            most = row.concurrency if row else one.max_concurrency
-            limits = RateLimits(row.requests_per_minute, row.tokens_per_minute) if row else RateLimits()
-            found[one.key] = Allocation(_share(one, most, owner), most, limits)
-    return found
+        load = EndpointLoad.objects.select_for_update().get(key=key)
+        free_at = load.requests_at, load.tokens_at + owed
+        count, (load.requests_at, load.tokens_at), wait = limits.take(free_at, spacings, now())
+        load.save(update_fields=["requests_at", "tokens_at"])
+    return count, wait
 
 
-def _share(report: WorkerReport, most: int, owner: str) -> int:
-    load = EndpointLoad.objects.select_for_update().get(key=report.key)
+def read_status(keys: Iterable[str]) -> dict[str, Status]:
+    """The shared state of endpoints, by key."""
     at = now()
-    _store(load, report, most, at)
-    load.save()
-    others = [one for one in load.shares.all() if one.owner != owner and one.lease_until > at]
-    slots = int(load.slots or most)
-    fair = fair_shares(slots, {owner: report.wanted, **{one.owner: one.wanted for one in others}})
-    share = max(0, slots - sum(max(one.slots, fair[one.owner]) for one in others))
-    share = min(share, report.wanted) if report.capped else share
-    # Requests in flight can't be withdrawn, so their slots stay reserved until they end.
-    held = {"slots": max(share, report.in_flight), "wanted": report.wanted, "lease_until": at + SHARE_SECONDS}
-    EndpointShare.objects.update_or_create(load=load, owner=owner, defaults=held)
-    return share
+    return {load.key: _status(load, at) for load in EndpointLoad.objects.filter(key__in=list(keys))}
 
 
-def _store(load: EndpointLoad, report: WorkerReport, most: int, at: float) -> None:
-    events = report.events
-    slots = most if load.slots is None else min(load.slots, most)
-    overloaded = bool(events.overloads) and at - load.halved_at >= COOLDOWN_SECONDS
-    load.slots = adapted_slots(slots, most, successes=events.successes, overloaded=overloaded)
+def _status(load: EndpointLoad, at: float) -> Status:
+    return Status(
+        max(0.0, load.closed_until - at),
+        at - load.down_since if load.down_since else None,
+        _recent(load),
+        Problem(load.problem, load.problem_detail, load.problem_status),
+    )
+
+
+def _recent(load: EndpointLoad) -> Recent:
+    return {request: bool(answered) for request, answered in load.recent}
+
+
+def exchange(reports: Sequence[Report], owner: str) -> dict[str, Allowance]:
+    """Store the reports and return what this worker may do, in one transaction. All workers lock rows in the same
+    order."""
+    rows = Endpoint.objects.in_bulk([report.endpoint for report in reports if report.endpoint])
+    allowances = {}
+    with transaction.atomic():
+        for report in sorted(reports, key=lambda report: report.key):
+            row = rows.get(report.endpoint or 0)
+            maximum = row.concurrency if row else report.maximum
+            load = EndpointLoad.objects.select_for_update().get(key=report.key)
+            at = now()
+            _store(load, report.news, maximum, at)
+            share = _share(load, report, owner, at)
+            load.save()
+            allowances[report.key] = Allowance(share, maximum, rate_limits(row), _status(load, at))
+    return allowances
+
+
+def _store(load: EndpointLoad, news: News, maximum: int, at: float) -> None:
+    limit = maximum if load.limit is None else min(load.limit, maximum)
+    overloaded = news.overloaded and at - load.halved_at >= limits.COOLDOWN_SECONDS
+    load.limit = limits.adapted_limit(limit, maximum, replies=news.replies, overloaded=overloaded)
     load.halved_at = at if overloaded else load.halved_at
-    if events.retry_after:
-        load.closed_until = max(load.closed_until, at + events.retry_after)
-    if events.successes:
-        load.failures, load.down_since, load.tries = 0, 0, 0
-    if report.failures:
-        load.failures += report.failures
-        load.problem, load.problem_detail = report.problem, report.detail
-    if load.failures >= MAX_FAILURES and not load.down_since:
-        load.down_since, load.next_try_at, load.tries = at, at + probe_delay(0), 0
+    if news.closed_for:
+        load.closed_until = max(load.closed_until, at + news.closed_for)
+    recent = limits.with_tries(_recent(load), news.tries)
+    load.recent = [[request, int(answered)] for request, answered in recent.items()]
+    load.down_since = (load.down_since or at) if limits.is_down(recent) else 0
+    if news.problem:
+        problem = news.problem
+        load.problem, load.problem_detail, load.problem_status = problem.code, problem.detail, problem.status
 
 
-def release_shares(keys: Iterable[str], owner: str) -> None:
-    """Release the shares of a worker that is shutting down."""
-    EndpointShare.objects.filter(load__key__in=list(keys), owner=owner).delete()
+def _share(load: EndpointLoad, report: Report, owner: str, at: float) -> int:
+    others = {
+        name: (seen, held, claim)
+        for name, (seen, held, claim) in load.workers.items()
+        if name != owner and at - seen < SILENT_SECONDS
+    }
+    load.workers = {name: list(state) for name, state in others.items()}
+    if report.ended:
+        return 0
+    limit = limits.lowered(load.limit or 1.0, _recent(load))
+    claims = {name: claim for name, (_, _, claim) in others.items()} | {owner: report.claim}
+    share = limits.even_share(limit, claims, owner, int(at / TURN_SECONDS))
+    # Requests in flight can't be withdrawn, so their calls stay with their worker until they end.
+    share = max(0, min(share, limit - sum(held for _, held, _ in others.values())))
+    share = min(share, 1) if report.single else share
+    load.workers[owner] = [at, max(share, report.in_flight), report.claim]
+    return int(share)
 
 
-def release_dead_shares() -> int:
-    """Release expired shares and those of dead workers. Returns the number released."""
-    freed, _ = EndpointShare.objects.filter(lease_until__lt=now()).delete()
-    shares = EndpointShare.objects.exclude(owner__startswith=MANUAL)
-    for owner in shares.values_list("owner", flat=True).distinct():
-        if not workers.is_alive(owner):
-            freed += EndpointShare.objects.filter(owner=owner).delete()[0]
-    return freed
+def release(keys: Iterable[str], owner: str) -> None:
+    """Release the calls of a worker that is shutting down."""
+    _release(keys, lambda name: name == owner)
+
+
+def release_dead() -> int:
+    """Release the calls of silent and dead workers. Returns the number of workers released."""
+    at = now()
+    held = EndpointLoad.objects.exclude(workers={}).values_list("key", "workers")
+    gone = {
+        name
+        for _, states in held
+        for name, (seen, *_rest) in states.items()
+        if at - seen >= SILENT_SECONDS or not (name.startswith(MANUAL) or workers.is_alive(name))
+    }
+    keys = [key for key, states in held if gone & states.keys()]
+    return _release(keys, gone.__contains__)
+
+
+def _release(keys: Iterable[str], is_gone: Callable[[str], bool]) -> int:
+    released = 0
+    with transaction.atomic():
+        for load in EndpointLoad.objects.select_for_update().filter(key__in=list(keys)).order_by("key"):
+            left = {name: state for name, state in load.workers.items() if not is_gone(name)}
+            released += len(load.workers) - len(left)
+            load.workers = left
+            load.save(update_fields=["workers"])
+    return released

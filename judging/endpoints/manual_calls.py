@@ -1,8 +1,8 @@
 """Single calls made from a page, under the same limits as runs.
 
-A manual call acts as a separate worker: its `EndpointClient` takes one slot, observes the rate limits and reports the
-server's status. Unlike a run, it does not wait for long. The client runs in an event loop in its own thread; the page's
-thread does the database work and reads the events.
+A manual call acts as a separate worker that needs one call: it passes the endpoint's gate and reports what happened.
+Unlike a run, it does not wait for long. The gate is in an event loop in its own thread; the page's thread does the
+database work and reads the events.
 """
 
 from __future__ import annotations
@@ -15,18 +15,22 @@ import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
+from random import Random
 from typing import Any, Generic, TypeVar
 
+from evalsite.rounding import fixed
 from judging.core.judges.client import Guard
 from judging.core.judges.errors import Held, JudgeError
-from judging.core.judges.rate_limiter import RateLimited, Reservation
 from judging.core.judges.reply import Reply
 from judging.core.judges.settings import Request
 from judging.core.metric_definition import JudgeModel
 from judging.endpoints import limiter
-from judging.endpoints.client import ClientPool, EndpointClient
+from judging.endpoints.gate import Gate, Ticket
+from judging.endpoints.gate_pool import GatePool
 
 COUNTDOWN_SECONDS = 0.5  # interval between events with the remaining waiting time
+LOOK_SECONDS = 0.02  # until the first of them
+DATABASE_SECONDS = 10.0  # for the answer of the database, beyond the longest wait
 
 Result = TypeVar("Result")
 
@@ -39,80 +43,83 @@ class WaitingFor:
     seconds: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class StillWaiting:
+    """The call goes on. Passing it on shows a page whether anybody is still there."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedTry:
+    """A request failed, for the `number`th time; it may be sent again."""
+
+    number: int
+    code: str
+    message: str
+
+
 Emit = Callable[[Any], None]
 Work = Callable[[Guard, Emit], Awaitable[Result]]
 """Work done in the event loop: every request waits for the guard; `emit` sends an event to the page."""
 
 
 class ManualGuard:
-    """Implements core.judges.client.Guard for a manual call, which waits at most `max_wait` seconds in total.
+    """Implements core.judges.client.Guard for a manual call, which waits at most `max_wait` seconds in total."""
 
-    `even_if_down`: also send requests to a server marked as down, to find out whether it is up again.
-    """
-
-    def __init__(self, client: EndpointClient, emit: Emit, max_wait: float, *, even_if_down: bool) -> None:
+    def __init__(self, gate: Gate, emit: Emit, max_wait: float) -> None:
         self.waited = 0.0
-        self._client = client
+        self.failed_tries: list[FailedTry] = []
+        self.deadline: asyncio.Timeout | None = None
+        """The end of the call, which does not come closer while the call waits for its turn."""
+        self._gate = gate
         self._emit = emit
         self._max_wait = max_wait
-        self._deadline = 0.0
-        self._even_if_down = even_if_down
-        self._reservation: Reservation | None = None
+        self._ticket = Ticket(Random().getrandbits(31))
 
     async def before(self, request: Request) -> None:
         """Wait until the request may be sent. Raises Held if that would take too long."""
         started = time.monotonic()
-        self._deadline = started + self._max_wait - self.waited
+        ends = self.deadline.when() if self.deadline else None
+        if self.deadline and ends is not None:
+            self.deadline.reschedule(None)
+        entering = asyncio.create_task(self._gate.enter(self._ticket, request))
         try:
-            await self._until_open()
-            if not self._client.concurrency.in_flight:
-                await self._acquire_slot()
-            await self._acquire_rate(request)
+            await self._passed(entering, started + self._max_wait - self.waited)
         finally:
-            self.waited += time.monotonic() - started
+            entering.cancel()
+            waited = time.monotonic() - started
+            self.waited += waited
+            if self.deadline and ends is not None:
+                self.deadline.reschedule(ends + waited)
 
-    async def _until_open(self) -> None:
-        outage = self._client.breaker.outage
-        if outage is not None and not self._even_if_down:
-            raise Held("held_down", f"{outage.problem}: {outage.detail}".rstrip(": "))
-        closed = self._client.concurrency.closed_for()
-        if closed > self._left:
-            raise Held("held_closed", f"{closed:.0f}")
-        await self._sleep("held_closed", closed)
+    async def _passed(self, entering: asyncio.Task[None], ends: float) -> None:
+        """Wait for the gate, telling the page what for. Raises Held if that would last beyond `ends`."""
+        pause = LOOK_SECONDS
+        while not (await asyncio.wait({entering}, timeout=pause))[0]:
+            left = ends - time.monotonic()
+            obstacle = self._gate.obstacle() or (("held_slots", None) if left < -DATABASE_SECONDS else None)
+            if obstacle is None:  # being decided
+                continue
+            code, seconds = obstacle
+            if code == "held_down" or left < (seconds or 0.0) or left <= 0:
+                raise self._held(code, seconds)
+            self._emit(WaitingFor(code, seconds))
+            pause = min(COUNTDOWN_SECONDS, seconds or COUNTDOWN_SECONDS)
+        await entering
 
-    async def _acquire_slot(self) -> None:
-        concurrency = self._client.concurrency
-        if self._client.breaker.outage is not None:
-            concurrency.share = 1  # requests waiting for the server to come back hold all slots
-        if not concurrency.free:
-            self._emit(WaitingFor("held_slots"))
-        if not await concurrency.try_acquire(self._left):
-            raise Held("held_slots")
-
-    async def _acquire_rate(self, request: Request) -> None:
-        try:
-            self._reservation, wait = await self._client.rate.try_acquire(request, self._left)
-        except RateLimited as error:
-            raise Held("held_pace", f"{error.seconds:.0f}") from None
-        await self._sleep("held_pace", wait)
-
-    @property
-    def _left(self) -> float:
-        return max(0.0, self._deadline - time.monotonic())
-
-    async def _sleep(self, code: str, seconds: float) -> None:
-        ends = time.monotonic() + seconds
-        while (left := ends - time.monotonic()) > 0:
-            self._emit(WaitingFor(code, left))
-            await asyncio.sleep(min(COUNTDOWN_SECONDS, left))
+    def _held(self, code: str, seconds: float | None) -> Held:
+        if code == "held_down":
+            problem = self._gate.problem
+            return Held(code, f"{problem.code}: {problem.detail}".rstrip(": "))
+        return Held(code, "" if seconds is None else fixed(seconds))
 
     def after(self, reply: Reply | None, error: JudgeError | None) -> None:
-        if reply is not None or error is not None:
-            self._client.record(reply, error, self._reservation)
-            self._reservation = None
+        self._gate.leave(self._ticket, reply, error)
+        if error is not None:
+            self.failed_tries.append(FailedTry(len(self.failed_tries) + 1, error.code, error.message))
+            self._emit(self.failed_tries[-1])
 
-    def may_retry(self) -> bool:
-        return self._client.retries.spend()
+    def counts(self, error: JudgeError) -> bool:
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,21 +144,29 @@ class _DatabaseWork:
 
 
 class ManualCall(Generic[Result]):
-    """A manual call: `with ManualCall(judge, work, max_wait=…) as call: for event in call.events(): …; call.result()`.
+    """A manual call: `with ManualCall(judge, work, …) as call: for event in call.events(): …; call.result()`.
 
-    Exiting the context ends the call.
+    `max_wait`: seconds for its turn behind runs; `total`: seconds for all the rest, retries included, after which
+    `result` raises TimeoutError. `even_if_down`: also send requests to a server that is down, to find out whether it is
+    up again. Exiting the context ends the call.
     """
 
     def __init__(
-        self, judge: JudgeModel, work: Work[Result], *, max_wait: float, even_if_down: bool = False
+        self,
+        judge: JudgeModel,
+        work: Work[Result],
+        *,
+        max_wait: float,
+        total: float,
+        even_if_down: bool = False,
     ) -> None:
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
         owner = f"{limiter.MANUAL}{uuid.uuid4().hex}"
-        in_page = self._in_page_thread
-        self._pool = ClientPool(owner, reads=in_page, writes=in_page, manual=True)
-        self._client = self._pool.client(judge)
-        self._guard = ManualGuard(self._client, self._queue.put, max_wait, even_if_down=even_if_down)
-        self._work = work
+        self._pool = GatePool(owner, self._in_page_thread, single=True)
+        gate = self._pool.connection(judge).gate
+        gate.tests = even_if_down
+        self._guard = ManualGuard(gate, self._queue.put, max_wait)
+        self._work, self._total = work, total
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
@@ -160,6 +175,10 @@ class ManualCall(Generic[Result]):
         """Seconds spent waiting for a slot and the rate limit."""
         return self._guard.waited
 
+    @property
+    def failed_tries(self) -> tuple[FailedTry, ...]:
+        return tuple(self._guard.failed_tries)
+
     def __enter__(self) -> ManualCall[Result]:
         self._thread.start()
         self._future: Future[Result] = asyncio.run_coroutine_threadsafe(self._run(), self._loop)
@@ -167,10 +186,11 @@ class ManualCall(Generic[Result]):
         return self
 
     async def _run(self) -> Result:
-        await self._pool.refresh()
+        await self._pool.exchange()
         keeping = asyncio.create_task(self._pool.keep_in_sync())
         try:
-            return await self._work(self._guard, self._queue.put)
+            async with asyncio.timeout(self._total) as self._guard.deadline:
+                return await self._work(self._guard, self._queue.put)
         finally:
             keeping.cancel()
 
@@ -186,15 +206,16 @@ class ManualCall(Generic[Result]):
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(10)
             self._loop.close()
-            self._pool.report_remaining()
         finally:
-            limiter.release_shares(self._pool.clients, self._pool.owner)
+            self._pool.end()
 
     def events(self) -> Iterator[Any]:
-        """Yield the events that the work emits and WaitingFor events, until the work has ended."""
+        """Yield the events that the work emits, WaitingFor and (with every heartbeat) StillWaiting events, until the
+        work has ended."""
         while (event := self._queue.get()) is not None:
             if isinstance(event, _DatabaseWork):
                 event.run()
+                yield StillWaiting()
             else:
                 yield event
 
@@ -204,6 +225,8 @@ class ManualCall(Generic[Result]):
 
 
 async def _settled() -> None:
-    """Let cancelled tasks close their connections before the loop is closed."""
+    """Cancel what is left and let it close its connections before the loop is closed."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
     await asyncio.wait(others, timeout=5) if others else None

@@ -19,19 +19,19 @@ class Endpoint(models.Model):
     proxy_encrypted = models.TextField(blank=True, default="", help_text="may contain a password")
     ca_pem = models.TextField(blank=True, default="")
     params = models.JSONField(default=dict, help_text="generation parameters, sent with every request")
-    refuses = models.JSONField(default=list, help_text="parameters that the server rejected")
+    rejected_params = models.JSONField(default=list, help_text="parameters that the server rejected")
     concurrency = models.PositiveIntegerField(default=16)
     requests_per_minute = models.PositiveIntegerField(null=True, help_text="null: unlimited")
     tokens_per_minute = models.PositiveIntegerField(null=True)
-    price_read = models.DecimalField(
+    input_price = models.DecimalField(
         max_digits=12, decimal_places=4, null=True, help_text="price of a million input tokens"
     )
-    price_written = models.DecimalField(max_digits=12, decimal_places=4, null=True)
+    output_price = models.DecimalField(max_digits=12, decimal_places=4, null=True)
     currency = models.CharField(max_length=8, blank=True, default="")
     connect_seconds = models.PositiveIntegerField(default=10)
     idle_seconds = models.PositiveIntegerField(default=120)
     first_byte_seconds = models.PositiveIntegerField(default=120)
-    whole_seconds = models.PositiveIntegerField(default=600)
+    total_seconds = models.PositiveIntegerField(default=600)
     probed_at = models.DateTimeField(null=True)
     probe = models.JSONField(default=dict, help_text="result of the last connection test")
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
@@ -54,29 +54,20 @@ class EndpointLoad(models.Model):
     """The state of an endpoint shared by all workers (limiter.py). Times are the database's Unix seconds; 0: never."""
 
     key = models.CharField(max_length=1010, unique=True, help_text="an endpoint's number, or an address")
-    requests_at = models.FloatField(default=0, help_text="when the next request may start")
-    tokens_at = models.FloatField(default=0, help_text="when the reserved tokens are used up")
-    slots = models.FloatField(
-        null=True, help_text="concurrent calls that the server can handle; null: the maximum"
+    limit = models.FloatField(
+        null=True, help_text="calls at a time that the server bears; null: the endpoint's setting"
     )
     halved_at = models.FloatField(default=0)
-    closed_until = models.FloatField(default=0, help_text="until when the server's Retry-After applies")
-    failures = models.PositiveIntegerField(default=0, help_text="consecutive failures of all workers")
-    down_since = models.FloatField(default=0, help_text="since when it is not called; 0: it responds")
-    next_try_at = models.FloatField(default=0)
-    tries = models.PositiveIntegerField(default=0, help_text="number of probes since it went down")
+    closed_until = models.FloatField(default=0, help_text="until when the server asked to wait")
+    requests_at = models.FloatField(default=0, help_text="when a call may start by the requests per minute")
+    tokens_at = models.FloatField(default=0, help_text="when a call may start by the tokens per minute")
+    recent = models.JSONField(
+        default=list, help_text="[request, whether its latest try was answered], the latest 40"
+    )
+    down_since = models.FloatField(default=0, help_text="since when it only gets probes; 0: it answers")
     problem = models.CharField(max_length=40, blank=True, default="", help_text="code of the last failure")
     problem_detail = models.TextField(blank=True, default="")
-
-
-class EndpointShare(models.Model):
-    """The part of an endpoint's slots that one worker holds."""
-
-    load = models.ForeignKey(EndpointLoad, on_delete=models.CASCADE, related_name="shares")
-    owner = models.CharField(max_length=120)
-    slots = models.PositiveIntegerField(default=0)
-    wanted = models.PositiveIntegerField(default=0)
-    lease_until = models.FloatField(default=0, help_text="Unix seconds")
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["load", "owner"], name="endpoint_share_once")]
+    problem_status = models.PositiveSmallIntegerField(null=True, help_text="its HTTP status, if any")
+    workers = models.JSONField(
+        default=dict, help_text="{owner: [last heartbeat, calls it may have in flight, calls it claims]}"
+    )

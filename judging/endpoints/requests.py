@@ -1,4 +1,4 @@
-"""Sending a run's requests. Each waits for an endpoint slot, the rate limit and the run's budget."""
+"""Sending a run's requests. Each waits at its endpoint's gate, and for the run's budget."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Protocol
 from judging.core.judges.client import AskResult, RetryPolicy, ask_with_retries
 from judging.core.judges.errors import MAYBE_SETTING_CODES, SETTING_CODES, JudgeError
 from judging.core.judges.http_clients import HttpClients
-from judging.core.judges.rate_limiter import Reservation
 from judging.core.judges.reply import Reply
 from judging.core.judges.settings import Request
 from judging.core.results import Failure
-from judging.endpoints.client import ModelConnection
+from judging.endpoints.gate import Lot, Ticket
+from judging.endpoints.gate_pool import ModelConnection
 
 
 class Abandoned(Exception):
@@ -32,7 +32,7 @@ class EndpointError:
 class SpendingLimit(Protocol):
     """A run's budget."""
 
-    async def affordable(self) -> None:
+    async def wait_for_budget(self) -> None:
         """Return when the budget allows one more call."""
         ...
 
@@ -57,9 +57,7 @@ class Waiting(Protocol):
 class RunGate:
     """Whether a run may send requests. A run with an `error` is about to be paused."""
 
-    run: int
-    project: int
-    weight: float
+    lot: Lot
     spending: SpendingLimit
     open: bool = True
     error: EndpointError | None = None
@@ -72,16 +70,13 @@ class RequestGuard:
     gate: RunGate
     model: ModelConnection
     waiting: Waiting
-    max_outage: float
-    reservation: Reservation | None = None
+    ticket: Ticket
 
     async def before(self, request: Request) -> None:
-        """Wait until the request may be sent. Raises Abandoned if the run may send no more requests, JudgeError if the
-        endpoint is down for too long."""
-        await self.model.client.breaker.wait(self.max_outage)
-        self.reservation = await self.model.client.rate.acquire(request)
-        await self.gate.spending.affordable()
-        if not self.gate.open:
+        """Wait until the request may be sent. Raises Abandoned if the run may send no more requests."""
+        await self.model.gate.enter(self.ticket, request)
+        await self.gate.spending.wait_for_budget()
+        if not self.gate.open or self.gate.error:
             raise Abandoned
         self.gate.spending.begin()
         self.waiting.request_sent()
@@ -90,11 +85,10 @@ class RequestGuard:
         answered = reply or (error.reply if error else None)
         self.waiting.request_ended(failed=error is not None and answered is None)
         self.gate.spending.end_call(answered, reply is None, self.model.endpoint)
-        if reply is not None or error is not None:
-            self.model.client.record(reply, error, self.reservation)
+        self.model.gate.leave(self.ticket, reply, error)
 
-    def may_retry(self) -> bool:
-        return self.model.client.retries.spend()
+    def counts(self, error: JudgeError) -> bool:
+        return self.model.gate.counts(self.ticket, error)
 
 
 class Caller:
@@ -109,33 +103,37 @@ class Caller:
         self.trusting = replace(policy, suspect_parameters=False)
         self.learnt: set[tuple[int, frozenset[str]]] = set()
 
+    def check_outage(self, model: ModelConnection) -> None:
+        """Set the gate's error if the run has waited too long for the model's server."""
+        if not self.gate.error and model.gate.holds_back(self.gate.lot.run, self.policy.max_outage_seconds):
+            problem = model.gate.problem
+            self.gate.error = EndpointError(model.name, problem.code, problem.detail)
+
     async def call(self, model: ModelConnection, request: Request, waiting: Waiting) -> AskResult | Failure:
         """Send a request. Returns its result, or why it was not sent. Raises Abandoned if the run may send no more."""
         if model.failure:
             self._count_failure(model, model.failure)
             return model.failure
-        await model.client.concurrency.acquire(self.gate.run, self.gate.weight, self.gate.project)
+        ticket = Ticket(self.random.getrandbits(31), self.gate.lot)
         try:
-            if not self.gate.open or self.gate.error:
-                raise Abandoned
-            asked = await ask_with_retries(
+            result = await ask_with_retries(
                 self.clients.of(model.settings),
                 model.settings,
                 request,
                 policy=self.trusting if model.answered else self.policy,
                 random=self.random,
-                guard=RequestGuard(self.gate, model, waiting, self.policy.max_outage_seconds),
+                guard=RequestGuard(self.gate, model, waiting, ticket),
             )
-            self._learn(model, asked)
-            error = asked.error
+            self._learn(model, result)
+            error = result.error
             self._count_failure(model, Failure(error.code, error.message) if error else None)
-            return asked
+            return result
         except JudgeError as error:  # the settings are invalid
             model.failure = Failure(error.code, error.message)
             self._count_failure(model, model.failure)
             return model.failure
         finally:
-            model.client.concurrency.release(self.gate.run)
+            model.gate.release(ticket)
 
     def _count_failure(self, model: ModelConnection, failure: Failure | None) -> None:
         """Count consecutive failures caused by the endpoint's settings; at the limit, set the gate's error so that the
@@ -155,15 +153,15 @@ class Caller:
             return True
         return failure.code in MAYBE_SETTING_CODES and not model.answered
 
-    def _learn(self, model: ModelConnection, asked: AskResult) -> None:
+    def _learn(self, model: ModelConnection, result: AskResult) -> None:
         """Remember that the model answers, and which parameters its server rejects."""
-        if asked.reply is not None:
+        if result.reply is not None:
             model.answered = True
-        known = model.settings.refuses
-        if not asked.refuses <= known:
-            model.settings = replace(model.settings, refuses=known | asked.refuses)
+        refuses = model.settings.refuses
+        if not result.refuses <= refuses:
+            model.settings = replace(model.settings, refuses=refuses | result.refuses)
             if model.endpoint:
-                self.learnt.add((model.endpoint, asked.refuses))
+                self.learnt.add((model.endpoint, result.refuses))
 
     def take_learnt(self) -> list[tuple[int, frozenset[str]]]:
         """Return (endpoint, parameters) pairs that servers have rejected since the last call."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from evalsite.accounts.models import Project
 from judging.endpoints.models import Endpoint
@@ -16,10 +16,16 @@ metrics_using: list[Callable[[Endpoint], Sequence[Any]]] = []
 
 def endpoints_of(project: Project, *, archived: bool = False) -> QuerySet[Endpoint]:
     """The project's endpoints by name, without drafts."""
-    found = Endpoint.objects.filter(project=project, archived_at__isnull=not archived, draft=False)
-    return found.order_by("name")
+    rows = Endpoint.objects.filter(project=project, archived_at__isnull=not archived, draft=False)
+    return rows.order_by("name")
 
 
 def endpoint_drafts(project: Project) -> QuerySet[Endpoint]:
     """Endpoints whose connection test failed and that have not been published anyway."""
     return Endpoint.objects.filter(project=project, archived_at=None, draft=True).order_by("name")
+
+
+def any_encrypted() -> bool:
+    """Whether any endpoint holds a secret that only our key can decrypt."""
+    empty = Q(key_encrypted="", headers_encrypted="", proxy_encrypted="")
+    return Endpoint.objects.exclude(empty).exists()

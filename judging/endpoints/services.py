@@ -40,7 +40,7 @@ def endpoint_edit(*, before: Endpoint, endpoint: Endpoint) -> None:
     if changed & {"url", "model", "ca_pem", *SECRETS}:
         endpoint.probe, endpoint.probed_at = {}, None
     if changed & {"url", "model"}:
-        endpoint.refuses = []
+        endpoint.rejected_params = []
     _save(endpoint)
     if changed:
         record(Action.ENDPOINT_CHANGED, project=endpoint.project, thing=endpoint, changed=sorted(changed))
@@ -55,14 +55,14 @@ def _save(endpoint: Endpoint) -> None:
         raise ValidationError({"name": taken % {"name": endpoint.name}}) from None
 
 
-def endpoint_remember_test(*, endpoint: Endpoint, found: Probe) -> None:
+def endpoint_remember_test(*, endpoint: Endpoint, probe: Probe) -> None:
     """Store the result of a connection test. Rejected parameters are replaced only if the server answered."""
-    if found.code in Held.codes:  # nothing was sent, so keep the known models
-        found = replace(found, models=tuple(endpoint.probe.get("models", ())))
-    endpoint.probe, endpoint.probed_at = asdict(found), timezone.now()
-    if found.ok:
-        endpoint.refuses, endpoint.draft = list(found.refuses), False
-    endpoint.save(update_fields=["probe", "probed_at", "refuses", "draft"])
+    if probe.code in Held.codes:  # nothing was sent, so keep the known models
+        probe = replace(probe, models=tuple(endpoint.probe.get("models", ())))
+    endpoint.probe, endpoint.probed_at = asdict(probe), timezone.now()
+    if probe.ok:
+        endpoint.rejected_params, endpoint.draft = list(probe.refuses), False
+    endpoint.save(update_fields=["probe", "probed_at", "rejected_params", "draft"])
 
 
 def endpoint_publish(*, endpoint: Endpoint) -> None:

@@ -50,7 +50,7 @@ def judge_settings(judge: JudgeModel, row: Endpoint | None) -> JudgeSettings:
 
     Raises Undecryptable if the endpoint's secrets were encrypted with a key that is no longer available.
     """
-    found = JudgeSettings(
+    settings = JudgeSettings(
         url=judge.url,
         model=judge.model,
         api_key=os.environ.get(judge.api_key_env, "") if judge.api_key_env else "",
@@ -58,19 +58,19 @@ def judge_settings(judge: JudgeModel, row: Endpoint | None) -> JudgeSettings:
         system_prompt=judge.system_prompt,
     )
     if row is None:
-        return found
+        return settings
     return replace(
-        found,
-        api_key=decrypt(row.key_encrypted) or found.api_key,
+        settings,
+        api_key=decrypt(row.key_encrypted) or settings.api_key,
         headers=json.loads(decrypt(row.headers_encrypted) or "{}"),
         proxy=decrypt(row.proxy_encrypted),
         ca_pem=row.ca_pem,
-        refuses=frozenset(row.refuses),
+        refuses=frozenset(row.rejected_params),
         timeouts=Timeouts(
             connect=row.connect_seconds,
             first_byte=row.first_byte_seconds,
             idle=row.idle_seconds,
-            whole=row.whole_seconds,
+            whole=row.total_seconds,
         ),
     )
 
@@ -84,5 +84,5 @@ def with_address(judge: JudgeModel, endpoint: Endpoint) -> JudgeModel:
 def remember_refusals(endpoint: int, refuses: frozenset[str]) -> None:
     """Store rejected parameters, so that the next run does not have to detect them again."""
     for row in Endpoint.objects.filter(pk=endpoint):
-        row.refuses = sorted({*row.refuses, *refuses})
-        row.save(update_fields=["refuses"])
+        row.rejected_params = sorted({*row.rejected_params, *refuses})
+        row.save(update_fields=["rejected_params"])

@@ -38,25 +38,25 @@ def endpoints(request: HttpRequest, slug: str) -> HttpResponse:
     """Endpoints and drafts, or archived endpoints."""
     project = access.get_project(request, slug, May.USE_ENDPOINTS)
     archived = request.GET.get("archived") == "1"
-    found = selectors.endpoints_of(project, archived=archived)
+    rows = selectors.endpoints_of(project, archived=archived)
     drafts = selectors.endpoint_drafts(project).none() if archived else selectors.endpoint_drafts(project)
-    return render(request, "endpoints/list.html", {"lines": found, "drafts": drafts, "archived": archived})
+    return render(request, "endpoints/list.html", {"lines": rows, "drafts": drafts, "archived": archived})
 
 
 @login_required
 @require_GET
 def endpoint(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
     """One endpoint with the result of its last test, without its secrets."""
-    found = get_endpoint(request, slug, endpoint, May.USE_ENDPOINTS)
-    context = {**_tested(found), "final_address": final_address(found.url)}
+    row = get_endpoint(request, slug, endpoint, May.USE_ENDPOINTS)
+    context = {**_tested(row), "final_address": final_address(row.url)}
     return render(request, "endpoints/endpoint.html", context)
 
 
-def _tested(found: Endpoint) -> dict[str, Any]:
+def _tested(row: Endpoint) -> dict[str, Any]:
     return {
-        "endpoint": found,
-        "result": connection_test.last_result(found),
-        "metrics": [line for find in selectors.metrics_using for line in find(found)],
+        "endpoint": row,
+        "result": connection_test.last_result(row),
+        "metrics": [line for find in selectors.metrics_using for line in find(row)],
     }
 
 
@@ -69,8 +69,8 @@ def create(request: HttpRequest, slug: str) -> HttpResponse:
 @secrets_unlogged
 @login_required
 def edit(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
-    found = get_endpoint(request, slug, endpoint, May.MANAGE)
-    return _edit(request, found.project, found)
+    row = get_endpoint(request, slug, endpoint, May.MANAGE)
+    return _edit(request, row.project, row)
 
 
 def _edit(request: HttpRequest, project: Project, endpoint: Endpoint | None) -> HttpResponse:
@@ -89,7 +89,7 @@ def _edit(request: HttpRequest, project: Project, endpoint: Endpoint | None) -> 
         except ValidationError as error:
             form.add_error(None, error)
         else:
-            draft.forget()
+            draft.delete()
             return _saved(request, project.slug, typed)
     if draft.data is not None:
         form.errors.clear()  # a draft is unfinished
@@ -109,8 +109,8 @@ def _edit(request: HttpRequest, project: Project, endpoint: Endpoint | None) -> 
 
 def _saved(request: HttpRequest, slug: str, endpoint: Endpoint) -> HttpResponse:
     if "test" in request.POST:
-        found = connection_test.try_endpoint(endpoint)
-        services.endpoint_remember_test(endpoint=endpoint, found=found)
+        probe = connection_test.try_endpoint(endpoint)
+        services.endpoint_remember_test(endpoint=endpoint, probe=probe)
     elif endpoint.draft:
         services.endpoint_publish(endpoint=endpoint)
         endpoint.draft = False
@@ -122,11 +122,11 @@ def _saved(request: HttpRequest, slug: str, endpoint: Endpoint) -> HttpResponse:
 @require_POST
 def test(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
     """Run the connection test."""
-    found = get_endpoint(request, slug, endpoint, May.USE_ENDPOINTS)
-    services.endpoint_remember_test(endpoint=found, found=connection_test.try_endpoint(found))
+    row = get_endpoint(request, slug, endpoint, May.USE_ENDPOINTS)
+    services.endpoint_remember_test(endpoint=row, probe=connection_test.try_endpoint(row))
     if not part_wanted(request):
-        return redirect("endpoints:endpoint", slug, found.pk)
-    return render(request, "endpoints/_tested.html", _tested(found))
+        return redirect("endpoints:endpoint", slug, row.pk)
+    return render(request, "endpoints/_tested.html", _tested(row))
 
 
 @secrets_unlogged
@@ -149,13 +149,13 @@ def try_typed(request: HttpRequest, slug: str) -> HttpResponse:
         return render(request, "endpoints/_tried.html", {"problems": problems})
     trial = form.result()
     trial.project = project
-    found = connection_test.try_endpoint(trial)
-    trial.probe, trial.probed_at = asdict(found), timezone.now()
+    probe = connection_test.try_endpoint(trial)
+    trial.probe, trial.probed_at = asdict(probe), timezone.now()
     context = {
         "endpoint": trial,
         "result": connection_test.last_result(trial),
-        "models": found.models,
-        "loaded": load and bool(found.models),
+        "models": probe.models,
+        "loaded": load and bool(probe.models),
     }
     return render(request, "endpoints/_tried.html", context)
 
@@ -173,30 +173,30 @@ def address(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def publish(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
     """Make a draft available although its connection test failed."""
-    found = get_endpoint(request, slug, endpoint, May.MANAGE)
-    services.endpoint_publish(endpoint=found)
-    return _changed(request, slug, found, _("“%(name)s” is now available."))
+    row = get_endpoint(request, slug, endpoint, May.MANAGE)
+    services.endpoint_publish(endpoint=row)
+    return _changed(request, slug, row, _("“%(name)s” is now available."))
 
 
 @login_required
 @require_POST
 def archive(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
     """Hide the endpoint from the lists; nothing is deleted."""
-    found = get_endpoint(request, slug, endpoint, May.MANAGE)
-    archiving.archive(found, Action.ENDPOINT_ARCHIVED, found.project)
+    row = get_endpoint(request, slug, endpoint, May.MANAGE)
+    archiving.archive(row, Action.ENDPOINT_ARCHIVED, row.project)
     text = _(
         "“%(name)s” archived. New metrics can't select it; existing ones still work. You can restore it."
     )
-    return _changed(request, slug, found, text)
+    return _changed(request, slug, row, text)
 
 
 @login_required
 @require_POST
 def restore(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
     """Show the endpoint in the lists again."""
-    found = get_endpoint(request, slug, endpoint, May.MANAGE)
-    archiving.restore(found, Action.ENDPOINT_RESTORED, found.project)
-    return _changed(request, slug, found, _("“%(name)s” restored."))
+    row = get_endpoint(request, slug, endpoint, May.MANAGE)
+    archiving.restore(row, Action.ENDPOINT_RESTORED, row.project)
+    return _changed(request, slug, row, _("“%(name)s” restored."))
 
 
 def _changed(request: HttpRequest, slug: str, endpoint: Endpoint, text: str) -> HttpResponse:

@@ -12,17 +12,17 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
 from datasets.core.imports.model import NotUsable
-from datasets.import_messages import not_usable
 from datasets.importing.worker import import_or_wait
+from datasets.management.commands.validate import import_hint
+from datasets.messages import not_usable
 from datasets.models import Version
 from datasets.services import dataset_upload
 from evalsite.accounts.models import Project
-from evalsite.tasks import workers
 from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metrics_file
 from judging.core.sandbox.job import SandboxError
 from judging.metrics.transfer import metrics_file_sentences
-from judging.runs.models import Run
-from judging.runs.selectors import run_called
+from judging.records.models import Run
+from judging.runs.selectors import find_run
 
 HAS_ERRORS, WRONG_USAGE = 1, 2
 
@@ -78,7 +78,7 @@ def read_metrics(path: Path) -> MetricsFile:
 
 def run_named(name_or_id: str) -> Run:
     """The run with this name or id. Raises CommandError if there is none."""
-    run = run_called(name_or_id)
+    run = find_run(name_or_id)
     if run is None:
         raise CommandError(f"There is no run called {name_or_id} in this DATA_DIR.", returncode=WRONG_USAGE)
     return run
@@ -95,22 +95,25 @@ def project_called(slug: str | None) -> Project:
     if len(projects) == 1:
         return projects[0]
     if slug or projects:
-        known = ", ".join(Project.objects.order_by("slug").values_list("slug", flat=True))
-        raise CommandError(f"Name the project: --project SLUG, one of: {known}.", returncode=WRONG_USAGE)
+        slugs = ", ".join(Project.objects.order_by("slug").values_list("slug", flat=True))
+        raise CommandError(f"Name the project: --project SLUG, one of: {slugs}.", returncode=WRONG_USAGE)
     return own_project()
 
 
 def uploaded(project: Project, path: Path, name: str) -> Version:
     """Store a file as a data set and import it in this process; `name` defaults to the file's."""
     with path.open("rb") as file:
-        version = dataset_upload(
-            project=project, name=name or path.stem, file=file, file_name=path.name, user=None
-        )
-    return import_or_wait(version.pk, workers.owner())
+        version = dataset_upload(project=project, name=name, file=file, file_name=path.name, user=None)
+    return import_or_wait(version.pk)
 
 
 def upload(project: Project, path: Path, name: str) -> Version:
-    """`uploaded` for a run. Raises CannotStart if the file has invalid rows or can't be read."""
+    """`uploaded` for a run. Raises CannotStart if the file has invalid rows or can't be read.
+
+    A table or another tool's file is not stored: its import begins the data set.
+    """
+    if hint := import_hint(path):
+        raise CannotStart(f"{path} cannot be judged as it is. {hint}")
     version = uploaded(project, path, name)
     if not version.usable:
         why = f"{version.bad_rows} of {version.rows} rows have errors"

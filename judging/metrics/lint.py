@@ -1,28 +1,32 @@
 """Linting of templates and rule programs over all rows of a version: immediately for few rows, else by a worker.
 
-Results are stored by hash of the texts, so that returning to an earlier wording shows them again.
+Results are stored by hash of the texts, as versions don't change, so that returning to an earlier wording shows them
+again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any
 
 import msgspec
+from django.db import transaction
 from django.db.models import Sum
-from django_tasks import task
 
 from datasets.core.formats import Format
 from datasets.core.variables import reference_data, reference_in, row_and_response, row_data
 from datasets.models import Candidate, Response, Row, Version
 from datasets.selectors import format_of
-from evalsite.tasks import workers
+from evalsite.derived import Part, Results
+from evalsite.models import Derived, Job
+from evalsite.tasks import jobs
+from evalsite.tasks.jobs import Hold
 from judging.core.lint import Answer, Lint, lint, subjects
 from judging.core.rules.check import read_program
 from judging.core.rules.lint import ReferenceLint, References
@@ -31,24 +35,50 @@ from judging.core.rules.values import exact_json
 from judging.core.sandbox.job import SandboxError
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import run_preprocess
-from judging.metrics.models import TemplateLint
 from judging.sandboxes import preview_sandbox, shared_sandbox
 
+JOB = "lint_template"
 MAX_RESPONSES_AT_ONCE = 2_000  # linted within a request
 MAX_REFERENCES_AT_ONCE = 5_000
 _BATCH = 500  # rows read at a time
 _KEPT = 500  # stored results; older ones are deleted
-_REVISION = 2  # increased when stored results would lack a new kind of finding
+TEMPLATE = Results("template_lint", 1)  # Lint as JSON; increase the layout for a new kind of finding
+RULES = Results("rules_lint", 1)  # ReferenceLint as JSON; likewise
+OF_VERSION = (TEMPLATE, RULES)
 Progress = Callable[[int], None]
-Kind = TemplateLint.Kind
 
 template_result = msgspec.json.Decoder(Lint).decode
 rules_result = msgspec.json.Decoder(ReferenceLint).decode
 
 
-def result_of(found: TemplateLint) -> Lint | None:
+@dataclass(frozen=True, slots=True)
+class StoredLint:
+    """A lint, whose result is stored (as JSON) or has a job that waits, is being done or failed."""
+
+    pk: int
+    kind: Results
+    result: bytes | None
+    job: Job | None
+
+    @property
+    def problem(self) -> str:
+        """The code of the reason why it failed."""
+        return self.job.problem if self.job else ""
+
+    @property
+    def waits(self) -> bool:
+        return self.result is None and not self.problem
+
+
+def _stored(kind: Results, row: Derived) -> StoredLint:
+    if row.layout:
+        return StoredLint(row.pk, kind, bytes(row.value), None)
+    return StoredLint(row.pk, kind, None, jobs.of(JOB, row.pk))
+
+
+def result_of(stored: StoredLint) -> Lint | None:
     """The result of a template lint; None while unfinished."""
-    return template_result(found.result) if found.result else None
+    return None if stored.result is None else template_result(stored.result)
 
 
 def size_of(version: Version) -> int:
@@ -57,108 +87,83 @@ def size_of(version: Version) -> int:
     return max(version.valid_rows, answers or 0)
 
 
-def is_quick(version: Version, kind: Kind = Kind.TEMPLATE) -> bool:
+def is_quick(version: Version, kind: Results = TEMPLATE) -> bool:
     """Whether the lint is fast enough to run within a request."""
-    if kind == Kind.RULES:
+    if kind == RULES:
         return version.valid_rows <= MAX_REFERENCES_AT_ONCE
     return size_of(version) <= MAX_RESPONSES_AT_ONCE
 
 
-def known(
-    version: Version, template: str, preprocess: str, kind: Kind = Kind.TEMPLATE
-) -> TemplateLint | None:
+def load(version: Version, template: str, preprocess: str, kind: Results = TEMPLATE) -> StoredLint | None:
     """The stored or unfinished lint of these texts; None if there is none."""
-    return TemplateLint.objects.filter(version=version, **_hashes(template, preprocess, kind)).first()
+    row = kind.placed(version.pk, *_part(template, preprocess))
+    return _stored(kind, row) if row else None
 
 
-def begin(version: Version, template: str, preprocess: str, kind: Kind = Kind.TEMPLATE) -> TemplateLint:
+def request(version: Version, template: str, preprocess: str, kind: Results = TEMPLATE) -> StoredLint:
     """Return the lint of these texts: the stored one, else run here if it is quick, else by a worker."""
-    found, new = TemplateLint.objects.get_or_create(
-        version=version,
-        **_hashes(template, preprocess, kind),
-        defaults={"template": template, "preprocess": preprocess, "kind": kind},
-    )
-    if found.problem:  # failed before: retry, since the cause may be gone
-        TemplateLint.objects.filter(pk=found.pk).update(problem="", owner="")
-    if new:
+    stored = load(version, template, preprocess, kind)
+    if stored is None:
+        inputs = json.dumps([template, preprocess]).encode()
+        stored = _stored(kind, kind.place(version.pk, *_part(template, preprocess), inputs=inputs))
         _delete_oldest()
-    if found.result:
-        return found
-    if is_quick(version, kind):
-        work(found.pk, workers.owner(), sandbox=preview_sandbox())
-    else:
-        workers.wake(lint_template, lint_id=found.pk)
-    found.refresh_from_db()
-    return found
+    if stored.result is not None:
+        return stored
+    quick = is_quick(version, kind)
+    jobs.request(JOB, stored.pk, here=quick)
+    if quick:
+        jobs.run(JOB, stored.pk, sandbox=preview_sandbox())
+    return load(version, template, preprocess, kind) or stored
 
 
-def _hashes(template: str, preprocess: str, kind: Kind) -> dict[str, str]:
-    salted = f"{_REVISION}\0{kind}\0{template}"
-    return {
-        "template_hash": hashlib.sha256(salted.encode("utf-8", "surrogatepass")).hexdigest(),
-        "preprocess_hash": hashlib.sha256(preprocess.encode("utf-8", "surrogatepass")).hexdigest(),
-    }
+def _part(*texts: str) -> Part:
+    return tuple(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts)
 
 
 def _delete_oldest() -> None:
-    for pk in TemplateLint.objects.order_by("-pk").values_list("pk", flat=True)[_KEPT : _KEPT + 1]:
-        TemplateLint.objects.filter(pk__lte=pk).delete()
+    rows = Derived.objects.filter(kind__in=[kind.kind for kind in OF_VERSION])
+    for pk in rows.order_by("-pk").values_list("pk", flat=True)[_KEPT : _KEPT + 1]:
+        rows.filter(pk__lte=pk).delete()
 
 
 # --- the work --------------------------------------------------------------------------------------------------
 
 
-@task(queue_name=workers.DATA)
-def lint_template(lint_id: int) -> None:
-    """Lint over a large version, unless another worker already does."""
-    work(lint_id, workers.owner(), stop=workers.stopping)
-
-
-@workers.works_on(TemplateLint)
-def work(
-    lint_id: int,
-    owner: str,
-    *,
-    stop: threading.Event | None = None,
-    sandbox: Sandbox | None = None,
-) -> None:
-    """Run a lint, unless another process already does. `stop` releases it."""
-    mine = TemplateLint.objects.filter(pk=lint_id, result="", problem="")
-    if not mine.filter(owner="").update(owner=owner, subjects_done=0):
-        return
-    found = TemplateLint.objects.select_related("version").get(pk=lint_id)
-    mine = mine.filter(owner=owner)
-    run = _lint_rules if found.kind == Kind.RULES else _lint_template
-    try:
-        result = run(found, sandbox or shared_sandbox(), partial(_note_progress, found, stop))
-    except SandboxError:
-        mine.update(owner="", problem="prompt_refused")
-    except Exception as error:  # no error may leave it owned, as it would never end
-        retry = workers.may_retry(error, f"Lint {lint_id}")
-        mine.update(owner="", problem="" if retry else workers.UNEXPECTED)
+def _failed(hold: Hold, _row: Derived, error: Exception) -> None:
+    if isinstance(error, SandboxError):
+        hold.fail("prompt_refused")
     else:
-        mine.update(owner="", result=result, template="", preprocess="")
+        hold.problem(error)
+        hold.fail(jobs.UNEXPECTED)
 
 
-def _note_progress(found: TemplateLint, stop: threading.Event | None, done: int) -> None:
-    if stop is not None and stop.is_set():
-        raise workers.WorkStopped
-    TemplateLint.objects.filter(pk=found.pk).update(subjects_done=done)
+@jobs.job(JOB, Derived, failed=_failed)
+def lint_template(hold: Hold, row: Derived, sandbox: Sandbox | None = None) -> None:
+    """Run a lint; `done` counts the answers or references."""
+    version = Version.objects.filter(pk=row.subject).first()
+    if row.layout or version is None:  # done, or deleted
+        return
+    kind, run = (RULES, _lint_rules) if row.kind == RULES.kind else (TEMPLATE, _lint_template)
+    text, preprocess = json.loads(bytes(row.value))
+    result = run(version, text, preprocess, sandbox or shared_sandbox(), partial(_progress, hold))
+    with transaction.atomic():
+        hold.finish()
+        kind.fill(row, result)
 
 
-def reconcile() -> None:
-    """Resume lints held by dead workers."""
-    waiting = TemplateLint.objects.filter(result="", problem="")
-    workers.reconcile_owned(waiting, lambda pk: workers.wake(lint_template, lint_id=pk))
+def _progress(hold: Hold, done: int) -> None:
+    hold.check()
+    hold.renew(done=done)
 
 
 # --- a template: every answer of every row ---------------------------------------------------------------------
 
 
-def _lint_template(found: TemplateLint, sandbox: Sandbox, progress: Progress) -> str:
-    answers = _counted(answers_of(found.version), progress)
-    result = lint(sandbox, found.template, subjects(sandbox, answers, found.preprocess))
-    return msgspec.json.encode(result).decode()
+def _lint_template(
+    version: Version, template: str, preprocess: str, sandbox: Sandbox, progress: Progress
+) -> bytes:
+    answers = _counted(answers_of(version), progress)
+    return msgspec.json.encode(lint(sandbox, template, subjects(sandbox, answers, preprocess)))
 
 
 def _counted(answers: Iterator[Answer], progress: Progress) -> Iterator[Answer]:
@@ -191,9 +196,9 @@ def _batches(version: Version) -> Iterator[list[tuple[int, int, str]]]:
 
 def _stored_answers(batch: list[tuple[int, int, str]]) -> dict[int, list[str]]:
     """The uploaded answers of these rows, by row id."""
-    found = Response.uploaded.filter(row__in=[pk for pk, _line, _raw in batch])
+    responses = Response.uploaded.filter(row__in=[pk for pk, _line, _raw in batch])
     answers: dict[int, list[str]] = defaultdict(list)
-    for row_id, raw in found.order_by("row", "candidate", "number").values_list("row_id", "raw"):
+    for row_id, raw in responses.order_by("row", "candidate", "number").values_list("row_id", "raw"):
         answers[row_id].append(raw)
     return answers
 
@@ -201,11 +206,13 @@ def _stored_answers(batch: list[tuple[int, int, str]]) -> dict[int, list[str]]:
 # --- a rule program: the reference of every row -----------------------------------------------------------------
 
 
-def _lint_rules(found: TemplateLint, sandbox: Sandbox, progress: Progress) -> str:
-    result = lint_references(found.version, found.template, found.preprocess, sandbox, progress)
+def _lint_rules(
+    version: Version, source: str, preprocess: str, sandbox: Sandbox, progress: Progress
+) -> bytes:
+    result = lint_references(version, source, preprocess, sandbox, progress)
     # Lone surrogates, which references may contain as escapes, become question marks.
     text = json.dumps(msgspec.to_builtins(result), ensure_ascii=False)
-    return text.encode("utf-8", "replace").decode()
+    return text.encode("utf-8", "replace")
 
 
 def lint_references(
@@ -226,18 +233,18 @@ def lint_references(
         done += len(batch)
         if progress:
             progress(done)
-    return references.found()
+    return references.result()
 
 
 def references_of(version: Version, preprocess: str, sandbox: Sandbox | None) -> Iterator[tuple[int, Any]]:
     """Yield (line, reference) of every valid row, in order."""
     form = format_of(version)
     for batch in _batches(version):
-        found = [reference_data(raw, form, exact_json) for _pk, _line, raw in batch]
+        decoded = [reference_data(raw, form, exact_json) for _pk, _line, raw in batch]
         if preprocess.strip() and sandbox:
             changes = _changed_by(sandbox, preprocess, batch, form)
-            found = [data | fields for data, fields in zip(found, changes, strict=True)]
-        for (_pk, line, _raw), data in zip(batch, found, strict=True):
+            decoded = [data | fields for data, fields in zip(decoded, changes, strict=True)]
+        for (_pk, line, _raw), data in zip(batch, decoded, strict=True):
             yield line, reference_in(data)
 
 

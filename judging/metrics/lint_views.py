@@ -19,13 +19,12 @@ from judging.core.lint import Lint, LintFinding
 from judging.core.metric_definition import MetricDefinition
 from judging.core.rules.check import read_program
 from judging.core.rules.lint import BREAKS_RULE, ReferenceFinding, ReferenceLint
-from judging.lint_messages import sentence
-from judging.messages import reason_sentence
+from judging.messages import lint_sentence, reason_sentence
 from judging.metrics import lint
 from judging.metrics.editor import samples
 from judging.metrics.editor.judge_forms import unified
 from judging.metrics.editor.preview import definition_before, typed_judge
-from judging.metrics.models import TemplateLint
+from judging.metrics.lint import StoredLint
 from judging.rule_messages import reason_sentence as rule_reason_sentence
 
 
@@ -34,15 +33,15 @@ class LintView:
     """`stored` is None if no check was requested yet."""
 
     version: Version
-    stored: TemplateLint | None
+    stored: StoredLint | None
 
     @property
     def waits(self) -> bool:
-        return self.stored is not None and not self.stored.result and not self.stored.problem
+        return self.stored is not None and self.stored.waits
 
     @property
     def done(self) -> int:
-        return self.stored.subjects_done if self.stored else 0
+        return self.stored.job.done if self.stored and self.stored.job else 0
 
     @property
     def problem(self) -> str:
@@ -51,9 +50,7 @@ class LintView:
     @property
     def worker_missing(self) -> str:
         """See workers.obstacle."""
-        by_worker = (
-            self.stored and self.waits and not lint.is_quick(self.version, lint.Kind(self.stored.kind))
-        )
+        by_worker = self.stored and self.waits and not lint.is_quick(self.version, self.stored.kind)
         return workers.obstacle(workers.DATA) if by_worker else ""
 
 
@@ -96,8 +93,10 @@ class TemplateLintView(LintView):
     def findings(self) -> list[LintFindingView]:
         if self.result is None:
             return []
-        errors = [LintFindingView("error", one, sentence(one)) for one in self.result.errors]
-        return errors + [LintFindingView("warning", one, sentence(one)) for one in self.result.warnings]
+        errors = [LintFindingView("error", finding, lint_sentence(finding)) for finding in self.result.errors]
+        return errors + [
+            LintFindingView("warning", finding, lint_sentence(finding)) for finding in self.result.warnings
+        ]
 
 
 @login_required
@@ -119,7 +118,7 @@ def template_lint_view(
     if version is None or not definition.judges:
         return None
     preprocess = definition.preprocess if definition.preprocess.strip() else ""
-    find = lint.begin if check or lint.is_quick(version) else lint.known
+    find = lint.request if check or lint.is_quick(version) else lint.load
     stored = find(version, definition.judges[judge].template, preprocess)
     return TemplateLintView(version, stored, judge)
 
@@ -155,7 +154,7 @@ class RuleLintView(LintView):
 
     @property
     def complaints(self) -> list[ComplaintView]:
-        return [ComplaintView(one) for one in self.result.complaints] if self.result else []
+        return [ComplaintView(complaint) for complaint in self.result.complaints] if self.result else []
 
 
 @login_required
@@ -173,6 +172,6 @@ def rule_lint_view(project: Project, typed: QueryDict, *, check: bool) -> RuleLi
     source, preprocess = (unified(typed.get(name, "")) for name in ("rules", "preprocess"))
     if version is None or read_program(source).program is None:
         return None
-    find = lint.begin if check else lint.known
-    stored = find(version, source, preprocess if preprocess.strip() else "", lint.Kind.RULES)
+    find = lint.request if check else lint.load
+    stored = find(version, source, preprocess if preprocess.strip() else "", lint.RULES)
     return RuleLintView(version, stored)

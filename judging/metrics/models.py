@@ -1,10 +1,9 @@
-"""Metrics and their versions, and stored lint results of templates."""
+"""Metrics and their versions."""
 
 from __future__ import annotations
 
 from django.db import models
 
-from datasets.models import Version
 from evalsite.accounts.models import Project, User
 
 
@@ -32,35 +31,3 @@ class MetricVersion(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["metric", "number"], name="metric_version_once")]
-
-
-class TemplateLint(models.Model):
-    """The lint result of a template or rule program with a preprocess script over all rows of a version, computed once.
-    The texts are stored for the worker until the lint is finished."""
-
-    class Kind(models.TextChoices):
-        TEMPLATE = "template"
-        RULES = "rules"
-
-    version = models.ForeignKey(Version, on_delete=models.CASCADE, related_name="+")
-    kind = models.CharField(max_length=10, choices=Kind, default=Kind.TEMPLATE)
-    template_hash = models.CharField(max_length=64, help_text="SHA-256 of the kind's text")
-    preprocess_hash = models.CharField(max_length=64)
-    template = models.TextField(blank=True, default="")
-    preprocess = models.TextField(blank=True, default="")
-    result = models.TextField(blank=True, default="", help_text="JSON of a Lint; empty: not done yet")
-    problem = models.CharField(
-        max_length=40, blank=True, default="", help_text="code of the reason why it failed"
-    )
-    owner = models.CharField(
-        max_length=120, blank=True, default="", help_text="the process that is working on it"
-    )
-    subjects_done = models.PositiveIntegerField(default=0)
-    created_at = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["version", "template_hash", "preprocess_hash"], name="template_lint_once"
-            )
-        ]

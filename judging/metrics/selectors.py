@@ -44,8 +44,8 @@ def _line(metric: Metric, version: MetricVersion, names: dict[int, str]) -> Metr
 def newest_versions(metrics: list[Metric]) -> dict[int, MetricVersion]:
     """The newest version of each metric, by the metric's id."""
     newest = MetricVersion.objects.filter(metric=OuterRef("metric")).order_by("-number").values("number")[:1]
-    found = MetricVersion.objects.filter(metric__in=metrics, number=Subquery(newest))
-    return {version.metric_id: version for version in found.select_related("created_by")}
+    versions = MetricVersion.objects.filter(metric__in=metrics, number=Subquery(newest))
+    return {version.metric_id: version for version in versions.select_related("created_by")}
 
 
 def newest_version(metric: Metric) -> MetricVersion:

@@ -16,18 +16,24 @@ import msgspec
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from datasets.messages import translated
 from evalsite.accounts.models import Project, User
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.settings import chat_url
 from judging.core.metric_definition import JudgeModel, MetricDefinition
-from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metrics_file, write_metrics_file
+from judging.core.metrics_file import (
+    PROBLEMS,
+    MetricsFile,
+    MetricsFileError,
+    read_metrics_file,
+    write_metrics_file,
+)
 from judging.core.rules.program import Problem as RuleProblem
 from judging.core.rules.program import SourcePlace
 from judging.core.yaml_tree import YamlProblem
 from judging.endpoints.models import Endpoint
 from judging.endpoints.selectors import endpoints_of
 from judging.endpoints.settings import with_address
-from judging.messages import FILE_PROBLEMS
 from judging.metrics import services
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.selectors import newest_version
@@ -70,7 +76,7 @@ def with_endpoints(
     by_place: dict[tuple[str, str], Endpoint] = {}
     for endpoint in endpoints_of(project):
         by_place.setdefault(_place(endpoint.url, endpoint.model), endpoint)
-    known = _asked_already(project, [metric.name for metric in metrics])
+    existing = _existing_judges(project, [metric.name for metric in metrics])
     unplaced: list[Unplaced] = []
     placed = []
     for metric in metrics:
@@ -79,15 +85,15 @@ def with_endpoints(
             if keep_named_keys and judge.api_key_env:
                 judges.append(judge)
                 continue
-            found = by_place.get(_place(judge.url, judge.model))
-            if found is None and (metric.name, judge.url, judge.model, judge.api_key_env) not in known:
+            match = by_place.get(_place(judge.url, judge.model))
+            if match is None and (metric.name, judge.url, judge.model, judge.api_key_env) not in existing:
                 unplaced.append(Unplaced(metric.name, judge))
-            judges.append(judge if found is None else _at(judge, found))
+            judges.append(judge if match is None else _at(judge, match))
         placed.append(msgspec.structs.replace(metric, judges=tuple(judges)))
     return placed, unplaced
 
 
-def _asked_already(project: Project, names: Sequence[str]) -> set[tuple[str, str, str, str]]:
+def _existing_judges(project: Project, names: Sequence[str]) -> set[tuple[str, str, str, str]]:
     """(metric, URL, model, key variable) of these metrics' existing judge models without an endpoint."""
     metrics = Metric.objects.filter(project=project, name__in=names, archived_at=None)
     return {
@@ -125,8 +131,8 @@ def metrics_import(
 def _import(project: Project, definition: MetricDefinition, user: User | None) -> ImportedMetric:
     metric = Metric.objects.filter(project=project, name=definition.name, archived_at=None).first()
     if metric is None:
-        made = services.metric_create(project=project, definition=definition, user=user)
-        return ImportedMetric(newest_version(made), "new")
+        created = services.metric_create(project=project, definition=definition, user=user)
+        return ImportedMetric(newest_version(created), "new")
     before = newest_version(metric)
     saved = services.metric_edit(metric=metric, definition=definition, based_on=before.number, user=user)
     return ImportedMetric(saved, "unchanged" if saved.pk == before.pk else "changed")
@@ -134,8 +140,8 @@ def _import(project: Project, definition: MetricDefinition, user: User | None) -
 
 def metrics_text(versions: Sequence[MetricVersion]) -> str:
     """The versions as one metrics file. Endpoints are written as URL, model and parameters."""
-    definitions = [MetricDefinition.from_json(one.definition) for one in versions]
-    return write_metrics_file([_with_addresses(one) for one in definitions])
+    definitions = [MetricDefinition.from_json(version.definition) for version in versions]
+    return write_metrics_file([_with_addresses(definition) for definition in definitions])
 
 
 def _with_addresses(definition: MetricDefinition) -> MetricDefinition:
@@ -158,11 +164,12 @@ def metrics_file_sentences(error: MetricsFileError) -> list[str]:
 
 
 def _problem_sentence(problem: YamlProblem) -> str:
-    text, params = str(FILE_PROBLEMS[problem.code]), problem.params
+    text, params = PROBLEMS[problem.code], problem.params
     if problem.code == "rules_error":
         place = SourcePlace(int(params["rule_line"]), int(params["rule_column"]))
         in_rules = RuleProblem(params["rule_code"], place, params)
-        return text % {**params, "sentence": problem_sentence(in_rules)}
+        return translated(text, {**params, "sentence": problem_sentence(in_rules)})
     if not params.get("near"):
-        return text % params
-    return _("%(sentence)s Did you mean “%(near)s”?") % {"sentence": text % params, "near": params["near"]}
+        return translated(text, params)
+    sentence = translated(text, params)
+    return _("%(sentence)s Did you mean “%(near)s”?") % {"sentence": sentence, "near": params["near"]}

@@ -78,7 +78,7 @@ def _import(request: HttpRequest, project: Project, text: str) -> list[str]:
         return metrics_file_sentences(error)
     placed, unplaced = transfer.with_endpoints(project, file.metrics)
     if unplaced:
-        return [_no_endpoint(one) for one in unplaced]
+        return [_no_endpoint(entry) for entry in unplaced]
     try:
         imported = transfer.metrics_import(project=project, metrics=placed, user=signed_in(request))
     except ValidationError as error:
@@ -87,16 +87,16 @@ def _import(request: HttpRequest, project: Project, text: str) -> list[str]:
     return []
 
 
-def _no_endpoint(one: transfer.Unplaced) -> str:
+def _no_endpoint(unplaced: transfer.Unplaced) -> str:
     sentence = _(
         "%(metric)s: this project has no endpoint with address %(url)s and model "
         "%(model)s. Ask an administrator to add it, then import the file again."
     )
-    return sentence % {"metric": one.metric, "url": one.judge.url, "model": one.judge.model}
+    return sentence % {"metric": unplaced.metric, "url": unplaced.judge.url, "model": unplaced.judge.model}
 
 
 def _imported_sentence(imported: list[transfer.ImportedMetric], *, candidates: bool) -> str:
-    counts: Counter[str] = Counter(one.done for one in imported)
+    counts: Counter[str] = Counter(metric.done for metric in imported)
     sentences = {
         "new": ngettext_lazy("%(n)s metric is new.", "%(n)s metrics are new.", "n"),
         "changed": ngettext_lazy("%(n)s metric has a new version.", "%(n)s metrics have a new version.", "n"),
@@ -120,16 +120,16 @@ def export_all(request: HttpRequest, slug: str) -> HttpResponse:
 @require_GET
 def export_one(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
     """Export a metric's newest version."""
-    found = get_metric(request, slug, metric)
-    return _file([selectors.newest_version(found)], found.name)
+    row = get_metric(request, slug, metric)
+    return _file([selectors.newest_version(row)], row.name)
 
 
 @login_required
 @require_GET
 def export_version(request: HttpRequest, slug: str, metric: int, number: int) -> HttpResponse:
     """Export one version of a metric."""
-    found = get_metric_version(request, slug, metric, number)
-    return _file([found], f"{found.metric.name}-v{number}")
+    version = get_metric_version(request, slug, metric, number)
+    return _file([version], f"{version.metric.name}-v{number}")
 
 
 def _file(versions: list[MetricVersion], name: str) -> HttpResponse:

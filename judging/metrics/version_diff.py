@@ -55,7 +55,11 @@ def _part_view(part: MetricPart, endpoints: dict[int, str]) -> PartView:
         return endpoints.get(value, "") if name == "endpoint" and isinstance(value, int) else as_text(value)
 
     settings = [
-        (str(FIELD_NAMES[one.name]), text(one.name, one.before), text(one.name, one.after))
-        for one in part.settings
+        (
+            str(FIELD_NAMES[setting.name]),
+            text(setting.name, setting.before),
+            text(setting.name, setting.after),
+        )
+        for setting in part.settings
     ]
-    return PartView(part, settings, [(str(FIELD_NAMES[one.name]), one) for one in part.texts])
+    return PartView(part, settings, [(str(FIELD_NAMES[change.name]), change) for change in part.texts])

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
+from datasets.messages import translated
 from evalsite import access, archiving
 from evalsite.access import May, signed_in
 from evalsite.accounts.drafts import drafts_of_new
@@ -29,7 +30,7 @@ from judging.metrics.editor.page import EditorPage, JudgeEditor, new_judge_metri
 from judging.metrics.rule_editor.guide import field_rules, guide, program_text
 from judging.metrics.rule_editor.page import RuleEditor, new_rule_metric
 from judging.metrics.version_diff import parts_of_definitions
-from judging.rule_messages import HELP, reader_language
+from judging.rule_messages import reader_language
 
 REFERENCE_PAGES = ("rules", "prompts", "metrics-file", "results", "imports")
 
@@ -48,19 +49,19 @@ def metrics(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def copy(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
     """Copy a metric."""
-    made = services.metric_copy(metric=get_metric(request, slug, metric), user=signed_in(request))
-    messages.success(request, _("This is the copy, “%(name)s”.") % {"name": made.name})
-    return redirect("metrics:edit", slug, made.pk)
+    duplicate = services.metric_copy(metric=get_metric(request, slug, metric), user=signed_in(request))
+    messages.success(request, _("This is the copy, “%(name)s”.") % {"name": duplicate.name})
+    return redirect("metrics:edit", slug, duplicate.pk)
 
 
 @login_required
 @require_POST
 def archive(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
     """Hide a metric from the list; nothing is deleted."""
-    found = get_metric(request, slug, metric)
-    archiving.archive(found, Action.METRIC_ARCHIVED, found.project)
+    row = get_metric(request, slug, metric)
+    archiving.archive(row, Action.METRIC_ARCHIVED, row.project)
     text = _("“%(name)s” archived. Nothing was deleted, and runs keep it. You can restore it.")
-    messages.success(request, text % {"name": found.name})
+    messages.success(request, text % {"name": row.name})
     return redirect("metrics:list", slug)
 
 
@@ -68,10 +69,10 @@ def archive(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
 @require_POST
 def restore(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
     """Show an archived metric in the list again."""
-    found = get_metric(request, slug, metric)
-    archiving.restore(found, Action.METRIC_RESTORED, found.project)
-    messages.success(request, _("“%(name)s” was restored.") % {"name": found.name})
-    return redirect("metrics:edit", slug, found.pk)
+    row = get_metric(request, slug, metric)
+    archiving.restore(row, Action.METRIC_RESTORED, row.project)
+    messages.success(request, _("“%(name)s” was restored.") % {"name": row.name})
+    return redirect("metrics:edit", slug, row.pk)
 
 
 # --- writing: one editor for both kinds ----------------------------------------------------------------------
@@ -101,20 +102,21 @@ def guided_rules(request: HttpRequest, slug: str) -> HttpResponse:
     """A guided form that builds a program from the fields of a version's references, for further editing."""
     project = access.get_project(request, slug, May.METRICS)
     version = samples.chosen_version(project, request.POST or request.GET)
-    found = guide(version) if version else None
-    fields = field_rules(found, request.POST) if found else []
+    choices = guide(version) if version else None
+    fields = field_rules(choices, request.POST) if choices else []
     aggregate = request.POST.get("aggregate", "")
     aggregate = aggregate if aggregate in AGGREGATES else "mean"
-    if found and "build" in request.POST:
-        program = program_text(fields, aggregate, found.form, reader_language())
+    if choices and "build" in request.POST:
+        program = program_text(fields, aggregate, choices.form, reader_language())
         return RuleEditor.of_new(request, project, new_rule_metric(program)).render()
     context = {
-        "guide": found,
+        "guide": choices,
         "fields": fields,
         "aggregate": aggregate,
         "versions": samples.versions_offered(project),
         "functions": [
-            (one.code, one.name.in_language(reader_language()), HELP[one.code]) for one in FUNCTIONS
+            (function.code, function.name.in_language(reader_language()), translated(function.help))
+            for function in FUNCTIONS
         ],
         "aggregates": AGGREGATES,
     }
@@ -124,10 +126,10 @@ def guided_rules(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 def edit(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
     """Edit the newest version in the editor of its kind. Saving creates a new version."""
-    found = get_metric(request, slug, metric)
-    newest = selectors.newest_version(found)
+    row = get_metric(request, slug, metric)
+    newest = selectors.newest_version(row)
     kind = RuleEditor if MetricDefinition.from_json(newest.definition).rules else JudgeEditor
-    return kind.of_version(request, found, newest).respond()
+    return kind.of_version(request, row, newest).respond()
 
 
 @login_required
@@ -148,8 +150,8 @@ def try_row(request: HttpRequest, slug: str, kind: type[EditorPage[Any]]) -> Htt
 @require_POST
 def past_replies(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
     """Results of the parser in the form on replies in this metric's runs, as a fragment."""
-    found = get_metric(request, slug, metric)
-    page = JudgeEditor.of_version(request, found, selectors.newest_version(found))
+    row = get_metric(request, slug, metric)
+    page = JudgeEditor.of_version(request, row, selectors.newest_version(row))
     return render(request, "metrics/_past_replies.html", {"past": page.past_replies()})
 
 
@@ -160,8 +162,8 @@ def past_replies(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
 @require_GET
 def versions(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
     """All versions, newest first."""
-    found = get_metric(request, slug, metric)
-    context = {"metric": found, "versions": selectors.versions_of(found)}
+    row = get_metric(request, slug, metric)
+    context = {"metric": row, "versions": selectors.versions_of(row)}
     return render(request, "metrics/versions.html", context)
 
 
@@ -169,13 +171,13 @@ def versions(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
 @require_GET
 def version(request: HttpRequest, slug: str, metric: int, number: int) -> HttpResponse:
     """One version of a metric."""
-    found = get_metric_version(request, slug, metric, number)
-    definition = MetricDefinition.from_json(found.definition)
-    names = selectors.endpoint_names(found.metric.project_id)
+    row = get_metric_version(request, slug, metric, number)
+    definition = MetricDefinition.from_json(row.definition)
+    names = selectors.endpoint_names(row.metric.project_id)
     context = {
-        "metric": found.metric,
-        "version": found,
-        "newest": selectors.newest_version(found.metric),
+        "metric": row.metric,
+        "version": row,
+        "newest": selectors.newest_version(row.metric),
         "definition": definition,
         "judges": [(judge, names.get(judge.endpoint or 0, "")) for judge in definition.judges],
     }
@@ -186,30 +188,30 @@ def version(request: HttpRequest, slug: str, metric: int, number: int) -> HttpRe
 @require_POST
 def restore_version(request: HttpRequest, slug: str, metric: int, number: int) -> HttpResponse:
     """Restore an old version as a new one."""
-    found = get_metric_version(request, slug, metric, number)
-    made = services.metric_restore_version(version=found, user=signed_in(request))
+    row = get_metric_version(request, slug, metric, number)
+    restored = services.metric_restore_version(version=row, user=signed_in(request))
     sentence = _("Version %(old)s restored as version %(new)s.")
-    messages.success(request, sentence % {"new": made.number, "old": found.number})
-    return redirect("metrics:edit", slug, found.metric_id)
+    messages.success(request, sentence % {"new": restored.number, "old": row.number})
+    return redirect("metrics:edit", slug, row.metric_id)
 
 
 @login_required
 @require_GET
 def compare(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
     """Compare the versions `from` and `to`; by default the newest and the one before it."""
-    found = get_metric(request, slug, metric)
-    versions = list(selectors.versions_of(found))
-    by_number = {str(one.number): one for one in versions}
+    row = get_metric(request, slug, metric)
+    versions = list(selectors.versions_of(row))
+    by_number = {str(version.number): version for version in versions}
     after = by_number.get(request.GET.get("to", ""), versions[0])
     earlier = versions[min(versions.index(after) + 1, len(versions) - 1)]
     before = by_number.get(request.GET.get("from", ""), earlier)
-    definitions = [MetricDefinition.from_json(one.definition) for one in (before, after)]
+    definitions = [MetricDefinition.from_json(version.definition) for version in (before, after)]
     context = {
-        "metric": found,
+        "metric": row,
         "versions": versions,
         "before": before,
         "after": after,
-        "parts": parts_of_definitions(found.project_id, *definitions),
+        "parts": parts_of_definitions(row.project_id, *definitions),
     }
     return render(request, "metrics/compare.html", context)
 

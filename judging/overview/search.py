@@ -18,7 +18,7 @@ from evalsite.accounts.models import Membership, Project
 from judging.endpoints.models import Endpoint
 from judging.metrics.models import Metric
 from judging.people.models import EvaluationRater
-from judging.runs.models import PEOPLE, Run
+from judging.records.models import PEOPLE, Run
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrPromise
@@ -122,7 +122,7 @@ def search(request: HttpRequest, wanted: str, here: Project | None, most: int) -
     groups = [Group(_("Pages and actions"), "arrow-right", pages(request, words, here))]
     if words:
         projects = _named(access.open_projects_of(request.user), words, "name")
-        hits = [Hit(one.name, reverse("project", args=[one.slug])) for one in projects[:most]]
+        hits = [Hit(project.name, reverse("project", args=[project.slug])) for project in projects[:most]]
         groups.append(Group(_("Projects"), "folder", hits))
         groups += [Group(kind.label, kind.icon, _hits(request, kind, words, most)) for kind in KINDS]
         groups.append(Group(_("Models"), "trophy", _models(request, words, most)))
@@ -133,31 +133,31 @@ def search(request: HttpRequest, wanted: str, here: Project | None, most: int) -
 
 def pages(request: HttpRequest, words: list[str], here: Project | None) -> list[Hit]:
     """Pages and actions by their names in the reader's language."""
-    found: list[Hit] = []
+    hits: list[Hit] = []
     if here is not None:
         may = access.permissions(request, here)
-        found = [
+        hits = [
             Hit(str(name), reverse(url, args=[here.slug]), here.name)
             for name, url, right in PAGES
             if right in may
         ]
-    found.append(Hit(str(_("All projects")), reverse("home")))
-    found.append(Hit(str(_("Account")), reverse("accounts:account")))
-    found.append(Hit(str(_("Access tokens")), reverse("accounts:account")))
-    found.append(Hit(str(_("Inbox")), reverse("inbox")))
-    found.append(Hit(str(_("Help and glossary")), reverse("help")))
+    hits.append(Hit(str(_("All projects")), reverse("home")))
+    hits.append(Hit(str(_("Account")), reverse("accounts:account")))
+    hits.append(Hit(str(_("Access tokens")), reverse("accounts:account")))
+    hits.append(Hit(str(_("Inbox")), reverse("inbox")))
+    hits.append(Hit(str(_("Help and glossary")), reverse("help")))
     if access.manages_site(request):
-        found.append(Hit(str(_("System status")), reverse("status")))
-        found.append(Hit(str(_("New project")), reverse("accounts:create_project")))
-    return [hit for hit in found if all(word.lower() in hit.name.lower() for word in words)]
+        hits.append(Hit(str(_("System status")), reverse("status")))
+        hits.append(Hit(str(_("New project")), reverse("accounts:create_project")))
+    return [hit for hit in hits if all(word.lower() in hit.name.lower() for word in words)]
 
 
 def _hits(request: HttpRequest, kind: SearchKind, words: list[str], most: int) -> list[Hit]:
     allowed = access.projects_where(request, kind.may).filter(archived_at=None)
     things = kind.things().filter(project__in=allowed.values("pk")).select_related("project")
     return [
-        Hit(one.name, reverse(kind.page, args=[one.project.slug, one.pk]), one.project.name)
-        for one in _named(things, words, "name")[:most]
+        Hit(thing.name, reverse(kind.page, args=[thing.project.slug, thing.pk]), thing.project.name)
+        for thing in _named(things, words, "name")[:most]
     ]
 
 
@@ -170,11 +170,12 @@ def _models(request: HttpRequest, words: list[str], most: int) -> list[Hit]:
         version__number__gt=0,
     ).select_related("version__dataset__project")
     hits: dict[tuple[str, str], Hit] = {}
-    for one in _named(things, words, "name")[: most * SEEN_PER_HIT]:
-        dataset = one.version.dataset
-        rows = reverse("datasets:rows", args=[dataset.project.slug, dataset.pk, one.version.number])
+    for candidate in _named(things, words, "name")[: most * SEEN_PER_HIT]:
+        dataset = candidate.version.dataset
+        rows = reverse("datasets:rows", args=[dataset.project.slug, dataset.pk, candidate.version.number])
         hits.setdefault(
-            (dataset.project.slug, one.name), Hit(one.name, f"{rows}?model={one.pk}", dataset.project.name)
+            (dataset.project.slug, candidate.name),
+            Hit(candidate.name, f"{rows}?model={candidate.pk}", dataset.project.name),
         )
     return list(hits.values())[:most]
 
@@ -184,9 +185,12 @@ def _members(request: HttpRequest, words: list[str], most: int) -> list[Hit]:
     allowed = access.projects_where(request, May.MANAGE).filter(archived_at=None)
     things = Membership.objects.filter(project__in=allowed.values("pk")).select_related("user", "project")
     hits: dict[tuple[str, str], Hit] = {}  # one result per user, whatever their roles
-    for one in _named(things, words, "user__username")[: most * SEEN_PER_HIT]:
-        page = reverse("accounts:members", args=[one.project.slug])
-        hits.setdefault((one.project.slug, one.user.username), Hit(one.user.username, page, one.project.name))
+    for membership in _named(things, words, "user__username")[: most * SEEN_PER_HIT]:
+        page = reverse("accounts:members", args=[membership.project.slug])
+        hits.setdefault(
+            (membership.project.slug, membership.user.username),
+            Hit(membership.user.username, page, membership.project.name),
+        )
     return list(hits.values())[:most]
 
 
@@ -200,14 +204,14 @@ def _to_rate(request: HttpRequest, words: list[str], most: int) -> list[Hit]:
         evaluation__run__archived_at=None,
         evaluation__run__project__in=allowed.values("pk"),
     ).select_related("evaluation__run__project")
-    runs = [one.evaluation.run for one in _named(mine, words, "evaluation__run__name")[:most]]
+    runs = [rater.evaluation.run for rater in _named(mine, words, "evaluation__run__name")[:most]]
     return [
         Hit(run.name, reverse("desk:page", args=[run.project.slug, run.pk]), run.project.name) for run in runs
     ]
 
 
-def _named(found: QuerySet[Any], words: list[str], field: str) -> QuerySet[Any]:
+def _named(things: QuerySet[Any], words: list[str], field: str) -> QuerySet[Any]:
     has_all = Q(*(Q(**{f"{field}__icontains": word}) for word in words))
     begins = Q(**{f"{field}__istartswith": " ".join(words)})
-    named: QuerySet[Any] = found.filter(has_all).alias(begins=begins).order_by("-begins", "-pk")
+    named: QuerySet[Any] = things.filter(has_all).alias(begins=begins).order_by("-begins", "-pk")
     return named

@@ -12,7 +12,7 @@ from datasets.selectors import usable_versions
 from evalsite.accounts.models import Project
 from judging.endpoints.models import Endpoint
 from judging.metrics.models import Metric
-from judging.runs.models import PEOPLE, Run, RunState
+from judging.records.models import PEOPLE, Run, RunState
 
 RUNS_ON_A_CARD = 3
 
@@ -38,10 +38,10 @@ def latest_runs(projects: QuerySet[Project], limit: int) -> dict[int, list[Run]]
         .select_related("project", "version__dataset")
         .order_by("-pk")
     )
-    found: dict[int, list[Run]] = {}
+    by_project: dict[int, list[Run]] = {}
     for run in runs:
-        found.setdefault(run.project_id, []).append(run)
-    return found
+        by_project.setdefault(run.project_id, []).append(run)
+    return by_project
 
 
 def project_steps(project: Project) -> list[SetupStep]:

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
+from datasets.selectors import listed_datasets
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
@@ -37,9 +38,9 @@ def home(request: HttpRequest) -> HttpResponse:
     elsewhere = samples_in_other_languages([project.slug for project in projects], reader_language())
     readable = access.projects_where(request, May.READ_JUDGEMENTS).exclude(slug__in=elsewhere)
     runs = latest_runs(readable, RUNS_ON_A_CARD)
-    known = set(readable.values_list("pk", flat=True))
+    readable_ids = set(readable.values_list("pk", flat=True))
     cards = [
-        (project, runs.get(project.pk, []) if project.pk in known else None)
+        (project, runs.get(project.pk, []) if project.pk in readable_ids else None)
         for project in projects
         if project.slug not in elsewhere
     ]
@@ -50,7 +51,7 @@ def home(request: HttpRequest) -> HttpResponse:
     rates_only = bool(cards) and all(runs is None for _, runs in cards)
     context = {"cards": cards, "rates_only": rates_only, "archived": archived, "finished_run": finished}
     context |= _waits(
-        duties=[one for one in mine if one.left],
+        duties=[duty for duty in mine if duty.left],
         notices=list(unread_notices(request)[:NOTICES_SHOWN]),
         queue=queue_of(access.signed_in(request), access.projects_where(request, May.REVIEW)),
     )
@@ -65,22 +66,26 @@ def _waits(**waiting: list[Any]) -> dict[str, Any]:
 @login_required
 def project(request: HttpRequest, slug: str) -> HttpResponse:
     """The project's progress and latest runs."""
-    found = access.get_project(request, slug, May.SEE)
-    may = access.permissions(request, found)
-    only_this = Project.objects.filter(pk=found.pk)
+    project = access.get_project(request, slug, May.SEE)
+    may = access.permissions(request, project)
+    only_this = Project.objects.filter(pk=project.pk)
     reads = May.READ_JUDGEMENTS in may
-    runs = latest_runs(only_this, RUNS_ON_THE_PROJECT_PAGE).get(found.pk, []) if reads else []
-    steps = project_steps(found) if May.RUN in may else []
+    runs = latest_runs(only_this, RUNS_ON_THE_PROJECT_PAGE).get(project.pk, []) if reads else []
+    steps = project_steps(project) if May.RUN in may else []
     counts = {step.code: step.count for step in steps}
+    if counts:
+        counts["dataset"] = listed_datasets(
+            project
+        ).count()  # as many as their list; steps count the usable ones
     if all(step.state == "done" for step in steps):
         steps = []  # done: newcomers' steps are no longer needed
     mine = rating_tasks(access.signed_in(request), only_this) if May.RATE in may else []
     context = _waits(
-        duties=[one for one in mine if one.left],
+        duties=[duty for duty in mine if duty.left],
         queue=queue_of(access.signed_in(request), only_this) if reads else [],
     )
     if reads:
-        context["evaluations"] = evaluations_page(found)[0][:EVALUATIONS_SHOWN]
+        context["evaluations"] = evaluations_page(project)[0][:EVALUATIONS_SHOWN]
     finished = next((run for run in runs if run.state == "finished"), None)
     waiting = workers_missing(run for run in runs if not run.only_worker)
     context |= {

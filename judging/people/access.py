@@ -6,6 +6,7 @@ Raters can see only the evaluations they rate in, and only their own items; anyt
 from __future__ import annotations
 
 from collections.abc import Sequence
+from uuid import UUID
 
 from django.http import Http404, HttpRequest
 
@@ -13,7 +14,7 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
 from judging.people.models import Assignment, Evaluation, EvaluationRater, Item
-from judging.runs.models import Run
+from judging.records.models import Run
 
 
 def get_evaluation(request: HttpRequest, slug: str, pk: int, may: May) -> Evaluation:
@@ -22,13 +23,16 @@ def get_evaluation(request: HttpRequest, slug: str, pk: int, may: May) -> Evalua
     Raises Http404 or PermissionDenied.
     """
     project = access.get_project(request, slug, may)
-    found = Evaluation.objects.select_related("run__version__dataset").filter(run__project=project, run=pk)
+    evaluations = Evaluation.objects.select_related("run__version__dataset").filter(
+        run__project=project, run=pk
+    )
     if may == May.RATE:
-        found = found.filter(raters__user=access.signed_in(request), raters__left_at=None)
-    evaluation = found.first()
+        evaluations = evaluations.filter(raters__user=access.signed_in(request), raters__left_at=None)
+    evaluation = evaluations.first()
     if evaluation is None:
         raise Http404
     evaluation.run.project = project
+    access.loaded(request, evaluation.run)
     return evaluation
 
 
@@ -36,27 +40,31 @@ def get_item(evaluation: Evaluation, number: int) -> Item:
     """An item of an evaluation, with its row and answers. Raises Http404."""
     parts = ("row", "response__candidate", "other_response__candidate", "repeat_of")
     numbered = Item.objects.filter(evaluation=evaluation, number=number)
-    found = numbered.select_related(*parts).first() if number < 2**31 else None
-    if found is None:
+    item = numbered.select_related(*parts).first() if number < 2**31 else None
+    if item is None:
         raise Http404
-    found.evaluation = evaluation
-    return found
+    item.evaluation = evaluation
+    return item
 
 
-def get_own_assignment(request: HttpRequest, slug: str, run_pk: int, pk: int) -> Assignment:
+def get_own_assignment(request: HttpRequest, slug: str, run_pk: int, token: UUID | int) -> Assignment:
     """Return one of the user's own assignments, current or past; also after the rater has left, so that pending
-    submissions are not lost. Raises Http404 for anything else, PermissionDenied for a member who does not rate."""
+    submissions are not lost. Raises Http404 for anything else, PermissionDenied for a member who does not rate.
+
+    A number instead of a token: what an earlier release's page kept unsent."""
     project = access.get_project(request, slug, May.RATE)
     own = Assignment.objects.filter(
-        pk=pk,
+        **({"pk": token} if isinstance(token, int) else {"token": token}),
         evaluation__run=run_pk,
         evaluation__run__project=project,
+        evaluation__run__deleted_at=None,
         rater__user=access.signed_in(request),
     )
     parts = ("evaluation__run", "rater", "item__row", "item__response", "item__other_response", "rating")
     assignment = own.select_related(*parts).first()
     if assignment is None:
         raise Http404
+    access.loaded(request, assignment.evaluation.run)
     return assignment
 
 
@@ -65,8 +73,8 @@ def blind_evaluations(request: HttpRequest, project: Project) -> set[int]:
     verdicts are hidden from them until the evaluation is closed."""
     parts = EvaluationRater.objects.filter(user=access.signed_in(request), left_at=None)
     parts = parts.filter(evaluation__closed_at=None, evaluation__run__project=project)
-    found = set(parts.values_list("evaluation", flat=True))
-    return found if found and May.RUN not in access.permissions(request, project) else set()
+    ids = set(parts.values_list("evaluation", flat=True))
+    return ids if ids and May.RUN not in access.permissions(request, project) else set()
 
 
 def hidden_among(request: HttpRequest, runs: Sequence[Run]) -> list[Run]:

@@ -21,8 +21,8 @@ from judging.people.judgements import figures_change
 from judging.people.labels import values_of
 from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, Item
 from judging.people.progress import rated
-from judging.runs.export.records import data_of
-from judging.runs.json_text import storable
+from judging.records.json_text import storable
+from judging.records.stored_judgement import data_of
 
 _BEGINNING = 120  # characters of a question in a list
 
@@ -38,34 +38,43 @@ class Differing:
     question: str = ""
 
 
-def differing(evaluation: Evaluation) -> list[Differing]:
-    """Items with differing verdicts of two or more raters, largest difference first."""
+LEAST = 0.25  # of the scale's width: one step on 1–5, three on 1–10
+
+
+def differing(evaluation: Evaluation, least: float = LEAST) -> list[Differing]:
+    """Items with differing verdicts of two or more raters, largest difference first. Scores differ if they are apart by
+    `least` of their scale's width; of labels, any difference counts."""
     ratings = {item: list(by.values()) for item, by in rated(evaluation).items() if len(by) > 1}
     criteria = evaluation.criteria
-    apart = {item: difference(criteria, values) for item, values in ratings.items()}
+    apart = {
+        item: difference(criteria, values) if differs(criteria, values, least) else 0.0
+        for item, values in ratings.items()
+    }
     decided = set(Adjudication.objects.filter(item__evaluation=evaluation).values_list("item", flat=True))
     numbers = dict(Item.objects.filter(evaluation=evaluation).values_list("pk", "number"))
-    found = [
+    entries = [
         Differing(numbers[item], much, len(ratings[item]), item in decided)
         for item, much in apart.items()
         if much
     ]
-    return sorted(found, key=lambda one: (-one.difference, one.number))
+    return sorted(entries, key=lambda entry: (-entry.difference, entry.number))
 
 
-def with_questions(evaluation: Evaluation, found: Sequence[Differing]) -> list[Differing]:
+def with_questions(evaluation: Evaluation, entries: Sequence[Differing]) -> list[Differing]:
     """The same entries, each with the beginning of its question."""
-    items = Item.objects.filter(evaluation=evaluation, number__in=[one.number for one in found])
+    items = Item.objects.filter(evaluation=evaluation, number__in=[entry.number for entry in entries])
     raws = dict(items.values_list("number", "row__raw"))
     fmt = evaluation.run.version.format
-    asked = {number: str(data_of(raw, fmt)["question"] or "") for number, raw in raws.items()}
-    return [replace(one, question=Truncator(asked[one.number]).chars(_BEGINNING)) for one in found]
+    questions = {number: str(data_of(raw, fmt)["question"] or "") for number, raw in raws.items()}
+    return [
+        replace(entry, question=Truncator(questions[entry.number]).chars(_BEGINNING)) for entry in entries
+    ]
 
 
 def verdicts(item: Item) -> list[tuple[dict[int, Value], str]]:
     """All current verdicts on an item, (values, comment), in an order that does not reveal the raters."""
-    found = Assignment.objects.filter(item=item, state=AssignmentState.GIVEN, rating__isnull=False)
-    texts = found.order_by("pk").values_list("rating__values", "rating__comment")
+    assignments = Assignment.objects.filter(item=item, state=AssignmentState.RATED, rating__isnull=False)
+    texts = assignments.order_by("pk").values_list("rating__values", "rating__comment")
     verdicts = [(values_of(values), comment) for values, comment in texts]
     random.Random(f"adjudicate:{item.pk}").shuffle(verdicts)
     return verdicts
@@ -76,7 +85,7 @@ def adjudicate(*, item: Item, values: Mapping[int, Any], reason: str, by: User) 
     """Record a decision on an item. `values`: canonical, as the page shows them. Raises ValuesRefused."""
     evaluation = item.evaluation
     decided = accepted(evaluation.criteria, values)
-    made = Adjudication.objects.create(
+    adjudication = Adjudication.objects.create(
         item=item,
         values=storable(json.dumps(decided, ensure_ascii=False)) or "",
         reason=storable(reason) or "",
@@ -84,7 +93,7 @@ def adjudicate(*, item: Item, values: Mapping[int, Any], reason: str, by: User) 
     )
     figures_change(evaluation)
     audit(Action.ADJUDICATED, evaluation, by, item=item.number)
-    return made
+    return adjudication
 
 
 _HARDLY = 0.1  # "both bad" vs. "the same": different verdicts without a different preference
@@ -94,11 +103,22 @@ def difference(criteria: Mapping[int, Criterion], ratings: Sequence[Mapping[int,
     """Return 0 if all verdicts on an item are equal, 1 if they are as far apart as possible; with several criteria,
     the largest difference. Free-text criteria are ignored."""
     apart = [
-        _apart(one, [values[number] for values in ratings if number in values])
-        for number, one in criteria.items()
-        if one.scale != "text"
+        _apart(criterion, [values[number] for values in ratings if number in values])
+        for number, criterion in criteria.items()
+        if criterion.scale != "text"
     ]
     return max(apart, default=0.0)
+
+
+def differs(criteria: Mapping[int, Criterion], ratings: Sequence[Mapping[int, Value]], least: float) -> bool:
+    """Whether the verdicts on an item differ in at least one criterion; see `differing`."""
+    for number, criterion in criteria.items():
+        values = [rating[number] for rating in ratings if number in rating]
+        limit = least if criterion.is_ordered and BOTH_BAD not in values else 0.0
+        apart = 0.0 if criterion.scale == "text" else _apart(criterion, values)
+        if apart and apart >= limit:
+            return True
+    return False
 
 
 def _apart(criterion: Criterion, values: Sequence[Value]) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -37,14 +38,14 @@ def claim(
     evaluation: Evaluation,
     user: User,
     count: int = 2,
-    known: Collection[int] = (),
-    given: Collection[int] = (),
+    loaded: Collection[int] = (),
+    submitting: Collection[int] = (),
 ) -> list[Assignment]:
     """Lease a rater's next items, at most `count`: items held already come first, and all leases are renewed.
 
-    `known`: assignment ids that the page already has; they are not returned again. `given`: ids whose verdicts are
-    being sent. Items beyond a fair share of the remaining ones are released for other raters. Empty if the evaluation
-    is closed, the user does not rate in it, or no items are available. Rows and responses are prefetched.
+    `loaded`: assignment ids that the page already has; they are not returned again. `submitting`: ids whose verdicts
+    are being sent. Items beyond a fair share of the remaining ones are released for other raters. Empty if the
+    evaluation is closed, the user does not rate in it, or no items are available. Rows and responses are prefetched.
     """
     evaluation = locked(evaluation)
     rater = EvaluationRater.objects.filter(evaluation=evaluation, user=user, left_at=None).first()
@@ -56,23 +57,32 @@ def claim(
     )
     release(list(expired.exclude(rater=rater)))  # this rater is active again
     limit = _most_held(evaluation, rater)
-    _release_excess(rater, limit, given)
+    _release_excess(rater, limit, submitting)
     held = _renewed(evaluation, rater)
-    on_page = _take_back(evaluation, rater, limit - len(held), of=known)
-    fresh = len([pk for pk in held if pk not in {*known, *given}])
+    on_page = _lease_again(evaluation, rater, limit - len(held), of=loaded)
+    fresh = len([pk for pk in held if pk not in {*loaded, *submitting}])
     missing = min(limit - len(held) - on_page, count - fresh)
-    missing -= _take_back(evaluation, rater, missing)
+    missing -= _lease_again(evaluation, rater, missing)
     for item in _next_items(evaluation, rater, missing) if missing > 0 else []:
         assign(evaluation, rater, item)
-    found = list(_leased(rater).exclude(pk__in=[*known, *given]).select_related(*_SHOWN)[:count])
-    for one in found:
-        one.evaluation = evaluation
-    return found
+    assignments = list(_leased(rater).exclude(pk__in=[*loaded, *submitting]).select_related(*_SHOWN)[:count])
+    for assignment in assignments:
+        assignment.evaluation = evaluation
+    return assignments
 
 
-def held_by(*, evaluation: Evaluation, user: User) -> dict[int, datetime]:
-    """A rater's current leases: {assignment id: end of the lease}."""
-    return dict(_held_by(evaluation, user).values_list("pk", "lease_until"))
+def held_by(*, evaluation: Evaluation, user: User) -> dict[UUID, datetime]:
+    """A rater's current leases: {item's token: end of the lease}."""
+    return dict(_held_by(evaluation, user).values_list("token", "lease_until"))
+
+
+def numbers_of(*, evaluation: Evaluation, user: User, items: Collection[UUID | int]) -> set[int]:
+    """The ids of a rater's assignments with these tokens; an earlier release's pages kept ids, which are returned as
+    they are."""
+    numbers = {item for item in items if isinstance(item, int)}
+    tokens = [item for item in items if isinstance(item, UUID)]
+    own = Assignment.objects.filter(rater__evaluation=evaluation, rater__user=user)
+    return numbers | set(own.filter(token__in=tokens).values_list("pk", flat=True))
 
 
 def _held_by(evaluation: Evaluation, user: User) -> QuerySet[Assignment]:
@@ -98,18 +108,18 @@ def _most_held(evaluation: Evaluation, rater: EvaluationRater) -> int:
     waiting = Assignment.objects.filter(
         evaluation=evaluation, state=AssignmentState.LEASED, item__needed__gt=0, extra=False
     )
-    over = (AssignmentState.GIVEN, AssignmentState.SKIPPED, AssignmentState.TAKEN_AWAY)
-    had = Count("assignments", filter=Q(assignments__item__needed__gt=0, assignments__state__in=over))
+    ended = (AssignmentState.RATED, AssignmentState.SKIPPED, AssignmentState.REASSIGNED)
+    had = Count("assignments", filter=Q(assignments__item__needed__gt=0, assignments__state__in=ended))
     raters = EvaluationRater.objects.filter(evaluation=evaluation, left_at=None).annotate(had=had)
-    could = {one.pk: max(0, evaluation.items_count - one.had) for one in raters}
-    mine = could.pop(rater.pk)
-    return most_held(pace(rater), fair_share(free + waiting.count(), mine, list(could.values())))
+    capacities = {active.pk: max(0, evaluation.items_count - active.had) for active in raters}
+    mine = capacities.pop(rater.pk)
+    return most_held(pace(rater), fair_share(free + waiting.count(), mine, list(capacities.values())))
 
 
-def _release_excess(rater: EvaluationRater, limit: int, given: Collection[int]) -> None:
+def _release_excess(rater: EvaluationRater, limit: int, submitting: Collection[int]) -> None:
     """Release the last items, except those with a draft, because raters joined or fewer items are left."""
     excess = list(_leased(rater)[limit:])
-    release([one for one in excess if not one.draft and one.pk not in given])
+    release([assignment for assignment in excess if not assignment.draft and assignment.pk not in submitting])
 
 
 def _leased(rater: EvaluationRater) -> QuerySet[Assignment]:
@@ -123,9 +133,9 @@ def lease_end(evaluation: Evaluation) -> datetime:
 
 def release(assignments: list[Assignment]) -> int:
     """Release items: their seats become free, drafts are kept. Call with the evaluation locked."""
-    for one in assignments:
-        Assignment.objects.filter(pk=one.pk).update(state=AssignmentState.RELEASED)
-        free_seat(one)
+    for assignment in assignments:
+        Assignment.objects.filter(pk=assignment.pk).update(state=AssignmentState.RELEASED)
+        free_seat(assignment)
     return len(assignments)
 
 
@@ -150,18 +160,18 @@ def _renewed(evaluation: Evaluation, rater: EvaluationRater) -> list[int]:
     return held
 
 
-def _take_back(
+def _lease_again(
     evaluation: Evaluation, rater: EvaluationRater, count: int, of: Collection[int] | None = None
 ) -> int:
     """Lease released items (only `of`, if given) to this rater again if they have a free seat: there may be a draft.
     Returns how many."""
     if count <= 0:
         return 0
-    there = Q(item__free__gt=0) | Q(item__needed=0)  # gold and repeats have no seats
-    left = Assignment.objects.filter(there, rater=rater, state=AssignmentState.RELEASED)
+    available = Q(item__free__gt=0) | Q(item__needed=0)  # gold and repeats have no seats
+    left = Assignment.objects.filter(available, rater=rater, state=AssignmentState.RELEASED)
     if of is not None:
         left = left.filter(pk__in=of)
-    taken = [one.pk for one in left.order_by("place")[:count] if take_seat(one)]
+    taken = [assignment.pk for assignment in left.order_by("place")[:count] if take_seat(assignment)]
     Assignment.objects.filter(pk__in=taken).update(
         state=AssignmentState.LEASED, lease_until=lease_end(evaluation)
     )
@@ -170,8 +180,8 @@ def _take_back(
 
 def _next_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[Item]:
     chosen = mixed(
-        _usual(evaluation, rater, count),
-        _gold(evaluation, rater, count),
+        _ordinary_items(evaluation, rater, count),
+        _gold_items(evaluation, rater, count),
         _twins(evaluation, rater),
         count=count,
         place=rater.place,
@@ -179,11 +189,11 @@ def _next_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> l
         seed=evaluation.seed,
         rater=rater.pk,
     )
-    found = Item.objects.in_bulk(chosen)
-    return [found[pk] for pk in chosen]
+    items = Item.objects.in_bulk(chosen)
+    return [items[pk] for pk in chosen]
 
 
-def _usual(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[int]:
+def _ordinary_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[int]:
     """Items with a free seat that this rater has not had, from the rater's starting rank on, wrapping around; by need
     only those with the most free seats."""
     unseen = Item.objects.filter(evaluation=evaluation, free__gt=0).exclude(assignments__rater=rater)
@@ -196,7 +206,7 @@ def _usual(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[i
     return later + list(by_rank.filter(rank__lt=start)[: count - len(later)])
 
 
-def _gold(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[int]:
+def _gold_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[int]:
     if not evaluation.gold_share:
         return []
     gold = Item.objects.filter(evaluation=evaluation, needed=0, repeat_of=None)
@@ -207,21 +217,21 @@ def _twins(evaluation: Evaluation, rater: EvaluationRater) -> list[Twin]:
     """Repeats of items that this rater has rated, oldest first, each with the number of items since then."""
     if not evaluation.repeat_share:
         return []
-    given = Assignment.objects.filter(rater=rater, state=AssignmentState.GIVEN)
-    places = dict(given.filter(item__repeats__isnull=False).values_list("item", "place"))
+    rated = Assignment.objects.filter(rater=rater, state=AssignmentState.RATED)
+    places = dict(rated.filter(item__repeats__isnull=False).values_list("item", "place"))
     twins = Item.objects.filter(repeat_of__in=places).exclude(assignments__rater=rater)
-    found = [Twin(pk, rater.place - places[of]) for pk, of in twins.values_list("pk", "repeat_of") if of]
-    return sorted(found, key=lambda twin: (-twin.ago, twin.pk))
+    repeats = [Twin(pk, rater.place - places[of]) for pk, of in twins.values_list("pk", "repeat_of") if of]
+    return sorted(repeats, key=lambda twin: (-twin.ago, twin.pk))
 
 
 def assign(evaluation: Evaluation, rater: EvaluationRater, item: Item) -> Assignment:
     """Lease an item to a rater who has not had it. Call with the evaluation locked."""
     rater.place += 1
     rater.save(update_fields=["place"])
-    side = side_for(item.first_side, item.dealt) if item.first_side else None
+    side = side_for(item.first_side, item.assigned) if item.first_side else None
     if item.repeat_of_id:  # swap the sides, so that raters can't repeat a remembered position
         side = _other_side(item.repeat_of_id, rater) or side
-    made = Assignment.objects.create(
+    assignment = Assignment.objects.create(
         evaluation=evaluation,
         item=item,
         rater=rater,
@@ -229,9 +239,9 @@ def assign(evaluation: Evaluation, rater: EvaluationRater, item: Item) -> Assign
         shown_first=side,
         lease_until=lease_end(evaluation),
     )
-    Item.objects.filter(pk=item.pk).update(dealt=F("dealt") + 1)
-    take_seat(made)
-    return made
+    Item.objects.filter(pk=item.pk).update(assigned=F("assigned") + 1)
+    take_seat(assignment)
+    return assignment
 
 
 def _other_side(item_id: int, rater: EvaluationRater) -> int | None:
@@ -243,7 +253,7 @@ def _other_side(item_id: int, rater: EvaluationRater) -> int | None:
 def raters_add(*, evaluation: Evaluation, users: Sequence[User], by: User | None = None) -> None:
     """Add raters, or bring them back, with a constant number of queries, because SQLite's only write lock is held."""
     evaluation = locked(evaluation)
-    before = {one.user_id: one for one in EvaluationRater.objects.filter(evaluation=evaluation)}
+    before = {rater.user_id: rater for rater in EvaluationRater.objects.filter(evaluation=evaluation)}
     new = [user for user in users if user.pk not in before]
     back = [user for user in users if user.pk in before and before[user.pk].left_at is not None]
     EvaluationRater.objects.bulk_create(
@@ -280,12 +290,12 @@ def item_reassign(*, assignment: Assignment, to: EvaluationRater | None, by: Use
         raise ValidationError(_("That rater no longer holds this item."))
     if to is not None and Assignment.objects.filter(item=now.item, rater=to).exists():
         raise ValidationError(_("%(rater)s has already been assigned this item.") % {"rater": to.pseudonym})
-    Assignment.objects.filter(pk=now.pk).update(state=AssignmentState.TAKEN_AWAY)
+    Assignment.objects.filter(pk=now.pk).update(state=AssignmentState.REASSIGNED)
     free_seat(now)
-    made = assign(evaluation, to, Item.objects.get(pk=now.item_id)) if to else None
+    reassigned = assign(evaluation, to, Item.objects.get(pk=now.item_id)) if to else None
     names = {"of": now.rater.user.username, "to": to.user.username if to else ""}
     audit(Action.ITEM_REASSIGNED, evaluation, by, item=now.item.number, **names)
-    return made
+    return reassigned
 
 
 def audit(action: Action, evaluation: Evaluation, by: User | None, **detail: Any) -> None:

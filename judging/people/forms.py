@@ -14,6 +14,8 @@ from datasets.models import Candidate, Version
 from evalsite.accounts.models import User
 from evalsite.templatetags.show import number
 from judging.core.people.criteria import COMPARING, MOST_CATEGORIES, Criterion
+from judging.filters.conditions import matching
+from judging.filters.judgement_filter import ANYTHING, Filters
 from judging.people.blindness import HIDEABLE, LONGEST_NAME, FileSide, checked_names, is_named, proposed_names
 from judging.people.labels import SCALES
 from judging.people.models import Order, Scheme
@@ -29,9 +31,8 @@ from judging.people.presets import (
 from judging.people.sampling import ItemChoice
 from judging.people.selectors import possible_raters
 from judging.people.services import MOST_ITEMS, Terms
-from judging.runs.filters import ANYTHING, Filters, matching
+from judging.records.models import Run
 from judging.runs.forms import SEEDS, CandidateChoice, VersionChoice
-from judging.runs.models import Run
 from judging.runs.services import free_name
 
 MOST_CRITERIA = 10
@@ -174,30 +175,31 @@ class EvaluationForm(forms.Form):
             candidates = candidates.model.objects.filter(pk__in=of_run).order_by("name")
         self.version, self.about, self.filters = version, about, filters
         raters = possible_raters(version.dataset.project)
-        compares_files = any(one.code == Scheme.VERSIONS for one in offered)
+        compares_files = any(preset.code == Scheme.VERSIONS for preset in offered)
         initial = {
             **(_proposed_twin(version) if compares_files and data is None else {}),
             "kind": offered[0].code,
             "candidates": list(candidates),
-            "raters": [one.pk for one in raters if not one.is_superuser] or [one.pk for one in raters],
+            "raters": [rater.pk for rater in raters if not rater.is_superuser]
+            or [rater.pk for rater in raters],
             "name": free_name(version.dataset.project, gettext("Rating")),
             "seed": random.randrange(SEEDS),
         }
         super().__init__(_with_proposed_names(data, version) if data else data, initial=initial)
         some = self.fields
         queries = {"candidates": candidates, "baseline": candidates, "raters": raters}
-        for key, found in {**queries, "other_version": others(version)}.items():
-            some[key].queryset = found  # type: ignore[attr-defined]
-        some["kind"].choices = [(one.code, one.name) for one in offered]  # type: ignore[attr-defined]
+        for key, queryset in {**queries, "other_version": others(version)}.items():
+            some[key].queryset = queryset  # type: ignore[attr-defined]
+        some["kind"].choices = [(preset.code, preset.name) for preset in offered]  # type: ignore[attr-defined]
         fields = [(name, name) for name in sorted(version.fields_found)]
         some["stratify_by"].choices = [("", _("not stratified")), *fields]  # type: ignore[attr-defined]
         if about is not None:
-            self._ask_for_answers(about)
-        self.offered = {one.code: one for one in offered}
-        if any(one.responses > version.valid_rows for one in candidates):
+            self._adapt_to_answers(about)
+        self.offered = {preset.code: preset for preset in offered}
+        if any(candidate.responses > version.valid_rows for candidate in candidates):
             some["candidates"].help_text = _SEVERAL_ANSWERS
 
-    def _ask_for_answers(self, about: Run) -> None:
+    def _adapt_to_answers(self, about: Run) -> None:
         """Adapt the fields: with a run, its answers are drawn, not rows."""
         size, strata = self.fields["sample_size"], self.fields["stratify_by"]
         judged = about.total // max(1, about.metrics.count())
@@ -257,7 +259,9 @@ class EvaluationForm(forms.Form):
         sent = self.cleaned_data if self.is_bound else self.initial
         files = [str(sent.get(field) or "") for field in ("name_here", "name_there")]
         compares_files = self.chosen_kind == Scheme.VERSIONS
-        return [one.name for one in candidates_of(self.version)] + (files if compares_files else [])
+        return [candidate.name for candidate in candidates_of(self.version)] + (
+            files if compares_files else []
+        )
 
     def clean_seed(self) -> int:
         seed = self.cleaned_data["seed"]
@@ -305,15 +309,15 @@ def _proposed_twin(version: Version) -> dict[str, Any]:
 
 def _with_proposed_names(data: QueryDict, version: Version) -> QueryDict:
     """Replace the sent names of the two files by proposed ones unless the user typed others."""
-    versions = {str(one.pk): one for one in others(version)}
+    versions = {str(other.pk): other for other in others(version)}
     other = versions.get(data.get("other_version", ""))
     if other is None:
         return data
-    known = {name for one in versions.values() for name in proposed_names(version, one)}
+    proposals = {name for twin in versions.values() for name in proposed_names(version, twin)}
     named = data.copy()
     for field, name in zip(("name_here", "name_there"), proposed_names(version, other), strict=True):
         typed = data.get(field, "").strip()
-        named[field] = typed if typed and typed not in known else name
+        named[field] = typed if typed and typed not in proposals else name
     return named
 
 
@@ -397,8 +401,13 @@ def proposed_criteria(compares: bool, about: Run | None = None) -> list[dict[str
     """Initial data of an empty form."""
     if about is not None:
         return [
-            {"name": one.name, "scale": one.scale, "required": True, "categories": "\n".join(one.categories)}
-            for one in criteria_of_run(about)
+            {
+                "name": criterion.name,
+                "scale": criterion.scale,
+                "required": True,
+                "categories": "\n".join(criterion.categories),
+            }
+            for criterion in criteria_of_run(about)
         ]
     if compares:
         return [{"name": gettext("Preference"), "scale": "steps", "both_bad": True, "required": True}]

@@ -18,7 +18,7 @@ from judging.core.values import Value
 from judging.people.assignments import locked
 from judging.people.labels import problems_of
 from judging.people.models import Evaluation, Item
-from judging.runs.models import Run, RunCandidate
+from judging.records.models import Run, RunCandidate
 
 LONGEST_FILE = 20_000_000
 
@@ -39,46 +39,46 @@ def gold_add(*, evaluation: Evaluation, gold: Sequence[Item]) -> int:
     """
     evaluation = locked(evaluation)
     last = Item.objects.filter(evaluation=evaluation).aggregate(last=Max("number"))["last"] or 0
-    for number, one in enumerate(gold, last + 1):
-        if not _becomes_gold(evaluation, one):
+    for number, item in enumerate(gold, last + 1):
+        if not _convert_to_gold(evaluation, item):
             Item.objects.create(
                 evaluation=evaluation,
                 number=number,
                 rank=number,
-                row_id=one.row_id,
-                response_id=one.response_id,
-                other_response_id=one.other_response_id,
-                first_side=1 + number % 2 if one.other_response_id else None,
-                gold=one.gold,
+                row_id=item.row_id,
+                response_id=item.response_id,
+                other_response_id=item.other_response_id,
+                first_side=1 + number % 2 if item.other_response_id else None,
+                gold=item.gold,
                 needed=0,
                 free=0,
             )
     return len(gold)
 
 
-def _becomes_gold(evaluation: Evaluation, gold: Item) -> bool:
+def _convert_to_gold(evaluation: Evaluation, gold: Item) -> bool:
     """Turn the stored item with the same answers into gold; False if there is none."""
-    one, other = gold.response_id, gold.other_response_id
-    there = Item.objects.filter(evaluation=evaluation, row=gold.row_id, repeat_of=None)
-    item = there.filter(response=one, other_response=other).first()
+    response, other = gold.response_id, gold.other_response_id
+    items = Item.objects.filter(evaluation=evaluation, row=gold.row_id, repeat_of=None)
+    item = items.filter(response=response, other_response=other).first()
     if item is None:
-        if other and there.filter(response=other, other_response=one).exists():
+        if other and items.filter(response=other, other_response=response).exists():
             raise ValidationError(_("This pair exists in the opposite order: swap the two answers."))
         return False
-    if item.needed and item.dealt:
+    if item.needed and item.assigned:
         raise ValidationError(_("A rater has already seen this item, so it cannot become gold."))
     if item.needed:
-        _leaves_the_sample(evaluation, item)
+        _remove_from_sample(evaluation, item)
     item.gold, item.needed, item.free, item.drawn_with = gold.gold, 0, 0, None
     item.save(update_fields=["gold", "needed", "free", "drawn_with"])
     return True
 
 
-def _leaves_the_sample(evaluation: Evaluation, item: Item) -> None:
+def _remove_from_sample(evaluation: Evaluation, item: Item) -> None:
     item.repeats.all().delete()
     Evaluation.objects.filter(pk=evaluation.pk).update(items_count=F("items_count") - 1)
-    asked = item.needed * evaluation.run.metrics.count()
-    Run.objects.filter(pk=evaluation.run_id).update(total=F("total") - asked)
+    judgements = item.needed * evaluation.run.metrics.count()
+    Run.objects.filter(pk=evaluation.run_id).update(total=F("total") - judgements)
 
 
 def gold_of_item(evaluation: Evaluation, item: Item, values: Mapping[str, Any]) -> Item:
@@ -86,7 +86,7 @@ def gold_of_item(evaluation: Evaluation, item: Item, values: Mapping[str, Any]) 
 
     Raises ValidationError with a message for users.
     """
-    item.gold = json.dumps(_known(evaluation.criteria, values), ensure_ascii=False)
+    item.gold = json.dumps(_gold_values(evaluation.criteria, values), ensure_ascii=False)
     return item
 
 
@@ -101,14 +101,14 @@ def item_at(evaluation: Evaluation, line: Any, a: Any, b: Any, answer: Any = 1) 
 
 def _row(evaluation: Evaluation, line: Any) -> Row:
     whole = isinstance(line, int) and not isinstance(line, bool) and 0 < line < 2**31
-    found = (
+    row = (
         Row.objects.filter(version=evaluation.run.version_id, line=line, valid=True).first()
         if whole
         else None
     )
-    if found is None:
+    if row is None:
         raise ValidationError(_("The version has no valid row with this number."))
-    return found
+    return row
 
 
 def _response(evaluation: Evaluation, row: Row, name: Any, number: Any) -> Response:
@@ -116,8 +116,10 @@ def _response(evaluation: Evaluation, row: Row, name: Any, number: Any) -> Respo
     candidate = Candidate.objects.filter(pk__in=taking_part, name=str(name)).first()
     response = None
     if candidate and isinstance(number, int) and 0 < number < 2**15:
-        found = Response.objects.filter(candidate=candidate, number=number)
-        response = found.filter(row=row).first() or found.filter(pk__in=_rated_at(evaluation, row)).first()
+        answers = Response.objects.filter(candidate=candidate, number=number)
+        response = (
+            answers.filter(row=row).first() or answers.filter(pk__in=_rated_at(evaluation, row)).first()
+        )
     if response is None:
         raise ValidationError(_("The row has no answer of %(name)s in this evaluation.") % {"name": name})
     return response
@@ -130,36 +132,36 @@ def _rated_at(evaluation: Evaluation, row: Row) -> list[int]:
     return [pk for pair in pairs for pk in pair if pk is not None]
 
 
-def _known(criteria: Mapping[int, Criterion], values: Mapping[str, Any]) -> dict[int, Value]:
-    numbers = {one.name: number for number, one in criteria.items()}
+def _gold_values(criteria: Mapping[int, Criterion], values: Mapping[str, Any]) -> dict[int, Value]:
+    numbers = {criterion.name: number for number, criterion in criteria.items()}
     strange = [name for name in values if name not in numbers]
     if strange:
         raise ValidationError(_("There is no criterion called %(name)s.") % {"name": strange[0]})
-    given = {numbers[name]: value for name, value in values.items()}
-    chosen = {number: criteria[number] for number in given}
+    by_number = {numbers[name]: value for name, value in values.items()}
+    chosen = {number: criteria[number] for number in by_number}
     try:
-        known = accepted(chosen, given)
+        correct = accepted(chosen, by_number)
     except ValuesRefused as refused:
         number, why = next(iter(problems_of(refused).items()))
         raise ValidationError(f"{criteria[number].name}: {why}") from None
-    if not known:
+    if not correct:
         raise ValidationError(_("Enter the correct answer for at least one criterion."))
-    return known
+    return correct
 
 
 def gold_read(evaluation: Evaluation, text: str) -> tuple[list[Item], list[WrongLine]]:
     """Read gold from JSON Lines: {"row": 3, "a": "model", "b": "other", "values": {"Preference": "A>B"}}. Returns
     the gold items and the rejected lines."""
-    found: list[Item] = []
+    items: list[Item] = []
     wrong: list[WrongLine] = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         try:
-            found.append(_gold_in(evaluation, line))
+            items.append(_gold_in(evaluation, line))
         except ValidationError as error:
             wrong.append(WrongLine(number, " ".join(error.messages)))
-    return found, wrong
+    return items, wrong
 
 
 def _gold_in(evaluation: Evaluation, line: str) -> Item:

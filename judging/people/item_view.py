@@ -23,7 +23,7 @@ from judging.core.values import Value
 from judging.markdown import MarkupBudget, html_of
 from judging.people.labels import value_label, values_of
 from judging.people.models import Assignment, AssignmentState, Evaluation, Item
-from judging.runs.export.records import data_of
+from judging.records.stored_judgement import data_of
 
 Message: TypeAlias = dict[str, Any]
 
@@ -82,7 +82,7 @@ class ItemView:
 
 def turns_of(messages: Sequence[Message], budget: MarkupBudget) -> list[tuple[str, SafeString]]:
     """(speaker, sanitized Markdown) of each message."""
-    return [(one["role"], html_of(str(one["content"] or ""), budget)) for one in messages]
+    return [(message["role"], html_of(str(message["content"] or ""), budget)) for message in messages]
 
 
 def shown_to(assignment: Assignment) -> ItemView:
@@ -113,8 +113,10 @@ def shown(
     Each answer belongs to its own conversation. Their common beginning is shown once, the rest with each answer. Turns
     of roles in `hides` are removed.
     """
-    whole = (conversation_for(messages, response_data(one.raw)) for one in item.answers)
-    conversations = [[one for one in each if one["role"] not in hides] for each in whole]
+    whole = (conversation_for(messages, response_data(response.raw)) for response in item.answers)
+    conversations = [
+        [message for message in conversation if message["role"] not in hides] for conversation in whole
+    ]
     common = _in_common(conversations)
     budget = MarkupBudget()
     sides = [
@@ -129,24 +131,28 @@ def shown(
 
 def conversation_of(row: Row, fmt: str) -> tuple[list[Message], str | None]:
     """The messages before a row's answer, each as {role, content}, and the expected answer or None."""
-    messages = messages_of(json.loads(row.raw), next(one for one in FORMATS if one == fmt))
+    messages = messages_of(json.loads(row.raw), next(name for name in FORMATS if name == fmt))
     if messages and messages[-1]["role"] == "assistant":
         messages = messages[:-1]
-    return [{"role": one["role"], "content": one["content"]} for one in messages], reference_of(row, fmt)
+    return [{"role": message["role"], "content": message["content"]} for message in messages], reference_of(
+        row, fmt
+    )
 
 
 def _in_common(conversations: Sequence[Sequence[Message]]) -> int:
     """The number of messages that all conversations start with."""
-    alike = takewhile(lambda pair: all(one == pair[0] for one in pair), zip(*conversations, strict=False))
+    alike = takewhile(
+        lambda pair: all(message == pair[0] for message in pair), zip(*conversations, strict=False)
+    )
     return sum(1 for _ in alike)
 
 
 def answer_of(response: Response) -> AnswerView:
     """The readable parts of a response."""
-    given = response_data(response.raw)
-    reasoning, calls = given["reasoning_content"], given["tool_calls"]
+    data = response_data(response.raw)
+    reasoning, calls = data["reasoning_content"], data["tool_calls"]
     return AnswerView(
-        str(given["content"]),
+        str(data["content"]),
         reasoning if isinstance(reasoning, str) and reasoning.strip() else None,
         json.dumps(_plain_calls(calls), ensure_ascii=False, indent=2) if calls else "",
     )
@@ -155,7 +161,7 @@ def answer_of(response: Response) -> AnswerView:
 def _plain_calls(calls: Any) -> Any:
     """Tool names and arguments only: ids alone would reveal the provider."""
     if isinstance(calls, list):
-        return [_plain_calls(one) for one in calls]
+        return [_plain_calls(call) for call in calls]
     if not isinstance(calls, dict):
         return calls
     called = {name: calls[name] for name in ("name", "arguments", "input") if name in calls}
@@ -177,14 +183,14 @@ class DeskItem:
     attempt: int
 
     @property
-    def given(self) -> bool:
+    def rated(self) -> bool:
         """Whether it has been rated, so that submitting changes the verdict."""
-        return self.assignment.state == AssignmentState.GIVEN
+        return self.assignment.state == AssignmentState.RATED
 
 
 def desk_item(assignment: Assignment, criteria: dict[int, Criterion]) -> DeskItem:
     """Everything that the desk shows for one item."""
-    values, comment = _kept(assignment, criteria)
+    values, comment = _stored_values(assignment, criteria)
     return DeskItem(
         assignment=assignment,
         view=shown_to(assignment),
@@ -204,9 +210,9 @@ def differences(assignment: Assignment) -> tuple[list[Passage], list[Passage]]:
     return sides(seen.left.content[:LONGEST_COMPARED], seen.right.content[:LONGEST_COMPARED])
 
 
-def _kept(assignment: Assignment, criteria: dict[int, Criterion]) -> tuple[dict[int, Value], str]:
+def _stored_values(assignment: Assignment, criteria: dict[int, Criterion]) -> tuple[dict[int, Value], str]:
     """Values as the rater sees them, and the comment: of the verdict, else of the draft."""
-    if assignment.state == AssignmentState.GIVEN and assignment.rating:
+    if assignment.state == AssignmentState.RATED and assignment.rating:
         values = values_of(assignment.rating.values)
         return canonical(criteria, values, assignment.shown_first), assignment.rating.comment
     draft = json.loads(assignment.draft or "{}")
@@ -238,8 +244,8 @@ class Earlier:
 def earlier(assignment: Assignment, criteria: dict[int, Criterion]) -> Earlier:
     """An item as the list of earlier items shows it."""
     question = data_of(assignment.item.row.raw, assignment.evaluation.run.version.format)["question"] or ""
-    given = _kept(assignment, criteria)[0] if assignment.state == AssignmentState.GIVEN else {}
+    values = _stored_values(assignment, criteria)[0] if assignment.state == AssignmentState.RATED else {}
     said = " · ".join(
-        value_label(criteria[number], value)[:40] for number, value in given.items() if number in criteria
+        value_label(criteria[number], value)[:40] for number, value in values.items() if number in criteria
     )
     return Earlier(assignment, question[:300], said)

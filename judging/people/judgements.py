@@ -13,9 +13,9 @@ from judging.core.candidates import flags_of
 from judging.core.people.criteria import outcome_of
 from judging.core.values import NO_SCORE, SCORED, Value
 from judging.people.models import AssignmentState, Evaluation, Item, Rating
-from judging.runs.json_text import storable
-from judging.runs.models import Judgement, Run
-from judging.runs.overrides import carry_over, metrics_lock
+from judging.records.json_text import storable
+from judging.records.models import Judgement, Run
+from judging.records.overrides import carry_over, metrics_lock
 
 
 def judgements_add(rating: Rating, values: Mapping[int, Value]) -> None:
@@ -23,26 +23,28 @@ def judgements_add(rating: Rating, values: Mapping[int, Value]) -> None:
     if not rating.assignment.item.counts:
         return
     evaluation = rating.assignment.evaluation
-    made = judgements_made(rating, values)
+    judgements = unsaved_judgements(rating, values)
     if rating.attempt > 1:
         metrics_lock(evaluation.run_id)
-    Judgement.objects.bulk_create(made)
+    Judgement.objects.bulk_create(judgements)
     if rating.attempt > 1:
-        carry_over(evaluation.run_id, Judgement.objects.filter(pk__in=[one.pk for one in made]))
-    evaluation.next_position += len(made)
+        carry_over(
+            evaluation.run_id, Judgement.objects.filter(pk__in=[judgement.pk for judgement in judgements])
+        )
+    evaluation.next_position += len(judgements)
     evaluation.save(update_fields=["next_position"])
-    count(evaluation, Counter(one.state for one in made), 1, extra=rating.extra)
+    count(evaluation, Counter(judgement.state for judgement in judgements), 1, extra=rating.extra)
 
 
-def judgements_made(rating: Rating, values: Mapping[int, Value]) -> list[Judgement]:
+def unsaved_judgements(rating: Rating, values: Mapping[int, Value]) -> list[Judgement]:
     """Unsaved judgements of a rating, numbered from its evaluation's `next_position`."""
     assignment, item = rating.assignment, rating.assignment.item
     evaluation = assignment.evaluation
-    flags = dict.fromkeys(flag for one in item.answers for flag in flags_of(response_data(one.raw)))
-    made = []
+    flags = dict.fromkeys(flag for response in item.answers for flag in flags_of(response_data(response.raw)))
+    judgements = []
     for place, metric in enumerate(evaluation.metrics):
         outcome = outcome_of(evaluation.criteria[metric.number], values.get(metric.number))
-        made.append(
+        judgements.append(
             Judgement(
                 run_id=evaluation.run_id,
                 position=evaluation.next_position + place,
@@ -66,18 +68,18 @@ def judgements_made(rating: Rating, values: Mapping[int, Value]) -> list[Judgeme
                 finished_at=time.time(),
             )
         )
-    return made
+    return judgements
 
 
 def judgements_mark(evaluation: Evaluation, rating: Rating, *, current: bool) -> None:
     """Withdraw a verdict's judgements, which stay as history, or make them current again."""
-    found = rating.judgements.all()
-    if not found.exists():
+    judgements = rating.judgements.all()
+    if not judgements.exists():
         return
     metrics_lock(evaluation.run_id)
-    states = Counter(found.values_list("state", flat=True))
-    found.update(current=current)
-    carry_over(evaluation.run_id, found)
+    states = Counter(judgements.values_list("state", flat=True))
+    judgements.update(current=current)
+    carry_over(evaluation.run_id, judgements)
     count(evaluation, states, 1 if current else -1, extra=rating.extra)
 
 
@@ -103,13 +105,13 @@ def rating_forget(evaluation: Evaluation, rating: Rating) -> None:
     judgements_mark(evaluation, rating, current=False)
     rating.judgements.all().delete()
     freed = 0 if assignment.extra or not item.needed else 1
-    changes = {"given": F("given") - 1, "free": F("free") + freed}
+    changes = {"rated": F("rated") - 1, "free": F("free") + freed}
     if assignment.ratings.count() == 1 and not assignment.draft:
-        changes["dealt"] = F("dealt") - 1
+        changes["assigned"] = F("assigned") - 1
         assignment.delete()
     else:
         rating.delete()
         assignment.state, assignment.rating, assignment.extra = AssignmentState.RELEASED, None, False
-        assignment.given_at = None
+        assignment.rated_at = None
         assignment.save()
     Item.objects.filter(pk=item.pk).update(**changes)

@@ -162,6 +162,7 @@ def refusal_sentence(code: str) -> str:
         "nothing_to_undo": _("Nothing to undo."),
         "key_used": _("This submission ID was already used. Reload the page and rate again."),
         "sides_differ": _("The answers were shown on different sides. Reload the page and rate again."),
+        "skip_unexplained": _("Not skipped: choose a reason, and write it if it is another one."),
         "not_yet_rated": _("There is no rating to change yet. Reload the page."),
         "outdated": _("You changed this rating in another tab. Reload the page to see it."),
     }

@@ -5,6 +5,7 @@ A rating becomes a Judgement like a judge model's verdict; these tables record i
 
 from __future__ import annotations
 
+import uuid
 from functools import cached_property
 
 from django.db import models
@@ -14,8 +15,9 @@ from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Candidate, Response, Row, Version
 from evalsite.accounts.models import User
+from evalsite.deletable import Everything
 from judging.core.people.criteria import Criterion
-from judging.runs.models import Run, RunMetric
+from judging.records.models import Run, RunMetric
 
 
 class OpensAs(models.TextChoices):
@@ -37,6 +39,11 @@ class Scheme(models.TextChoices):
 class Order(models.TextChoices):
     RANDOM = "random", _("random")
     NEED = "need", _("fewest ratings first")
+
+
+class NotDeletedEvaluations(models.Manager["Evaluation"]):
+    def get_queryset(self) -> models.QuerySet[Evaluation]:
+        return super().get_queryset().filter(run__deleted_at=None)
 
 
 class Evaluation(models.Model):
@@ -79,6 +86,9 @@ class Evaluation(models.Model):
     )
     closed_at = models.DateTimeField(null=True)
 
+    objects = NotDeletedEvaluations()
+    all_objects = Everything()
+
     @property
     def open(self) -> bool:
         return self.closed_at is None
@@ -91,7 +101,7 @@ class Evaluation(models.Model):
     @cached_property
     def criteria(self) -> dict[int, Criterion]:
         """The criteria by number, from 0."""
-        return {one.number: Criterion.from_json(one.definition) for one in self.metrics}
+        return {metric.number: Criterion.from_json(metric.definition) for metric in self.metrics}
 
 
 class Item(models.Model):
@@ -114,8 +124,8 @@ class Item(models.Model):
         default=1, help_text="number of ratings; 0: one by each rater who gets it"
     )
     free = models.PositiveSmallIntegerField(default=1, help_text="seats that are free")
-    given = models.PositiveSmallIntegerField(default=0)
-    dealt = models.PositiveSmallIntegerField(default=0, help_text="number of raters who have had it")
+    rated = models.PositiveSmallIntegerField(default=0, help_text="number of its ratings that count")
+    assigned = models.PositiveSmallIntegerField(default=0, help_text="number of raters who have had it")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["evaluation", "number"], name="item_number_once")]
@@ -125,23 +135,24 @@ class Item(models.Model):
             models.Index(fields=["evaluation", "needed", "rank"], name="item_by_need"),
             models.Index(fields=["response"], name="item_of_response"),
             models.Index(fields=["other_response"], name="item_of_other"),
+            models.Index(fields=["row"], name="item_of_row"),
         ]
 
     @property
     def answers(self) -> list[Response]:
         """The rated answer, or the two."""
-        return [one for one in (self.response, self.other_response) if one]
+        return [answer for answer in (self.response, self.other_response) if answer]
 
     @property
     def candidate_names(self) -> list[str]:
         """The names of the candidates of its answers."""
-        return [one.candidate.name for one in self.answers]
+        return [answer.candidate.name for answer in self.answers]
 
     @property
     def rates_reference(self) -> bool:
         """Whether a rated answer is the row's reference, which is stored in a row of its own
         (versions/references.py)."""
-        return any(one.row_id != self.row_id for one in self.answers)
+        return any(answer.row_id != self.row_id for answer in self.answers)
 
     @property
     def counts(self) -> bool:
@@ -168,10 +179,10 @@ class EvaluationRater(models.Model):
 
 class AssignmentState(models.TextChoices):
     LEASED = "leased", _("in progress")
-    GIVEN = "given", _("rated")
+    RATED = "rated", _("rated")
     SKIPPED = "skipped", _("skipped")
     RELEASED = "released", _("released")
-    TAKEN_AWAY = "taken", _("reassigned")
+    REASSIGNED = "reassigned", _("reassigned")
 
 
 class Assignment(models.Model):
@@ -182,7 +193,12 @@ class Assignment(models.Model):
     rater = models.ForeignKey(
         EvaluationRater, on_delete=models.CASCADE, related_name="assignments", db_index=False
     )
-    state = models.CharField(max_length=8, choices=AssignmentState.choices, default=AssignmentState.LEASED)
+    state = models.CharField(max_length=10, choices=AssignmentState.choices, default=AssignmentState.LEASED)
+    token = models.UUIDField(
+        unique=True,
+        default=uuid.uuid4,
+        help_text="its name on the rater's page; random, because numbers could be compared with the data set's",
+    )
     place = models.PositiveIntegerField(help_text="in its rater's order, from 1")
     shown_first = models.PositiveSmallIntegerField(null=True, help_text="left: 1 response, 2 other")
     lease_until = models.DateTimeField()
@@ -198,13 +214,14 @@ class Assignment(models.Model):
     draft = models.TextField(blank=True, default="", help_text="JSON {values, comment}, as shown")
     extra = models.BooleanField(default=False, help_text="beyond the ratings that the item needs")
     seconds = models.FloatField(default=0)
-    given_at = models.DateTimeField(null=True)
+    rated_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["item", "rater"], name="assignment_once")]
         indexes = [
             models.Index(fields=["rater", "state", "place"], name="assignment_of_rater"),
             models.Index(fields=["evaluation", "state", "lease_until"], name="assignment_by_lease"),
+            models.Index(fields=["rating"], condition=Q(rating__isnull=False), name="assignment_of_rating"),
         ]
 
 
@@ -220,7 +237,7 @@ class SkipReason(models.TextChoices):
     NO_KNOWLEDGE = "no_knowledge", _("I know too little about this")
     BROKEN = "broken", _("Something is broken or unreadable")
     OFFENSIVE = "offensive", _("I prefer not to read this")
-    OTHER = "other", _("Another reason (explain in the comment)")
+    OTHER = "other", _("Another reason")
 
 
 class Rating(models.Model):
@@ -248,7 +265,7 @@ class Rating(models.Model):
     seconds = models.FloatField(default=0)
     extra = models.BooleanField(default=False)
     imported = models.BooleanField(default=False)
-    came_with = models.ForeignKey(
+    ratings_import = models.ForeignKey(
         "RatingsImport", on_delete=models.SET_NULL, null=True, related_name="ratings", help_text="the file"
     )
     at = models.DateTimeField(default=timezone.now)
@@ -282,18 +299,13 @@ class RatingsImport(models.Model):
     stored_as = models.CharField(max_length=100)
     size = models.PositiveBigIntegerField(help_text="bytes")
     state = models.CharField(max_length=8, choices=ImportState.choices, default=ImportState.WAITING)
-    owner = models.CharField(
-        max_length=120, blank=True, default="", help_text="the process that is working on it"
-    )
     lines = models.PositiveIntegerField(default=0, help_text="number of lines in the file; 0: not known yet")
     line = models.PositiveIntegerField(default=0, help_text="the last line processed")
     new = models.PositiveIntegerField(default=0)
-    there = models.PositiveIntegerField(default=0, help_text="lines that were imported before")
+    already_imported = models.PositiveIntegerField(default=0, help_text="lines that were imported before")
     not_current = models.PositiveIntegerField(default=0, help_text="lines that were changed or undone since")
-    wrong = models.PositiveIntegerField(default=0)
-    bad_lines = models.JSONField(
-        default=list, db_column="told", help_text="[[line, code, params]] of the first invalid lines"
-    )
+    invalid = models.PositiveIntegerField(default=0)
+    bad_lines = models.JSONField(default=list, help_text="[[line, code, params]] of the first invalid lines")
     problem = models.CharField(
         max_length=12, blank=True, default="", help_text="code of the reason why it was not imported"
     )

@@ -20,12 +20,13 @@ from datasets.selectors import began_as_legacy, legacy_versions, usable_versions
 from datasets.versions.references import reference_of, reference_response
 from judging.core.metric_definition import MetricDefinition
 from judging.core.people.criteria import MOST_CATEGORIES, Criterion, Scale
+from judging.core.people.instructions import instruction_of
 from judging.core.values import SCORED
 from judging.people.item_view import ItemView, conversation_of, shown
 from judging.people.models import Item, Scheme
 from judging.people.sampling import prompt_of
-from judging.runs.definitions import definitions_now
-from judging.runs.models import Judgement, Run, RunMetric
+from judging.records.definitions import definitions_now
+from judging.records.models import Judgement, Run, RunMetric
 
 SINGLE, AS_IT_STANDS = "single", "as_it_stands"
 _LOOKED_AT = 200
@@ -101,7 +102,7 @@ def presets_of(version: Version) -> list[Preset]:
         Scheme.VERSIONS: legacy and referred and others(version).exists(),
         AS_IT_STANDS: referred,
     }
-    codes = [code for code, there in possible.items() if there]
+    codes = [code for code, available in possible.items() if available]
     if Scheme.VERSIONS in codes and not candidates and twin_of(version) is None:
         codes.sort(key=lambda code: code == Scheme.VERSIONS)
     else:
@@ -113,13 +114,31 @@ def criteria_of_run(run: Run) -> list[Criterion]:
     """Criteria for people that match a run's metrics, on the same scales; metrics without a matching scale are
     skipped."""
     definitions = definitions_now(run)
-    found = [(metric, definitions[metric.pk]) for metric in run.metrics.order_by("number")]
-    scored = [(metric, scale_of(metric, one)) for metric, one in found if not _compares(one)]
+    defined = [(metric, definitions[metric.pk]) for metric in run.metrics.order_by("number")]
+    scored = [
+        (metric, scale_of(metric, definition)) for metric, definition in defined if not _compares(definition)
+    ]
     return [
         Criterion(name=metric.name, scale=scale, categories=categories if scale == "categories" else ())
         for metric, (scale, categories) in scored
         if scale
     ]
+
+
+def instructions_of_run(run: Run) -> dict[str, str]:
+    """{metric's name: its first judge's instruction}, to be offered as a criterion's guideline."""
+    definitions = definitions_now(run)
+    defined = [(metric.name, definitions[metric.pk]) for metric in run.metrics.all()]
+    return {
+        name: instruction_of(
+            definition.judges[0].template,
+            definition.min_score,
+            definition.max_score,
+            definition.judges[0].system_prompt,
+        )
+        for name, definition in defined
+        if definition.judges
+    }
 
 
 def _compares(definition: MetricDefinition) -> bool:
@@ -158,21 +177,22 @@ def candidates_of(version: Version) -> QuerySet[Candidate]:
 
 def others(version: Version) -> QuerySet[Version]:
     """Versions of legacy origin whose answers can be compared with this one's, newest first."""
-    known = legacy_versions(version.dataset.project)
-    began = known.get(version.pk)
-    ids = [pk for pk, of in known.items() if of != began]
+    origins = legacy_versions(version.dataset.project)
+    began = origins.get(version.pk)
+    ids = [pk for pk, of in origins.items() if of != began]
     return usable_versions(version.dataset.project).filter(pk__in=ids)
 
 
 def twin_of(version: Version) -> Version | None:
     """The newest other version with the same prompts in its first rows."""
-    asked = set(_prompts(version))
+    prompts = set(_prompts(version))
     return next(
-        (one for one in others(version)[:_OTHERS_LOOKED_AT] if not asked.isdisjoint(_prompts(one))), None
+        (other for other in others(version)[:_OTHERS_LOOKED_AT] if not prompts.isdisjoint(_prompts(other))),
+        None,
     )
 
 
-def look(
+def preview(
     version: Version,
     code: str,
     candidates: Sequence[Candidate],
@@ -210,7 +230,7 @@ def _sides(
     if code == Scheme.VERSIONS:
         theirs = reference_response(beside, beside.version.format) if beside else None
         return [_as_response(reference), _as_response(theirs)] if reference and theirs else []
-    compared = [one for one in candidates if one != baseline]
+    compared = [candidate for candidate in candidates if candidate != baseline]
     answers = _first_answers(row, compared)
     if code == Scheme.REFERENCE:
         return [answers[0], _as_response(reference)] if answers and reference else []
@@ -220,8 +240,8 @@ def _sides(
 
 
 def _first_answers(row: Row, candidates: Sequence[Candidate]) -> list[Response]:
-    found = Response.objects.filter(row=row, candidate__in=candidates, number=1)
-    return list(found.order_by("candidate__name"))
+    answers = Response.objects.filter(row=row, candidate__in=candidates, number=1)
+    return list(answers.order_by("candidate__name"))
 
 
 def _as_response(reference: dict[str, Any]) -> Response:

@@ -32,13 +32,13 @@ class Hits:
 
 @dataclass(frozen=True, slots=True)
 class Overall:
-    """All seats: ratings `given` of `needed`, `an_hour` in the last hour.
+    """All seats: `ratings` of `needed`, `an_hour` in the last hour.
 
     `stuck`: items with a free seat that every rater has had already; 0 without raters.
     """
 
     items: int
-    given: int
+    ratings: int
     needed: int
     held: int
     stuck: int
@@ -46,7 +46,7 @@ class Overall:
 
     @property
     def left(self) -> int:
-        return max(0, self.needed - self.given)
+        return max(0, self.needed - self.ratings)
 
     @property
     def seconds_left(self) -> float | None:
@@ -57,11 +57,13 @@ class Overall:
 def overall(evaluation: Evaluation) -> Overall:
     """Progress of the whole evaluation, without gold and repeats."""
     usual = Item.objects.filter(evaluation=evaluation, needed__gt=0)
-    sums = usual.aggregate(given=Sum("given", default=0), needed=Sum("needed", default=0), items=Count("pk"))
+    sums = usual.aggregate(
+        ratings=Sum("rated", default=0), needed=Sum("needed", default=0), items=Count("pk")
+    )
     since = timezone.now() - _RECENT
     held = Assignment.objects.filter(evaluation=evaluation, state=AssignmentState.LEASED, item__needed__gt=0)
     recent = Assignment.objects.filter(
-        rater__evaluation=evaluation, state=AssignmentState.GIVEN, item__needed__gt=0, given_at__gte=since
+        rater__evaluation=evaluation, state=AssignmentState.RATED, item__needed__gt=0, rated_at__gte=since
     )
     return Overall(
         **sums, held=held.filter(extra=False).count(), stuck=_stuck(evaluation), an_hour=recent.count()
@@ -70,7 +72,7 @@ def overall(evaluation: Evaluation) -> Overall:
 
 def _stuck(evaluation: Evaluation) -> int:
     raters = EvaluationRater.objects.filter(evaluation=evaluation, left_at=None)
-    gone = (AssignmentState.GIVEN, AssignmentState.SKIPPED, AssignmentState.TAKEN_AWAY)
+    gone = (AssignmentState.RATED, AssignmentState.SKIPPED, AssignmentState.REASSIGNED)
     had = Count("assignments", filter=Q(assignments__rater__left_at=None, assignments__state__in=gone))
     opened = Item.objects.filter(evaluation=evaluation, free__gt=0).annotate(had=had)
     count = raters.count()
@@ -80,22 +82,24 @@ def _stuck(evaluation: Evaluation) -> int:
 def rater_lines(evaluation: Evaluation) -> list[tuple[EvaluationRater, Hits, Hits]]:
     """Each rater with their gold answers given correctly and repeats with the same verdict; former raters come last.
 
-    The raters have the numbers of their items as `given`, `skipped`, `held` and `extra`, and `seconds_each`: the active
-    time per item.
+    The raters have the numbers of their items as `rated`, `skipped`, `held` and `extra`, and `seconds_each`: the active
+    time per ordinary item, without gold and repeats, as in the report.
     """
+    usual = Q(assignments__state=AssignmentState.RATED, assignments__item__gold="")
+    usual &= Q(assignments__item__repeat_of=None, assignments__rating__seconds__gt=0)
     raters = EvaluationRater.objects.filter(evaluation=evaluation).select_related("user")
     raters = raters.annotate(
-        given=_of_state(AssignmentState.GIVEN),
+        rated=_of_state(AssignmentState.RATED),
         skipped=_of_state(AssignmentState.SKIPPED),
         held=_of_state(AssignmentState.LEASED),
-        extra=_of_state(AssignmentState.GIVEN, assignments__extra=True),
-        seconds_each=Avg("assignments__seconds", filter=Q(assignments__seconds__gt=0)),
-        last_at=Max("assignments__given_at"),
+        extra=_of_state(AssignmentState.RATED, assignments__extra=True),
+        seconds_each=Avg("assignments__rating__seconds", filter=usual),
+        last_at=Max("assignments__rated_at"),
     )
     gold, repeats = gold_hits(evaluation), repeat_hits(evaluation)
     return [
         (rater, gold.get(rater.pk, Hits()), repeats.get(rater.pk, Hits()))
-        for rater in sorted(raters, key=lambda one: (one.left_at is not None, one.pk))
+        for rater in sorted(raters, key=lambda rater: (rater.left_at is not None, rater.pk))
     ]
 
 
@@ -105,45 +109,47 @@ def _of_state(state: str, **more: bool) -> Count:
 
 def gold_hits(evaluation: Evaluation) -> dict[int, Hits]:
     """{rater: gold answers given correctly}; each criterion of an item counts."""
-    found = _given(evaluation).exclude(item__gold="")
+    assignments = _rated_assignments(evaluation).exclude(item__gold="")
     hits: dict[int, Hits] = defaultdict(Hits)
-    for rater, known, given in found.values_list("rater", "item__gold", "rating__values"):
-        hits[rater] = _with(hits[rater], values_of(known), values_of(given))
+    for rater, gold, text in assignments.values_list("rater", "item__gold", "rating__values"):
+        hits[rater] = _add_hits(hits[rater], values_of(gold), values_of(text))
     return dict(hits)
 
 
 def repeat_hits(evaluation: Evaluation) -> dict[int, Hits]:
     """{rater: hidden repeats with the same verdict as the first time}."""
-    texts = {number for number, one in evaluation.criteria.items() if one.scale == "text"}
-    again = _given(evaluation).filter(item__repeat_of__isnull=False)
+    texts = {number for number, criterion in evaluation.criteria.items() if criterion.scale == "text"}
+    again = _rated_assignments(evaluation).filter(item__repeat_of__isnull=False)
     repeats = list(again.values_list("rater", "item__repeat_of", "rating__values"))
-    first = _given(evaluation).filter(item__in=[of for _, of, _ in repeats])
+    first = _rated_assignments(evaluation).filter(item__in=[of for _, of, _ in repeats])
     before = {
         (rater, item): text for rater, item, text in first.values_list("rater", "item", "rating__values")
     }
     hits: dict[int, Hits] = defaultdict(Hits)
     for rater, of, text in repeats:
         if of is not None and (rater, of) in before:
-            known = {n: v for n, v in values_of(before[rater, of]).items() if n not in texts}
-            hits[rater] = _with(hits[rater], known, values_of(text))
+            expected = {n: v for n, v in values_of(before[rater, of]).items() if n not in texts}
+            hits[rater] = _add_hits(hits[rater], expected, values_of(text))
     return dict(hits)
 
 
-def _with(hits: Hits, known: Mapping[int, Value], given: Mapping[int, Value]) -> Hits:
-    right = sum(given.get(number) == value for number, value in known.items())
-    return Hits(hits.hit + right, hits.of + len(known))
+def _add_hits(hits: Hits, expected: Mapping[int, Value], values: Mapping[int, Value]) -> Hits:
+    right = sum(values.get(number) == value for number, value in expected.items())
+    return Hits(hits.hit + right, hits.of + len(expected))
 
 
-def _given(evaluation: Evaluation) -> QuerySet[Assignment]:
+def _rated_assignments(evaluation: Evaluation) -> QuerySet[Assignment]:
     return Assignment.objects.filter(
-        rater__evaluation=evaluation, state=AssignmentState.GIVEN, rating__isnull=False
+        rater__evaluation=evaluation, state=AssignmentState.RATED, rating__isnull=False
     )
 
 
 def rated(evaluation: Evaluation) -> Rated:
     """All current verdicts on ordinary items, canonical."""
-    found = _given(evaluation).filter(item__needed__gt=0)
+    assignments = _rated_assignments(evaluation).filter(item__needed__gt=0)
     values: Rated = defaultdict(dict)
-    for item, rater, text in found.order_by("item", "rater").values_list("item", "rater", "rating__values"):
+    for item, rater, text in assignments.order_by("item", "rater").values_list(
+        "item", "rater", "rating__values"
+    ):
         values[item][rater] = values_of(text)
     return values

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from uuid import UUID, uuid5
+from uuid import UUID, uuid4, uuid5
 
 from django.db.models import F, OuterRef, Q, Subquery
 from django.utils import timezone
@@ -21,7 +21,7 @@ from judging.core.results_file.fields import Refusal
 from judging.core.results_file.rating_lines import RatingLine
 from judging.core.results_file.records import RefusedLine
 from judging.core.values import Value
-from judging.people.judgements import count, judgements_made
+from judging.people.judgements import count, unsaved_judgements
 from judging.people.models import (
     Assignment,
     AssignmentState,
@@ -33,15 +33,15 @@ from judging.people.models import (
     RatingsImport,
 )
 from judging.people.ratings import LONGEST_COMMENT
-from judging.runs.json_text import storable
-from judging.runs.models import Judgement
-from judging.runs.overrides import carry_over, metrics_lock
+from judging.records.json_text import storable
+from judging.records.models import Judgement
+from judging.records.overrides import carry_over, metrics_lock
 
 _NAMES = UUID("6f0b6a56-2d3c-4d6a-9b65-5a1f4c0f6f11")  # namespace of the keys made for lines without one
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _MatchedItem:
     """The item of a line; `turned`: the line names the two answers in the other order."""
 
     item: Item
@@ -53,7 +53,7 @@ class ImportedRatings:
     """Counts of new, existing and non-current verdicts, and the rejected lines."""
 
     new: int
-    there: int
+    existing: int
     not_current: int
     wrong: list[RefusedLine]
 
@@ -65,20 +65,20 @@ class RatingBatch:
         self,
         evaluation: Evaluation,
         lines: Sequence[RatingLine | RefusedLine],
-        came_with: RatingsImport | None = None,
+        ratings_import: RatingsImport | None = None,
     ) -> None:
-        self.evaluation, self.came_with = evaluation, came_with
+        self.evaluation, self.ratings_import = evaluation, ratings_import
         good = [line for line in lines if isinstance(line, RatingLine)]
         self.lines = [line for line in good if line.current]
         self.not_current = len(good) - len(self.lines)
         self.wrong = [line for line in lines if isinstance(line, RefusedLine)]
-        self.numbers = {one.name: number for number, one in self.evaluation.criteria.items()}
+        self.numbers = {criterion.name: number for number, criterion in self.evaluation.criteria.items()}
         self.raters = self._raters()
         self.items = self._items()
         self.by_row: dict[int, list[Item]] = defaultdict(list)
-        for item in sorted(self.items.values(), key=lambda one: one.number):
+        for item in sorted(self.items.values(), key=lambda item: item.number):
             self.by_row[item.row.line].append(item)
-        self.before = {item.pk: (item.given, item.free, item.dealt) for item in self.items.values()}
+        self.before = {item.pk: (item.rated, item.free, item.assigned) for item in self.items.values()}
         self.places = {rater.pk: rater.place for rater in self.raters.values()}
         self.assignments = self._assignments()
         self.keys = self._keys()
@@ -88,24 +88,24 @@ class RatingBatch:
         self.judgements: list[Judgement] = []
         self.states: dict[bool, Counter[str]] = {False: Counter(), True: Counter()}  # by Rating.extra
 
-    def take(self) -> ImportedRatings:
+    def import_lines(self) -> ImportedRatings:
         """Import the lines."""
-        there = 0
+        existing = 0
         for line in self.lines:
             try:
-                there += not self._take(line)
+                existing += not self._import_line(line)
             except Refusal as refused:
                 self.wrong.append(RefusedLine(line.line, refused.code, refused.params))
         self._write()
-        wrong = sorted(self.wrong, key=lambda one: one.line)
-        return ImportedRatings(len(self.ratings), there, self.not_current, wrong)
+        wrong = sorted(self.wrong, key=lambda line: line.line)
+        return ImportedRatings(len(self.ratings), existing, self.not_current, wrong)
 
     # —— existing objects
 
     def _raters(self) -> dict[str, EvaluationRater]:
-        known = list(EvaluationRater.objects.filter(evaluation=self.evaluation).select_related("user"))
-        usernames = {rater.user.username: rater for rater in known}
-        pseudonyms = {rater.pseudonym: rater for rater in known}
+        raters = list(EvaluationRater.objects.filter(evaluation=self.evaluation).select_related("user"))
+        usernames = {rater.user.username: rater for rater in raters}
+        pseudonyms = {rater.pseudonym: rater for rater in raters}
         if any(line.rater not in pseudonyms for line in self.lines):
             return pseudonyms | usernames  # a username may look like another rater's pseudonym
         return usernames | pseudonyms
@@ -114,10 +114,10 @@ class RatingBatch:
         """{number: item} of all items that the lines may refer to."""
         numbers = {line.item for line in self.lines if line.item is not None}
         parts = ("row", "response__candidate", "other_response__candidate")
-        known = Item.objects.filter(evaluation=self.evaluation).select_related(*parts).defer("row__raw")
+        items = Item.objects.filter(evaluation=self.evaluation).select_related(*parts).defer("row__raw")
         answers = self._answers()
-        named = known.filter(Q(response__in=answers) | Q(other_response__in=answers))
-        return {item.number: item for item in [*known.filter(number__in=numbers), *named]}
+        named = items.filter(Q(response__in=answers) | Q(other_response__in=answers))
+        return {item.number: item for item in [*items.filter(number__in=numbers), *named]}
 
     def _answers(self) -> list[int]:
         """Ids of the answers in rows that lines name: items are looked up by answer, because they have no index by
@@ -132,10 +132,14 @@ class RatingBatch:
     def _assignments(self) -> dict[tuple[int, int], Assignment]:
         items = {item.pk: item for item in self.items.values()}
         raters = {rater.pk: rater for rater in self.raters.values()}
-        found = Assignment.objects.filter(evaluation=self.evaluation, item__in=items)
-        for one in found:
-            one.evaluation, one.item, one.rater = self.evaluation, items[one.item_id], raters[one.rater_id]
-        return {(one.item_id, one.rater_id): one for one in found}
+        assignments = Assignment.objects.filter(evaluation=self.evaluation, item__in=items)
+        for assignment in assignments:
+            assignment.evaluation, assignment.item, assignment.rater = (
+                self.evaluation,
+                items[assignment.item_id],
+                raters[assignment.rater_id],
+            )
+        return {(assignment.item_id, assignment.rater_id): assignment for assignment in assignments}
 
     def _keys(self) -> dict[UUID, int]:
         """{key: evaluation} of existing ratings whose keys a line may get."""
@@ -144,17 +148,17 @@ class RatingBatch:
             if line.key is not None:
                 keys |= {line.key, self._own_key(line.key)}
             elif rater := self.raters.get(line.rater):
-                keys |= {self._made_key(item, rater) for item in self._meant(line)}
-        found = Rating.objects.filter(key__in=keys)
-        return dict(found.values_list("key", "rater__evaluation"))
+                keys |= {self._derived_key(item, rater) for item in self._matching_items(line)}
+        ratings = Rating.objects.filter(key__in=keys)
+        return dict(ratings.values_list("key", "rater__evaluation"))
 
-    def _meant(self, line: RatingLine) -> list[Item]:
+    def _matching_items(self, line: RatingLine) -> list[Item]:
         try:
             return [self._item(line).item]
         except Refusal:
             return []
 
-    def _made_key(self, item: Item, rater: EvaluationRater) -> UUID:
+    def _derived_key(self, item: Item, rater: EvaluationRater) -> UUID:
         return uuid5(_NAMES, f"{self.evaluation.pk}:{item.pk}:{rater.pk}")
 
     def _own_key(self, key: UUID) -> UUID:
@@ -163,63 +167,70 @@ class RatingBatch:
 
     # —— one line
 
-    def _take(self, line: RatingLine) -> bool:
+    def _import_line(self, line: RatingLine) -> bool:
         """Return False if it exists already. Raises Refusal."""
         rater = self.raters.get(line.rater)
         if rater is None:
             raise Refusal("no_rater", name=line.rater)
         if line.key and self.keys.get(line.key) == self.evaluation.pk:
             return False  # even if its answers have other names now
-        found = self._item(line)
-        key = line.key or self._made_key(found.item, rater)
+        match = self._item(line)
+        key = line.key or self._derived_key(match.item, rater)
         if self.keys.get(key) == self.evaluation.pk:
             return False
-        values = self._values(line, found)
+        values = self._values(line, match)
         if key in self.keys:  # of another evaluation: the same verdict, stored here too
             key = self._own_key(key)
             if key in self.keys:
                 return False
-        self._keep(line, found, rater, key, values)
+        self._store(line, match, rater, key, values)
         self.keys[key] = self.evaluation.pk
         return True
 
-    def _item(self, line: RatingLine) -> _Found:
+    def _item(self, line: RatingLine) -> _MatchedItem:
         if line.row is not None and line.candidate:
             return self._by_names(line)
         if line.item is None:
             raise Refusal("no_item")
         if line.item not in self.items:
             raise Refusal("no_such_item")
-        return _Found(self.items[line.item])
+        return _MatchedItem(self.items[line.item])
 
-    def _by_names(self, line: RatingLine) -> _Found:
-        given = [(line.candidate, line.answer)] + ([(line.other, line.other_answer)] if line.other else [])
-        there = self.by_row.get(line.row or 0, [])
-        by_number = [item for item in there if item.number == line.item]
-        for item in by_number + [item for item in there if item.repeat_of_id is None]:
-            sides = [(one.candidate.name, one.number) for one in item.answers]
-            if sides == given:
-                return _Found(item)
-            if len(sides) == 2 and sides[::-1] == given:
-                return _Found(item, turned=True)
+    def _by_names(self, line: RatingLine) -> _MatchedItem:
+        line_sides = [(line.candidate, line.answer)] + (
+            [(line.other, line.other_answer)] if line.other else []
+        )
+        row_items = self.by_row.get(line.row or 0, [])
+        by_number = [item for item in row_items if item.number == line.item]
+        for item in by_number + [item for item in row_items if item.repeat_of_id is None]:
+            sides = [(answer.candidate.name, answer.number) for answer in item.answers]
+            if sides == line_sides:
+                return _MatchedItem(item)
+            if len(sides) == 2 and sides[::-1] == line_sides:
+                return _MatchedItem(item, turned=True)
         raise Refusal("no_such_item")
 
-    def _values(self, line: RatingLine, found: _Found) -> dict[int, Value]:
+    def _values(self, line: RatingLine, match: _MatchedItem) -> dict[int, Value]:
         unknown = [name for name in line.values if name not in self.numbers]
         if unknown:
             raise Refusal("no_criterion", name=unknown[0])
-        given = {self.numbers[name]: value for name, value in line.values.items()}
+        by_number = {self.numbers[name]: value for name, value in line.values.items()}
         try:
-            values = accepted(self.evaluation.criteria, given)
+            values = accepted(self.evaluation.criteria, by_number)
         except ValuesRefused as refused:
             number, code = next(iter(refused.codes.items()))
             raise Refusal(f"value_{code}", name=self.evaluation.criteria[number].name) from None
-        return canonical(self.evaluation.criteria, values, 2 if found.turned else 1)
+        return canonical(self.evaluation.criteria, values, 2 if match.turned else 1)
 
-    def _keep(
-        self, line: RatingLine, found: _Found, rater: EvaluationRater, key: UUID, values: dict[int, Value]
+    def _store(
+        self,
+        line: RatingLine,
+        match: _MatchedItem,
+        rater: EvaluationRater,
+        key: UUID,
+        values: dict[int, Value],
     ) -> None:
-        item, side, at = found.item, _side(line, found), line.at or timezone.now()
+        item, side, at = match.item, _side(line, match), line.at or timezone.now()
         assignment = self._assignment(item, rater, side, at)
         assignment.attempt += 1
         rating = Rating(
@@ -233,22 +244,24 @@ class RatingBatch:
             seconds=line.seconds,
             extra=assignment.extra,
             imported=True,
-            came_with=self.came_with,
+            ratings_import=self.ratings_import,
             at=at,
         )
-        item.given += 1
-        assignment.state, assignment.given_at = AssignmentState.GIVEN, at
+        item.rated += 1
+        assignment.state, assignment.rated_at = AssignmentState.RATED, at
+        if assignment.shown_first != side:  # a page that still shows it with the other side must not rate it
+            assignment.token = uuid4()
         assignment.shown_first, assignment.seconds = side, line.seconds
         self.ratings.append(rating)
         if item.counts:
-            made = judgements_made(rating, values)
-            self.evaluation.next_position += len(made)
-            self.judgements += made
-            self.states[rating.extra].update(one.state for one in made)
+            judgements = unsaved_judgements(rating, values)
+            self.evaluation.next_position += len(judgements)
+            self.judgements += judgements
+            self.states[rating.extra].update(judgement.state for judgement in judgements)
 
     def _assignment(self, item: Item, rater: EvaluationRater, side: int | None, at: datetime) -> Assignment:
         held = self.assignments.get((item.pk, rater.pk))
-        if held is not None and held.state == AssignmentState.GIVEN:
+        if held is not None and held.state == AssignmentState.RATED:
             raise Refusal("rated_already")
         if held is not None:
             self.changed_assignments.append(held)
@@ -263,7 +276,7 @@ class RatingBatch:
                 lease_until=at,
                 shown_first=side,
             )
-            item.dealt += 1
+            item.assigned += 1
             self.new_assignments.append(held)
             self.assignments[item.pk, rater.pk] = held
         if held.state != AssignmentState.LEASED:
@@ -283,11 +296,11 @@ class RatingBatch:
         ratings = Rating.objects.filter(
             assignment=OuterRef("pk"), attempt=OuterRef("attempt"), kind=RatingKind.VERDICT
         )
-        touched = [one.assignment_id for one in self.ratings]
+        touched = [rating.assignment_id for rating in self.ratings]
         Assignment.objects.filter(pk__in=touched).update(rating=Subquery(ratings.values("pk")[:1]))
         metrics_lock(self.evaluation.run_id)
         Judgement.objects.bulk_create(self.judgements)
-        again = [one.pk for one in self.judgements if one.attempt > 1]
+        again = [judgement.pk for judgement in self.judgements if judgement.attempt > 1]
         carry_over(self.evaluation.run_id, Judgement.objects.filter(pk__in=again))
         self.evaluation.save(update_fields=["next_position"])
         for extra, states in self.states.items():
@@ -299,21 +312,21 @@ class RatingBatch:
         """Update items in groups by the change in their counters: nearly all change alike."""
         changes: dict[tuple[int, int, int], list[int]] = defaultdict(list)
         for item in self.items.values():
-            given, free, dealt = self.before[item.pk]
-            changes[item.given - given, item.free - free, item.dealt - dealt].append(item.pk)
+            submitted, free, assigned = self.before[item.pk]
+            changes[item.rated - submitted, item.free - free, item.assigned - assigned].append(item.pk)
         changes.pop((0, 0, 0), None)
-        for (given, free, dealt), found in changes.items():
-            Item.objects.filter(pk__in=found).update(
-                given=F("given") + given, free=F("free") + free, dealt=F("dealt") + dealt
+        for (submitted, free, assigned), pks in changes.items():
+            Item.objects.filter(pk__in=pks).update(
+                rated=F("rated") + submitted, free=F("free") + free, assigned=F("assigned") + assigned
             )
         for rater in self.raters.values():
             if rater.place != self.places[rater.pk]:
                 EvaluationRater.objects.filter(pk=rater.pk).update(place=rater.place)
 
 
-def _side(line: RatingLine, found: _Found) -> int | None:
-    if found.item.other_response_id is None:
+def _side(line: RatingLine, match: _MatchedItem) -> int | None:
+    if match.item.other_response_id is None:
         return None
     if line.shown_first not in (None, 1, 2):
         raise Refusal("side")
-    return 3 - line.shown_first if found.turned and line.shown_first else line.shown_first
+    return 3 - line.shown_first if match.turned and line.shown_first else line.shown_first

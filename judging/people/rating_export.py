@@ -7,18 +7,15 @@ import json
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from datasets.core.own_exports import RATING_COLUMNS
 from datasets.models import Candidate, Response
 from evalsite.table_files import csv_of
 from judging.core.people.criteria import Criterion
 from judging.people.labels import values_of
 from judging.people.models import Adjudication, Evaluation, EvaluationRater, Rating, RatingKind
-from judging.runs.models import Judgement
+from judging.records.models import Judgement
 
 _BATCH = 500
-COLUMNS = (
-    *("key", "item", "row", "candidate", "answer", "other", "other_answer", "rater", "at", "shown_first"),
-    *("seconds", "attempt", "current", "extra", "gold", "repeat_of", "drawn_with", "comment"),
-)
 VALUE, DECIDED = "value: ", "adjudicated: "
 """Prefixes of the columns of criteria in CSV."""
 
@@ -37,30 +34,30 @@ def records(
         )
     )
     decided = decisions(evaluation)
-    given = (RatingKind.VERDICT, RatingKind.CHANGE)
-    found = Rating.objects.filter(rater__evaluation=evaluation, kind__in=given).order_by("pk")
+    kinds = (RatingKind.VERDICT, RatingKind.CHANGE)
+    ratings = Rating.objects.filter(rater__evaluation=evaluation, kind__in=kinds).order_by("pk")
     parts = (
         "rater__user",
         "assignment__item__row",
         "assignment__item__response",
         "assignment__item__other_response",
     )
-    for rating in found.select_related(*parts, "assignment__item__repeat_of").iterator(_BATCH):
+    for rating in ratings.select_related(*parts, "assignment__item__repeat_of").iterator(_BATCH):
         current = rating.assignment.rating_id == rating.pk
         if current or history:
             record = _record(rating, criteria, candidates, names=names, current=current)
-            known = decided.get(rating.assignment.item_id)
-            yield record | {"adjudicated": None if known is None else _by_name(criteria, known)}
+            decision = decided.get(rating.assignment.item_id)
+            yield record | {"adjudicated": None if decision is None else _by_name(criteria, decision)}
 
 
 def decisions(evaluation: Evaluation) -> dict[int, dict[int, Any]]:
     """{item: {criterion number: value}} from adjudications; the newest counts."""
-    found = Adjudication.objects.filter(item__evaluation=evaluation).order_by("pk")
-    return {item: values_of(values) for item, values in found.values_list("item", "values")}
+    adjudications = Adjudication.objects.filter(item__evaluation=evaluation).order_by("pk")
+    return {item: values_of(values) for item, values in adjudications.values_list("item", "values")}
 
 
 def _by_name(criteria: dict[int, Criterion], values: dict[int, Any]) -> dict[str, Any]:
-    return {one.name: values[number] for number, one in criteria.items() if number in values}
+    return {criterion.name: values[number] for number, criterion in criteria.items() if number in values}
 
 
 def people_of(judgements: Collection[Judgement]) -> dict[int, dict[str, Any]]:
@@ -77,25 +74,27 @@ def people_of(judgements: Collection[Judgement]) -> dict[int, dict[str, Any]]:
     items: dict[tuple[int, int | None], int] = {
         (response, other): pk
         for pk, response, other in evaluation.items.filter(
-            response__in={one.response_id for one in judgements}, repeat_of=None
+            response__in={judgement.response_id for judgement in judgements}, repeat_of=None
         ).values_list("pk", "response", "other_response")
     }
-    others = Response.objects.in_bulk({one.other_response_id for one in judgements if one.other_response_id})
-    names = Candidate.objects.in_bulk({one.candidate_id for one in others.values()})
+    others = Response.objects.in_bulk(
+        {judgement.other_response_id for judgement in judgements if judgement.other_response_id}
+    )
+    names = Candidate.objects.in_bulk({response.candidate_id for response in others.values()})
     decided = decisions(evaluation)
-    found = {}
-    for one in judgements:
-        other = others.get(one.other_response_id or 0)
-        item = items.get((one.response_id, one.other_response_id), 0)
-        found[one.pk] = {
+    by_judgement = {}
+    for judgement in judgements:
+        other = others.get(judgement.other_response_id or 0)
+        item = items.get((judgement.response_id, judgement.other_response_id), 0)
+        by_judgement[judgement.pk] = {
             "other_model": names[other.candidate_id].name if other else None,
             "other_response": other.number if other else None,
-            "rater": pseudonyms.get(one.rater_id or 0),
-            "shown_first": one.shown_first,
-            "drawn_with": one.drawn_with,
-            "adjudicated": decided.get(item, {}).get(one.run_metric.number),
+            "rater": pseudonyms.get(judgement.rater_id or 0),
+            "shown_first": judgement.shown_first,
+            "drawn_with": judgement.drawn_with,
+            "adjudicated": decided.get(item, {}).get(judgement.run_metric.number),
         }
-    return found
+    return by_judgement
 
 
 def _record(
@@ -134,14 +133,14 @@ def jsonl_lines(evaluation: Evaluation, *, names: bool = False, history: bool = 
 
 def csv_lines(evaluation: Evaluation, *, names: bool = False, history: bool = False) -> Iterator[bytes]:
     """The same as a table for spreadsheets, with a column for each criterion. UTF-8 with a byte order mark."""
-    criteria = [one.name for one in evaluation.criteria.values()]
+    criteria = [criterion.name for criterion in evaluation.criteria.values()]
     heads = [prefix + name for prefix in (VALUE, DECIDED) for name in criteria]
     rows = (
         [
-            *(record[column] for column in COLUMNS),
+            *(record[column] for column in RATING_COLUMNS),
             *(record["values"].get(name) for name in criteria),
             *((record["adjudicated"] or {}).get(name) for name in criteria),
         ]
         for record in records(evaluation, names=names, history=history)
     )
-    return csv_of([*COLUMNS, *heads], rows)
+    return csv_of([*RATING_COLUMNS, *heads], rows)

@@ -6,36 +6,31 @@ so that no file stays partially imported.
 
 from __future__ import annotations
 
-import logging
-import threading
 from itertools import islice
 
 from django.db import transaction
 from django.utils import timezone
-from django_tasks import task
 
 from datasets import uploads
 from datasets.services import store
 from evalsite.accounts.models import User
 from evalsite.audit import Action
 from evalsite.storage import files
-from evalsite.tasks import workers
+from evalsite.tasks import jobs
+from evalsite.tasks.jobs import Hold
 from judging.core.results_file.rating_lines import read_lines
 from judging.core.results_file.records import RefusedLine
 from judging.people.assignments import audit, locked
 from judging.people.judgements import rating_forget
 from judging.people.models import Evaluation, ImportState, Rating, RatingsImport
 from judging.people.rating_batch import RatingBatch
-from judging.runs.json_text import storable
+from judging.records.json_text import storable
 
-log = logging.getLogger("judging.people")
-
+JOB = "import_ratings"
 MOST_BYTES = 50_000_000
 AT_ONCE = 100_000  # bytes; a page imports files up to this size itself
 LISTED = 1_000  # rejected lines that are listed; all of them are counted
 _BATCH = 100  # lines: other processes can't write to SQLite during a batch
-_OPEN = (ImportState.WAITING, ImportState.READING, ImportState.UNDOING)
-_Own = workers.OwnedRow[RatingsImport]
 STOPPED = "stopped"
 
 
@@ -46,77 +41,83 @@ def import_begin(
     can't be stored."""
     stored = store(file)
     with transaction.atomic():
-        made = RatingsImport.objects.create(
+        ratings_import = RatingsImport.objects.create(
             evaluation=evaluation,
             file_name=uploads.shown_name(file_name),
             stored_as=stored.stored_as,
             size=stored.size,
             created_by=by,
         )
-        if stored.size > AT_ONCE:
-            workers.wake(import_ratings, import_id=made.pk)
+        jobs.request(JOB, ratings_import.pk, here=stored.size <= AT_ONCE)
     if stored.size <= AT_ONCE:
-        work(made.pk, workers.owner())
-        made.refresh_from_db()
-    return made
+        jobs.run(JOB, ratings_import.pk)
+        ratings_import.refresh_from_db()
+    return ratings_import
 
 
-def import_stop(*, taken: RatingsImport) -> bool:
+def import_stop(*, ratings_import: RatingsImport) -> bool:
     """Stop an import and undo it. False if it has ended."""
     under_way = RatingsImport.objects.filter(
-        pk=taken.pk, state__in=(ImportState.WAITING, ImportState.READING)
+        pk=ratings_import.pk, state__in=(ImportState.WAITING, ImportState.READING)
     )
     with transaction.atomic():
-        if not under_way.update(state=ImportState.UNDOING, problem=STOPPED, owner=""):
+        jobs.request(
+            JOB, ratings_import.pk, restart=True
+        )  # first, as its worker renews the job before it stores anything
+        if not under_way.update(state=ImportState.UNDOING, problem=STOPPED):
+            transaction.set_rollback(True)
             return False
-        workers.wake(import_ratings, import_id=taken.pk)
     return True
 
 
-@workers.works_on(RatingsImport)
-def work(import_id: int, owner: str, stop: threading.Event | None = None) -> None:
-    """Import a file, continue its import, or undo it, unless another process is doing so."""
-    if not RatingsImport.objects.filter(pk=import_id, state__in=_OPEN, owner="").update(owner=owner):
-        return
-    parts = ("evaluation__run", "created_by")
-    mine = _Own(RatingsImport.objects.select_related(*parts).get(pk=import_id), owner, stop)
-    try:
-        if mine.row.state != ImportState.UNDOING:
-            _read(mine)
-        else:
-            _undo(mine)
-    except workers.WorkStopped:
-        pass
-    except Exception as error:  # whatever it was, the file must not stay partially imported
-        _failed(mine, error)
-    finally:
-        mine.held.update(owner="")
+def _failed(hold: Hold, ratings_import: RatingsImport, error: Exception) -> None:
+    """Store the problem and undo the import."""
+    if ratings_import.state != ImportState.UNDOING:
+        hold.store(ratings_import, state=ImportState.UNDOING, problem=hold.problem(error))
+        _undo(hold, ratings_import)
+    else:  # the reconciler tries again
+        hold.problem(error)
 
 
-def _read(mine: _Own) -> None:
-    taken = mine.row
-    text = files.local(taken.stored_as).read_bytes().decode("utf-8-sig", "replace")
-    mine.note(state=ImportState.READING, lines=text.count("\n") + (not text.endswith("\n")))
-    lines, done = read_lines(text, list(taken.evaluation.criteria.values())), taken.line
+@jobs.job(JOB, RatingsImport, failed=_failed)
+def import_ratings(hold: Hold, ratings_import: RatingsImport) -> None:
+    """Import a file, continue its import, or undo it."""
+    if ratings_import.state in (ImportState.WAITING, ImportState.READING):
+        _read(hold, ratings_import)
+    elif ratings_import.state == ImportState.UNDOING:
+        _undo(hold, ratings_import)
+
+
+def _read(hold: Hold, ratings_import: RatingsImport) -> None:
+    text = files.local(ratings_import.stored_as).read_bytes().decode("utf-8-sig", "replace")
+    hold.store(ratings_import, state=ImportState.READING, lines=text.count("\n") + (not text.endswith("\n")))
+    lines, done = read_lines(text, list(ratings_import.evaluation.criteria.values())), ratings_import.line
     left = (line for line in lines if line.line > done)
     while batch := list(islice(left, _BATCH)):
         with transaction.atomic():
-            found = RatingBatch(locked(taken.evaluation), batch, taken).take()
-            codes = [_plain(one) for one in found.wrong[: LISTED - len(taken.bad_lines)]]
-            mine.note(
+            imported = RatingBatch(locked(ratings_import.evaluation), batch, ratings_import).import_lines()
+            codes = [_plain(line) for line in imported.wrong[: LISTED - len(ratings_import.bad_lines)]]
+            hold.store(
+                ratings_import,
                 line=batch[-1].line,
-                new=taken.new + found.new,
-                there=taken.there + found.there,
-                not_current=taken.not_current + found.not_current,
-                wrong=taken.wrong + len(found.wrong),
-                bad_lines=[*taken.bad_lines, *codes],
+                new=ratings_import.new + imported.new,
+                already_imported=ratings_import.already_imported + imported.existing,
+                not_current=ratings_import.not_current + imported.not_current,
+                invalid=ratings_import.invalid + len(imported.wrong),
+                bad_lines=[*ratings_import.bad_lines, *codes],
             )
-        mine.rest()
+        hold.pause()
     with transaction.atomic():
-        mine.note(state=ImportState.DONE, line=taken.lines, ended_at=timezone.now())
-        if taken.new:
-            audit(Action.RATINGS_IMPORTED, taken.evaluation, taken.created_by, ratings=taken.new)
-    files.delete(taken.stored_as)
+        hold.store(ratings_import, state=ImportState.DONE, line=ratings_import.lines, ended_at=timezone.now())
+        hold.finish()
+        if ratings_import.new:
+            audit(
+                Action.RATINGS_IMPORTED,
+                ratings_import.evaluation,
+                ratings_import.created_by,
+                ratings=ratings_import.new,
+            )
+    files.delete(ratings_import.stored_as)
 
 
 def _plain(bad: RefusedLine) -> list[object]:
@@ -124,49 +125,24 @@ def _plain(bad: RefusedLine) -> list[object]:
     return [bad.line, bad.code, {name: storable(text[:200]) for name, text in bad.params.items()}]
 
 
-def _failed(mine: _Own, error: Exception) -> None:
-    """Store the problem and undo the import."""
-    problem = workers.file_problem(error)
-    if problem == workers.UNEXPECTED:
-        log.error("The ratings %s could not be imported.", mine.row.pk, exc_info=error)
-    try:
-        if mine.row.state != ImportState.UNDOING:
-            mine.note(state=ImportState.UNDOING, problem=problem)
-            _undo(mine)
-    except workers.WorkStopped:
-        pass  # another process continues
-    except Exception:  # the reconciler tries again
-        log.exception("The import of ratings %s could not be undone yet; retrying.", mine.row.pk)
-
-
-def _undo(mine: _Own) -> None:
+def _undo(hold: Hold, ratings_import: RatingsImport) -> None:
     """Delete the imported ratings that still count. Ratings that their raters have changed since are kept."""
     parts = ("assignment__item", "rater")
-    came = mine.row.ratings.select_related(*parts).order_by("-pk")
+    came = ratings_import.ratings.select_related(*parts).order_by("-pk")
     while True:
         with transaction.atomic():
-            evaluation = locked(mine.row.evaluation)
+            evaluation = locked(ratings_import.evaluation)
             batch = list(came[:_BATCH])
             for rating in batch:
                 if rating.assignment.rating_id == rating.pk:
                     rating_forget(evaluation, rating)
                 else:
-                    Rating.objects.filter(pk=rating.pk).update(came_with=None)
-            mine.note(new=max(0, mine.row.new - len(batch)))
+                    Rating.objects.filter(pk=rating.pk).update(ratings_import=None)
+            hold.store(ratings_import, new=max(0, ratings_import.new - len(batch)))
         if not batch:
             break
-        mine.rest()
-    mine.note(state=ImportState.UNDONE, ended_at=timezone.now())
-    files.delete(mine.row.stored_as)
-
-
-def reconcile() -> None:
-    """Release the imports of dead workers, and wake a worker for all that are pending."""
-    waiting = RatingsImport.objects.filter(state__in=_OPEN)
-    workers.reconcile_owned(waiting, lambda pk: workers.wake(import_ratings, import_id=pk))
-
-
-@task(queue_name=workers.DATA)
-def import_ratings(import_id: int) -> None:
-    """Import a ratings file, or undo its import, unless another process is doing so."""
-    work(import_id, workers.owner(), stop=workers.stopping)
+        hold.pause()
+    with transaction.atomic():
+        hold.store(ratings_import, state=ImportState.UNDONE, ended_at=timezone.now())
+        hold.finish()
+    files.delete(ratings_import.stored_as)

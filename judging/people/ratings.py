@@ -27,47 +27,22 @@ from judging.people.models import (
     RatingKind,
     SkipReason,
 )
-from judging.runs.json_text import storable
+from judging.records.json_text import storable
 
 
 class DeskRefused(Exception):
-    """Nothing was stored except, if the subclass says so, a draft."""
+    """Nothing was stored, except a draft if the evaluation is closed or the rater has left."""
 
-    code = "refused"
-
-
-class EvaluationClosed(DeskRefused):
-    code = "closed"
-
-
-class RaterLeft(DeskRefused):
-    code = "left"
-
-
-class NothingToUndo(DeskRefused):
-    code = "nothing_to_undo"
-
-
-class KeyUsed(DeskRefused):
-    code = "key_used"
-
-
-class SidesDiffer(DeskRefused):
-    code = "sides_differ"
-
-
-class NotYetRated(DeskRefused):
-    code = "not_yet_rated"
-
-
-class Outdated(DeskRefused):
-    code = "outdated"
+    def __init__(self, code: str) -> None:
+        """`code`: its sentence is `labels.refusal_sentence`."""
+        super().__init__(code)
+        self.code = code
 
 
 LONGEST_COMMENT = 20_000
 
 
-def _hold(assignment: Assignment) -> Assignment:
+def _lock(assignment: Assignment) -> Assignment:
     """The assignment and its evaluation, reloaded and locked."""
     evaluation = locked(assignment.evaluation_id)
     held = Assignment.objects.select_related("item", "rater").get(pk=assignment.pk)
@@ -75,13 +50,13 @@ def _hold(assignment: Assignment) -> Assignment:
     return held
 
 
-def _seen_before(key: UUID, assignment: Assignment, kind: str) -> Rating | None:
-    found = Rating.objects.filter(key=key).first()
-    if found is None:
+def _earlier_submission(key: UUID, assignment: Assignment, kind: str) -> Rating | None:
+    rating = Rating.objects.filter(key=key).first()
+    if rating is None:
         return None
-    if found.assignment_id != assignment.pk or found.kind != kind:
-        raise KeyUsed
-    return _repeated(found)
+    if rating.assignment_id != assignment.pk or rating.kind != kind:
+        raise DeskRefused("key_used")
+    return _repeated(rating)
 
 
 def _repeated(rating: Rating) -> Rating:
@@ -96,9 +71,11 @@ def submit(
     comment: str = "",
     seconds: Any = 0,
     key: UUID,
-    shown: int | None,
+    shown: int | None = None,
 ) -> Rating:
-    """Submit a verdict. `values`: {criterion number: value} as seen; `shown`: the answer on the left side.
+    """Submit a verdict. `values`: {criterion number: value} as seen, with the sides that the assignment stores.
+
+    `shown`: the answer on the left, as pages of an earlier release sent it; checked if given.
 
     A repeated submission (same key, or another tab) returns the first one with `repeated` set. A verdict that arrives
     after its lease ended is stored; if all seats are taken by then, it is `extra`. Raises ValuesRefused or a
@@ -106,45 +83,46 @@ def submit(
     """
     try:
         with transaction.atomic():
-            held = _hold(assignment)
-            before = _seen_before(key, held, RatingKind.VERDICT) or _counting(held)
+            held = _lock(assignment)
+            before = _earlier_submission(key, held, RatingKind.VERDICT) or _current_verdict(held)
             if before is not None:
                 return before
             _check_open(held)
-            given = _canonical(held, assignment, values, shown)
+            canonical_values = _canonical(held, assignment, values, shown)
             if held.state != AssignmentState.LEASED:
                 take_seat(held)
-            return _keep(held, RatingKind.VERDICT, given, comment, seconds, key)
-    except (EvaluationClosed, RaterLeft):
-        draft_save(assignment=assignment, values=values, comment=comment)
+            return _store(held, RatingKind.VERDICT, canonical_values, comment, seconds, key)
+    except DeskRefused as refused:
+        if refused.code in ("closed", "left"):
+            draft_save(assignment=assignment, values=values, comment=comment)
         raise
 
 
-def _counting(assignment: Assignment) -> Rating | None:
+def _current_verdict(assignment: Assignment) -> Rating | None:
     """The current verdict of this assignment, if any."""
-    if assignment.state != AssignmentState.GIVEN or assignment.rating is None:
+    if assignment.state != AssignmentState.RATED or assignment.rating is None:
         return None
     return _repeated(assignment.rating)
 
 
 def _check_open(held: Assignment) -> None:
     if not held.evaluation.open:
-        raise EvaluationClosed
+        raise DeskRefused("closed")
     if held.rater.left_at is not None:
-        raise RaterLeft
+        raise DeskRefused("left")
 
 
 def _canonical(
     held: Assignment, assignment: Assignment, values: Mapping[int, Any], shown: int | None
 ) -> dict[int, Value]:
-    if shown != held.shown_first:
-        raise SidesDiffer
+    if shown is not None and shown != held.shown_first:
+        raise DeskRefused("sides_differ")
     held.evaluation.metrics = assignment.evaluation.metrics  # never change; the page has queried them
     criteria = held.evaluation.criteria
-    return canonical(criteria, accepted(criteria, values), shown)
+    return canonical(criteria, accepted(criteria, values), held.shown_first)
 
 
-def _keep(
+def _store(
     assignment: Assignment, kind: RatingKind, values: dict[int, Value], comment: str, seconds: Any, key: UUID
 ) -> Rating:
     assignment.attempt += 1
@@ -160,10 +138,10 @@ def _keep(
         extra=assignment.extra,
     )
     judgements_add(rating, values)
-    if assignment.state != AssignmentState.GIVEN:
-        Item.objects.filter(pk=assignment.item_id).update(given=F("given") + 1)
-    assignment.state, assignment.rating, assignment.draft = AssignmentState.GIVEN, rating, ""
-    assignment.given_at, assignment.seconds = timezone.now(), assignment.seconds + rating.seconds
+    if assignment.state != AssignmentState.RATED:
+        Item.objects.filter(pk=assignment.item_id).update(rated=F("rated") + 1)
+    assignment.state, assignment.rating, assignment.draft = AssignmentState.RATED, rating, ""
+    assignment.rated_at, assignment.seconds = timezone.now(), assignment.seconds + rating.seconds
     assignment.save()
     return rating
 
@@ -176,51 +154,56 @@ def change(
     comment: str = "",
     seconds: Any = 0,
     key: UUID,
-    shown: int | None,
+    shown: int | None = None,
     attempt: int | None = None,
 ) -> Rating:
     """Replace the user's earlier verdict; the earlier one stays in the history.
 
-    `attempt`: the verdict that the rater saw; raises Outdated if another tab has changed it since.
+    `attempt`: the verdict that the rater saw; raises DeskRefused if another tab has changed it since.
     """
-    held = _hold(assignment)
-    before = _seen_before(key, held, RatingKind.CHANGE)
+    held = _lock(assignment)
+    before = _earlier_submission(key, held, RatingKind.CHANGE)
     if before is not None:
         return before
     _check_open(held)
-    if held.state != AssignmentState.GIVEN or held.rating is None:
-        raise NotYetRated
+    if held.state != AssignmentState.RATED or held.rating is None:
+        raise DeskRefused("not_yet_rated")
     if attempt is not None and attempt != held.rating.attempt:
-        raise Outdated
-    given = _canonical(held, assignment, values, shown)
+        raise DeskRefused("outdated")
+    canonical_values = _canonical(held, assignment, values, shown)
     judgements_mark(held.evaluation, held.rating, current=False)
-    return _keep(held, RatingKind.CHANGE, given, comment, seconds, key)
+    return _store(held, RatingKind.CHANGE, canonical_values, comment, seconds, key)
 
 
 @transaction.atomic
 def skip(*, assignment: Assignment, reason: str, comment: str = "", key: UUID, seconds: Any = 0) -> Rating:
-    """Skip an item with a reason (a SkipReason): it goes to other raters, and this one does not get it again."""
-    held = _hold(assignment)
-    before = _seen_before(key, held, RatingKind.SKIP) or _counting(held)
+    """Skip an item with a reason (a SkipReason): it goes to other raters, and this one does not get it again.
+
+    Raises DeskRefused without a reason, or for another one without a comment.
+    """
+    if reason not in SkipReason or (reason == SkipReason.OTHER and not comment.strip()):
+        raise DeskRefused("skip_unexplained")
+    held = _lock(assignment)
+    before = _earlier_submission(key, held, RatingKind.SKIP) or _current_verdict(held)
     if before is not None:
         return before
     _check_open(held)
     if held.state == AssignmentState.SKIPPED:
         return _repeated(held.ratings.filter(kind=RatingKind.SKIP).latest("pk"))
-    made = Rating.objects.create(
+    rating = Rating.objects.create(
         assignment=held,
         rater=held.rater,
         kind=RatingKind.SKIP,
         attempt=0,
         key=key,
-        reason=reason if reason in SkipReason else SkipReason.OTHER,
+        reason=reason,
         comment=storable(comment[:LONGEST_COMMENT]) or "",
         seconds=active_seconds(seconds),
     )
     if held.state == AssignmentState.LEASED:
         free_seat(held)
     _update(held, state=AssignmentState.SKIPPED, extra=False)
-    return made
+    return rating
 
 
 @transaction.atomic
@@ -228,7 +211,7 @@ def undo(*, evaluation: Evaluation, user: User, key: UUID) -> Rating:
     """Undo the rater's last action (verdict, change or skip) that is not undone yet.
 
     The item is leased again, with the undone verdict as its draft; undoing a change restores the verdict before it.
-    Raises NothingToUndo.
+    Raises DeskRefused if there is none.
     """
     evaluation = locked(evaluation)
     mine = Rating.objects.filter(rater__evaluation=evaluation, rater__user=user)
@@ -236,19 +219,19 @@ def undo(*, evaluation: Evaluation, user: User, key: UUID) -> Rating:
     if done is not None:
         return _repeated(done)
     if Rating.objects.filter(key=key).exists():
-        raise KeyUsed
+        raise DeskRefused("key_used")
     last = mine.exclude(kind=RatingKind.UNDO).filter(undone_by=None, imported=False).order_by("-pk").first()
     if last is None:
-        raise NothingToUndo
-    held = _hold(last.assignment)
+        raise DeskRefused("nothing_to_undo")
+    held = _lock(last.assignment)
     _check_open(held)
-    _take_back(held, last)
+    _withdraw(held, last)
     return Rating.objects.create(
         assignment=held, rater=last.rater, kind=RatingKind.UNDO, attempt=0, key=key, of=last
     )
 
 
-def _take_back(held: Assignment, last: Rating) -> None:
+def _withdraw(held: Assignment, last: Rating) -> None:
     if last.kind == RatingKind.CHANGE:
         before = _verdict_before(last)
         judgements_mark(held.evaluation, last, current=False)
@@ -257,8 +240,8 @@ def _take_back(held: Assignment, last: Rating) -> None:
         return
     if last.kind == RatingKind.VERDICT:
         judgements_mark(held.evaluation, last, current=False)
-        Item.objects.filter(pk=held.item_id).update(given=F("given") - 1)
-        _update(held, rating=None, given_at=None, draft=_as_draft(held, last))
+        Item.objects.filter(pk=held.item_id).update(rated=F("rated") - 1)
+        _update(held, rating=None, rated_at=None, draft=_as_draft(held, last))
     else:
         take_seat(held)
     _update(held, state=AssignmentState.LEASED, lease_until=lease_end(held.evaluation))
@@ -266,8 +249,8 @@ def _take_back(held: Assignment, last: Rating) -> None:
 
 def _verdict_before(last: Rating) -> Rating:
     """The verdict that counted before a change."""
-    given = (RatingKind.VERDICT, RatingKind.CHANGE)
-    earlier = Rating.objects.filter(assignment=last.assignment_id, kind__in=given, attempt__lt=last.attempt)
+    kinds = (RatingKind.VERDICT, RatingKind.CHANGE)
+    earlier = Rating.objects.filter(assignment=last.assignment_id, kind__in=kinds, attempt__lt=last.attempt)
     return earlier.filter(undone_by=None).latest("attempt")
 
 
@@ -280,13 +263,13 @@ def _as_draft(held: Assignment, rating: Rating) -> str:
 @transaction.atomic
 def draft_save(*, assignment: Assignment, values: Mapping[int, Any], comment: str = "") -> None:
     """Save a draft, with values as seen, and renew the lease if it is still held. Rated items have no draft."""
-    held = _hold(assignment)
-    if held.state == AssignmentState.GIVEN:
+    held = _lock(assignment)
+    if held.state == AssignmentState.RATED:
         return
-    kept = {
+    plain_values = {
         str(number): value for number, value in values.items() if isinstance(value, bool | int | float | str)
     }
-    draft = json.dumps({"values": kept, "comment": comment[:LONGEST_COMMENT]}, ensure_ascii=False)
+    draft = json.dumps({"values": plain_values, "comment": comment[:LONGEST_COMMENT]}, ensure_ascii=False)
     _update(held, draft=storable(draft) or "")
     if held.state == AssignmentState.LEASED and held.evaluation.open:
         _update(held, lease_until=lease_end(held.evaluation))

@@ -15,10 +15,11 @@ from datasets.models import Candidate, Response, Row, Version
 from datasets.versions.references import references_made
 from judging.core.people.sampling import Drawn, Pair, against, balanced, draw, every_pair
 from judging.core.values import NOT_RUN
-from judging.people.models import Scheme
-from judging.runs.filters import ANYTHING, Filters, matching
-from judging.runs.models import Judgement, Run
-from judging.runs.row_filters import these
+from judging.filters.conditions import matching
+from judging.filters.judgement_filter import ANYTHING, Filters
+from judging.filters.row_filters import id_subquery
+from judging.people.models import Evaluation, Item, Scheme
+from judging.records.models import Judgement, Run
 
 _BATCH = 500
 _AT_ONCE = 20_000  # judgements fetched at a time
@@ -78,8 +79,8 @@ def sample_items(choice: ItemChoice) -> SampledItems:
         return _sample_answers(choice, choice.about)
     rows, strata = _strata_of_rows(choice)
     drawn = draw(strata, choice.sample_size, choice.seed, stratified=bool(choice.stratify_by))
-    found = Row.objects.only("pk", "line", "raw").in_bulk([rows[one.place] for one in drawn])
-    chosen = [found[rows[one.place]] for one in drawn]
+    by_id = Row.objects.only("pk", "line", "raw").in_bulk([rows[pick.place] for pick in drawn])
+    chosen = [by_id[rows[pick.place]] for pick in drawn]
     answers, taking_part = _answers(choice, chosen)
     things = _things(choice, chosen, drawn, answers)
     return SampledItems(things, taking_part, len(chosen))
@@ -87,12 +88,12 @@ def sample_items(choice: ItemChoice) -> SampledItems:
 
 def _strata_of_rows(choice: ItemChoice) -> tuple[list[int], list[str]]:
     """The rows that can be drawn, and the stratum of each. Row texts are read only for stratification."""
-    known = Row.objects.filter(version=choice.version, valid=True).order_by("line")
+    valid_rows = Row.objects.filter(version=choice.version, valid=True).order_by("line")
     if not choice.stratify_by:
-        rows = list(known.values_list("pk", flat=True))
+        rows = list(valid_rows.values_list("pk", flat=True))
         return rows, [""] * len(rows)
-    found = known.only("pk", "raw").iterator(_BATCH)
-    strata = {row.pk: stratum_of(row, choice.stratify_by) for row in found}
+    whole_rows = valid_rows.only("pk", "raw").iterator(_BATCH)
+    strata = {row.pk: stratum_of(row, choice.stratify_by) for row in whole_rows}
     return list(strata), list(strata.values())
 
 
@@ -100,36 +101,62 @@ def _sample_answers(choice: ItemChoice, about: Run) -> SampledItems:
     """Draw from the answers that a run judged, each with its probability; filtered answers are not a random sample,
     so they have no probability."""
     by_chance = choice.filters == ANYTHING
-    judged = _judged(choice, about)
+    judged = _judged_answers(choice, about)
     strata = _strata(judged["candidate"], judged["score"] if choice.stratify_by else None)
     drawn = draw(strata, choice.sample_size, choice.seed, stratified=True)
-    found = Response.objects.only("row", "candidate").in_bulk(
-        [int(judged["response"][one.place]) for one in drawn]
+    responses = Response.objects.only("row", "candidate").in_bulk(
+        [int(judged["response"][pick.place]) for pick in drawn]
     )
     things = []
-    for one in drawn:
-        response = found[int(judged["response"][one.place])]
+    for pick in drawn:
+        response = responses[int(judged["response"][pick.place])]
         of = (response.candidate_id,)
-        chance = one.probability if by_chance else None
-        things.append(Thing(response.row_id, response.pk, None, of, one.stratum, chance))
-    return SampledItems(things, [one.pk for one in choice.candidates], len({thing.row for thing in things}))
+        chance = pick.probability if by_chance else None
+        things.append(Thing(response.row_id, response.pk, None, of, pick.stratum, chance))
+    return SampledItems(
+        things, [candidate.pk for candidate in choice.candidates], len({thing.row for thing in things})
+    )
 
 
-def _judged(choice: ItemChoice, about: Run) -> Any:
+def strata_of_draw(evaluation: Evaluation) -> dict[int, str]:
+    """{response id: stratum} for all answers from which an evaluation of a run's answers was drawn by their scores.
+
+    Computed again from the scores that the answers have now; empty if these no longer give the strata of the draw, or
+    if the items were not drawn at random from such strata.
+    """
+    about = evaluation.about_run
+    if about is None or not evaluation.stratify_by:
+        return {}
+    candidates = Candidate.objects.filter(pk__in=evaluation.run.run_candidates.values("candidate"))
+    choice = ItemChoice(
+        version=about.version,
+        candidates=list(candidates),
+        stratify_by=evaluation.stratify_by,
+        about=about,
+    )
+    judged = _judged_answers(choice, about)
+    strata = _strata(judged["candidate"], judged["score"])
+    by_response = dict(zip(judged["response"].tolist(), strata, strict=True))
+    items = Item.objects.filter(evaluation=evaluation, drawn_with__isnull=False)
+    drawn = items.values_list("response_id", "stratum")
+    return by_response if all(by_response.get(response) == stratum for response, stratum in drawn) else {}
+
+
+def _judged_answers(choice: ItemChoice, about: Run) -> Any:
     """All answers that the run has judged: response, candidate and score (NaN: none), ordered by response."""
     metrics = about.metrics.order_by("number")
     metric = metrics.filter(name=choice.stratify_by).first() or metrics.first()
-    known = Judgement.objects.filter(
+    judgements = Judgement.objects.filter(
         run=about, run_metric=metric, current=True, candidate__in=choice.candidates
     )
-    known = (
-        known.filter(rater=None, other_response=None)
+    judgements = (
+        judgements.filter(rater=None, other_response=None)
         .exclude(state_in_force=NOT_RUN)
         .exclude(response__raw="")
     )
     if choice.filters != ANYTHING:
-        known = known.filter(response__in=matching(about, choice.filters).values("response"))
-    scores = known.order_by("position").values_list("response_id", "candidate_id", "score_in_force")
+        judgements = judgements.filter(response__in=matching(about, choice.filters).values("response"))
+    scores = judgements.order_by("position").values_list("response_id", "candidate_id", "score_in_force")
     tuples = ((pk, of, np.nan if score is None else score) for pk, of, score in scores.iterator(_AT_ONCE))
     table = np.fromiter(tuples, dtype=[("response", "i8"), ("candidate", "i8"), ("score", "f8")])
     return table[np.unique(table["response"], return_index=True)[1]]
@@ -138,11 +165,11 @@ def _judged(choice: ItemChoice, about: Run) -> Any:
 def _strata(candidates: Any, scores: Any | None) -> list[str]:
     """The stratum of each answer: its candidate and, if scores are given, the quintile of its score."""
     if scores is None:
-        return [str(one) for one in candidates]
-    known = scores[~np.isnan(scores)]
-    ends = np.unique(np.quantile(known, (0.2, 0.4, 0.6, 0.8))) if len(known) else known
+        return [str(candidate) for candidate in candidates]
+    scored = scores[~np.isnan(scores)]
+    ends = np.unique(np.quantile(scored, (0.2, 0.4, 0.6, 0.8))) if len(scored) else scored
     fifths = np.where(np.isnan(scores), -1, np.searchsorted(ends, scores, side="right"))
-    return [f"{one}:{fifth}" for one, fifth in zip(candidates, fifths, strict=True)]
+    return [f"{candidate}:{fifth}" for candidate, fifth in zip(candidates, fifths, strict=True)]
 
 
 def stratum_of(row: Row, field: str) -> str:
@@ -155,8 +182,8 @@ def stratum_of(row: Row, field: str) -> str:
 def _answers(choice: ItemChoice, rows: Sequence[Row]) -> tuple[Answers, list[int]]:
     answers: Answers = {row.pk: {} for row in rows}
     taking_part = [candidate.pk for candidate in choice.candidates]
-    given = Response.objects.filter(row__in=these(list(answers)), candidate__in=taking_part)
-    for pk, row, candidate in given.order_by("number").values_list("pk", "row_id", "candidate_id"):
+    responses = Response.objects.filter(row__in=id_subquery(list(answers)), candidate__in=taking_part)
+    for pk, row, candidate in responses.order_by("number").values_list("pk", "row_id", "candidate_id"):
         answers[row].setdefault(candidate, []).append(pk)
     if choice.scheme in (Scheme.REFERENCE, Scheme.VERSIONS) or not choice.candidates:
         taking_part.append(_add_references(answers, choice.version, rows, choice.side_names[0]))
@@ -166,8 +193,8 @@ def _answers(choice: ItemChoice, rows: Sequence[Row]) -> tuple[Answers, list[int
 
 
 def _add_references(answers: Answers, version: Version, rows: Sequence[Row], name: str) -> int:
-    candidate, made = references_made(version, rows, name)
-    for row, response in made.items():
+    candidate, references = references_made(version, rows, name)
+    for row, response in references.items():
         answers[row][candidate.pk] = [response]
     return candidate.pk
 
@@ -176,48 +203,53 @@ def _add_other_references(answers: Answers, choice: ItemChoice, other: Version, 
     """Add the other version's references to the rows with the same prompts."""
     by_prompt = {prompt_of(row, choice.version.format): row.pk for row in rows}
     alike: dict[int, int] = {}
-    found: list[Row] = []
+    matched: list[Row] = []
     for row in Row.objects.filter(version=other, valid=True).order_by("line").iterator(_BATCH):
         here = by_prompt.pop(prompt_of(row, other.format), None)
         if here is not None:
             alike[row.pk] = here
-            found.append(row)
-    candidate, made = references_made(other, found, choice.side_names[1])
-    for there, response in made.items():
-        answers[alike[there]][candidate.pk] = [response]
+            matched.append(row)
+    candidate, references = references_made(other, matched, choice.side_names[1])
+    for row_id, response in references.items():
+        answers[alike[row_id]][candidate.pk] = [response]
     return candidate.pk
 
 
 def prompt_of(row: Row, fmt: str) -> str:
     """The key for matching rows: all user messages in order, without the answers between them, which differ."""
-    messages = messages_of(json.loads(row.raw), next(one for one in FORMATS if one == fmt))
-    asked = [[one["role"], one["content"]] for one in messages if one["role"] != "assistant"]
-    return json.dumps(asked, ensure_ascii=False)
+    messages = messages_of(json.loads(row.raw), next(name for name in FORMATS if name == fmt))
+    prompts = [
+        [message["role"], message["content"]] for message in messages if message["role"] != "assistant"
+    ]
+    return json.dumps(prompts, ensure_ascii=False)
 
 
 def _things(choice: ItemChoice, rows: Sequence[Row], drawn: Sequence[Drawn], answers: Answers) -> list[Thing]:
     if choice.scheme == Scheme.NONE:
         return [
-            Thing(row.pk, response, None, (candidate,), one.stratum, one.probability)
-            for row, one in zip(rows, drawn, strict=True)
-            for candidate, there in sorted(answers[row.pk].items())
-            for response in there
+            Thing(row.pk, response, None, (candidate,), pick.stratum, pick.probability)
+            for row, pick in zip(rows, drawn, strict=True)
+            for candidate, responses in sorted(answers[row.pk].items())
+            for response in responses
         ]
     pairs = _pairs(choice, [sorted(answers[row.pk]) for row in rows])
     return [
-        Thing(row.pk, answers[row.pk][a][0], answers[row.pk][b][0], (a, b), one.stratum, one.probability)
-        for row, one, met in zip(rows, drawn, pairs, strict=True)
+        Thing(row.pk, answers[row.pk][a][0], answers[row.pk][b][0], (a, b), pick.stratum, pick.probability)
+        for row, pick, met in zip(rows, drawn, pairs, strict=True)
         for a, b in met
     ]
 
 
-def _pairs(choice: ItemChoice, there: list[list[int]]) -> list[list[Pair]]:
+def _pairs(choice: ItemChoice, candidates: list[list[int]]) -> list[list[Pair]]:
     """The pairs of candidates to compare on each row. A reference's candidate is newer than all models' candidates."""
     if choice.scheme == Scheme.BALANCED:
-        return balanced(there, choice.pairs_per_item, choice.seed)
+        return balanced(candidates, choice.pairs_per_item, choice.seed)
     if choice.scheme == Scheme.BASELINE and choice.baseline is not None:
-        return [against(choice.baseline.pk, row) for row in there]
+        return [against(choice.baseline.pk, row) for row in candidates]
     if choice.scheme == Scheme.REFERENCE:
         models = {candidate.pk for candidate in choice.candidates}
-        return [[pair for one in row if one not in models for pair in against(one, row)] for row in there]
-    return [every_pair(row) for row in there]
+        return [
+            [pair for reference in row if reference not in models for pair in against(reference, row)]
+            for row in candidates
+        ]
+    return [every_pair(row) for row in candidates]

@@ -18,7 +18,7 @@ from judging.core.values import Value
 from judging.people.item_view import ItemView, shown_in
 from judging.people.labels import labelled_values, values_of
 from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, EvaluationRater, Item
-from judging.runs.models import Judgement, Run
+from judging.records.models import Judgement, Run
 
 PER_PAGE = 50
 
@@ -26,16 +26,15 @@ PER_PAGE = 50
 def evaluations_page(
     project: Project, *, archived: bool = False, before: int | None = None
 ) -> tuple[list[Evaluation], int | None]:
-    """Evaluations with `given` and `needed` ratings, newest first, and the `before` of the next page (None: no
-    more)."""
+    """Evaluations with their `ratings` of `needed`, newest first, and the `before` of the next page (None: no more)."""
     usual = Item.objects.filter(evaluation=OuterRef("pk"), needed__gt=0).order_by().values("evaluation")
-    found = Evaluation.objects.filter(run__project=project, run__archived_at__isnull=not archived)
-    found = found.select_related("run__version__dataset", "other_version__dataset").annotate(
-        given=Subquery(usual.annotate(sum=Sum("given")).values("sum")),
+    evaluations = Evaluation.objects.filter(run__project=project, run__archived_at__isnull=not archived)
+    evaluations = evaluations.select_related("run__version__dataset", "other_version__dataset").annotate(
+        ratings=Subquery(usual.annotate(sum=Sum("rated")).values("sum")),
         needed=Subquery(usual.annotate(sum=Sum("needed")).values("sum")),
         rater_count=Count("raters", filter=Q(raters__left_at=None)),
     )
-    return newest_first(found, PER_PAGE, before)
+    return newest_first(evaluations, PER_PAGE, before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class RatingTask:
 
     evaluation: Evaluation
     project: Project
-    given: int
+    rated: int
     left: int
 
 
@@ -59,17 +58,17 @@ def rating_tasks(user: User, projects: QuerySet[Project]) -> list[RatingTask]:
         evaluation__run__project__in=projects.values("pk"),
     ).select_related("evaluation__run__project")
     parts = list(rating.order_by("evaluation"))
-    opened, own = _open_items([part.evaluation_id for part in parts]), _own([part.pk for part in parts])
-    found = [
+    opened, own = _open_items([part.evaluation_id for part in parts]), _counts_of([part.pk for part in parts])
+    tasks = [
         RatingTask(
             part.evaluation,
             part.evaluation.run.project,
-            own[part.pk].states[AssignmentState.GIVEN],
-            _left(part, opened[part.evaluation_id], own[part.pk]),
+            own[part.pk].states[AssignmentState.RATED],
+            _items_left(part, opened[part.evaluation_id], own[part.pk]),
         )
         for part in parts
     ]
-    return sorted(found, key=lambda one: not one.left)
+    return sorted(tasks, key=lambda task: not task.left)
 
 
 def possible_raters(project: Project) -> QuerySet[User]:
@@ -83,7 +82,7 @@ WHICH = {
     "all": Q(needed__gt=0),
     "open": Q(needed__gt=0, free__gt=0),
     "held": Q(assignments__state=AssignmentState.LEASED),
-    "done": Q(needed__gt=0, given__gte=F("needed")),
+    "done": Q(needed__gt=0, rated__gte=F("needed")),
     "skipped": Q(assignments__state=AssignmentState.SKIPPED),
     "gold": ~Q(gold=""),
     "repeats": Q(repeat_of__isnull=False),
@@ -93,9 +92,9 @@ WHICH = {
 
 def items_page(evaluation: Evaluation, which: str, after: int = 0) -> tuple[list[Item], int | None]:
     """Items of a kind (of WHICH) by number, with their raters, and the `after` of the next page (None: no more)."""
-    found = Item.objects.filter(WHICH[which], evaluation=evaluation, number__gt=after).distinct()
+    items = Item.objects.filter(WHICH[which], evaluation=evaluation, number__gt=after).distinct()
     parts = ("row", "response__candidate", "other_response__candidate")
-    page = list(found.select_related(*parts).order_by("number")[: PER_PAGE + 1])
+    page = list(items.select_related(*parts).order_by("number")[: PER_PAGE + 1])
     return page[:PER_PAGE], page[PER_PAGE - 1].number if len(page) > PER_PAGE else None
 
 
@@ -111,8 +110,8 @@ def evaluations_of(run: Run) -> list[Evaluation]:
 def rater_names(evaluations: Sequence[Evaluation]) -> dict[int, str]:
     """{user: the rater's name in a report}, unique, although each evaluation numbers its raters from R1."""
     names: dict[int, str] = {}
-    found = EvaluationRater.objects.filter(evaluation__in=evaluations).order_by("pk")
-    for user, pseudonym in found.values_list("user", "pseudonym"):
+    raters = EvaluationRater.objects.filter(evaluation__in=evaluations).order_by("pk")
+    for user, pseudonym in raters.values_list("user", "pseudonym"):
         taken = set(names.values())
         free = (f"R{number}" for number in range(1, len(taken) + 2) if f"R{number}" not in taken)
         names.setdefault(user, pseudonym if pseudonym not in taken else next(free))
@@ -123,18 +122,19 @@ def mine(
     *, evaluation: Evaluation, user: User, before: int | None = None, limit: int = 20
 ) -> tuple[list[Assignment], int | None]:
     """A rater's earlier items (rated or skipped), newest first, and the `before` of the next page (None: no more)."""
-    handled = (AssignmentState.GIVEN, AssignmentState.SKIPPED)
-    found = Assignment.objects.filter(rater__evaluation=evaluation, rater__user=user, state__in=handled)
+    handled = (AssignmentState.RATED, AssignmentState.SKIPPED)
+    assignments = Assignment.objects.filter(rater__evaluation=evaluation, rater__user=user, state__in=handled)
     if before is not None:
-        found = found.filter(place__lt=before)
+        assignments = assignments.filter(place__lt=before)
     parts = ("item__row", "item__response", "item__other_response", "rating", "rater")
-    page = list(found.select_related(*parts).order_by("-place")[: limit + 1])
+    page = list(assignments.select_related(*parts).order_by("-place")[: limit + 1])
     return page[:limit], page[limit - 1].place if len(page) > limit else None
 
 
 @dataclass(frozen=True, slots=True)
 class RaterProgress:
-    """A rater's progress: items done and left; `seconds_each`: recent active time per item."""
+    """A rater's progress: items done and left, with gold items and repeats, which raters can't tell apart;
+    `seconds_each`: mean active time over the last `paced` of them."""
 
     done: int
     left: int
@@ -145,22 +145,26 @@ class RaterProgress:
         return self.done + self.left
 
     @property
+    def paced(self) -> int:
+        return min(self.done, _PACE_OVER)
+
+    @property
     def seconds_left(self) -> float | None:
         return None if self.seconds_each is None else self.seconds_each * self.left
 
 
 def progress(*, evaluation: Evaluation, user: User) -> RaterProgress:
     """A rater's progress. The remaining number is a maximum, because other raters may take items."""
-    found = EvaluationRater.objects.filter(evaluation=evaluation, user=user)
-    rater = found.select_related("evaluation").first()
+    raters = EvaluationRater.objects.filter(evaluation=evaluation, user=user)
+    rater = raters.select_related("evaluation").first()
     if rater is None:
         return RaterProgress(0, 0, None)
-    own, opened = _own([rater.pk])[rater.pk], _open_items([evaluation.pk])[evaluation.pk]
-    return RaterProgress(own.states[AssignmentState.GIVEN], _left(rater, opened, own), pace(rater))
+    own, opened = _counts_of([rater.pk])[rater.pk], _open_items([evaluation.pk])[evaluation.pk]
+    return RaterProgress(own.states[AssignmentState.RATED], _items_left(rater, opened, own), pace(rater))
 
 
 @dataclass(slots=True)
-class _Own:
+class _RaterCounts:
     """A rater's items by state, and the items with a free seat that this rater has already had."""
 
     states: Counter[str] = field(default_factory=Counter)
@@ -173,18 +177,18 @@ def _open_items(evaluations: Collection[int]) -> Counter[int]:
     return Counter(dict(opened.values_list("evaluation").annotate(items=Count("pk"))))
 
 
-def _own(raters: Collection[int]) -> dict[int, _Own]:
+def _counts_of(raters: Collection[int]) -> dict[int, _RaterCounts]:
     own = Assignment.objects.filter(rater__in=raters).order_by().values("rater", "state")
     counted = own.annotate(items=Count("pk"), still_open=Count("pk", filter=Q(item__free__gt=0)))
-    found: dict[int, _Own] = defaultdict(_Own)
+    by_rater: dict[int, _RaterCounts] = defaultdict(_RaterCounts)
     for rater, state, items, still_open in counted.values_list("rater", "state", "items", "still_open"):
-        found[rater].states[state] = items
+        by_rater[rater].states[state] = items
         if state != AssignmentState.RELEASED:
-            found[rater].seen_open += still_open
-    return found
+            by_rater[rater].seen_open += still_open
+    return by_rater
 
 
-def _left(rater: EvaluationRater, open_items: int, own: _Own) -> int:
+def _items_left(rater: EvaluationRater, open_items: int, own: _RaterCounts) -> int:
     opened = open_items - own.seen_open
     held = own.states[AssignmentState.LEASED]
     return held + opened + _repeats_to_come(rater) + _gold_to_come(rater, opened)
@@ -221,8 +225,8 @@ def _gold_to_come(rater: EvaluationRater, opened: int) -> int:
 
 def pace(rater: EvaluationRater) -> float | None:
     """Mean active time of the last verdicts in seconds; None before the first."""
-    given = Assignment.objects.filter(rater=rater, state=AssignmentState.GIVEN, seconds__gt=0)
-    times = list(given.order_by("-place").values_list("seconds", flat=True)[:_PACE_OVER])
+    rated = Assignment.objects.filter(rater=rater, state=AssignmentState.RATED, seconds__gt=0)
+    times = list(rated.order_by("-place").values_list("seconds", flat=True)[:_PACE_OVER])
     return sum(times) / len(times) if times else None
 
 
@@ -251,9 +255,9 @@ class Seen:
 def seen_by_people(judgement: Judgement) -> Seen | None:
     """The item of a rating's judgement."""
     parts = ("evaluation__run__version", "evaluation__other_version", "row")
-    known = Item.objects.select_related(*parts, "response__candidate", "other_response__candidate")
+    items = Item.objects.select_related(*parts, "response__candidate", "other_response__candidate")
     about = {"response": judgement.response_id, "other_response": judgement.other_response_id}
-    item = known.filter(evaluation__run=judgement.run_id, **about).first()
+    item = items.filter(evaluation__run=judgement.run_id, **about).first()
     if item is None:
         return None
     shown = shown_in(item.evaluation, item, 1, with_reference=not item.rates_reference)
@@ -273,26 +277,34 @@ def items_about(response_id: int, blind: Callable[[], Set[int]] = frozenset) -> 
     """`blind` returns the evaluations whose ratings must be hidden (access.blind_evaluations); called only if there
     are items."""
     about = Item.objects.filter(Q(response=response_id) | Q(other_response=response_id), needed__gt=0)
-    found = list(about.values_list("pk", "evaluation")[:MOST])
-    hidden = blind() if found else frozenset[int]()
-    return ItemsAbout([pk for pk, of in found if of not in hidden], {of for _, of in found if of in hidden})
+    items = list(about.values_list("pk", "evaluation")[:MOST])
+    hidden = blind() if items else frozenset[int]()
+    return ItemsAbout([pk for pk, of in items if of not in hidden], {of for _, of in items if of in hidden})
 
 
 def said_of(items: Sequence[int]) -> list[PersonVerdict]:
     """All current verdicts on these items, adjudications last."""
     if not items:
         return []
-    given = Assignment.objects.filter(item__in=items, state=AssignmentState.GIVEN, rating__isnull=False)
+    assignments = Assignment.objects.filter(item__in=items, state=AssignmentState.RATED, rating__isnull=False)
     parts = ("item__evaluation__run", "item__response__candidate", "item__other_response__candidate")
-    rated = list(given.select_related("rater", "rating", *parts).order_by("pk")[:MOST])
-    overridden = _overridden([one.rating_id for one in rated if one.rating_id])
+    rated = list(assignments.select_related("rater", "rating", *parts).order_by("pk")[:MOST])
+    overridden = _overrides([assignment.rating_id for assignment in rated if assignment.rating_id])
     decided = list(Adjudication.objects.filter(item__in=items).select_related(*parts).order_by("pk")[:MOST])
     verdicts = [
-        (one.item, one.rater.pseudonym, rating.values, rating.comment, overridden.get(rating.pk, {}))
-        for one in rated
-        if (rating := one.rating)
+        (
+            assignment.item,
+            assignment.rater.pseudonym,
+            rating.values,
+            rating.comment,
+            overridden.get(rating.pk, {}),
+        )
+        for assignment in rated
+        if (rating := assignment.rating)
     ]
-    verdicts += [(one.item, "", one.values, one.reason, {}) for one in decided]
+    verdicts += [
+        (adjudication.item, "", adjudication.values, adjudication.reason, {}) for adjudication in decided
+    ]
     criteria = cache(lambda evaluation: evaluation.criteria)
     return [
         PersonVerdict(item, pseudonym, _in_force(item, criteria(item.evaluation), values, changed), comment)
@@ -300,13 +312,13 @@ def said_of(items: Sequence[int]) -> list[PersonVerdict]:
     ]
 
 
-def _overridden(ratings: Sequence[int]) -> dict[int, dict[int, Value]]:
+def _overrides(ratings: Sequence[int]) -> dict[int, dict[int, Value]]:
     """{rating: {criterion number: value set by a reviewer}}."""
-    found: dict[int, dict[int, Value]] = {}
+    overrides: dict[int, dict[int, Value]] = {}
     judged = Judgement.objects.filter(rating__in=ratings, current=True, override_value__isnull=False)
     for rating, number, value in judged.values_list("rating", "run_metric__number", "override_value"):
-        found.setdefault(rating, {})[number] = json.loads(value or "null")
-    return found
+        overrides.setdefault(rating, {})[number] = json.loads(value or "null")
+    return overrides
 
 
 def _in_force(

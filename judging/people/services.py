@@ -11,6 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from datasets.services import version_lock
 from evalsite import archiving
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
@@ -20,7 +21,7 @@ from judging.people.assignments import audit, locked, raters_add, release
 from judging.people.blindness import HIDEABLE, checked_names, proposed_names
 from judging.people.models import Assignment, AssignmentState, Evaluation, Item, OpensAs, Order, Scheme
 from judging.people.sampling import ItemChoice, SampledItems, Thing, sample_items
-from judging.runs.models import PEOPLE, Run, RunCandidate, RunMetric, RunState
+from judging.records.models import PEOPLE, Run, RunCandidate, RunMetric, RunState
 from judging.runs.services import free_name
 
 MOST_ITEMS = 200_000
@@ -53,6 +54,9 @@ def evaluation_create(
 ) -> Evaluation:
     """Create an open evaluation and draw its items. Raises ValidationError with a message for users."""
     terms, choice = terms or Terms(), _with_names(choice)
+    version_lock(choice.version)
+    if choice.other_version:
+        version_lock(choice.other_version)
     _refuse_impossible(choice, criteria, terms)
     sampled = sample_items(choice)
     if not sampled.things:
@@ -75,7 +79,9 @@ def _with_names(choice: ItemChoice) -> ItemChoice:
     if choice.scheme != Scheme.VERSIONS or choice.other_version is None:
         return replace(choice, side_names=("", ""))
     proposed = proposed_names(choice.version, choice.other_version)
-    here, there = (name.strip() or known for name, known in zip(choice.side_names, proposed, strict=True))
+    here, there = (
+        name.strip() or proposal for name, proposal in zip(choice.side_names, proposed, strict=True)
+    )
     return replace(choice, side_names=checked_names(here, there))
 
 

@@ -16,11 +16,11 @@ from evalsite.access import May
 from evalsite.accounts.models import Project
 from judging.core.charts.inline import mini_interval, trend
 from judging.people.access import hidden_among
+from judging.records.models import Run
 from judging.reports.outcomes import CandidateOutcome, MetricOutcome, bar_ends, comparable, outcomes
 from judging.reports.selectors import series_of
-from judging.runs.models import Run
 
-Known = Mapping[int, tuple[int, list[MetricOutcome]]]
+RunOutcomes = Mapping[int, tuple[int, list[MetricOutcome]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ class BoardScore:
 def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
     """Scores that can be compared: over one data version, each metric in one version."""
     project = access.get_project(request, slug, May.READ_JUDGEMENTS)
-    known = outcomes([project.pk])
-    for run in hidden_among(request, list(Run.objects.filter(pk__in=known).select_related("project"))):
-        del known[run.pk]
-    versions = _versions(project, known)
+    results = outcomes([project.pk])
+    for run in hidden_among(request, list(Run.objects.filter(pk__in=results).select_related("project"))):
+        del results[run.pk]
+    versions = _versions(project, results)
     version = _chosen(request.GET.get("version", ""), versions)
-    mine = {run: metrics for run, (data, metrics) in known.items() if version and data == version.pk}
+    mine = {run: metrics for run, (data, metrics) in results.items() if version and data == version.pk}
     columns = newest_versions(mine)
     names = _names(mine, columns)
     series = series_of([project.pk])[project.pk]
@@ -80,10 +80,10 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "reports/leaderboard.html", context)
 
 
-def _versions(project: Project, known: Known) -> list[Version]:
-    found = {version for version, _metrics in known.values()}
+def _versions(project: Project, results: RunOutcomes) -> list[Version]:
+    version_ids = {version for version, _metrics in results.values()}
     return list(
-        Version.objects.filter(pk__in=found, dataset__project=project)
+        Version.objects.filter(pk__in=version_ids, dataset__project=project)
         .select_related("dataset")
         .order_by("-pk")
     )
@@ -92,53 +92,57 @@ def _versions(project: Project, known: Known) -> list[Version]:
 def _chosen(wanted: str, versions: Sequence[Version]) -> Version | None:
     if not wanted:
         return versions[0] if versions else None
-    found = next((one for one in versions if str(one.pk) == wanted), None)
-    if found is None:
+    version = next((version for version in versions if str(version.pk) == wanted), None)
+    if version is None:
         raise Http404
-    return found
+    return version
 
 
 def newest_versions(mine: Mapping[int, Sequence[MetricOutcome]]) -> dict[str, MetricOutcome]:
     """{name: outcome of its newest run} of each metric with means."""
-    found: dict[str, MetricOutcome] = {}
+    newest: dict[str, MetricOutcome] = {}
     for run in sorted(mine, reverse=True):
         for metric in mine[run]:
             if metric.leader is not None:
-                found.setdefault(metric.metric, metric)
-    return dict(sorted(found.items()))
+                newest.setdefault(metric.metric, metric)
+    return dict(sorted(newest.items()))
 
 
 def _names(mine: Mapping[int, Sequence[MetricOutcome]], columns: Mapping[str, MetricOutcome]) -> list[str]:
     """The candidates, best under the first metric first."""
-    found: dict[str, float] = {}
+    sort_keys: dict[str, float] = {}
     for place, metric in enumerate(columns.values()):
         for run in reversed(comparable(metric, mine).values()):
-            for one in run.candidates:
-                if one.mean is not None:
-                    found.setdefault(one.name, place - one.mean / 1e9)
-    return sorted(found, key=lambda name: (found[name], name))
+            for candidate in run.candidates:
+                if candidate.mean is not None:
+                    sort_keys.setdefault(candidate.name, place - candidate.mean / 1e9)
+    return sorted(sort_keys, key=lambda name: (sort_keys[name], name))
 
 
 def _newest(project: Project, name: str, runs: Mapping[int, MetricOutcome], number: int) -> BoardScore | None:
     """A candidate's newest score with its trend, from the runs that can be compared."""
-    given = {run: one for run, metric in runs.items() if (one := metric.of(name)) and one.mean is not None}
-    if not given:
+    by_run = {
+        run: outcome
+        for run, metric in runs.items()
+        if (outcome := metric.of(name)) and outcome.mean is not None
+    }
+    if not by_run:
         return None
-    newest = max(given)
-    means = [each.mean for each in given.values()]
+    newest = max(by_run)
+    means = [each.mean for each in by_run.values()]
     words = " → ".join(runs[newest].values.text(mean) for mean in means)
-    return _score(project, newest, runs[newest], given[newest], number, trend(number, means, words))
+    return _score(project, newest, runs[newest], by_run[newest], number, trend(number, means, words))
 
 
 def _score(
-    project: Project, run: int, metric: MetricOutcome, one: CandidateOutcome, number: int, trend: str = ""
+    project: Project, run: int, metric: MetricOutcome, outcome: CandidateOutcome, number: int, trend: str = ""
 ) -> BoardScore:
     return BoardScore(
         metric=metric.title,
-        mean=metric.values.text(one.mean),
-        interval=metric.values.interval(one.low, one.high),
-        items=one.items,
-        bar=mini_interval(number, bar_ends(metric), one.mean, one.low, one.high),
+        mean=metric.values.text(outcome.mean),
+        interval=metric.values.interval(outcome.low, outcome.high),
+        items=outcome.items,
+        bar=mini_interval(number, bar_ends(metric), outcome.mean, outcome.low, outcome.high),
         address=reverse("runs:report", args=[project.slug, run]),
         trend=trend,
     )
@@ -154,10 +158,10 @@ def _over_time(
     """A candidate's comparable scores by metric, newest first."""
     runs = Run.objects.filter(project=project, pk__in=mine).in_bulk()
     return [
-        replace(_score(project, run, metric, one, number), run=runs[run])
+        replace(_score(project, run, metric, outcome, number), run=runs[run])
         for column in columns.values()
         for run, metric in reversed(comparable(column, mine).items())
-        if (one := metric.of(name)) and one.mean is not None
+        if (outcome := metric.of(name)) and outcome.mean is not None
     ]
 
 

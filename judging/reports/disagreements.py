@@ -9,14 +9,13 @@ from typing import Any
 from datasets.models import Response
 from judging.core.statistics.drill_down import ABOUT, Paired, value_key
 from judging.core.statistics.frame import ScaledMetric
-from judging.core.values import Value, scale_level
+from judging.core.values import Value, scale_level, value_texts
+from judging.filters.addresses import judgement_url
+from judging.filters.conditions import BY_METRICS, BY_SOURCES
 from judging.people.models import Adjudication, Assignment, AssignmentState
 from judging.people.selectors import evaluations_of
-from judging.reports.labels import label_text
+from judging.records.models import Judgement, JudgeReply, Run
 from judging.reports.selectors import candidates_of, questions_of
-from judging.runs.addresses import judgement_url
-from judging.runs.filters import BY_METRICS, BY_SOURCES
-from judging.runs.models import Judgement, JudgeReply, Run
 
 STRONGEST = 5
 REASON = 400  # characters
@@ -58,14 +57,19 @@ class ComparedAnswer:
     comments: Sequence[PersonComment] = ()
 
 
-def pill(value: Value, metric: ScaledMetric) -> ValuePill:
+def pills(values: Sequence[Value], metric: ScaledMetric) -> list[ValuePill]:
+    """The values of a column."""
+    texts = value_texts(values)
+    return [ValuePill(text, _level(value, metric)) for value, text in zip(values, texts, strict=True)]
+
+
+def _level(value: Value, metric: ScaledMetric) -> int | None:
     if isinstance(value, str):
-        return ValuePill(value, None)
+        return None
     if isinstance(value, bool):
-        return ValuePill(value_key(value), 5 if value else 1)
+        return 5 if value else 1
     low, high = metric.low, metric.high
-    level = None if low is None or high is None else scale_level(value, low, high)
-    return ValuePill(label_text(value), level)
+    return None if low is None or high is None else scale_level(value, low, high)
 
 
 def strongest(run: Run, metric: ScaledMetric, judge: str, paired: Paired) -> list[ComparedAnswer]:
@@ -89,38 +93,43 @@ def compared_answers(
     lines = sorted({paired.rows[place] for place in places})
     questions, responses = questions_of(run, lines), _responses(run, lines)
     sides = {place: _sides(paired, place, responses) for place in places}
-    known = frozenset[int]().union(*sides.values())
-    judged = _judgements(run, metric, judge, known)
+    answer_ids = frozenset[int]().union(*sides.values())
+    judged = _judgements(run, metric, judge, answer_ids)
     replies = _replies(list(judged.values())) if reasons else {}
-    comments = _comments(run, metric, known) if reasons else {}
-    found = []
-    for place in places:
-        pk, _asked = judged.get(sides[place], (0, 0))
-        found.append(
+    comments = _comments(run, metric, answer_ids) if reasons else {}
+    columns = (
+        pills([paired.judge[place] for place in places], metric),
+        pills([paired.people[place] for place in places], metric),
+        value_texts([paired.differences[place] for place in places]),
+    )
+    answers = []
+    for place, judge_pill, people_pill, difference in zip(places, *columns, strict=True):
+        pk, _asked_by = judged.get(sides[place], (0, 0))
+        answers.append(
             ComparedAnswer(
                 line=paired.rows[place],
                 candidate=paired.candidates[place],
                 other=paired.others[place] or "",
                 number=paired.responses[place],
-                judge=pill(paired.judge[place], metric),
-                people=pill(paired.people[place], metric),
-                difference=f"{paired.differences[place]:.3g}",
+                judge=judge_pill,
+                people=people_pill,
+                difference=difference,
                 question=questions.get(paired.rows[place], ""),
                 url=judgement_url(run, pk) if pk else "",
                 reply=replies.get(pk, ""),
                 comments=comments.get(sides[place], ()),
             )
         )
-    return found
+    return answers
 
 
 def _responses(run: Run, lines: list[int]) -> dict[tuple[str, int, int], int]:
     """{(candidate, row, number): answer id} for these rows."""
     names = candidates_of(run)
-    found = Response.objects.filter(
+    responses = Response.objects.filter(
         row__version=run.version_id, row__line__in=lines, candidate__in=list(names)
     )
-    parts = found.values_list("pk", "candidate_id", "row__line", "number")
+    parts = responses.values_list("pk", "candidate_id", "row__line", "number")
     return {(names[candidate], line, number): pk for pk, candidate, line, number in parts}
 
 
@@ -131,46 +140,56 @@ def _sides(paired: Paired, place: int, responses: Mapping[tuple[str, int, int], 
     return frozenset(responses[name] for name in names if name in responses)
 
 
-def _judgements(run: Run, metric: ScaledMetric, judge: str, known: Sides) -> dict[Sides, tuple[int, int]]:
+def _judgements(
+    run: Run, metric: ScaledMetric, judge: str, answer_ids: Sides
+) -> dict[Sides, tuple[int, int]]:
     """{answers: (judgement, attempt that asked)} of the judge."""
-    found = Judgement.objects.filter(run=run, current=True, run_metric__name=metric.name, response__in=known)
-    found = found.filter(BY_SOURCES, source__name=judge) if run.imported else found.filter(BY_METRICS)
+    judgements = Judgement.objects.filter(
+        run=run, current=True, run_metric__name=metric.name, response__in=answer_ids
+    )
+    judgements = (
+        judgements.filter(BY_SOURCES, source__name=judge) if run.imported else judgements.filter(BY_METRICS)
+    )
     judged: dict[Sides, tuple[int, int]] = {}
-    parts = ("pk", "asked_by", "response", "other_response")
-    for pk, asked, response, other in found.order_by("repeat", "position").values_list(*parts):
-        judged.setdefault(known & {response, other}, (pk, asked or pk))
+    parts = ("pk", "replies_from", "response", "other_response")
+    for pk, replies_from, response, other in judgements.order_by("repeat", "position").values_list(*parts):
+        judged.setdefault(answer_ids & {response, other}, (pk, replies_from or pk))
     return judged
 
 
 def _replies(judged: Sequence[tuple[int, int]]) -> dict[int, str]:
     """{judgement: beginning of the judge's first reply}."""
-    asked = dict(judged)
-    found = JudgeReply.objects.filter(judgement__in=asked.values()).exclude(content=None)
+    attempts = dict(judged)
+    stored_replies = JudgeReply.objects.filter(judgement__in=attempts.values()).exclude(content=None)
     replies: dict[int, str] = {}
-    for pk, content in found.order_by("judge", "repeat", "swapped").values_list("judgement", "content"):
+    for pk, content in stored_replies.order_by("judge", "repeat", "swapped").values_list(
+        "judgement", "content"
+    ):
         replies.setdefault(pk, _beginning(content or ""))
-    return {pk: replies[by] for pk, by in asked.items() if by in replies}
+    return {pk: replies[by] for pk, by in attempts.items() if by in replies}
 
 
-def _comments(run: Run, metric: ScaledMetric, known: Sides) -> dict[Sides, list[PersonComment]]:
+def _comments(run: Run, metric: ScaledMetric, answer_ids: Sides) -> dict[Sides, list[PersonComment]]:
     """Comments of raters and adjudicators on these answers, under the criterion with the metric's name."""
-    evaluations = [one.pk for one in evaluations_of(run)]
+    evaluations = [evaluation.pk for evaluation in evaluations_of(run)]
     about: dict[str, Any] = {
         "item__evaluation__in": evaluations,
         "item__evaluation__run__metrics__name": metric.name,
-        "item__response__in": known,
+        "item__response__in": answer_ids,
         "item__needed__gt": 0,
     }
-    given = Assignment.objects.filter(**about, state=AssignmentState.GIVEN).exclude(rating__comment="")
+    rated = Assignment.objects.filter(**about, state=AssignmentState.RATED).exclude(rating__comment="")
     sides = ("item__response", "item__other_response")
-    said = [*given.order_by("pk").values_list(*sides, "rater__pseudonym", "rating__comment")]
+    said = [*rated.order_by("pk").values_list(*sides, "rater__pseudonym", "rating__comment")]
     decided = Adjudication.objects.filter(**about).exclude(reason="").order_by("pk")
-    said += [(*one[:2], "", one[2]) for one in decided.values_list(*sides, "reason")]
-    found: dict[Sides, list[PersonComment]] = {}
+    said += [(*decision[:2], "", decision[2]) for decision in decided.values_list(*sides, "reason")]
+    comments: dict[Sides, list[PersonComment]] = {}
     for response, other, by, text in said:
         if text:
-            found.setdefault(known & {response, other}, []).append(PersonComment(by, _beginning(text)))
-    return found
+            comments.setdefault(answer_ids & {response, other}, []).append(
+                PersonComment(by, _beginning(text))
+            )
+    return comments
 
 
 def _beginning(text: str) -> str:
@@ -181,8 +200,8 @@ def _beginning(text: str) -> str:
 def choices(paired: Paired, values: Sequence[Value], chosen: str) -> list[tuple[str, str]]:
     """The values of a menu, lowest first, including the chosen one: (in the query, label)."""
     rounded = paired.numeric and (paired.rounded or len(set(values)) > MOST_CHOICES)
-    known = {value_key(value, rounded=rounded): value for value in sorted(set(values), key=_rank)}
-    keys = list(known)[:MOST_CHOICES]
+    by_key = {value_key(value, rounded=rounded): value for value in sorted(set(values), key=_rank)}
+    keys = list(by_key)[:MOST_CHOICES]
     if chosen and chosen not in keys:
         keys.append(chosen)
     return [

@@ -4,7 +4,7 @@ can't read a million judgements."""
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -12,30 +12,32 @@ import msgspec
 from django.core.cache import cache
 from django.db import transaction
 from django.utils import timezone
-from django_tasks import task
 
-from evalsite.tasks import workers
+from evalsite.derived import Part
+from evalsite.models import Job
+from evalsite.tasks import jobs
+from evalsite.tasks.jobs import Hold
 from judging.core.statistics.drill_down import Paired, paired_under
 from judging.core.statistics.frame import Kind
 from judging.core.statistics.judges import injected_verdicts
 from judging.core.statistics.report import report
 from judging.core.statistics.verdicts import counted
+from judging.records.definitions import definitions_now
+from judging.records.models import Run
 from judging.reports import selectors, slices, verdict_items
 from judging.reports.frames import features_of_answers, run_frame
-from judging.reports.models import KeptFigures, KeptMeans, RunOutcome
-from judging.reports.outcomes import outcome_keep
+from judging.reports.outcomes import outcome_store
 from judging.reports.pairing import ItemMeans, means_of
 from judging.reports.rule_lines import RuleFigures, rule_figures
-from judging.runs.definitions import definitions_now
-from judging.runs.models import Run
+from judging.reports.stored import FIGURES, MEANS, OUTCOMES
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-LAYOUT = 9  # of Figures and KeptMeans; increase it when they change
+JOB = "compute_figures"
 FEW = 20_000  # judgements; up to this many a page computes the statistics itself, in a quarter of a second
 RECOMPUTE_FACTOR = 10  # while running: recompute figures this many times older than their computation took
-KEPT_SECONDS = 24 * 3600
+CACHE_SECONDS = 24 * 3600
 
 
 class Figures(msgspec.Struct, frozen=True):
@@ -54,7 +56,7 @@ class Figures(msgspec.Struct, frozen=True):
         return next((cells[metric]["kind"] for cells in self.report["candidates"].values()), None)
 
 
-class Kept(msgspec.Struct, frozen=True):
+class RunFigures(msgspec.Struct, frozen=True):
     """Figures, the run's revision they belong to, when they were computed, and how many seconds that took."""
 
     figures: Figures
@@ -73,7 +75,7 @@ class Kept(msgspec.Struct, frozen=True):
         """Whether to recompute them. While a run is in progress, they are outdated all the time."""
         if self.current(run):
             return False
-        return run.rests or old_enough(self.made_at, self.took)
+        return run.is_idle or old_enough(self.made_at, self.took)
 
 
 def old_enough(made_at: datetime, took: float) -> bool:
@@ -89,100 +91,82 @@ def is_large(run: Run) -> bool:
     return run.total > FEW
 
 
-def at_once(run: Run) -> Kept:
+def current_figures(run: Run) -> RunFigures:
     """The run's current figures, computed now if they are not cached. The database is not changed."""
-    key = f"figures.{LAYOUT}:{run.pk}:{run.created_at.timestamp()}"
-    kept: Kept | None = cache.get(key) or _stored(run)
-    if kept is None or not kept.current(run):
-        kept, _judgements = work_out(run)
-        cache.set(key, kept, KEPT_SECONDS)
-    return kept
+    key = f"figures.{FIGURES.layout}:{run.pk}:{run.created_at.timestamp()}"
+    stored: RunFigures | None = cache.get(key) or _stored(run)
+    if stored is None or not stored.current(run):
+        stored, _judgements = compute(run)
+        cache.set(key, stored, CACHE_SECONDS)
+    return stored
 
 
-def for_page(run: Run) -> Kept | None:
+def for_page(run: Run) -> RunFigures | None:
     """The run's stored figures; wakes a worker if there are none or they are outdated."""
-    kept = _stored(run) if is_large(run) else at_once(run)
-    if kept is None or kept.due(run):
-        if KeptFigures.objects.filter(run=run, wanted=True).exists():
-            workers.wake(work_out_figures)
-        else:
-            _have_made(run)
-    elif run.rests and not RunOutcome.objects.filter(run=run, revision=kept.revision).exists():
-        outcome_keep(run, kept.figures.report, kept.revision)
-    return kept
+    stored = _stored(run) if is_large(run) else current_figures(run)
+    if stored is None or stored.due(run):
+        jobs.request(JOB, run.pk)
+    else:
+        _store_outcome(run, stored)
+    return stored
 
 
-def slices_for_page(run: Run, field: str, kept: Kept) -> slices.Slices:
+def _store_outcome(run: Run, stored: RunFigures) -> None:
+    """Store the run's result for lists, if that of these figures is not stored."""
+    if run.is_idle and not OUTCOMES.all().filter(subject=run.pk, revision=stored.revision).exists():
+        outcome_store(run, stored.figures.report, stored.revision)
+
+
+def slices_for_page(run: Run, field: str, stored: RunFigures) -> slices.Slices:
     """Slices by a field. For a large run the stored ones; wakes a worker if there are none, or if they are older
-    than `kept`."""
+    than `stored`."""
     if not is_large(run):
-        return slices.Slices(slices.at_once(run, field, kept.revision), due=False)
-    found = slices.kept(run, field, kept.revision)
-    if found.due:
-        slices.want(run, field)
-        workers.wake(work_out_figures)
-    return found
+        return slices.Slices(slices.cached_breakdown(run, field, stored.revision), due=False)
+    sliced = slices.stored_slices(run, field, stored.revision)
+    if sliced.due:
+        slices.request(run, field)
+    return sliced
 
 
-def want(run_id: int) -> None:
-    """Request a run's figures when it ends, before a page does."""
-    run = Run.objects.get(pk=run_id)
-    if run.done:
-        _have_made(run)
+def request_results(runs: Collection[Run]) -> None:
+    """Request the figures of runs whose stored results are of an earlier release."""
+    pks = {run.pk for run in runs}
+    requested = Job.objects.filter(kind=JOB, object_id__in=pks).exclude(state=Job.State.FAILED)
+    for pk in sorted(pks - set(requested.values_list("object_id", flat=True))):
+        jobs.request(JOB, pk)
 
 
-def _have_made(run: Run) -> None:
-    KeptFigures.objects.update_or_create(run=run, defaults={"wanted": True})
-    workers.wake(work_out_figures)
-
-
-@task(queue_name=workers.DATA)
-def work_out_figures() -> None:
-    """Task: compute the requested figures of large runs."""
-    keep_wanted()
-
-
-def keep_wanted() -> None:
-    """Compute and store requested figures and slices; they have priority over the worker's longer tasks.
-
-    After a failure, the next request by a page tries again.
-    """
-    wanted = KeptFigures.objects.filter(wanted=True).order_by("run").values_list("run", flat=True)
-    for pk in list(wanted):
-        KeptFigures.objects.filter(run=pk).update(wanted=False)
-        # Read after the update: a later change creates a new request.
-        run = Run.objects.get(pk=pk)
-        kept = _stored(run)
-        if kept is not None and not kept.due(run):
-            continue  # they were requested again during the computation
-        _keep(run, *work_out(run))
-        if field := slices.default_field(run):
-            slices.want(run, field)
-    slices.keep_wanted()
+@jobs.job(JOB, Run)
+def compute_figures(hold: Hold, run: Run) -> None:
+    """Compute and store the figures of a large run. After a failure, the next page that needs them tries again."""
+    stored = _stored(run)
+    if stored is None or stored.due(run):
+        _store(hold, run, *compute(run))
+    else:  # they were requested again during the computation, or only the result for lists is missing
+        _store_outcome(run, stored)
 
 
 @transaction.atomic
-def _keep(run: Run, made: Kept, judgements: DataFrame) -> None:
-    KeptFigures.objects.filter(run=run).update(
-        layout=LAYOUT,
-        revision=made.revision,
-        made_at=made.made_at,
-        took=made.took,
-        packed=msgspec.msgpack.encode(made.figures),
-    )
-    outcome_keep(run, made.figures.report, made.revision)
-    verdict_items.keep(run, judgements, made.figures.report, made.revision)
-    KeptMeans.objects.filter(run=run).delete()
+def _store(hold: Hold, run: Run, computed: RunFigures, judgements: DataFrame) -> None:
+    hold.finish()
+    packed = msgspec.msgpack.encode(computed.figures)
+    FIGURES.put(run.pk, value=packed, revision=computed.revision, took=computed.took)
+    if field := slices.default_field(run):
+        slices.request(run, field)
+    outcome_store(run, computed.figures.report, computed.revision)
+    verdict_items.store(run, judgements, computed.figures.report, computed.revision)
+    MEANS.replace(run.pk, dict(_means(run, computed.figures, judgements)), computed.revision)
+
+
+def _means(run: Run, figures: Figures, judgements: DataFrame) -> Iterator[tuple[Part, bytes]]:
+    """(ids of metric and candidate, packed means) of a run with several candidates."""
     candidates = selectors.candidates_of(run)
     if len(candidates) < 2:
         return
     for metric_id, metric in selectors.metrics_of(run).items():
-        mine, kind = counted(judgements, metric), made.figures.kind(metric.name)
+        mine, kind = counted(judgements, metric), figures.kind(metric.name)
         for candidate_id, name in candidates.items():
-            means = means_of(mine, name, kind)
-            KeptMeans.objects.create(
-                run=run, run_metric_id=metric_id, candidate_id=candidate_id, packed=means.packed()
-            )
+            yield (str(metric_id), str(candidate_id)), means_of(mine, name, kind).packed()
 
 
 def item_means(
@@ -193,26 +177,24 @@ def item_means(
     if not is_large(run):
         scale, names = selectors.metrics_of(run)[metric], selectors.candidates_of(run)
         mine, kind = counted(run_frame(run), scale), figures.kind(scale.name)
-        return [means_of(mine, names[one], kind) for one in candidates]
-    kept = KeptMeans.objects.filter(run=run, run_metric=metric, candidate__in=candidates)
-    packed = dict(kept.values_list("candidate_id", "packed"))
-    if len(packed) < 2:
+        return [means_of(mine, names[candidate], kind) for candidate in candidates]
+    stored = [MEANS.get(run.pk, str(metric), str(candidate)) for candidate in candidates]
+    return [ItemMeans.unpacked(row.value) for row in stored if row] if all(stored) else None
+
+
+def _stored(run: Run) -> RunFigures | None:
+    row = FIGURES.get(run.pk)
+    if row is None or row.computed_at is None:
         return None
-    return [ItemMeans.unpacked(packed[one]) for one in candidates]
+    return RunFigures(_decode(row.value), row.revision, row.computed_at, row.seconds)
 
 
-def _stored(run: Run) -> Kept | None:
-    found = KeptFigures.objects.filter(run=run, layout=LAYOUT).first()
-    if found is None or found.made_at is None:
-        return None
-    return Kept(_decode(found.packed), found.revision, found.made_at, found.took)
-
-
-def work_out(run: Run) -> tuple[Kept, DataFrame]:
+def compute(run: Run) -> tuple[RunFigures, DataFrame]:
     """The run's figures, and the judgements that they come from."""
     began, made_at = time.monotonic(), timezone.now()
     definitions = definitions_now(run)
-    metrics_by_key = {key: selectors.scaled(one) for key, one in definitions.items()}
+    scales = {key: selectors.scaled(definition) for key, definition in definitions.items()}
+    metrics_by_key = selectors.with_choices(run, scales)
     judgements, metrics = run_frame(run, definitions), list(metrics_by_key.values())
     features = features_of_answers(run, metrics)
     document = dict[str, Any](report(judgements, metrics, rows=run.rows, features=features))
@@ -230,12 +212,12 @@ def work_out(run: Run) -> tuple[Kept, DataFrame]:
         truncated=selectors.truncated_of(run),
         paired={metric.name: paired_under(judgements, metric) for metric in metrics},
     )
-    return Kept(figures, run.revision, made_at, time.monotonic() - began), judgements
+    return RunFigures(figures, run.revision, made_at, time.monotonic() - began), judgements
 
 
 def _add_gold(document: Mapping[str, Any], hits: Mapping[str, dict[str, int]]) -> None:
     """Add the number of gold items that each rater answered correctly."""
-    for one in document["raters"]:
-        for name, figures in one["each"].items():
+    for rater in document["raters"]:
+        for name, figures in rater["each"].items():
             if name in hits:
                 figures["gold"] = hits[name]

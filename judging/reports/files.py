@@ -6,11 +6,16 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from evalsite.table_files import csv_of
+from django.utils.translation import gettext as _
+
+from evalsite.table_files import Sheet, csv_of
 from judging.core.charts.svg import as_file
 from judging.core.statistics.frame import ScaledMetric
+from judging.core.statistics.ranking import ranked
+from judging.records.models import Run
+from judging.reports.figures import for_page
 from judging.reports.page.drawing import means_chart, metrics_radar, spread_chart
-from judging.reports.page.tables import ranked
+from judging.reports.services import report_document
 
 Document = Mapping[str, Any]
 
@@ -19,6 +24,7 @@ FIGURES = (
     *("scored", "no_score", "unparsed", "errors", "not_run", "coverage", "low_bound", "high_bound"),
     *("top_share", "off_scale", "rate", "rate_ci_low", "rate_ci_high", "overridden"),
 )
+COMPARED = ("comparisons", "wins", "ties", "losses", "both_bad", "win_rate", "rating")
 LEFT_OUT = ("bad_rows", "rows_not_drawn", "rows_without_answers", "excluded")
 """Counts of rows and answers that are not included, repeated in each line, because the file may be read on its own."""
 PAIRS = (
@@ -32,11 +38,35 @@ def document_json(document: Document) -> bytes:
     return (json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2) + "\n").encode()
 
 
+def report_sheet(run: Run) -> Sheet:
+    """The figures as a sheet: a line per candidate and metric, for comparisons also per author; `part` is their part of
+    the document. If they are not computed yet, a sentence says so."""
+    stored = for_page(run)
+    if stored is None:
+        return Sheet(_("Report"), [_("The figures are being computed. Export again in a minute.")], [])
+    document = report_document(run, stored.figures)
+    columns = ["part", "metric", "candidate", "by", *FIGURES, *COMPARED, *LEFT_OUT]
+    left_out = {name: document["left_out"][name] for name in LEFT_OUT}
+    rows = [[(line | left_out).get(name) for name in columns] for line in _report_lines(document)]
+    return Sheet(_("Report"), columns, rows)
+
+
+def _report_lines(document: Document) -> Iterator[dict[str, Any]]:
+    for part in ("candidates", "people_candidates"):
+        for candidate, metrics in document[part].items():
+            for metric, cell in metrics.items():
+                yield {"part": part, "metric": metric, "candidate": candidate} | cell
+    for compared in document["side_by_side"]:
+        about = {"part": "side_by_side", "metric": compared["metric"], "by": compared["by"]}
+        for candidate, cell in compared["candidates"].items():
+            yield about | {"candidate": candidate} | cell
+
+
 def figures_csv(document: Document) -> bytes:
     """A line per candidate and metric."""
-    left_out = [document["left_out"][one] for one in LEFT_OUT]
+    left_out = [document["left_out"][name] for name in LEFT_OUT]
     rows = [
-        [name, metric, *(cell.get(one) for one in FIGURES), *left_out]
+        [name, metric, *(cell.get(figure) for figure in FIGURES), *left_out]
         for name, metric, cell in _cells(document)
     ]
     return _csv(["candidate", "metric", *FIGURES, *LEFT_OUT], rows)
@@ -74,9 +104,9 @@ def comparisons_csv(document: Document) -> bytes:
     columns = ["metric", "by", "a", "b", "wins", "ties", "losses", "both_bad", "win_rate"]
     columns += ["ci_low", "ci_high"]
     rows = [
-        [one["metric"], one["by"], *(pair[name] for name in columns[2:])]
-        for one in document["side_by_side"]
-        for pair in one["pairs"]
+        [comparisons["metric"], comparisons["by"], *(pair[name] for name in columns[2:])]
+        for comparisons in document["side_by_side"]
+        for pair in comparisons["pairs"]
     ]
     return _csv(columns, rows)
 
@@ -89,8 +119,8 @@ def agreement_csv(document: Document) -> bytes:
     columns += ["bias_low", "bias_high"]
     human = ["items", "exact", "kappa_weighted", "alpha"]
     rows = [
-        [*(one[name] for name in columns), *((one["human"] or {}).get(name) for name in human)]
-        for one in document["judges"]
+        [*(agreement[name] for name in columns), *((agreement["human"] or {}).get(name) for name in human)]
+        for agreement in document["judges"]
     ]
     return _csv([*columns, *(f"human_{name}" for name in human)], rows)
 

@@ -31,12 +31,14 @@ from judging.core.statistics.frame import (
 )
 from judging.core.statistics.judges import answer_features
 from judging.core.values import SCORED, Outcome, outcome_of_value
+from judging.filters.row_filters import id_subquery
 from judging.people.models import Adjudication, Evaluation, Item
+from judging.people.sampling import strata_of_draw
 from judging.people.selectors import evaluations_of, rater_names
+from judging.records.definitions import definitions_now
+from judging.records.models import IMPORTED, PEOPLE, Judgement, Run
 from judging.reports import selectors
-from judging.runs.definitions import definitions_now
-from judging.runs.models import IMPORTED, PEOPLE, Judgement, Run
-from judging.runs.teamwork.marks import exclusions_of
+from judging.teamwork.marks import exclusions_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -62,21 +64,27 @@ def run_frame(run: Run, definitions: Definitions | None = None) -> DataFrame:
     run's metrics by name. Answers excluded from this run by a reviewer are left out. A million judgements take about
     150 MB. `definitions`: the run's current ones, if already loaded."""
     definitions, evaluations = definitions or definitions_now(run), evaluations_of(run)
-    raters, others = rater_names(evaluations), [one for one in evaluations if one.run_id != run.pk]
-    names = _names([run, *(one.run for one in others)])
-    metrics = {key: selectors.scaled(one) for key, one in definitions.items()}
+    raters, others = (
+        rater_names(evaluations),
+        [evaluation for evaluation in evaluations if evaluation.run_id != run.pk],
+    )
+    names = _names([run, *(evaluation.run for evaluation in others)])
+    metrics = {key: selectors.scaled(definition) for key, definition in definitions.items()}
     by_name = {metric.name: metric for metric in metrics.values()}
     verdicts = list(_verdicts_of(run, definitions, raters))
     for each in others:
         verdicts += _drawn_from_all(each, run, _verdicts_of(each.run, definitions_now(each.run), raters))
-    candidates = {one: one for one in names}
-    known = [one for one in verdicts if one.metric in by_name and one.candidate in candidates]
+    candidates = {name: name for name in names}
+    covered = [
+        verdict for verdict in verdicts if verdict.metric in by_name and verdict.candidate in candidates
+    ]
     if len(evaluations) > 1:
-        known = _newest(known)
-    frames = [verdict_frame(known, by_name, candidates)]
+        covered = _newest(covered)
+    frames = [verdict_frame(covered, by_name, candidates)]
     if run.kind not in (PEOPLE, IMPORTED):
-        frames.insert(0, _own(run, definitions, names))
-    return ordered(_clustered(_without_excluded(run, joined(frames)), selectors.clusters_of(run)))
+        frames.insert(0, _own_judgements(run, definitions, names))
+    frame = _clustered(_without_excluded(run, joined(frames)), selectors.clusters_of(run))
+    return ordered(_with_strata(frame, others))
 
 
 def _without_excluded(run: Run, frame: DataFrame) -> DataFrame:
@@ -119,24 +127,43 @@ def _clustered(frame: DataFrame, clusters: Mapping[int, str]) -> DataFrame:
     return frame.assign(cluster=pd.Categorical(frame["row"].map(clusters))) if clusters else frame
 
 
+def _with_strata(frame: DataFrame, evaluations: Sequence[Evaluation]) -> DataFrame:
+    """Add the strata of the draw, if all of people's ratings come from a single one that had any."""
+    import pandas as pd
+
+    strata = strata_of_draw(evaluations[0]) if len(evaluations) == 1 else {}
+    if not strata:
+        return frame
+    answers = Response.objects.filter(pk__in=id_subquery(list(strata)))
+    parts = answers.values_list("candidate__name", "candidate__version__number", "row__line", "number", "pk")
+    places = {
+        (selectors.shown_name(name, version), line, number): strata[pk]
+        for name, version, line, number, pk in parts.iterator(BATCH)
+    }
+    keys = zip(frame["candidate"].astype(object), frame["row"], frame["response"], strict=True)
+    return frame.assign(stratum=pd.Categorical([places.get(key) for key in keys]))
+
+
 def _names(runs: Sequence[Run]) -> list[str]:
     """All candidates, the run's first in the order of its data, the reference last."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for run in runs:
-        there = run.run_candidates.order_by("candidate").values_list(
+        pairs = run.run_candidates.order_by("candidate").values_list(
             "candidate__name", "candidate__version__number"
         )
-        found |= dict.fromkeys(selectors.shown_name(*one) for one in there)
-    return sorted(found, key=lambda name: name == REFERENCE)
+        names |= dict.fromkeys(selectors.shown_name(*pair) for pair in pairs)
+    return sorted(names, key=lambda name: name == REFERENCE)
 
 
-def _own(run: Run, definitions: Definitions, names: list[str]) -> DataFrame:
+def _own_judgements(run: Run, definitions: Definitions, names: list[str]) -> DataFrame:
     """The judgements of the run's metrics, one row each."""
-    known = selectors.candidates_of(run)
-    rest = {name: name for name in names if name not in set(known.values())}
-    metrics = {key: selectors.scaled(one) for key, one in definitions.items()}
-    authors = {key: author_of(one) for key, one in definitions.items()}
-    frame = judgement_frame(selectors.current_judgements(run), metrics, {**known, **rest}, authors=authors)
+    candidates = selectors.candidates_of(run)
+    rest = {name: name for name in names if name not in set(candidates.values())}
+    metrics = {key: selectors.scaled(definition) for key, definition in definitions.items()}
+    authors = {key: author_of(definition) for key, definition in definitions.items()}
+    frame = judgement_frame(
+        selectors.current_judgements(run), metrics, {**candidates, **rest}, authors=authors
+    )
     frame["candidate"] = frame["candidate"].cat.reorder_categories(names)
     return _with_overrides(run, frame)
 
@@ -157,8 +184,10 @@ def _with_overrides(run: Run, frame: DataFrame) -> DataFrame:
     """Attribute overridden values to the reviewer."""
     import pandas as pd
 
-    found = Judgement.objects.filter(run=run, current=True, override_value__isnull=False)
-    places = set(found.values_list("run_metric__name", "candidate__name", "row__line", "response__number"))
+    overridden = Judgement.objects.filter(run=run, current=True, override_value__isnull=False)
+    places = set(
+        overridden.values_list("run_metric__name", "candidate__name", "row__line", "response__number")
+    )
     if not places:
         return frame
     lines = frame["row"].isin([line for _, _, line, _ in places]).to_numpy().nonzero()[0]
@@ -177,73 +206,78 @@ def _drawn_from_all(evaluation: Evaluation, run: Run, verdicts: Iterable[Verdict
     then = evaluation.about_rows
     if then is None or then >= run.rows:
         return verdicts
-    return (one._replace(drawn_with=one.drawn_with * then / run.rows) for one in verdicts)
+    return (verdict._replace(drawn_with=verdict.drawn_with * then / run.rows) for verdict in verdicts)
 
 
 def _newest(verdicts: Iterable[VerdictRow]) -> list[VerdictRow]:
     """If a person rated an answer in several evaluations, keep the newest verdict."""
-    found: dict[tuple[Any, ...], VerdictRow] = {}
-    for one in verdicts:
-        about = (one.metric, one.candidate, one.row, one.response, one.other, one.other_response)
-        found[*about, one.by, one.source, one.repeat, one.order, one.main] = one
-    return list(found.values())
+    newest: dict[tuple[Any, ...], VerdictRow] = {}
+    for verdict in verdicts:
+        about = (
+            verdict.metric,
+            verdict.candidate,
+            verdict.row,
+            verdict.response,
+            verdict.other,
+            verdict.other_response,
+        )
+        newest[*about, verdict.by, verdict.source, verdict.repeat, verdict.order, verdict.main] = verdict
+    return list(newest.values())
 
 
 def _verdicts_of(run: Run, definitions: Definitions, raters: Mapping[int, str]) -> Iterator[VerdictRow]:
     """Verdicts that become rows of their own: people's, imported ones, and the single ones behind a run's
     judgements."""
     if run.kind in (PEOPLE, IMPORTED):
-        yield from _given(run, definitions, raters)
-        yield from _adjudicated(run)
+        yield from _current_verdicts(run, definitions, raters)
+        yield from _adjudications(run)
     else:
-        yield from _single(run, definitions)
-        yield from _overridden(run, definitions)
+        yield from _single_verdicts(run, definitions)
+        yield from _overridden_verdicts(run, definitions)
 
 
-def _given(run: Run, definitions: Definitions, raters: Mapping[int, str]) -> Iterator[VerdictRow]:
-    authors = {one.name: author_of(one) for one in definitions.values()}
-    found = Judgement.objects.filter(run=run, current=True).order_by("position")
-    for values in found.values_list(*_PARTS).iterator(BATCH):
-        given = dict(zip(_PARTS, values, strict=True))
-        by, source = _author(given, raters, authors)
+def _current_verdicts(run: Run, definitions: Definitions, raters: Mapping[int, str]) -> Iterator[VerdictRow]:
+    authors = {definition.name: author_of(definition) for definition in definitions.values()}
+    judgements = Judgement.objects.filter(run=run, current=True).order_by("position")
+    for values in judgements.values_list(*_PARTS).iterator(BATCH):
+        row = dict(zip(_PARTS, values, strict=True))
+        by, source = _author(row, raters, authors)
         yield VerdictRow(
-            metric=given["run_metric__name"],
-            candidate=selectors.shown_name(given["candidate__name"], given["candidate__version__number"]),
-            row=given["row__line"],
-            response=given["response__number"],
-            state=given["state_in_force"],
-            value=given["value_in_force"],
+            metric=row["run_metric__name"],
+            candidate=selectors.shown_name(row["candidate__name"], row["candidate__version__number"]),
+            row=row["row__line"],
+            response=row["response__number"],
+            state=row["state_in_force"],
+            value=row["value_in_force"],
             by=by,
             source=source,
-            other=_other(given),
-            other_response=given["other_response__number"] or 0,
-            repeat=given["repeat"],
-            shown_first=given["shown_first"] or 0,
-            drawn_with=_or_nan(given["drawn_with"]),
-            seconds=_or_nan(given["seconds"]),
+            other=_other_name(row),
+            other_response=row["other_response__number"] or 0,
+            repeat=row["repeat"],
+            shown_first=row["shown_first"] or 0,
+            drawn_with=_or_nan(row["drawn_with"]),
+            seconds=_or_nan(row["seconds"]),
         )
 
 
-def _author(
-    given: dict[str, Any], raters: Mapping[int, str], authors: dict[str, Author]
-) -> tuple[str, Source]:
+def _author(row: dict[str, Any], raters: Mapping[int, str], authors: dict[str, Author]) -> tuple[str, Source]:
     """The author of a verdict: a rater under the pseudonym, or the reviewer for an overridden value."""
-    if given["override_value"] is not None and given["rater_id"] is None:
+    if row["override_value"] is not None and row["rater_id"] is None:
         return "override", "override"
-    if given["rater_id"] is not None:
-        return raters.get(given["rater_id"], f"rater {given['rater_id']}"), "rater"
-    if given["source__kind"]:
-        return given["source__name"], cast("Source", given["source__kind"])
-    author = authors[given["run_metric__name"]]
+    if row["rater_id"] is not None:
+        return raters.get(row["rater_id"], f"rater {row['rater_id']}"), "rater"
+    if row["source__kind"]:
+        return row["source__name"], cast("Source", row["source__kind"])
+    author = authors[row["run_metric__name"]]
     return author.by, author.source
 
 
-def _other(given: dict[str, Any]) -> str | None:
-    name = given["other_response__candidate__name"]
+def _other_name(row: dict[str, Any]) -> str | None:
+    name = row["other_response__candidate__name"]
     return (
         None
         if name is None
-        else selectors.shown_name(name, given["other_response__candidate__version__number"])
+        else selectors.shown_name(name, row["other_response__candidate__version__number"])
     )
 
 
@@ -251,13 +285,13 @@ def _or_nan(value: float | None) -> float:
     return float("nan") if value is None else value
 
 
-def _adjudicated(run: Run) -> Iterator[VerdictRow]:
+def _adjudications(run: Run) -> Iterator[VerdictRow]:
     """The newest adjudication of each item."""
     if run.kind != PEOPLE:
         return
     metrics = dict(run.metrics.values_list("number", "name"))
-    found = Adjudication.objects.filter(item__evaluation__run=run).order_by("pk")
-    newest = {one.item_id: one for one in found.select_related("item")}
+    adjudications = Adjudication.objects.filter(item__evaluation__run=run).order_by("pk")
+    newest = {adjudication.item_id: adjudication for adjudication in adjudications.select_related("item")}
     parts = ("row__line", "response__number", "response__candidate__name",
              "response__candidate__version__number", "other_response__number",
              "other_response__candidate__name", "other_response__candidate__version__number")  # fmt: skip
@@ -274,41 +308,41 @@ def _adjudicated(run: Run) -> Iterator[VerdictRow]:
                 value=outcome.value_json,
                 by="adjudicator",
                 source="adjudicator",
-                other=_other(item),
+                other=_other_name(item),
                 other_response=item["other_response__number"] or 0,
                 drawn_with=_or_nan(item["drawn_with"]),
             )
 
 
-def _overridden(run: Run, definitions: Definitions) -> Iterator[VerdictRow]:
+def _overridden_verdicts(run: Run, definitions: Definitions) -> Iterator[VerdictRow]:
     """The metric's own verdict where a reviewer overrode it."""
-    authors = {one.name: author_of(one) for one in definitions.values()}
-    found = Judgement.objects.filter(run=run, current=True, override_value__isnull=False, state=SCORED)
+    authors = {definition.name: author_of(definition) for definition in definitions.values()}
+    judgements = Judgement.objects.filter(run=run, current=True, override_value__isnull=False, state=SCORED)
     parts = ("run_metric__name", "candidate__name", "row__line", "response__number", "state", "value")
     for metric, name, line, number, state, value in (
-        found.order_by("position").values_list(*parts).iterator(BATCH)
+        judgements.order_by("position").values_list(*parts).iterator(BATCH)
     ):
         by, source, order = authors[metric].by, authors[metric].source, authors[metric].order
         if source != COMBINED:
             yield VerdictRow(metric, name, line, number, state, value, by, source, order=order, main=False)
 
 
-def _single(run: Run, definitions: Definitions) -> Iterator[VerdictRow]:
+def _single_verdicts(run: Run, definitions: Definitions) -> Iterator[VerdictRow]:
     """Each judge's single verdicts, for metrics with more than one verdict per judgement."""
-    opened = {key: one for key, one in definitions.items() if _is_opened(one)}
+    opened = {key: definition for key, definition in definitions.items() if _is_opened(definition)}
     if not opened:
         return
-    found = Judgement.objects.filter(run=run, current=True, run_metric__in=opened)
-    found = found.exclude(verdicts="")
+    judgements = Judgement.objects.filter(run=run, current=True, run_metric__in=opened)
+    judgements = judgements.exclude(verdicts="")
     every = -(-run.total // MOST_OPENED)
     if every > 1:
-        found = found.annotate(part=F("row__line") % every).filter(part=0)
+        judgements = judgements.annotate(part=F("row__line") % every).filter(part=0)
     parts = ("run_metric_id", "candidate__name", "row__line", "response__number", "verdicts")
-    for metric, *answer, text in found.order_by("position").values_list(*parts).iterator(BATCH):
+    for metric, *answer, text in judgements.order_by("position").values_list(*parts).iterator(BATCH):
         definition = opened[metric]
         for verdict in _verdicts(text):
             if not (verdict.order == "both" and author_of(definition).source == "judge"):
-                yield _behind(definition, verdict, *answer)
+                yield _single_verdict(definition, verdict, *answer)
 
 
 def _is_opened(definition: MetricDefinition) -> bool:
@@ -316,7 +350,9 @@ def _is_opened(definition: MetricDefinition) -> bool:
     return judged and (author_of(definition).source != "judge" or definition.judges[0].both_orders)
 
 
-def _behind(definition: MetricDefinition, verdict: Verdict, name: str, line: int, number: int) -> VerdictRow:
+def _single_verdict(
+    definition: MetricDefinition, verdict: Verdict, name: str, line: int, number: int
+) -> VerdictRow:
     outcome = Outcome.unparsed(verdict.reason) if verdict.value is None else outcome_of_value(verdict.value)
     return VerdictRow(
         metric=definition.name,
@@ -350,11 +386,11 @@ def _some_rows(run: Run, every: int) -> QuerySet[Row]:
 
 
 def _answers(run: Run, candidates: Sequence[int], every: int) -> Iterator[tuple[str, int, int, str]]:
-    found = Response.objects.filter(candidate__in=candidates, row__version=run.version_id).exclude(raw="")
+    responses = Response.objects.filter(candidate__in=candidates, row__version=run.version_id).exclude(raw="")
     if every > 1:
-        found = found.filter(row__in=_some_rows(run, every).values("pk"))
+        responses = responses.filter(row__in=_some_rows(run, every).values("pk"))
     parts = ("candidate__name", "row__line", "number", "raw")
-    for name, line, number, raw in found.values_list(*parts).iterator(BATCH):
+    for name, line, number, raw in responses.values_list(*parts).iterator(BATCH):
         yield name, line, number, str(response_data(raw)["content"])
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import get_language, ngettext, pgettext
 from django.utils.translation import gettext as _
 
+from evalsite.rounding import adding_up, exact, fixed, fixed_percent, significant
 from evalsite.templatetags.show import NONE, number, percent, percents
 from judging.core.charts.axis import tick_text
+from judging.core.values import value_texts
 
 SMALL_P = 0.001
+NAMES_SHOWN = 3
 MOST_EXCLUSIONS = 20  # listed individually
 ROUNDING = 1e-9
+LARGE = 1e6
 NARROW = 2  # scales up to this width are shown with a third decimal
 
 
@@ -24,15 +28,20 @@ def decimal(value: float | None, places: int = 3) -> str:
     if value is None:
         return NONE
     size = abs(value)
-    text = f"{value:.4g}" if size >= 1e6 or 0 < size < 0.5 * 10**-places else f"{value:.{places}f}"
-    if not float(text):  # no −0.00
-        text = text.removeprefix("-")
+    outside = size >= LARGE or 0 < size < 0.5 * 10**-places
+    text = significant(value, 4) if outside else fixed(value, places)
     return text.replace("-", "−")
 
 
 def signed(value: float | None) -> str:
     """A difference with its sign."""
     return f"+{decimal(value)}" if value is not None and value > 0 else decimal(value)
+
+
+def shares_signed(shares: Sequence[float], difference: float, places: int = 3) -> list[str]:
+    """The shares of a difference with their signs, rounded so that they add up to it."""
+    rounded = adding_up(shares, difference, places)
+    return [f"{'+' if value > 0 else ''}{fixed(value, places)}".replace("-", "−") for value in rounded]
 
 
 def interval(low: float | None, high: float | None, places: int = 3) -> str:
@@ -44,7 +53,7 @@ def share_interval(low: float | None, high: float | None) -> str:
     """The interval of a share, in percent."""
     if low is None or high is None:
         return NONE
-    return f"[{100 * low:.1f}, {100 * high:.1f}]".replace("-", "−")
+    return f"[{fixed_percent(low, 1)}, {fixed_percent(high, 1)}]".replace("-", "−")
 
 
 def probability(p: float | None) -> str:
@@ -54,27 +63,33 @@ def probability(p: float | None) -> str:
 
 def kappa(value: float | None) -> str:
     """An agreement or correlation with two decimals."""
-    return NONE if value is None else f"{value:.2f}".replace("-", "−")
+    return NONE if value is None else fixed(value, 2).replace("-", "−")
 
 
 @dataclass(frozen=True, slots=True)
 class ValueFormat:
-    """Format of a metric's values: rates as percentages, scores with decimals that depend on the scale."""
+    """Format of a metric's values: rates as percentages, scores with decimals that depend on the scale. Without a
+    declared scale, very large and very small scores are not rounded to these decimals."""
 
     rate: bool = False
     places: int = 2
+    scaled: bool = False
 
     @classmethod
     def of(cls, kind: str | None, low: float | None, high: float | None) -> ValueFormat:
+        scaled = low is not None and high is not None and max(abs(low), abs(high)) < LARGE
         narrow = low is not None and high is not None and high - low <= NARROW
-        return cls(rate=kind == "bool", places=3 if narrow else 2)
+        return cls(rate=kind == "bool", places=3 if narrow else 2, scaled=scaled)
 
     def text(self, value: float | None) -> str:
         if value is None:
             return NONE
         if self.rate:
-            return percents(f"{100 * value:.1f}")
-        return decimal(value, self.places)
+            return percents(fixed_percent(value, 1).replace("-", "−"))
+        return self._score(value)
+
+    def _score(self, value: float) -> str:
+        return fixed(value, self.places).replace("-", "−") if self.scaled else decimal(value, self.places)
 
     def signed(self, value: float | None) -> str:
         """A signed difference; for rates in percentage points."""
@@ -85,10 +100,12 @@ class ValueFormat:
         """An unsigned difference."""
         if value is None:
             return NONE
-        return decimal(100 * value, 1) if self.rate else decimal(value, self.places)
+        return fixed(exact(value) * 100, 1).replace("-", "−") if self.rate else self._score(value)
 
     def interval(self, low: float | None, high: float | None) -> str:
-        return share_interval(low, high) if self.rate else interval(low, high, self.places)
+        if self.rate:
+            return share_interval(low, high)
+        return NONE if low is None or high is None else f"[{self._score(low)}, {self._score(high)}]"
 
     def tick(self, value: float) -> str:
         """The label of an axis tick."""
@@ -100,6 +117,17 @@ def kind_name(kind: str | None) -> str:
     return {"number": _("numbers"), "bool": _("true or false"), "category": _("categories")}.get(
         kind or "", ""
     )
+
+
+def names_of(names: Sequence[str], shown: int = NAMES_SHOWN) -> str:
+    """The names as a list in a sentence; of more than `shown`, the first ones and the number of others."""
+    comma = pgettext("between names", ", ")
+    if len(names) > shown:
+        rest = len(names) - shown + 1
+        return _("%(names)s and %(n)s others") % {"names": comma.join(names[: shown - 1]), "n": rest}
+    if len(names) == 1:
+        return names[0]
+    return _("%(names)s and %(last)s") % {"names": comma.join(names[:-1]), "last": names[-1]}
 
 
 def note_sentences(cells: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -142,14 +170,14 @@ def _note(code: str, names: list[str], cells: Mapping[str, Mapping[str, Any]]) -
     if code == "mixed_kinds":
         kind = kind_name(cells[names[0]]["kind"])
         return _("mixed value types; statistics use only one type: %(kind)s.") % {"kind": kind}
+    if code == "no_variation" and all(cells[name]["ci_low"] is None for name in names):
+        return _("all items have the same score, and without a declared scale there is no interval.")
     return {
         "nothing_scored": _("no scores, so there are no statistics."),
-        "one_unit": _("only one item, so the uncertainty is unknown."),
-        "few_items": _("fewer than 30 items; the interval is only valid if scores are roughly normal."),
-        "few_clusters": _(
-            "fewer than 30 independent groups of items; the interval is only valid if their scores are roughly "
-            "normal."
-        ),
+        "one_unit": _("only one independent item; the interval of a mean needs three."),
+        "two_units": _("only two independent items; the interval of a mean needs three."),
+        "few_items": _("fewer than 30 items, so the figures are uncertain."),
+        "few_clusters": _("fewer than 30 independent groups of items, so the figures are uncertain."),
         "no_variation": _(
             "all items have the same score, so the sample shows no variation. This doesn't prove there is none."
         ),
@@ -218,20 +246,22 @@ def left_out_sentences(left_out: Mapping[str, Any], *, named: bool = True) -> li
         )
         sentences.append(text % {"n": number(count)})
     if named:
-        return sentences + [_excluded_sentence(one) for one in left_out["excluded_by"][:MOST_EXCLUSIONS]]
+        return sentences + [
+            _excluded_sentence(exclusion) for exclusion in left_out["excluded_by"][:MOST_EXCLUSIONS]
+        ]
     if count := left_out["excluded"]:
         text = ngettext("%(n)s judgement excluded.", "%(n)s judgements excluded.", count)
         sentences.append(text % {"n": number(count)})
     return sentences
 
 
-def _excluded_sentence(one: Mapping[str, Any]) -> str:
+def _excluded_sentence(exclusion: Mapping[str, Any]) -> str:
     text = ngettext(
         "%(n)s judgement excluded by %(by)s: %(reason)s",
         "%(n)s judgements excluded by %(by)s: %(reason)s",
-        one["judgements"],
+        exclusion["judgements"],
     )
-    return text % {"n": number(one["judgements"]), "by": one["by"], "reason": one["reason"]}
+    return text % {"n": number(exclusion["judgements"]), "by": exclusion["by"], "reason": exclusion["reason"]}
 
 
 def overridden(document: Mapping[str, Any]) -> int:
@@ -253,20 +283,20 @@ def overridden_sentence(document: Mapping[str, Any]) -> str:
 
 def author_name(author: str) -> str:
     """Label of an author: translated for the document's special authors, else the judge's name."""
-    known = {
+    names = {
         "people": _("people"),
         "rules": _("rules"),
         "script": _("script"),
         "combined": _("judges combined"),
     }
-    return known.get(author, author)
+    return names.get(author, author)
 
 
-def without_variation(one: Mapping[str, Any]) -> str:
+def without_variation(agreement: Mapping[str, Any]) -> str:
     """Why kappa is meaningless for a judge; '' if it is not."""
-    known = [one[name] for name in ("kappa", "kappa_weighted") if one[name]]
-    counts = one["confusion"]
-    if not counts or any(abs(value) > ROUNDING for value in known):
+    kappas = [agreement[name] for name in ("kappa", "kappa_weighted") if agreement[name]]
+    counts = agreement["confusion"]
+    if not counts or any(abs(value) > ROUNDING for value in kappas):
         return ""
     judge = sum(any(row) for row in counts) == 1
     other = sum(any(column) for column in zip(*counts, strict=True)) == 1
@@ -276,7 +306,7 @@ def without_variation(one: Mapping[str, Any]) -> str:
         return _("The judge gave all of these answers the same value, so κ says nothing.")
     if not other:
         return ""
-    if one["against"] == "people":
+    if agreement["against"] == "people":
         return _("People gave all of these answers the same value, so κ says nothing about the judge.")
     return _("The other judge gave all of these answers the same value, so κ says nothing.")
 
@@ -285,7 +315,13 @@ def label_text(label: str | float) -> str:
     """A value as written in tables and charts."""
     if isinstance(label, str):
         return label
-    return (f"{label:.3g}" if abs(label) < 1000 else f"{label:.0f}").replace("-", "−")
+    return (significant(label, 3) if abs(label) < 1000 else fixed(label)).replace("-", "−")
+
+
+def label_texts(labels: Sequence[str | float]) -> list[str]:
+    """The values of a column, or along a side of a matrix: with equal decimals."""
+    texts = zip(labels, value_texts(labels), strict=True)
+    return [text if isinstance(label, str) else text.replace("-", "−") for label, text in texts]
 
 
 def level_name(level: str) -> str:
@@ -297,7 +333,8 @@ def refusal(code: str) -> str:
     """Why there is no corrected mean."""
     return {
         "not_random": _("the rated items are not a random sample"),
-        "too_few": _("too few ratings"),
+        "too_few": _("fewer than 20 rated rows"),
+        "unrated_stratum": _("no answer of one stratum has been rated yet"),
     }.get(code, code)
 
 

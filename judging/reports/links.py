@@ -14,8 +14,8 @@ from django.utils.safestring import SafeString, mark_safe
 
 from datasets.versions.references import NAME as REFERENCE_NAME
 from judging.core.statistics.frame import REFERENCE
-from judging.runs.filters import Filters
-from judging.runs.models import Run
+from judging.filters.judgement_filter import Filters
+from judging.records.models import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,13 @@ class Links:
 
     def to(self, candidate: str, metric: str, **more: Any) -> str:
         """Judgements of one metric on one candidate; `more`: further fields of `Filters`."""
-        asked = Filters(candidate=_stored_name(candidate), metric=metric, **more)
-        return self.judgements and self.judgements + asked.query()
+        filters = Filters(candidate=_stored_name(candidate), metric=metric, **more)
+        return self.judgements and self.judgements + filters.query()
 
     def to_slice(self, candidate: str, metric: str, field: str, value: str) -> str:
         """Scored judgements on rows with this value of a field."""
-        asked = Filters(candidate=_stored_name(candidate), metric=metric, state="scored")
-        return self.judgements and self.judgements + asked.query(field=field, field_is=value)
+        filters = Filters(candidate=_stored_name(candidate), metric=metric, state="scored")
+        return self.judgements and self.judgements + filters.query(field=field, field_is=value)
 
     def to_bin(self, candidate: str, metric: str, bar: Mapping[str, Any], *, last: bool) -> str:
         """Scored judgements counted in a bar of the distribution."""
@@ -56,8 +56,8 @@ class Links:
     def to_pair(self, pair: Mapping[str, Any], outcome: str = "") -> str:
         """Items that two candidates share, or in which an author (`by`) compared them (without `b`: with any other).
         `outcome`: only wins, ties or losses of the first, or one verdict."""
-        asked = {name: pair.get(name, "") for name in ("metric", "a", "b", "by")}
-        return _address(self.pair, **asked, outcome=outcome)
+        query = {name: pair.get(name, "") for name in ("metric", "a", "b", "by")}
+        return _address(self.pair, **query, outcome=outcome)
 
     def to_verdicts(self, kind: str, metric: str, judge: str = "", **more: str) -> str:
         """Answers with their verdicts, of a kind in `verdict_items.KINDS`: of raters (`rater` and `other` both
@@ -71,9 +71,9 @@ class Links:
     ) -> str:  # fmt: skip
         """Answers rated by both a judge and people. `said`, `people`: only with these values (`paired.value_key`);
         `field`, `value`: only of rows with this value; `candidate`: only its answers."""
-        asked = {"metric": metric, "judge": judge, "judge_value": said, "people_value": people}
-        asked |= {"field": field, "field_is": value} if value else {}
-        return _address(self.agreement, **asked, candidate=candidate)
+        query = {"metric": metric, "judge": judge, "judge_value": said, "people_value": people}
+        query |= {"field": field, "field_is": value} if value else {}
+        return _address(self.agreement, **query, candidate=candidate)
 
 
 def _stored_name(candidate: str) -> str:
@@ -81,9 +81,9 @@ def _stored_name(candidate: str) -> str:
     return REFERENCE_NAME if candidate == REFERENCE else candidate
 
 
-def _address(page: str, **asked: str) -> str:
+def _address(page: str, **query: str) -> str:
     """A page with its query; '' if readers may not see the page."""
-    named = {name: value for name, value in asked.items() if value}
+    named = {name: value for name, value in query.items() if value}
     return f"{page}?{urlencode(named)}" if page else ""
 
 

@@ -8,20 +8,18 @@ from hashlib import sha256
 from typing import Any
 
 import msgspec
+from django.db.models import OuterRef, Subquery
+from django.utils.translation import gettext as _
 
 from judging.core.charts.inline import mini_interval, trend
+from judging.core.statistics.headline import Headline, headline_of
+from judging.core.statistics.ranking import comparisons_under, ranked, ranked_by_wins
+from judging.records.models import Run
+from judging.reports.headline import sentence, short_sentence
 from judging.reports.labels import ValueFormat
-from judging.reports.models import RunOutcome
-from judging.reports.page.tables import (
-    comparisons_under,
-    kind_of,
-    ranked,
-    ranked_by_wins,
-    under,
-    win_rate_title,
-)
+from judging.reports.page.tables import kind_of, win_rate_title
 from judging.reports.selectors import metrics_of, series_of
-from judging.runs.models import Run
+from judging.reports.stored import OUTCOMES
 
 MOST_EARLIER = 200  # outcomes of a project that a trend considers
 TREND_RUNS = 12
@@ -40,15 +38,15 @@ class CandidateOutcome(msgspec.Struct, frozen=True):
 
 class MetricOutcome(msgspec.Struct, frozen=True):
     """One metric of a run, best candidate first. `version`: of the metric, or a hash of its definition; results of
-    equal versions can be compared. `kind`: type of its values, COMPARED for comparisons. `alike`: number of candidates
-    that don't differ significantly from the leader."""
+    equal versions can be compared. `kind`: type of its values, COMPARED for comparisons. `headline`: None in results
+    stored before there were headlines."""
 
     metric: str
     version: str
     kind: str
     scale: tuple[float | None, float | None]
-    alike: int
     candidates: list[CandidateOutcome]
+    headline: Headline | None = None
 
     @property
     def leader(self) -> CandidateOutcome | None:
@@ -56,7 +54,7 @@ class MetricOutcome(msgspec.Struct, frozen=True):
         return first if first and first.mean is not None else None
 
     def of(self, name: str) -> CandidateOutcome | None:
-        return next((one for one in self.candidates if one.name == name), None)
+        return next((candidate for candidate in self.candidates if candidate.name == name), None)
 
     @property
     def values(self) -> ValueFormat:
@@ -76,27 +74,33 @@ _OUTCOMES = msgspec.json.Decoder(list[MetricOutcome])
 
 @dataclass(frozen=True, slots=True)
 class OutcomeView:
-    """A run's result in a list of runs: the leader under its first metric, and the number of other metrics."""
+    """A run's result in a list of runs: the headline of its first metric with scores, and the number of other metrics.
+
+    `text`: the headline in short; `sentence`: in full; `series`: of the candidate that it is about, 0 if it is about
+    several; `mean`, `interval`, `bar`: of the first of them, or empty where people contradict the judge. `outdated`: it
+    was stored before there were headlines, so nobody is named.
+    """
 
     metric: str
-    name: str
+    text: str
+    sentence: str
     series: int
     mean: str
     interval: str
     bar: str
     trend: str
-    alike: int
     more: int
+    outdated: bool = False
 
 
 def metric_outcomes(
     report: Mapping[str, Any], versions: Mapping[str, tuple[str, Any, Any]]
 ) -> list[MetricOutcome]:
     """Outcomes of a report; `versions`: each metric's version and the ends of its scale, in the run's order."""
-    found = []
+    results = []
     for metric, (version, low, high) in versions.items():
         if compared := comparisons_under(report, metric):
-            found.append(_of_comparisons(metric, version, compared))
+            results.append(_of_comparisons(report, metric, version, compared))
             continue
         cells = ranked(report, metric)
         kind = kind_of(cells) or ""
@@ -104,23 +108,25 @@ def metric_outcomes(
             CandidateOutcome(name, cell["mean"], cell["ci_low"], cell["ci_high"], cell["items"])
             for name, cell in cells.items()
         ]
-        found.append(
-            MetricOutcome(metric, version, kind, (low, high), _alike(report, metric, cells), candidates)
-        )
-    return found
+        headline = headline_of(report, metric)
+        if headline.value == "corrected":
+            version += " corrected"  # never compared with raw means
+        results.append(MetricOutcome(metric, version, kind, (low, high), candidates, headline))
+    return results
 
 
-def _of_comparisons(metric: str, version: str, compared: Mapping[str, Any]) -> MetricOutcome:
+def _of_comparisons(
+    report: Mapping[str, Any], metric: str, version: str, compared: Mapping[str, Any]
+) -> MetricOutcome:
     """Win rates. They depend on who judged and which candidates were compared, so both are part of the version."""
     cells = ranked_by_wins(compared)
-    leader = next(iter(cells), "")
     met = sha256("\n".join([compared["by"], *sorted(cells)]).encode()).hexdigest()[:16]
     return MetricOutcome(
         metric=metric,
         version=f"{version} {met}",
         kind=COMPARED,
         scale=(None, None),
-        alike=sum(cell["rank_low"] == 1 for name, cell in cells.items() if name != leader),
+        headline=headline_of(report, metric),
         candidates=[
             CandidateOutcome(name, cell["win_rate"], cell["ci_low"], cell["ci_high"], cell["comparisons"])
             for name, cell in cells.items()
@@ -128,62 +134,66 @@ def _of_comparisons(metric: str, version: str, compared: Mapping[str, Any]) -> M
     )
 
 
-def _alike(report: Mapping[str, Any], metric: str, cells: Mapping[str, Any]) -> int:
-    leader = next(iter(cells), "")
-    mine = [one for one in under(report, "pairs", metric) if leader in (one["a"], one["b"])]
-    return sum(one["distinguishable"] is False for one in mine)
-
-
-def outcome_keep(run: Run, report: Mapping[str, Any], revision: int) -> None:
+def outcome_store(run: Run, report: Mapping[str, Any], revision: int) -> None:
     """Store a run's result."""
-    scales = metrics_of(run)
-    frozen = run.metrics.order_by("number").values_list("pk", "name", "metric_version_id", "definition")
+    scales = {metric.name: metric for metric in metrics_of(run).values()}
     versions = {
-        name: (str(version or sha256(definition.encode()).hexdigest()[:16]), scales[pk].low, scales[pk].high)
-        for pk, name, version, definition in frozen
+        name: (version, scales[name].low, scales[name].high)
+        for name, version in versions_of_metrics(run).items()
     }
-    metrics = msgspec.to_builtins(metric_outcomes(report, versions))
-    RunOutcome.objects.update_or_create(run=run, defaults={"revision": revision, "metrics": metrics})
+    OUTCOMES.put(run.pk, value=msgspec.json.encode(metric_outcomes(report, versions)), revision=revision)
+
+
+def versions_of_metrics(run: Run) -> dict[str, str]:
+    """{name: its version, or a hash of its definition} of the run's metrics, in the run's order."""
+    frozen = run.metrics.order_by("number").values_list("name", "metric_version_id", "definition")
+    return {
+        name: str(version or sha256(definition.encode()).hexdigest()[:16])
+        for name, version, definition in frozen
+    }
 
 
 def outcomes(projects: Iterable[int]) -> dict[int, tuple[int, list[MetricOutcome]]]:
     """{run: (data version, metrics)} of the newest runs of these projects, newest first."""
-    found = RunOutcome.objects.filter(run__project__in=list(projects), run__archived_at=None).order_by(
-        "-run_id"
+    stored = OUTCOMES.all().filter(subject=OuterRef("pk")).values("value")
+    runs = Run.objects.filter(project__in=list(projects), archived_at=None).annotate(outcome=Subquery(stored))
+    rows = (
+        runs.exclude(outcome=None).order_by("-pk").values_list("pk", "version_id", "outcome")[:MOST_EARLIER]
     )
-    rows = found.values_list("run_id", "run__version_id", "metrics")[:MOST_EARLIER]
-    return {run: (version, msgspec.convert(metrics, _OUTCOMES.type)) for run, version, metrics in rows}
+    return {run: (version, _OUTCOMES.decode(value)) for run, version, value in rows}
 
 
 def outcome_views(runs: Sequence[Run]) -> dict[int, OutcomeView]:
     """{run: result} of runs that have a result, in two queries."""
     projects = {run.project_id for run in runs}
-    known = outcomes(projects) if runs else {}
-    series = series_of(projects) if known else {}
-    views = {run.pk: _view(run.pk, known, series[run.project_id]) for run in runs if run.pk in known}
+    results = outcomes(projects) if runs else {}
+    series = series_of(projects) if results else {}
+    views = {run.pk: _view(run.pk, results, series[run.project_id]) for run in runs if run.pk in results}
     return {run: view for run, view in views.items() if view is not None}
 
 
 def _view(
-    run: int, known: Mapping[int, tuple[int, list[MetricOutcome]]], series: Mapping[str, int]
+    run: int, results: Mapping[int, tuple[int, list[MetricOutcome]]], series: Mapping[str, int]
 ) -> OutcomeView | None:
-    metrics = known[run][1]
-    first = next((one for one in metrics if one.leader), None)
+    metrics = results[run][1]
+    first = next((metric for metric in metrics if metric.leader), None)
     if first is None or first.leader is None:
         return None
-    leader, values = first.leader, first.values
+    leader, values, headline = first.leader, first.values, first.headline
     number = series.get(leader.name, 1)
-    means = earlier_means(run, first, leader.name, known)
+    means = earlier_means(run, first, leader.name, results)
+    shown = headline is not None and headline.gap is None
     return OutcomeView(
         metric=first.title,
-        name=leader.name,
-        series=number,
-        mean=values.text(leader.mean),
-        interval=values.interval(leader.low, leader.high),
-        bar=mini_interval(number, bar_ends(first), leader.mean, leader.low, leader.high),
+        text=short_sentence(headline) if headline else _("The result is being updated"),
+        sentence=sentence(headline, values) if headline else "",
+        series=number if headline and headline.code in ("leads", "nothing") else 0,
+        mean=values.text(leader.mean) if shown else "",
+        interval=values.interval(leader.low, leader.high) if shown else "",
+        bar=mini_interval(number, bar_ends(first), leader.mean, leader.low, leader.high) if shown else "",
         trend=trend(number, means, " → ".join(values.text(mean) for mean in means)),
-        alike=first.alike,
         more=len(metrics) - 1,
+        outdated=headline is None,
     )
 
 
@@ -192,17 +202,27 @@ def bar_ends(metric: MetricOutcome) -> tuple[float, float]:
     low, high = (0.0, 1.0) if metric.values.rate else metric.scale
     if low is not None and high is not None:
         return low, high
-    ends = [end for one in metric.candidates for end in (one.mean, one.low, one.high) if end is not None]
+    ends = [
+        end
+        for candidate in metric.candidates
+        for end in (candidate.mean, candidate.low, candidate.high)
+        if end is not None
+    ]
     return min(ends), max(ends)
 
 
 def earlier_means(
-    run: int, metric: MetricOutcome, name: str, known: Mapping[int, tuple[int, list[MetricOutcome]]]
+    run: int, metric: MetricOutcome, name: str, results: Mapping[int, tuple[int, list[MetricOutcome]]]
 ) -> list[float]:
     """A candidate's means in this and earlier runs over the same data with the same version of the metric."""
-    mine = {pk: metrics for pk, (data, metrics) in known.items() if pk <= run and data == known[run][0]}
-    found = (one for each in comparable(metric, mine).values() for one in each.candidates if one.name == name)
-    return [one.mean for one in found if one.mean is not None][-TREND_RUNS:]
+    mine = {pk: metrics for pk, (data, metrics) in results.items() if pk <= run and data == results[run][0]}
+    candidates = (
+        candidate
+        for each in comparable(metric, mine).values()
+        for candidate in each.candidates
+        if candidate.name == name
+    )
+    return [candidate.mean for candidate in candidates if candidate.mean is not None][-TREND_RUNS:]
 
 
 def comparable(
@@ -210,8 +230,8 @@ def comparable(
 ) -> dict[int, MetricOutcome]:
     """{run: outcome} of runs that used the same version of the metric, oldest first."""
     return {
-        run: one
+        run: outcome
         for run in sorted(mine)
-        for one in mine[run]
-        if (one.metric, one.version) == (metric.metric, metric.version)
+        for outcome in mine[run]
+        if (outcome.metric, outcome.version) == (metric.metric, metric.version)
     }

@@ -1,4 +1,4 @@
-"""Preliminary result of a human evaluation for its page: leader, differences, and agreement of raters.
+"""People's results by criterion, for the page of a human evaluation and for the reports that include it.
 
 All figures come from the report's document.
 """
@@ -6,26 +6,34 @@ All figures come from the report's document.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
 
+from evalsite.templatetags.show import share
+from judging.core.charts.axis import tick_text
 from judging.core.charts.inline import mini_interval
 from judging.core.people.criteria import BOTH_BAD, STEPS, Criterion
+from judging.core.statistics.frame import ScaledMetric
+from judging.core.statistics.headline import headline_of
+from judging.core.statistics.ranking import ranked_by_wins
 from judging.people.access import rates_here
 from judging.people.labels import value_label
+from judging.records.access import get_run
+from judging.records.models import Run
 from judging.reports.figures import for_page
-from judging.reports.labels import ValueFormat
-from judging.reports.selectors import series_of
+from judging.reports.headline import sentence_html, values_of
+from judging.reports.labels import ValueFormat, share_interval
+from judging.reports.page.tables import category_share
+from judging.reports.people_outcomes import RaterText, rated_criteria
+from judging.reports.selectors import metrics_of, series_of
 from judging.reports.services import report_document
-from judging.runs.access import get_run
-from judging.runs.models import Run
 
+HALF = 0.5
 BAR = 120  # width of a distribution bar, in SVG units
 RATE = ValueFormat(rate=True)
 Document = Mapping[str, Any]
@@ -45,7 +53,8 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class CandidateLine:
-    """A candidate: its mean or win rate with interval, as numbers, texts and chart, and the counts of its values."""
+    """A candidate: its mean or win rate with interval, as numbers, texts and chart, and the counts of its values.
+    `shares`: (category, count, share with its interval) of all categories."""
 
     name: str
     value: float | None
@@ -54,83 +63,139 @@ class CandidateLine:
     bar: str
     items: int
     segments: list[Segment]
+    shares: list[tuple[str, int, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class CriterionResult:
-    """One criterion. `lines`: the candidates, best first. `clear`: whether the first is significantly better than
-    the second; None without a second. `steps`: counts of each verdict on two candidates."""
+    """One criterion. `lines`: the candidates, best first. `lead`: the report's headline; '' without values. `steps`:
+    counts of each verdict on two candidates. `kinds`: (name, number of items) of each kind of outcome that occurs, if
+    several people rated an item. `texts`: the newest ones of a criterion of free text.
+    """
 
     criterion: Criterion
     lines: list[CandidateLine]
-    clear: bool | None
+    lead: str
     steps: list[Segment]
     agreement: Mapping[str, Any] | None
+    kinds: list[tuple[str, int]] = field(default_factory=list)
+    texts: Sequence[RaterText] = ()
 
     @property
-    def scored(self) -> bool:
-        return any(line.items for line in self.lines)
+    def rated(self) -> bool:
+        """Also where raters split on every item, so that none has a value."""
+        return bool(self.kinds) or any(line.items for line in self.lines)
+
+    @property
+    def in_categories(self) -> bool:
+        return self.criterion.scale == "categories"
 
 
 @login_required
-@never_cache
 def people_result(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The fragment; the page polls for it while people rate."""
     run = get_run(request, slug, pk)
+    if not run.by_people:
+        raise Http404
     context: dict[str, Any] = {"run": run, "live": run.by_people and not run.ended and run.not_run > 0}
     if rates_here(request, run):
         return render(request, "reports/_people_result.html", {"run": run, "hidden": True})
     if context["live"] and request.GET.get("seen") == str(run.revision):
         return HttpResponse(status=204)  # nothing to swap in
-    kept = for_page(run)
-    if kept is not None:
+    stored = for_page(run)
+    if stored is not None:
         context["series"] = series_of([run.project_id])[run.project_id]
-        context["results"] = results_of(run, report_document(run, kept.figures), context["series"])
+        context["results"] = results_of(run, report_document(run, stored.figures), context["series"])
     return render(request, "reports/_people_result.html", context)
 
 
 def results_of(run: Run, document: Document, series: Mapping[str, int]) -> list[CriterionResult]:
-    """Results by criterion, except free text. `series`: {candidate: number of its colour}."""
-    criteria = [
-        Criterion.from_json(text)
-        for text in run.metrics.order_by("number").values_list("definition", flat=True)
-    ]
-    agreement = {one["metric"]: one for one in document["raters"]}
-    compared = {one["metric"]: one for one in document["side_by_side"] if one["by"] == "people"}
-    found = []
-    for one in criteria:
-        if one.compares and one.name in compared:
-            found.append(_compared(one, compared[one.name], agreement.get(one.name), series))
-        elif not one.compares and one.scale != "text":
-            found.append(_rated(one, document, agreement.get(one.name), series))
-    return found
+    """Results by criterion of the run's human evaluations. `series`: {candidate: number of its colour}. Leads are only
+    stated for an evaluation's own run; those of other runs are about their judges."""
+    metrics = {metric.name: metric for metric in metrics_of(run).values()} if run.by_people else {}
+    agreement = {raters["metric"]: raters for raters in document["raters"]}
+    compared = {
+        comparisons["metric"]: comparisons
+        for comparisons in document["side_by_side"]
+        if comparisons["by"] == "people"
+    }
+    results = []
+    for rated in rated_criteria(run):
+        criterion, name = rated.criterion, rated.criterion.name
+        if criterion.scale == "text":
+            results.append(CriterionResult(criterion, [], "", [], None, texts=rated.texts))
+            continue
+        if criterion.compares and name in compared:
+            lines = _compared(compared[name], rated.outcomes.undecided, series)
+            steps = _steps(criterion, compared[name])
+        elif not criterion.compares:
+            lines, steps = _rated(criterion, document, rated.outcomes.undecided, series), []
+        else:
+            continue
+        lead = _lead(document, metrics[name], series) if name in metrics else ""
+        kinds = _kinds(criterion, rated.outcomes.kinds)
+        results.append(CriterionResult(criterion, lines, lead, steps, agreement.get(name), kinds))
+    return results
+
+
+def _kinds(criterion: Criterion, counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """The kinds of outcome that occur, named; none if every item has one rating."""
+    names = {
+        "agreed": _("agreed within a step") if criterion.scale in ("five", "ten") else _("agreed"),
+        "equal": _("agreed on a tie"),
+        "near": _("nearly agreed"),
+        "split": _("split"),
+        "single": _("one rating only"),
+    }
+    shown = [(name, counts[kind]) for kind, name in names.items() if counts.get(kind)]
+    return shown if set(counts) - {"single"} else []
+
+
+def _lead(document: Document, metric: ScaledMetric, series: Mapping[str, int]) -> str:
+    headline = headline_of(document, metric.name)
+    if headline.mean is None:
+        return ""
+    return sentence_html(headline, values_of(headline, metric.low, metric.high), series)
 
 
 def _rated(
-    criterion: Criterion, document: Document, agreement: Document | None, series: Mapping[str, int]
-) -> CriterionResult:
+    criterion: Criterion, document: Document, undecided: Mapping[str, int], series: Mapping[str, int]
+) -> list[CandidateLine]:
     cells = {
         name: of[criterion.name] for name, of in document["people_candidates"].items() if criterion.name in of
     }
-    lines = [_line(name, cell, criterion, series) for name, cell in cells.items()]
+    lines = [_line(name, cell, criterion, undecided.get(name, 0), series) for name, cell in cells.items()]
     lines.sort(key=lambda line: -(line.value if line.value is not None else -1e9))
-    pair = _pair(document["pairs"], [line.name for line in lines], criterion.name)
-    clear = None if pair is None else bool(pair["distinguishable"])
-    return CriterionResult(criterion, lines, clear, [], agreement)
+    return lines
 
 
 def _ends(criterion: Criterion) -> tuple[float, float]:
-    numbers = [float(one) for one in criterion.choices if not isinstance(one, str)]
+    numbers = [float(choice) for choice in criterion.choices if not isinstance(choice, str)]
     return (min(numbers), max(numbers)) if numbers else (0.0, 1.0)
 
 
-def _line(name: str, cell: Document, criterion: Criterion, series: Mapping[str, int]) -> CandidateLine:
+def _line(
+    name: str, cell: Document, criterion: Criterion, undecided: int, series: Mapping[str, int]
+) -> CandidateLine:
     ends, values = _ends(criterion), ValueFormat()
     figures = [cell[key] for key in ("mean", "ci_low", "ci_high")]
     if criterion.scale == "yes_no":
         figures, values = [cell.get(key) for key in ("rate", "rate_ci_low", "rate_ci_high")], RATE
-    segments = _segments(_counts(criterion, cell))
-    return _drawn(name, figures, values, ends, cell["items"], segments, series)
+    segments = _segments(_counts(criterion, cell, undecided))
+    line = _drawn(name, figures, values, ends, cell["items"], segments, series)
+    return replace(line, shares=_shares(criterion, cell)) if criterion.scale == "categories" else line
+
+
+def _shares(criterion: Criterion, cell: Document) -> list[tuple[str, int, str]]:
+    shares = ((label, category_share(cell, label)) for label in criterion.categories)
+    return [
+        (
+            label,
+            category["count"],
+            f"{share(category['share'])} {share_interval(category['ci_low'], category['ci_high'])}",
+        )
+        for label, category in shares
+    ]
 
 
 def _drawn(
@@ -149,49 +214,45 @@ def _drawn(
     return CandidateLine(name, value, text, interval, bar, items, segments)
 
 
-def _counts(criterion: Criterion, cell: Document) -> list[tuple[str, int]]:
-    """Counts of people's values, in the scale's order."""
+def _counts(criterion: Criterion, cell: Document, undecided: int) -> list[tuple[str, int]]:
+    """Counts of people's values, in the scale's order; `undecided`: of answers without a majority."""
     if criterion.scale == "yes_no":
-        yes = round((cell.get("rate") or 0) * cell["items"])
-        return [(value_label(criterion, False), cell["items"] - yes), (value_label(criterion, True), yes)]
+        no = sum(score_bin["count"] for score_bin in cell["distribution"] if score_bin["low"] < HALF)
+        neither = min(undecided, cell["scored"] - no)
+        names = value_label(criterion, False), _("No majority"), value_label(criterion, True)
+        return list(zip(names, (no, neither, cell["scored"] - no - neither), strict=True))
     if criterion.scale == "categories":
-        known = cell.get("categories") or {}
-        return [(one, known.get(one, {}).get("count", 0)) for one in criterion.categories]
-    return [(f"{one['low']:g}–{one['high']:g}", one["count"]) for one in cell["distribution"]]
+        categories = cell.get("categories") or {}
+        return [(category, categories.get(category, {}).get("count", 0)) for category in criterion.categories]
+    return [
+        (f"{tick_text(score_bin['low'])}–{tick_text(score_bin['high'])}", score_bin["count"])
+        for score_bin in cell["distribution"]
+    ]
 
 
 def _segments(counts: Sequence[tuple[str, int]]) -> list[Segment]:
-    whole, made, x = sum(count for _, count in counts), [], 0.0
+    whole, segments, x = sum(count for _, count in counts), [], 0.0
     for place, (label, count) in enumerate(counts):
         if count:
             width = BAR * count / whole
             tone = 1 + round(4 * place / max(1, len(counts) - 1))
-            made.append(Segment(label, count, count / whole, round(x, 1), round(width, 1), tone))
+            segments.append(Segment(label, count, count / whole, round(x, 1), round(width, 1), tone))
             x += width
-    return made
-
-
-def _pair(pairs: Sequence[Document], names: Sequence[str], metric: str | None = None) -> Document | None:
-    """The pair of the first two `names`, in either order."""
-    wanted = set(names[:2])
-    of_metric = (one for one in pairs if metric is None or one["metric"] == metric)
-    return next((one for one in of_metric if len(wanted) == 2 and {one["a"], one["b"]} == wanted), None)
+    return segments
 
 
 def _compared(
-    criterion: Criterion, figures: Document, agreement: Document | None, series: Mapping[str, int]
-) -> CriterionResult:
+    figures: Document, undecided: Mapping[str, int], series: Mapping[str, int]
+) -> list[CandidateLine]:
+    """`undecided`: by candidate, comparisons among the ties on which raters have no majority."""
     lines = []
-    for name, cell in figures["candidates"].items():
-        counts = [(_("Losses"), cell["losses"]), (_("Ties"), cell["ties"]), (_("Wins"), cell["wins"])]
+    for name, cell in ranked_by_wins(figures).items():
+        open_ones = min(undecided.get(name, 0), cell["ties"])
+        counts = [(_("Losses"), cell["losses"]), (_("Ties"), cell["ties"] - open_ones)]
+        counts += [(_("No majority"), open_ones), (_("Wins"), cell["wins"])]
         rates = [cell[key] for key in ("win_rate", "ci_low", "ci_high")]
         lines.append(_drawn(name, rates, RATE, (0, 1), cell["comparisons"], _segments(counts), series))
-    lines.sort(key=lambda line: -(line.value if line.value is not None else -1))
-    pair = _pair(figures["pairs"], [line.name for line in lines])
-    clear = None
-    if pair is not None and pair["ci_low"] is not None:
-        clear = pair["ci_low"] > 0.5 or pair["ci_high"] < 0.5
-    return CriterionResult(criterion, lines, clear, _steps(criterion, figures), agreement)
+    return lines
 
 
 def _steps(criterion: Criterion, figures: Document) -> list[Segment]:
@@ -199,6 +260,6 @@ def _steps(criterion: Criterion, figures: Document) -> list[Segment]:
     if len(figures["pairs"]) != 1:
         return []
     names, said = (figures["pairs"][0]["a"], figures["pairs"][0]["b"]), figures["steps"]
-    order = [one for one in STEPS if criterion.scale == "steps" or one in criterion.choices]
+    order = [step for step in STEPS if criterion.scale == "steps" or step in criterion.choices]
     order.insert(order.index("A=B") + 1, BOTH_BAD)
-    return _segments([(value_label(criterion, one, names), said.get(one, 0)) for one in order])
+    return _segments([(value_label(criterion, step, names), said.get(step, 0)) for step in order])

@@ -9,15 +9,15 @@ from typing import Any
 import msgspec
 from django.utils.translation import gettext as _
 
-from evalsite.templatetags.show import number, percent
+from evalsite.templatetags.show import number, share
 from judging.core.metric_definition import MetricDefinition
 from judging.core.rules.evaluate import ANSWER_LACKS
 from judging.core.rules.program import WORST
+from judging.records.models import Judgement, Run
 from judging.reports.labels import decimal
 from judging.reports.links import Links, linked
 from judging.reports.page.tables import Table, columns_of
-from judging.runs.models import Judgement, Run
-from judging.runs.teamwork.marks import without_excluded
+from judging.teamwork.marks import without_excluded
 
 BATCH = 5000
 MOST_LINES = 200  # `@all` may expand to any number of fields
@@ -31,14 +31,14 @@ class _LineScore(msgspec.Struct):
     reason: str
 
 
-class _Kept(msgspec.Struct):
+class _RuleResult(msgspec.Struct):
     """The parts of a judgement's `rules` that are read here."""
 
     lines: list[_LineScore]
     failure: dict[str, Any] | None = None
 
 
-_decode = msgspec.json.Decoder(_Kept).decode
+_decode = msgspec.json.Decoder(_RuleResult).decode
 LineKey = tuple[int, str, str]  # line of the program, field, function
 
 
@@ -78,29 +78,31 @@ class RuleFigures:
 
 def rule_figures(run: Run) -> dict[str, RuleFigures]:
     """{name of a rule metric: figures}, from the current attempts."""
-    found: dict[str, RuleFigures] = {name: RuleFigures() for name in rule_metrics(run).values()}
-    for metric, candidate, kept in _judged(run) if found else ():
-        figures = found[metric]
+    by_metric: dict[str, RuleFigures] = {name: RuleFigures() for name in rule_metrics(run).values()}
+    for metric, candidate, result in _judged(run) if by_metric else ():
+        figures = by_metric[metric]
         figures.judged[candidate] = figures.judged.get(candidate, 0) + 1
-        if kept.failure is not None:
+        if result.failure is not None:
             figures.without_format[candidate] = figures.without_format.get(candidate, 0) + 1
-        for one in kept.lines:
-            by_candidate = figures.lines.setdefault((one.line, one.field, one.function), {})
-            by_candidate.setdefault(candidate, LineFigures()).add(one.score, one.reason)
-    return found
+        for line in result.lines:
+            by_candidate = figures.lines.setdefault((line.line, line.field, line.function), {})
+            by_candidate.setdefault(candidate, LineFigures()).add(line.score, line.reason)
+    return by_metric
 
 
 def rule_metrics(run: Run) -> dict[int, str]:
     """{id: name} of the run's metrics that are rule programs."""
     metrics = run.metrics.order_by("number")
-    return {one.pk: one.name for one in metrics if MetricDefinition.from_json(one.definition).rules}
+    return {
+        metric.pk: metric.name for metric in metrics if MetricDefinition.from_json(metric.definition).rules
+    }
 
 
-def _judged(run: Run) -> Iterator[tuple[str, str, _Kept]]:
+def _judged(run: Run) -> Iterator[tuple[str, str, _RuleResult]]:
     names = rule_metrics(run)
     candidates = dict(run.run_candidates.values_list("candidate_id", "candidate__name"))
-    found = Judgement.objects.filter(run=run, current=True, run_metric__in=names).exclude(rules="")
-    counted = without_excluded(run, found)
+    judgements = Judgement.objects.filter(run=run, current=True, run_metric__in=names).exclude(rules="")
+    counted = without_excluded(run, judgements)
     stored = counted.values_list("run_metric_id", "candidate_id", "rules").iterator(BATCH)
     return ((names[metric], candidates[candidate], _decode(rules)) for metric, candidate, rules in stored)
 
@@ -122,14 +124,17 @@ def _row(
 ) -> list[str]:
     line, name, function = key
     every = by_candidate.values()
-    scored, lowest = sum(one.scored for one in every), sum(one.lowest for one in every)
-    lacking, failed = sum(one.lacking for one in every), sum(one.failed for one in every)
+    scored, lowest = sum(figures.scored for figures in every), sum(figures.lowest for figures in every)
+    lacking, failed = sum(figures.lacking for figures in every), sum(figures.failed for figures in every)
     of_lowest = linked(number(lowest), links.to("", metric, rule=str(line), rule_score="1"))
     means = [
-        linked(decimal(by_candidate[one].mean, 2), links.to(one, metric, rule=str(line), rule_score="lower"))
-        if one in by_candidate and by_candidate[one].scored
+        linked(
+            decimal(by_candidate[candidate].mean, 2),
+            links.to(candidate, metric, rule=str(line), rule_score="lower"),
+        )
+        if candidate in by_candidate and by_candidate[candidate].scored
         else "–"
-        for one in candidates
+        for candidate in candidates
     ]
     counts = [number(scored), of_lowest, number(lacking), number(failed)]
     return [f"{line} · {name} · {function}", *counts, *means]
@@ -144,12 +149,12 @@ def _format_row(figures: RuleFigures, metric: str, candidates: list[str], links:
     judged, without = sum(figures.judged.values()), sum(figures.without_format.values())
     shares = [
         linked(
-            percent(figures.without_format.get(one, 0) / figures.judged[one]),
-            links.to(one, metric, flag="format_failed"),
+            share(figures.without_format.get(candidate, 0) / figures.judged[candidate]),
+            links.to(candidate, metric, flag="format_failed"),
         )
-        if figures.judged.get(one)
+        if figures.judged.get(candidate)
         else "–"
-        for one in candidates
+        for candidate in candidates
     ]
     lacking = linked(number(without), links.to("", metric, flag="format_failed"))
     return [_("Invalid answer format"), number(judged), lacking, "–", "–", *shares]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from django.db.models import Count, Sum, TextField, Value
@@ -19,14 +20,15 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.results import INJECTED_VERDICT, TRUNCATED
 from judging.core.statistics.frame import REFERENCE, JudgementTuple, ScaledMetric
 from judging.core.statistics.judges import Flagged
+from judging.filters.conditions import matching
+from judging.filters.judgement_filter import Filters
 from judging.people.models import EvaluationRater
 from judging.people.progress import gold_hits
 from judging.people.selectors import evaluations_of, rater_names
-from judging.runs.definitions import definitions_now
-from judging.runs.filters import Filters, matching
-from judging.runs.models import INFER, Generation, Judgement, JudgeReply, Run
-from judging.runs.row_fields import EVERY_ROW, computed_value
-from judging.runs.teamwork.marks import without_excluded
+from judging.records.definitions import definitions_now
+from judging.records.models import INFER, Generation, Judgement, JudgeReply, Run
+from judging.records.row_fields import EVERY_ROW, computed_value
+from judging.teamwork.marks import without_excluded
 
 BATCH = 20_000  # tuples fetched at a time
 QUESTION = 200  # characters
@@ -40,10 +42,12 @@ def current_judgements(run: Run) -> Iterator[JudgementTuple]:
 
     Streamed: a million judgements are never in memory as Python objects.
     """
-    found = Judgement.objects.filter(run=run, current=True)
-    found = found.order_by("position")  # the storage order of rows and responses: takes a third of the time
+    judgements = Judgement.objects.filter(run=run, current=True)
+    judgements = judgements.order_by(
+        "position"
+    )  # the storage order of rows and responses: takes a third of the time
     no_cluster = Value(None, output_field=TextField())
-    return found.values_list(*_COLUMNS, no_cluster).iterator(BATCH)  # plain tuples from the database
+    return judgements.values_list(*_COLUMNS, no_cluster).iterator(BATCH)  # plain tuples from the database
 
 
 def overridden(run: Run) -> Counter[tuple[str, str]]:
@@ -55,7 +59,7 @@ def overridden(run: Run) -> Counter[tuple[str, str]]:
 
 def metrics_of(run: Run) -> dict[int, ScaledMetric]:
     """{id: metric with its scale}, in the run's order."""
-    return {pk: scaled(one) for pk, one in definitions_now(run).items()}
+    return {pk: scaled(definition) for pk, definition in definitions_now(run).items()}
 
 
 def scaled(definition: MetricDefinition) -> ScaledMetric:
@@ -67,19 +71,32 @@ def scaled(definition: MetricDefinition) -> ScaledMetric:
     return ScaledMetric(definition.name, low, high, compares=compares)
 
 
+def with_choices(run: Run, metrics: Mapping[int, ScaledMetric]) -> dict[int, ScaledMetric]:
+    """The metrics with the labels that people could choose from, if they rated here."""
+    choices: dict[str, tuple[str, ...]] = {}
+    for evaluation in evaluations_of(run):
+        for criterion in evaluation.criteria.values():
+            labels = tuple(
+                json.dumps(choice) if isinstance(choice, bool) else str(choice)
+                for choice in criterion.choices
+            )
+            choices[criterion.name] = (*choices.get(criterion.name, ()), *labels)
+    return {pk: replace(metric, choices=choices.get(metric.name)) for pk, metric in metrics.items()}
+
+
 def candidates_of(run: Run) -> dict[int, str]:
     """{id: candidate's name in figures}, in the order of the run's data."""
-    found = run.run_candidates.order_by("candidate")
-    named = found.values_list("candidate", "candidate__name", "candidate__version__number")
+    candidates = run.run_candidates.order_by("candidate")
+    named = candidates.values_list("candidate", "candidate__name", "candidate__version__number")
     return {pk: shown_name(name, version) for pk, name, version in named}
 
 
 def series_of(projects: Iterable[int]) -> dict[int, dict[str, int]]:
     """{project: {candidate's name in figures: number of its colour and mark}}."""
-    found = numbers_of_candidates(projects)
-    for numbers in found.values():
+    by_project = numbers_of_candidates(projects)
+    for numbers in by_project.values():
         numbers.setdefault(REFERENCE, numbers.get(REFERENCE_NAME, len(numbers) + 1))
-    return found
+    return by_project
 
 
 def shown_name(name: str, version: int) -> str:
@@ -97,8 +114,8 @@ def answers_with_verdicts(
 ) -> dict[tuple[str, str], Flagged]:
     """Current judgements of answers that contain text like a verdict, by names of (metric, candidate)."""
     flagged = without_excluded(run, matching(run, Filters(flag=INJECTED_VERDICT)))
-    found = flagged.order_by("run_metric", "candidate")
-    counts = found.values_list("run_metric", "candidate").annotate(
+    grouped = flagged.order_by("run_metric", "candidate")
+    counts = grouped.values_list("run_metric", "candidate").annotate(
         answers=Count("*"), scores=Count("score_in_force"), total=Sum("score_in_force")
     )
     return {
@@ -110,9 +127,9 @@ def answers_with_verdicts(
 def retries_of(run: Run) -> int:
     """Number of calls beyond the first for each question to a judge model and each attempt at an answer. Reused
     replies and unsent requests had no calls."""
-    asked = JudgeReply.objects.filter(judgement__run=run, copy_of=None).exclude(calls="[]").count()
+    questions = JudgeReply.objects.filter(judgement__run=run, copy_of=None).exclude(calls="[]").count()
     tries = Generation.objects.filter(run=run).exclude(calls="[]").count() if run.kind == INFER else 0
-    return max(0, run.calls - asked - tries)
+    return max(0, run.calls - questions - tries)
 
 
 def wall_seconds(run: Run) -> float | None:
@@ -126,12 +143,12 @@ def gold_hits_of(run: Run) -> dict[str, dict[str, int]]:
     """{rater's name: {`right`: gold answers given correctly, `of`: all}} in the evaluations that the run's report
     includes."""
     evaluations = evaluations_of(run)
-    names, found = rater_names(evaluations), defaultdict[str, Counter[str]](Counter)
+    names, by_name = rater_names(evaluations), defaultdict[str, Counter[str]](Counter)
     for evaluation in evaluations:
         hits = gold_hits(evaluation)
         for rater, user in EvaluationRater.objects.filter(pk__in=hits).values_list("pk", "user"):
-            found[names[user]].update(right=hits[rater].hit, of=hits[rater].of)
-    return {name: dict(hits) for name, hits in found.items()}
+            by_name[names[user]].update(right=hits[rater].hit, of=hits[rater].of)
+    return {name: dict(hits) for name, hits in by_name.items()}
 
 
 def questions_of(run: Run, lines: list[int]) -> dict[int, str]:
@@ -149,21 +166,21 @@ def values_of_fields(run: Run, fields: Sequence[str]) -> dict[str, dict[int, str
     """{field: {line: value as text}} for rows that have it. Fields in `EVERY_ROW` exist in all rows, unless a custom
     field has that name. Raises FieldUnknown."""
     form = cast(Format, run.version.format)
-    found: dict[str, dict[int, str]] = {field: {} for field in fields}
-    known: dict[str, None] = {}
+    values: dict[str, dict[int, str]] = {field: {} for field in fields}
+    field_names: dict[str, None] = {}
     rows = Row.objects.filter(version=run.version_id, valid=True).order_by("line")
     for line, raw in rows.values_list("line", "raw").iterator(BATCH):
         data = row_data(raw, form)
-        known |= dict.fromkeys(name for name in data if name not in _COMPUTED)
+        field_names |= dict.fromkeys(name for name in data if name not in _COMPUTED)
         for field in fields:
             value = _value_of(data, field)
             if value is not None:
-                found[field][line] = value
-    missing = [field for field in fields if not found[field]]
+                values[field][line] = value
+    missing = [field for field in fields if not values[field]]
     if missing:
-        names = ", ".join([*known, *EVERY_ROW])
+        names = ", ".join([*field_names, *EVERY_ROW])
         raise FieldUnknown(f"No row has a field {missing[0]!r}. The fields are: {names}.")
-    return found
+    return values
 
 
 _COMPUTED = {"messages", "ref_answer", "question", "gt", "history"}

@@ -5,27 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from judging.engine.budget import MILLION
+from judging.engine.candidates import GeneratingCandidate, generating_candidates
+from judging.records.models import Run
 from judging.reports import selectors
-from judging.reports.figures import Figures, at_once
+from judging.reports.figures import Figures, current_figures
+from judging.reports.headline import headlines
 from judging.reports.slices import breakdowns_of
-from judging.runs.budget import MILLION
-from judging.runs.candidates import AskedCandidate, asked_of
-from judging.runs.models import Run
-from judging.runs.teamwork.marks import excluded_by
+from judging.teamwork.marks import excluded_by
 
 FIGURES = (
     "rows", "level", "power", "seed", "candidates", "people_candidates", "pairs", "side_by_side", "judges",
-    "repeats", "order", "length", "scale_ends", "planted", "raters", "corrected",
+    "repeats", "order", "length", "scale_ends", "planted", "raters", "corrected", "corrected_pairs",
 )  # fmt: skip
 
 
 def report_document(run: Run, figures: Figures | None = None) -> dict[str, Any]:
-    """The document of `report --json` (spec: reports), in strict JSON types.
+    """The document of `report --json`, in strict JSON types.
 
     For the figures see `core.statistics.document`. Additional keys: `run_id`, `version`, `state`, `provisional`,
-    `left_out` (see there), and `overridden` in each cell. Without `figures`, the current ones are used.
+    `left_out` and `headline` (see `headlines`), and `overridden` in each cell. Without `figures`, the current ones
+    are used.
     """
-    version, known = run.version, figures or at_once(run).figures
+    version, current = run.version, figures or current_figures(run).figures
+    metrics = list(selectors.metrics_of(run).values())
     return {
         "run": run.name,
         "run_id": run.pk,
@@ -34,8 +37,9 @@ def report_document(run: Run, figures: Figures | None = None) -> dict[str, Any]:
         "dataset": version.dataset.name,
         "version": version.number,
         "left_out": left_out(run),
-        **{name: known.report[name] for name in FIGURES},
-        "cost": cost_of(run, known.retries),
+        "headline": headlines(current.report, metrics),
+        **{name: current.report[name] for name in FIGURES},
+        "cost": cost_of(run, current.retries),
     }
 
 
@@ -45,8 +49,8 @@ def report_by(run: Run, fields: Sequence[str]) -> dict[str, Any]:
     document = report_document(run)
     if not fields:
         return document
-    found = breakdowns_of(run, fields)
-    return document | {"breakdown": found[0], "breakdowns": found}
+    breakdowns = breakdowns_of(run, fields)
+    return document | {"breakdown": breakdowns[0], "breakdowns": breakdowns}
 
 
 def left_out(run: Run) -> dict[str, Any]:
@@ -59,15 +63,15 @@ def left_out(run: Run) -> dict[str, Any]:
     """
     valid = run.version.valid_rows
     drawn = run.sample_size is not None and run.sample_size < valid
-    meant = min(valid, run.sample_size or valid)
+    drawn_rows = min(valid, run.sample_size or valid)
     excluded = excluded_by(run)
     return {
         "bad_rows": run.bad_rows_left_out,
         "not_read_to_its_end": bool(run.version.stopped_by),
-        "rows_not_drawn": valid - meant,
+        "rows_not_drawn": valid - drawn_rows,
         "seed": run.seed if drawn else None,
-        "rows_without_answers": meant - run.rows if run.started_at else None,
-        "excluded": sum(one["judgements"] for one in excluded),
+        "rows_without_answers": drawn_rows - run.rows if run.started_at else None,
+        "excluded": sum(exclusion["judgements"] for exclusion in excluded),
         "excluded_by": excluded,
     }
 
@@ -79,7 +83,7 @@ def cost_of(run: Run, retries: int) -> dict[str, Any]:
     `judges`, the rest.
     """
     seconds = selectors.wall_seconds(run)
-    asked = asked_of(run)
+    candidates = generating_candidates(run)
     cost = {
         "requests": run.calls,
         "retries": retries,
@@ -90,29 +94,33 @@ def cost_of(run: Run, retries: int) -> dict[str, Any]:
         "wall_seconds": seconds,
         "judgements_per_second": run.done / seconds if seconds else None,
     }
-    return cost | ({"answers": _answers(run, asked), "judges": _judges(run, asked)} if asked else {})
+    return cost | (
+        {"answers": _answers(run, candidates), "judges": _judges(run, candidates)} if candidates else {}
+    )
 
 
-def _answers(run: Run, asked: list[AskedCandidate]) -> dict[str, dict[str, Any]]:
+def _answers(run: Run, candidates: list[GeneratingCandidate]) -> dict[str, dict[str, Any]]:
     return {
-        one.model.name: {
-            "requests": one.counts.calls,
-            "prompt_tokens": one.counts.prompt_tokens,
-            "completion_tokens": one.counts.completion_tokens,
-            **_money(run, one.money or 0.0),
+        candidate.model.name: {
+            "requests": candidate.counts.calls,
+            "prompt_tokens": candidate.counts.prompt_tokens,
+            "completion_tokens": candidate.counts.completion_tokens,
+            **_money(run, candidate.money or 0.0),
         }
-        for one in asked
+        for candidate in candidates
     }
 
 
-def _judges(run: Run, asked: list[AskedCandidate]) -> dict[str, Any]:
+def _judges(run: Run, candidates: list[GeneratingCandidate]) -> dict[str, Any]:
     """Everything but the answers; includes requests for answers that were lost because their worker was killed."""
-    counts = [one.counts for one in asked]
+    counts = [candidate.counts for candidate in candidates]
     return {
-        "requests": max(0, run.calls - sum(one.calls for one in counts)),
-        "prompt_tokens": max(0, run.prompt_tokens - sum(one.prompt_tokens for one in counts)),
-        "completion_tokens": max(0, run.completion_tokens - sum(one.completion_tokens for one in counts)),
-        **_money(run, max(0.0, run.spent / MILLION - sum(one.money or 0.0 for one in asked))),
+        "requests": max(0, run.calls - sum(part.calls for part in counts)),
+        "prompt_tokens": max(0, run.prompt_tokens - sum(part.prompt_tokens for part in counts)),
+        "completion_tokens": max(0, run.completion_tokens - sum(part.completion_tokens for part in counts)),
+        **_money(
+            run, max(0.0, run.spent / MILLION - sum(candidate.money or 0.0 for candidate in candidates))
+        ),
     }
 
 

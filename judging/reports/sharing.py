@@ -19,7 +19,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite import access
@@ -27,12 +26,12 @@ from evalsite.access import May
 from evalsite.accounts.models import User
 from evalsite.audit import Action, record
 from evalsite.secrets import hashed, new_secret
-from judging.reports.figures import Kept, for_page
+from judging.records.access import get_run
+from judging.records.models import Run
+from judging.reports.figures import RunFigures, for_page
 from judging.reports.links import Links
 from judging.reports.models import ReportLink
 from judging.reports.page.report_view import EACH_METRIC, PageOptions, view_of
-from judging.runs.access import get_run
-from judging.runs.models import Run
 
 SHEETS = ("tokens", "site", "charts")
 DAYS = (7, 30, 90, 365)
@@ -51,18 +50,18 @@ def may_be_shared(run: Run) -> bool:
 def report_link_create(*, run: Run, note: str, days: int, by: User) -> tuple[ReportLink, str]:
     """Create a link. Returns it with its secret, which is not stored."""
     secret = new_secret()
-    made = ReportLink.objects.create(
+    link = ReportLink.objects.create(
         run=run,
         note=note,
         token_hash=hashed(secret),
         created_by=by,
         expires_at=timezone.now() + timedelta(days=days),
     )
-    until = made.expires_at.isoformat(timespec="minutes")
+    until = link.expires_at.isoformat(timespec="minutes")
     record(
-        Action.REPORT_SHARED, project=run.project, thing=made, name=run.name, by=by, note=note, until=until
+        Action.REPORT_SHARED, project=run.project, thing=link, name=run.name, by=by, note=note, until=until
     )
-    return made, secret
+    return link, secret
 
 
 @transaction.atomic
@@ -82,15 +81,15 @@ def report_links(run: Run) -> QuerySet[ReportLink]:
 
 def shared_run(*, secret: str) -> Run:
     """The run of a valid link. Raises NoReportLink."""
-    found = (
+    link = (
         ReportLink.objects.filter(token_hash=hashed(secret), revoked_at=None, expires_at__gt=timezone.now())
         .filter(run__archived_at=None, run__project__archived_at=None)
         .select_related("run__project", "run__version__dataset")
         .first()
     )
-    if found is None or not may_be_shared(found.run):
+    if link is None or not may_be_shared(link.run):
         raise NoReportLink
-    return found.run
+    return link.run
 
 
 class LinkForm(forms.Form):
@@ -140,26 +139,25 @@ def revoke(request: HttpRequest, slug: str, pk: int, link_pk: int) -> HttpRespon
 
 
 @require_safe
-@never_cache
 def shared(request: HttpRequest, secret: str) -> HttpResponse:
     """The report behind a link: figures, no items."""
     try:
         run = shared_run(secret=secret)
     except NoReportLink:
         raise Http404 from None
-    kept = for_page(run)
+    stored = for_page(run)
     columns, difference = tuple(request.GET.getlist("column")), request.GET.get("difference", "")
     options = PageOptions(request.GET.get("metric", ""), columns, by="", difference=difference)
-    report = kept and view_of(run, kept, Links.none(), options)
+    report = stored and view_of(run, stored, Links.none(), options)
     response = render(request, "reports/shared.html", {"run": run, "report": report, "options": options})
     response["X-Robots-Tag"] = "noindex, nofollow"
     response["Referrer-Policy"] = "no-referrer"
     return response
 
 
-def report_html(run: Run, kept: Kept) -> bytes:
+def report_html(run: Run, stored: RunFigures) -> bytes:
     """The whole report as one standalone file: all metrics, inline styles, no links to items."""
-    report = view_of(run, kept, Links.none(), PageOptions(metric=EACH_METRIC, by=""))
+    report = view_of(run, stored, Links.none(), PageOptions(metric=EACH_METRIC, by=""))
     folder = settings.BASE_DIR / "static" / "css"
     styles = "\n".join((folder / f"{name}.css").read_text(encoding="utf-8") for name in SHEETS)
     return render_to_string("reports/file.html", {"run": run, "report": report, "styles": styles}).encode()

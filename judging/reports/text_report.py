@@ -10,12 +10,15 @@ from typing import Any
 from django.utils.html import strip_tags
 from django.utils.safestring import SafeString
 
+from evalsite.rounding import fixed
+from evalsite.templatetags.show import money
+from judging.core.statistics.ranking import ranked, under
 from judging.reports import labels
 from judging.reports.links import Links
 from judging.reports.page.agreement_view import AgreementView, agreement_view
 from judging.reports.page.side_by_side_view import SideView, side_views
 from judging.reports.page.slices_view import SliceLinks, SlicesView, slices_of
-from judging.reports.page.tables import Table, kind_of, ranked, under
+from judging.reports.page.tables import Table, kind_of
 
 Document = Mapping[str, Any]
 _COUNTS = ("items", "responses", "scored", "no_score", "unparsed", "errors", "not_run")
@@ -44,9 +47,12 @@ def _head(document: Document) -> str:
 
 def _metric(document: Document, metric: str) -> str:
     cells = ranked(document, metric)
-    heads = ["candidate", "mean", "95 % interval", *(name.replace("_", " ") for name in _COUNTS), "bounds"]
-    rows = [[name, *_figures(cell)] for name, cell in cells.items()]
-    parts = [metric, columns([heads, *rows])]
+    raw = any("raw_mean" in cell for cell in cells.values())
+    means = ["corrected", "95 % interval", "judge's mean"] if raw else ["mean", "95 % interval"]
+    heads = ["candidate", *means, *(name.replace("_", " ") for name in _COUNTS), "bounds"]
+    rows = [[name, *_figures(cell, raw=raw)] for name, cell in cells.items()]
+    said = [f"{headline['text']}." for headline in under(document, "headline", metric)]
+    parts = [metric, *said, columns([heads, *rows])]
     pairs = [_pair(pair) for pair in under(document, "pairs", metric)]
     if pairs:
         heads = ["pair", "difference", "95 % interval", "p (Holm)", "wins", "ties", "losses", "items", ""]
@@ -62,18 +68,20 @@ def _shares(cells: Mapping[str, Mapping[str, Any]]) -> list[str]:
         [
             name,
             label,
-            str(one["count"]),
-            labels.decimal(one["share"]),
-            labels.interval(one["ci_low"], one["ci_high"]),
+            str(category["count"]),
+            labels.decimal(category["share"]),
+            labels.interval(category["ci_low"], category["ci_high"]),
         ]
         for name, cell in cells.items()
-        for label, one in cell.get("categories", {}).items()
+        for label, category in cell.get("categories", {}).items()
     ]
     return [columns([heads, *rows])] if rows else []
 
 
-def _figures(cell: Mapping[str, Any]) -> list[str]:
+def _figures(cell: Mapping[str, Any], *, raw: bool) -> list[str]:
     shown = [labels.decimal(cell["mean"]), labels.interval(cell["ci_low"], cell["ci_high"])]
+    if raw:
+        shown.append(labels.decimal(cell.get("raw_mean")))
     counts = [str(cell[name]) for name in _COUNTS]
     return [*shown, *counts, labels.interval(cell["low_bound"], cell["high_bound"])]
 
@@ -89,17 +97,17 @@ def _sections(document: Document, metric: str, cells: Mapping[str, Any]) -> list
     """A metric's comparisons, judges, raters and slices, each as a heading and a table."""
     values = labels.ValueFormat(rate=kind_of(cells) == "bool", places=3)
     agreement = agreement_view(document, metric, values, {}, Links.none())
-    sides = [_side_by_side(one) for one in side_views(document, metric, {})]
+    sides = [_side_by_side(view) for view in side_views(document, metric, {})]
     judges = under(document, "judges", metric)
     fields = [
-        slices_of(one, metric, list(cells), values, (None, None), SliceLinks(Links.none(), metric, ""))
-        for one in document.get("breakdowns", ())
+        slices_of(breakdown, metric, list(cells), values, (None, None), SliceLinks(Links.none(), metric, ""))
+        for breakdown in document.get("breakdowns", ())
     ]
     return [
         *sides,
         *([_judges(judges, values)] if judges else []),
         *_people(agreement),
-        *(_slices(one) for one in fields if one is not None),
+        *(_slices(sliced) for sliced in fields if sliced is not None),
     ]
 
 
@@ -113,18 +121,18 @@ def _judges(judges: Sequence[Mapping[str, Any]], values: labels.ValueFormat) -> 
     heads = ["judge", "against", "items", "exact", "kappa", "95 % interval", "people's kappa", "Spearman"]
     rows = [
         [
-            labels.author_name(one["judge"]),
-            labels.author_name(one["against"]),
-            str(one["items"]),
-            labels.decimal(one["exact"]),
-            labels.kappa(one["kappa_weighted"]),
-            labels.interval(one["kappa_low"], one["kappa_high"], 2),
-            labels.kappa((one["human"] or {}).get("kappa_weighted")),
-            labels.kappa(one["spearman"]),
-            values.signed(one["bias"]),
-            values.interval(one["bias_low"], one["bias_high"]),
+            labels.author_name(agreement["judge"]),
+            labels.author_name(agreement["against"]),
+            str(agreement["items"]),
+            labels.decimal(agreement["exact"]),
+            labels.kappa(agreement["kappa_weighted"]),
+            labels.interval(agreement["kappa_low"], agreement["kappa_high"], 2),
+            labels.kappa((agreement["human"] or {}).get("kappa_weighted")),
+            labels.kappa(agreement["spearman"]),
+            values.signed(agreement["bias"]),
+            values.interval(agreement["bias_low"], agreement["bias_high"]),
         ]
-        for one in judges
+        for agreement in judges
     ]
     table = columns([[*heads, "bias", "95 % interval"], *rows])
     return f"Agreement of judges (quadratic kappa; bias: judge − other)\n{table}"
@@ -133,7 +141,7 @@ def _judges(judges: Sequence[Mapping[str, Any]], values: labels.ValueFormat) -> 
 def _people(agreement: AgreementView) -> list[str]:
     """Judge health, raters, and scores corrected by people's ratings."""
     health, raters = agreement.health, agreement.raters
-    found = [
+    sections = [
         f"{heading}\n{_rows(table)}"
         for heading, table in (
             ("Judge health", health.judges),
@@ -144,17 +152,18 @@ def _people(agreement: AgreementView) -> list[str]:
     ]
     if raters is not None:
         stats = "; ".join(f"{stat.name} {stat.value} {stat.more}".rstrip() for stat in raters.stats)
-        found.append("\n".join(["Raters", *([f"{stats}."] if stats else []), _rows(raters.each)]))
-    return found
+        sections.append("\n".join(["Raters", *([f"{stats}."] if stats else []), _rows(raters.each)]))
+    return sections
 
 
 def _slices(slices: SlicesView) -> str:
     rows = [[value, *(cell.text for cell in cells), items] for value, cells, items in slices.rows]
-    heading = f"By {slices.field} (* differs from the rest: Benjamini–Hochberg, 0.05)"
+    heading = f"By {slices.field} (* differs from the rest: permutation test, Benjamini–Hochberg, 0.05)"
     means = [heading, columns([[slices.field, *slices.names, "items"], *rows])] if rows else []
+    notes = ["† too few independent items for an interval."] if slices.without_interval else []
     left_out = [f"{slices.left_out} rarer values not shown."] if slices.left_out else []
     agreement = [f"Judges and people by {slices.field}", _rows(slices.agreement)] if slices.agreement else []
-    return "\n".join([*means, *left_out, *agreement])
+    return "\n".join([*means, *notes, *left_out, *agreement])
 
 
 def _rows(table: Table) -> str:
@@ -169,7 +178,7 @@ def _text(cell: str) -> str:
 
 def _cost(cost: Mapping[str, Any]) -> str:
     seconds = cost["wall_seconds"]
-    time = "" if seconds is None else f", {seconds:.1f} s"
+    time = "" if seconds is None else f", {fixed(seconds, 1)} s"
     lines = [
         f"{cost['requests']} requests ({cost['retries']} repeated, {cost['failed_requests']} failed), "
         f"{_tokens(cost)}{time}."
@@ -184,8 +193,8 @@ def _cost(cost: Mapping[str, Any]) -> str:
 
 
 def _tokens(cost: Mapping[str, Any]) -> str:
-    money = f", {cost['money']:g} {cost['currency']}" if "money" in cost else ""
-    return f"{cost['prompt_tokens']} tokens read, {cost['completion_tokens']} written{money}"
+    price = f", {money(cost['money'])} {cost['currency']}" if "money" in cost else ""
+    return f"{cost['prompt_tokens']} tokens read, {cost['completion_tokens']} written{price}"
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:
@@ -202,4 +211,4 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
 
 def _width(text: str) -> int:
     """Width in terminal columns: a Chinese character takes two."""
-    return sum(1 + (unicodedata.east_asian_width(one) in "WF") for one in text)
+    return sum(1 + (unicodedata.east_asian_width(character) in "WF") for character in text)

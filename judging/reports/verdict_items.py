@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from evalsite.derived import Part
 from judging.core.statistics.drill_down import (
     Comparisons,
     ListedVerdicts,
@@ -22,10 +22,10 @@ from judging.core.statistics.drill_down import (
 )
 from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.verdicts import Verdicts, counted, verdicts_under
+from judging.records.models import Run
 from judging.reports import selectors
 from judging.reports.frames import run_frame
-from judging.reports.kept_parts import part_of, parts_replace
-from judging.runs.models import Run
+from judging.reports.stored import ITEMS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -34,7 +34,6 @@ RATINGS, JUDGES, REPEATS, ORDERS, FIRST = "ratings", "judges", "repeats", "order
 LOWEST, HIGHEST, ANSWERS = "lowest", "highest", "answers"
 _OF_VERDICTS, _OF_SCORES = (RATINGS, JUDGES, REPEATS, ORDERS, FIRST), (LOWEST, HIGHEST, ANSWERS)
 KINDS = (*_OF_VERDICTS, *_OF_SCORES)
-PREFIX = "items:"
 _PARTS = ("side_by_side", "judges", "raters", "repeats", "order")
 """Parts of the document with items to list."""
 
@@ -42,7 +41,7 @@ _PARTS = ("side_by_side", "judges", "raters", "repeats", "order")
 def comparisons(run: Run, metric: ScaledMetric, by: str, *, large: bool) -> Comparisons | None:
     """An author's verdicts on pairs of answers; None if they are not stored."""
     if large:
-        return _kept(run, _name(metric.name, "", by), _COMPARISONS)
+        return _load(run, _name(metric.name, "", by), _COMPARISONS)
     return comparisons_listed(_verdicts(run_frame(run), metric)).get(by)
 
 
@@ -52,37 +51,39 @@ def listed_verdicts(
     """Verdicts of one kind: of raters, of a judge, or on a candidate's answers; `of`: its name. None if they are not
     stored."""
     if large:
-        return _kept(run, _name(metric.name, kind, of), _VERDICTS)
+        return _load(run, _name(metric.name, kind, of), _VERDICTS)
     judgements = run_frame(run)
     if kind in _OF_SCORES:
         return _of_scores(judgements, metric, kind).get(of)
     return _of_verdicts(_verdicts(judgements, metric), kind).get(of)
 
 
-def keep(run: Run, judgements: DataFrame, document: Mapping[str, Any], revision: int) -> None:
+def store(run: Run, judgements: DataFrame, document: Mapping[str, Any], revision: int) -> None:
     """Store the items behind a large run's figures."""
-    found: dict[str, bytes] = {}
+    items: dict[Part, bytes] = {}
     for metric in selectors.metrics_of(run).values():
-        if any(one["metric"] == metric.name for part in _PARTS for one in document[part]):
-            found |= _packed(_verdicts(judgements, metric))
-        cells = [one[metric.name] for one in document["candidates"].values()]
-        due = any(one["metric"] == metric.name for one in document["scale_ends"])
+        if any(entry["metric"] == metric.name for part in _PARTS for entry in document[part]):
+            items |= _packed(_verdicts(judgements, metric))
+        cells = [by_metric[metric.name] for by_metric in document["candidates"].values()]
+        due = any(entry["metric"] == metric.name for entry in document["scale_ends"])
         due = due or any("at_k_items" in cell for cell in cells)
         for kind in _OF_SCORES if due else ():
-            found |= _named(metric.name, kind, _of_scores(judgements, metric, kind))
-    parts_replace(run, PREFIX, found, revision)
+            items |= _named(metric.name, kind, _of_scores(judgements, metric, kind))
+    ITEMS.replace(run.pk, items, revision)
 
 
-def _packed(verdicts: Verdicts) -> dict[str, bytes]:
+def _packed(verdicts: Verdicts) -> dict[Part, bytes]:
     metric, encode = verdicts.metric.name, msgspec.msgpack.encode
-    found = {_name(metric, "", by): encode(one) for by, one in comparisons_listed(verdicts).items()}
+    packed = {
+        _name(metric, "", by): encode(comparisons) for by, comparisons in comparisons_listed(verdicts).items()
+    }
     for kind in _OF_VERDICTS:
-        found |= _named(metric, kind, _of_verdicts(verdicts, kind))
-    return found
+        packed |= _named(metric, kind, _of_verdicts(verdicts, kind))
+    return packed
 
 
-def _named(metric: str, kind: str, listed: Mapping[str, ListedVerdicts]) -> dict[str, bytes]:
-    return {_name(metric, kind, of): msgspec.msgpack.encode(one) for of, one in listed.items()}
+def _named(metric: str, kind: str, listed: Mapping[str, ListedVerdicts]) -> dict[Part, bytes]:
+    return {_name(metric, kind, of): msgspec.msgpack.encode(verdicts) for of, verdicts in listed.items()}
 
 
 def _of_scores(judgements: DataFrame, metric: ScaledMetric, kind: str) -> dict[str, ListedVerdicts]:
@@ -94,8 +95,8 @@ def _of_scores(judgements: DataFrame, metric: ScaledMetric, kind: str) -> dict[s
 
 def _of_verdicts(verdicts: Verdicts, kind: str) -> dict[str, ListedVerdicts]:
     if kind in (RATINGS, JUDGES):
-        found = ratings_listed(verdicts) if kind == RATINGS else judges_listed(verdicts)
-        return {} if found is None else {"": found}
+        verdict_list = ratings_listed(verdicts) if kind == RATINGS else judges_listed(verdicts)
+        return {} if verdict_list is None else {"": verdict_list}
     listed = {REPEATS: repeats_listed, ORDERS: orders_listed, FIRST: first_sides_listed}
     return listed[kind](verdicts)
 
@@ -104,8 +105,8 @@ def _verdicts(judgements: DataFrame, metric: ScaledMetric) -> Verdicts:
     return verdicts_under(judgements[(judgements["metric"] == metric.name).to_numpy()], metric)
 
 
-def _name(*parts: str) -> str:
-    return json.dumps(parts)
+def _name(*parts: str) -> Part:
+    return parts
 
 
 Listed = TypeVar("Listed", Comparisons, ListedVerdicts)
@@ -114,6 +115,6 @@ _COMPARISONS = msgspec.msgpack.Decoder(Comparisons)
 _VERDICTS = msgspec.msgpack.Decoder(ListedVerdicts)
 
 
-def _kept(run: Run, name: str, decoder: msgspec.msgpack.Decoder[Listed]) -> Listed | None:
-    part = part_of(run, PREFIX + name)
-    return None if part is None else decoder.decode(part.packed)
+def _load(run: Run, name: Part, decoder: msgspec.msgpack.Decoder[Listed]) -> Listed | None:
+    stored = ITEMS.get(run.pk, *name)
+    return None if stored is None else decoder.decode(stored.value)

@@ -24,9 +24,11 @@ from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.verdicts import BOTH_BAD
 from judging.core.values import Value
 from judging.people.access import rates_here
+from judging.records.access import get_run
+from judging.records.models import Run
 from judging.reports import selectors, verdict_items
-from judging.reports.disagreements import ValuePill, pill
-from judging.reports.figures import Kept, for_page, is_large
+from judging.reports.disagreements import ValuePill, pills
+from judging.reports.figures import RunFigures, for_page, is_large
 from judging.reports.labels import author_name, step_names
 from judging.reports.links import Links
 from judging.reports.verdict_items import (
@@ -40,8 +42,6 @@ from judging.reports.verdict_items import (
     RATINGS,
     REPEATS,
 )
-from judging.runs.access import get_run
-from judging.runs.models import Run
 
 PER_PAGE = 100
 
@@ -80,28 +80,30 @@ class ListedItem:
 
 def comparisons_page(request: HttpRequest, run: Run) -> HttpResponse:
     """An author's comparisons of a candidate with another one, or with all others."""
-    asked = {name: request.GET.get(name, "") for name in ("metric", "a", "b", "by", "outcome")}
-    kept = None if rates_here(request, run) else for_page(run)
-    metric = metric_named(run, asked["metric"])
-    found = None
-    if kept is not None:
-        _check_compared(kept, asked)
-        found = verdict_items.comparisons(run, metric, asked["by"], large=is_large(run))
-    if kept is None or found is None:
+    query = {name: request.GET.get(name, "") for name in ("metric", "a", "b", "by", "outcome")}
+    stored = None if rates_here(request, run) else for_page(run)
+    metric = metric_named(run, query["metric"])
+    comparisons = None
+    if stored is not None:
+        _check_compared(stored, query)
+        comparisons = verdict_items.comparisons(run, metric, query["by"], large=is_large(run))
+    if stored is None or comparisons is None:
         return redirect("runs:report", run.project.slug, run.pk)  # which shows that they are being computed
-    every = found.of(asked["a"], asked["b"])
-    chosen = every.having(asked["outcome"]) if asked["outcome"] else every
+    every = comparisons.of(query["a"], query["b"])
+    chosen = every.having(query["outcome"]) if query["outcome"] else every
     places, page = paged(request.GET, range(len(chosen)), PER_PAGE)
     here = chosen.page(range(places[0], places[-1] + 1)) if places else []
     context = {
-        **asked,
+        **query,
         **page,
         "run": run,
-        "by_name": author_name(asked["by"]),
-        "made_at": kept.outdated_since(run),
-        "tabs": _outcome_tabs(every, asked),
+        "by_name": author_name(query["by"]),
+        "made_at": stored.outdated_since(run),
+        "tabs": _outcome_tabs(every, query),
         "items": _compared_items(run, metric, here),
-        "several_answers": any(max(one.response, one.other_response) > 1 for one in here),
+        "several_answers": any(
+            max(comparison.response, comparison.other_response) > 1 for comparison in here
+        ),
     }
     return render(request, "reports/comparisons.html", context)
 
@@ -114,18 +116,18 @@ def metric_named(run: Run, name: str) -> ScaledMetric:
     raise Http404
 
 
-def _check_compared(kept: Kept, asked: Mapping[str, str]) -> None:
+def _check_compared(stored: RunFigures, query: Mapping[str, str]) -> None:
     """Raise Http404 if the report has no such comparisons."""
-    names = {asked["a"], asked["b"] or asked["a"]}
+    names = {query["a"], query["b"] or query["a"]}
     if not any(
-        (one["metric"], one["by"]) == (asked["metric"], asked["by"]) and names <= set(one["candidates"])
-        for one in kept.figures.report["side_by_side"]
+        (entry["metric"], entry["by"]) == (query["metric"], query["by"]) and names <= set(entry["candidates"])
+        for entry in stored.figures.report["side_by_side"]
     ):
         raise Http404
 
 
-def _outcome_tabs(every: Comparisons, asked: Mapping[str, str]) -> list[Tab]:
-    a, b, outcome = asked["a"], asked["b"], asked["outcome"]
+def _outcome_tabs(every: Comparisons, query: Mapping[str, str]) -> list[Tab]:
+    a, b, outcome = query["a"], query["b"], query["outcome"]
     names = {
         "": _("All"),
         WINS: _("%(name)s wins") % {"name": a},
@@ -144,19 +146,19 @@ def _outcome_tabs(every: Comparisons, asked: Mapping[str, str]) -> list[Tab]:
 
 
 def _compared_items(run: Run, metric: ScaledMetric, here: Sequence[ListedComparison]) -> list[ListedItem]:
-    questions, links = selectors.questions_of(run, [one.row for one in here]), Links.of(run)
+    questions, links = selectors.questions_of(run, [comparison.row for comparison in here]), Links.of(run)
     return [
         ListedItem(
-            line=one.row,
-            candidate=one.candidate,
-            response=one.response,
-            other=one.other,
-            other_response=one.other_response,
-            question=questions.get(one.row, ""),
-            url=links.to("", metric.name, line=one.row),  # a comparison is listed under either side
-            said=[_verdict("", one.label, one.candidate, one.other)],
+            line=comparison.row,
+            candidate=comparison.candidate,
+            response=comparison.response,
+            other=comparison.other,
+            other_response=comparison.other_response,
+            question=questions.get(comparison.row, ""),
+            url=links.to("", metric.name, line=comparison.row),  # a comparison is listed under either side
+            said=[_verdict("", comparison.label, comparison.candidate, comparison.other)],
         )
-        for one in here
+        for comparison in here
     ]
 
 
@@ -170,38 +172,38 @@ def verdicts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Answers with the verdicts behind a figure, largest differences first."""
     run = get_run(request, slug, pk)
     names = ("kind", "metric", "judge", "candidate", "rater", "other", "value", "other_value")
-    asked = {name: request.GET.get(name, "") for name in (*names, "apart", "least")}
-    kept = None if rates_here(request, run) else for_page(run)
-    if kept is None or asked["kind"] not in KINDS:
+    query = {name: request.GET.get(name, "") for name in (*names, "apart", "least")}
+    stored = None if rates_here(request, run) else for_page(run)
+    if stored is None or query["kind"] not in KINDS:
         return redirect("runs:report", slug, pk)  # which links here, or shows that they are being computed
-    metric = metric_named(run, asked["metric"])
-    of = asked["candidate"] if asked["kind"] == ANSWERS else asked["judge"]
-    found = verdict_items.listed_verdicts(run, metric, asked["kind"], of, large=is_large(run))
-    if found is None or not {asked["rater"], asked["other"]} <= {"", *found.names}:
+    metric = metric_named(run, query["metric"])
+    of = query["candidate"] if query["kind"] == ANSWERS else query["judge"]
+    listed = verdict_items.listed_verdicts(run, metric, query["kind"], of, large=is_large(run))
+    if listed is None or not {query["rater"], query["other"]} <= {"", *listed.names}:
         raise Http404
-    wanted = (asked["rater"], asked["value"]), (asked["other"], asked["other_value"])
-    least = int(asked["least"]) if asked["least"].isdecimal() and len(asked["least"]) < 6 else 1
-    every, apart = (found.places(*wanted, apart=only, least=least) for only in (False, True))
-    here, page = paged(request.GET, apart if asked["apart"] else every, PER_PAGE)
+    wanted = (query["rater"], query["value"]), (query["other"], query["other_value"])
+    least = int(query["least"]) if query["least"].isdecimal() and len(query["least"]) < 6 else 1
+    every, apart = (listed.places(*wanted, apart=only, least=least) for only in (False, True))
+    here, page = paged(request.GET, apart if query["apart"] else every, PER_PAGE)
     context = {
-        **asked,
+        **query,
         **page,
         "run": run,
-        "heading": _heading(asked),
-        "lede": _lede(asked),
-        "made_at": kept.outdated_since(run),
-        "listed": found,
-        "tabs": _verdict_tabs(asked, len(every), len(apart)),
-        "items": _verdict_items(run, metric, asked["kind"], found, here),
-        "of_people_or_judges": asked["kind"] in (RATINGS, JUDGES),
-        "several_answers": asked["kind"] != ANSWERS
-        and max([*found.responses, *found.other_responses], default=1) > 1,
+        "heading": _heading(query),
+        "lede": _lede(query),
+        "made_at": stored.outdated_since(run),
+        "listed": listed,
+        "tabs": _verdict_tabs(query, len(every), len(apart)),
+        "items": _verdict_items(run, metric, query["kind"], listed, here),
+        "of_people_or_judges": query["kind"] in (RATINGS, JUDGES),
+        "several_answers": query["kind"] != ANSWERS
+        and max([*listed.responses, *listed.other_responses], default=1) > 1,
     }
     return render(request, "reports/verdicts.html", context)
 
 
-def _heading(asked: Mapping[str, str]) -> str:
-    of = {"judge": author_name(asked["judge"]), "name": asked["candidate"]}
+def _heading(query: Mapping[str, str]) -> str:
+    of = {"judge": author_name(query["judge"]), "name": query["candidate"]}
     return {
         RATINGS: _("Ratings"),
         JUDGES: _("Verdicts of the judges"),
@@ -211,10 +213,10 @@ def _heading(asked: Mapping[str, str]) -> str:
         LOWEST: _("Lowest score given: %(judge)s") % of,
         HIGHEST: _("Highest score given: %(judge)s") % of,
         ANSWERS: _("Repeated answers: %(name)s") % of,
-    }[asked["kind"]]
+    }[query["kind"]]
 
 
-def _lede(asked: Mapping[str, str]) -> str:
+def _lede(query: Mapping[str, str]) -> str:
     sentences = {
         RATINGS: _("%(metric)s: answers with a rating, largest difference between raters first."),
         JUDGES: _("%(metric)s: answers with a verdict of several judges, largest difference first."),
@@ -225,43 +227,44 @@ def _lede(asked: Mapping[str, str]) -> str:
         HIGHEST: _("%(metric)s: answers to which the judge gave the highest score of the scale."),
         ANSWERS: _("%(metric)s: rows with several scored answers, largest difference first."),
     }
-    return sentences[asked["kind"]] % {"metric": asked["metric"]}
+    return sentences[query["kind"]] % {"metric": query["metric"]}
 
 
-def _verdict_tabs(asked: Mapping[str, str], every: int, apart: int) -> list[Tab]:
-    tabs = [Tab("", _("All"), every, not asked["apart"])]
-    if asked["kind"] in (LOWEST, HIGHEST):
+def _verdict_tabs(query: Mapping[str, str], every: int, apart: int) -> list[Tab]:
+    tabs = [Tab("", _("All"), every, not query["apart"])]
+    if query["kind"] in (LOWEST, HIGHEST):
         return tabs
     names = {ORDERS: _("Flipped"), FIRST: _("First side preferred")}
-    name = names.get(asked["kind"], _("Differing"))
-    return [*tabs, Tab("yes", name, apart, bool(asked["apart"]))]
+    name = names.get(query["kind"], _("Differing"))
+    return [*tabs, Tab("yes", name, apart, bool(query["apart"]))]
 
 
 def _verdict_items(
-    run: Run, metric: ScaledMetric, kind: str, found: ListedVerdicts, here: Sequence[int]
+    run: Run, metric: ScaledMetric, kind: str, listed: ListedVerdicts, here: Sequence[int]
 ) -> list[ListedItem]:
-    questions, links = selectors.questions_of(run, [found.rows[one] for one in here]), Links.of(run)
+    questions, links = selectors.questions_of(run, [listed.rows[place] for place in here]), Links.of(run)
+    shown = iter(pills([value for place in here for _who, value in listed.said[place]], metric))
     return [
         ListedItem(
-            line=found.rows[one],
-            candidate=found.candidates[one],
-            response=found.responses[one],
-            other=found.others[one] or "",
-            other_response=found.other_responses[one],
-            question=questions.get(found.rows[one], ""),
+            line=listed.rows[place],
+            candidate=listed.candidates[place],
+            response=listed.responses[place],
+            other=listed.others[place] or "",
+            other_response=listed.other_responses[place],
+            question=questions.get(listed.rows[place], ""),
             url=links.to(
-                "" if found.others[one] else found.candidates[one], metric.name, line=found.rows[one]
+                "" if listed.others[place] else listed.candidates[place], metric.name, line=listed.rows[place]
             ),
-            said=[_said(found, one, kind, who, value, metric) for who, value in found.said[one]],
+            said=[_said(listed, place, kind, who, value, next(shown)) for who, value in listed.said[place]],
         )
-        for one in here
+        for place in here
     ]
 
 
 def _said(
-    found: ListedVerdicts, place: int, kind: str, who: int, value: Value, metric: ScaledMetric
+    listed: ListedVerdicts, place: int, kind: str, who: int, value: Value, pill: ValuePill
 ) -> ItemVerdict:
-    a, b, name = found.candidates[place], found.others[place], found.names[who]
+    a, b, name = listed.candidates[place], listed.others[place], listed.names[who]
     if kind in (ORDERS, FIRST):
         name = _("%(name)s first") % {"name": b if who else a}
     elif kind == REPEATS:
@@ -272,4 +275,4 @@ def _said(
         name = ""
     if b is not None and isinstance(value, str):
         return _verdict(name, value, a, b)
-    return ItemVerdict(name, pill(value, metric))
+    return ItemVerdict(name, pill)

@@ -12,17 +12,18 @@ from django.shortcuts import redirect, render
 from django_htmx.http import HttpResponseClientRefresh
 
 from evalsite.tasks import workers
-from evalsite.templatetags.show import score
 from evalsite.web.headers import download_headers, file_stem, part_wanted
 from evalsite.web.paging import paged
 from judging.core.charts.svg import as_file
 from judging.core.statistics.drill_down import Paired
 from judging.core.statistics.frame import ScaledMetric
 from judging.people.access import rates_here
+from judging.records.access import get_run
+from judging.records.models import Run
 from judging.reports import files, selectors
 from judging.reports.disagreements import choices, compared_answers
 from judging.reports.figures import Figures, for_page, item_means, slices_for_page
-from judging.reports.labels import author_name
+from judging.reports.labels import ValueFormat, author_name
 from judging.reports.links import Links
 from judging.reports.page.drawing import agreement_chart
 from judging.reports.page.report_view import PageOptions, fields_of, report_view
@@ -30,8 +31,6 @@ from judging.reports.pairing import OUTCOMES, PairItem, PairItems, pair_items
 from judging.reports.services import report_document
 from judging.reports.sharing import report_html
 from judging.reports.verdict_views import comparisons_page, metric_named
-from judging.runs.access import get_run
-from judging.runs.models import Run
 from judging.runs.selectors import worker_missing
 
 ITEMS_PER_PAGE = 100
@@ -81,7 +80,7 @@ def figures_context(run: Run, options: PageOptions | None = None) -> dict[str, A
     """Context of pages with a run's figures: the figures, or that they are being computed, and whether a worker is
     missing."""
     shown = report_view(run, options)
-    being_made = shown is None or bool(shown.slices_due) or (shown.made_at is not None and run.rests)
+    being_made = shown is None or bool(shown.slices_due) or (shown.made_at is not None and run.is_idle)
     unattended = workers.obstacle(workers.DATA) if being_made else ""
     return {
         "report": shown,
@@ -94,13 +93,13 @@ def figures_context(run: Run, options: PageOptions | None = None) -> dict[str, A
 
 def _being_made(request: HttpRequest, run: Run) -> HttpResponse:
     """Polled by a page that waits for figures, or for slices by a field."""
-    kept, field = for_page(run), request.GET["being_made"]
-    due = field if kept and field in fields_of(run) and slices_for_page(run, field, kept).due else ""
-    if kept is not None and not due and (kept.current(run) or not run.rests):
+    stored, field = for_page(run), request.GET["being_made"]
+    due = field if stored and field in fields_of(run) and slices_for_page(run, field, stored).due else ""
+    if stored is not None and not due and (stored.current(run) or not run.is_idle):
         return HttpResponseClientRefresh()
     context = {
         "run": run,
-        "made_at": kept and kept.made_at,
+        "made_at": stored and stored.made_at,
         "field": due,
         "unattended": workers.obstacle(workers.DATA),
     }
@@ -111,13 +110,13 @@ def _being_made(request: HttpRequest, run: Run) -> HttpResponse:
 def report_file(request: HttpRequest, slug: str, pk: int, name: str) -> HttpResponse:
     """A table, the document or a chart of the report as a file."""
     run = get_run(request, slug, pk)
-    kept = None if rates_here(request, run) else for_page(run)
-    if kept is None:
+    stored = None if rates_here(request, run) else for_page(run)
+    if stored is None:
         return redirect("runs:report", slug, pk)  # which shows that they are being computed
     if name == "report.html":
-        content = report_html(run, kept)
+        content = report_html(run, stored)
     else:
-        content = _content(report_document(run, kept.figures), kept.figures, run, name)
+        content = _content(report_document(run, stored.figures), stored.figures, run, name)
     if not content:
         raise Http404
     headers = download_headers(f"{file_stem(run.name) or run.pk}-{name}")
@@ -152,30 +151,30 @@ def agreement(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Answers rated by both a judge and people, largest differences first."""
     run = get_run(request, slug, pk)
     names = ("metric", "judge", "judge_value", "people_value", "field", "field_is", "candidate")
-    asked = {name: request.GET.get(name, "") for name in names}
-    kept = None if rates_here(request, run) else for_page(run)
-    if kept is None or not asked["metric"]:
+    query = {name: request.GET.get(name, "") for name in names}
+    stored = None if rates_here(request, run) else for_page(run)
+    if stored is None or not query["metric"]:
         return redirect("runs:report", slug, pk)  # which links here, or shows that they are being computed
-    metric = metric_named(run, asked["metric"])
-    paired = kept.figures.paired.get(asked["metric"], {}).get(asked["judge"])
+    metric = metric_named(run, query["metric"])
+    paired = stored.figures.paired.get(query["metric"], {}).get(query["judge"])
     if paired is None:
         raise Http404
-    places = paired.places(asked["judge_value"], asked["people_value"])
-    if asked["candidate"]:
-        places = [one for one in places if paired.candidates[one] == asked["candidate"]]
-    if asked["field"]:
-        places = _of_rows_with(run, asked["field"], asked["field_is"], paired, places)
+    places = paired.places(query["judge_value"], query["people_value"])
+    if query["candidate"]:
+        places = [place for place in places if paired.candidates[place] == query["candidate"]]
+    if query["field"]:
+        places = _of_rows_with(run, query["field"], query["field_is"], paired, places)
     here, page = paged(request.GET, places, PAIRED_PER_PAGE)
     context = {
-        **asked,
+        **query,
         **page,
         "run": run,
-        "judge_name": author_name(asked["judge"]),
-        "made_at": kept.outdated_since(run),
+        "judge_name": author_name(query["judge"]),
+        "made_at": stored.outdated_since(run),
         "paired": paired,
-        "judge_values": choices(paired, paired.judge, asked["judge_value"]),
-        "people_values": choices(paired, paired.people, asked["people_value"]),
-        "items": compared_answers(run, metric, asked["judge"], paired, here, reasons=True),
+        "judge_values": choices(paired, paired.judge, query["judge_value"]),
+        "people_values": choices(paired, paired.people, query["people_value"]),
+        "items": compared_answers(run, metric, query["judge"], paired, here, reasons=True),
         "several_answers": max(paired.responses, default=1) > 1,
     }
     return render(request, "reports/agreement.html", context)
@@ -196,52 +195,53 @@ def pair(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     run = get_run(request, slug, pk)
     if request.GET.get("by"):
         return comparisons_page(request, run)
-    asked = {name: request.GET.get(name, "") for name in ("metric", "a", "b", "outcome")}
-    if asked["outcome"] not in ("", *OUTCOMES):
+    query = {name: request.GET.get(name, "") for name in ("metric", "a", "b", "outcome")}
+    if query["outcome"] not in ("", *OUTCOMES):
         raise Http404
-    kept = None if rates_here(request, run) else for_page(run)
-    items = None if kept is None else _shared_items(run, kept.figures, asked)
-    if kept is None or items is None:
+    stored = None if rates_here(request, run) else for_page(run)
+    items = None if stored is None else _shared_items(run, stored.figures, query)
+    if stored is None or items is None:
         return redirect("runs:report", slug, pk)  # which shows that they are being computed
-    chosen = items.of(asked["outcome"]) if asked["outcome"] else items
+    chosen = items.of(query["outcome"]) if query["outcome"] else items
     places, page = paged(request.GET, range(len(chosen)), ITEMS_PER_PAGE)
     here = chosen.page(page["first"] - 1, len(places)) if places else []
     context = {
-        **asked,
+        **query,
         **page,
         "run": run,
-        "made_at": kept.outdated_since(run),
+        "made_at": stored.outdated_since(run),
         "counts": items.counts(),
         "all": len(items),
-        "items": _item_rows(run, here, asked),
+        "items": _item_rows(run, here, query),
     }
     return render(request, "reports/pair.html", context)
 
 
-def _shared_items(run: Run, figures: Figures, asked: dict[str, str]) -> PairItems | None:
+def _shared_items(run: Run, figures: Figures, query: dict[str, str]) -> PairItems | None:
     """None until they are computed. Raises Http404 if the run has no such metric or candidates."""
-    metrics = {one.name: key for key, one in selectors.metrics_of(run).items()}
+    metrics = {metric.name: key for key, metric in selectors.metrics_of(run).items()}
     candidates = {name: key for key, name in selectors.candidates_of(run).items()}
-    metric, a, b = asked["metric"], asked["a"], asked["b"]
+    metric, a, b = query["metric"], query["a"], query["b"]
     if metric not in metrics or a not in candidates or b not in candidates or a == b:
         raise Http404
     means = item_means(run, figures, metrics[metric], (candidates[a], candidates[b]))
     return None if means is None else pair_items(*means)
 
 
-def _item_rows(run: Run, items: list[PairItem], asked: dict[str, str]) -> list[dict[str, Any]]:
+def _item_rows(run: Run, items: list[PairItem], query: dict[str, str]) -> list[dict[str, Any]]:
     """The items with their question, and links to the judgements of both sides."""
     questions, links = selectors.questions_of(run, [item.line for item in items]), Links.of(run)
-    a, b = asked["a"], asked["b"]
+    a, b, scale = query["a"], query["b"], metric_named(run, query["metric"])
+    values = ValueFormat.of("number", scale.low, scale.high)
     return [
         {
             "line": item.line,
             "question": questions.get(item.line, ""),
-            "a": score(item.a),
-            "b": score(item.b),
-            "difference": f"+{score(item.difference)}" if item.difference > 0 else score(item.difference),
-            "a_url": links.to(a, asked["metric"], line=item.line),
-            "b_url": links.to(b, asked["metric"], line=item.line),
+            "a": values.text(item.a),
+            "b": values.text(item.b),
+            "difference": values.signed(item.difference),
+            "a_url": links.to(a, query["metric"], line=item.line),
+            "b_url": links.to(b, query["metric"], line=item.line),
         }
         for item in items
     ]

@@ -15,28 +15,30 @@ from django.views.decorators.http import require_POST
 
 from evalsite.access import signed_in
 from evalsite.accounts.models import User
+from judging.filters.filter_form import form_in
+from judging.filters.judgement_filter import Filters
+from judging.filters.orders import ORDERS
+from judging.records.access import get_run
+from judging.records.models import Run
 from judging.review.models import ListColumns
-from judging.runs.access import get_run
-from judging.runs.filter_form import SORT_NAMES, form_in
-from judging.runs.filters import Filters
-from judging.runs.models import Run
 
 ROW, SOURCE = "position", "source"
 NAMES = {
-    "candidate": SORT_NAMES["candidate"],
-    "metric": SORT_NAMES["metric"],
+    "candidate": _("Candidate"),
+    "metric": _("Metric"),
     SOURCE: _("Judged by"),
-    "score": SORT_NAMES["score"],
-    "state": SORT_NAMES["state"],
+    "score": ORDERS["score"].label,
+    "state": _("State"),
     "question": _("Question"),
     "answer": _("Answer"),
-    "spread": SORT_NAMES["spread"],
-    "differs": SORT_NAMES["differs"],
-    "seconds": SORT_NAMES["seconds"],
+    "spread": _("Spread of judges"),
+    "differs": _("Judge − people"),
+    "seconds": ORDERS["seconds"].label,
+    "changed": ORDERS["changed"].label,
 }
 """The columns after the row number, which is always shown."""
 
-_ON_DEMAND = ("spread", "differs")
+_ON_DEMAND = ("spread", "differs", "changed")
 NUMBERS = (ROW, "score", "spread", "differs", "seconds")
 
 
@@ -81,12 +83,11 @@ def _available_in(run: Run, several_metrics: bool) -> list[str]:
 
 def _column(name: str, shown: bool, filters: Filters) -> ListColumn:
     """A click on its header sorts ascending, then descending."""
-    label = SORT_NAMES.get(name) or NAMES[name]
-    if name not in SORT_NAMES:
-        return ListColumn(name, str(label), shown, "", "")
+    if name not in ORDERS:
+        return ListColumn(name, str(NAMES[name]), shown, "", "")
     now = {name: "ascending", f"-{name}": "descending"}.get(filters.sort, "")
     turned = replace(filters, sort=f"-{name}" if now == "ascending" else name)
-    return ListColumn(name, str(label), shown, turned.query() or "?", now)
+    return ListColumn(name, str(ORDERS[name].label), shown, turned.query() or "?", now)
 
 
 @login_required
@@ -98,8 +99,10 @@ def choose(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     chosen: Sequence[str] = form.cleaned_data["columns"] if form.is_valid() else ()
     if chosen:
         offered = _available_in(run, run.metrics.count() > 1)
-        kept = [name for name in NAMES if name not in offered]  # available in other runs
-        ListColumns.objects.update_or_create(user=signed_in(request), defaults={"names": [*chosen, *kept]})
+        of_other_runs = [name for name in NAMES if name not in offered]  # available in other runs
+        ListColumns.objects.update_or_create(
+            user=signed_in(request), defaults={"names": [*chosen, *of_other_runs]}
+        )
     else:  # an empty selection would leave only row numbers: restore the default
         ListColumns.objects.filter(user=signed_in(request)).delete()
     address = reverse("runs:judgements", args=(run.project.slug, run.pk))

@@ -70,8 +70,10 @@ def with_parts(messages: Sequence[dict[str, Any]], row: str, earlier: int) -> li
     return [
         *messages[:earlier],
         *(
-            one | {"content": given["content"]} if isinstance(given.get("content"), list) else one
-            for one, given in zip(messages[earlier:], own, strict=True)
+            message | {"content": uploaded["content"]}
+            if isinstance(uploaded.get("content"), list)
+            else message
+            for message, uploaded in zip(messages[earlier:], own, strict=True)
         ),
     ]
 
@@ -79,7 +81,7 @@ def with_parts(messages: Sequence[dict[str, Any]], row: str, earlier: int) -> li
 def parts_of(content: Any) -> list[Part]:
     """The parts of a message's content; empty if it has none."""
     if isinstance(content, list):
-        return [_part(one) for one in content]
+        return [_part(part) for part in content]
     return [Part("text", str(content))] if content else []
 
 
@@ -92,9 +94,9 @@ def images_in(fields: dict[str, Any]) -> list[tuple[str, Part]]:
     ]
 
 
-def calls_of(given: Any) -> list[ToolCall]:
-    """The tool calls of a message or an answer; empty unless `given` is a list."""
-    return [_call(one) for one in given] if isinstance(given, list) else []
+def calls_of(calls: Any) -> list[ToolCall]:
+    """The tool calls of a message or an answer; empty unless `calls` is a list."""
+    return [_call(call) for call in calls] if isinstance(calls, list) else []
 
 
 def indented(text: str) -> str:
@@ -106,23 +108,23 @@ def indented(text: str) -> str:
     return pretty(value) if isinstance(value, dict | list) else text
 
 
-def _call(given: Any) -> ToolCall:
-    function = given.get("function") if isinstance(given, dict) else None
+def _call(call: Any) -> ToolCall:
+    function = call.get("function") if isinstance(call, dict) else None
     if not isinstance(function, dict):
-        return ToolCall("", pretty(given))
+        return ToolCall("", pretty(call))
     arguments = function.get("arguments")
     text = arguments if isinstance(arguments, str) else pretty(arguments)
-    return ToolCall(str(function.get("name") or ""), indented(text), str(given.get("id") or ""))
+    return ToolCall(str(function.get("name") or ""), indented(text), str(call.get("id") or ""))
 
 
-def _part(given: Any) -> Part:
-    if isinstance(given, str):
-        return Part("text", given)
-    if isinstance(given, dict) and isinstance(given.get("text"), str):
-        return Part("text", given["text"])
-    address = _address(given) if isinstance(given, dict) else ""
+def _part(part: Any) -> Part:
+    if isinstance(part, str):
+        return Part("text", part)
+    if isinstance(part, dict) and isinstance(part.get("text"), str):
+        return Part("text", part["text"])
+    address = _address(part) if isinstance(part, dict) else ""
     if not address:
-        return Part("other", pretty(given))
+        return Part("other", pretty(part))
     if not address.startswith("data:"):
         return Part("remote", address[:_NAMED])
     return Part("image", address) if _can_show(address) else Part("other", f"{address[:_NAMED]}…")
@@ -130,8 +132,8 @@ def _part(given: Any) -> Part:
 
 def _address(part: dict[str, Any]) -> str:
     """The URL of an image part's image; '' for other parts."""
-    given = part.get("image_url") or (part.get("url") if part.get("type") == "image" else None)
-    address = given.get("url") if isinstance(given, dict) else given
+    image = part.get("image_url") or (part.get("url") if part.get("type") == "image" else None)
+    address = image.get("url") if isinstance(image, dict) else image
     return address if isinstance(address, str) else ""
 
 

@@ -13,6 +13,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from evalsite.rounding import significant
 from judging.core.values import Value, value_text
 
 LARGEST = sys.float_info.max
@@ -59,13 +60,17 @@ class OverrideForm(forms.Form):
         super().__init__(data, **options)
         self.least, self.most = least, most
         self.choices = {value_text(choice): choice for choice in choices}
-        self.bools = any(isinstance(one, bool) for one in values)
-        self.texts = any(isinstance(one, str) for one in values)
-        self.numbers = any(not isinstance(one, bool | str) for one in values) or not (
+        self.bools = any(isinstance(value, bool) for value in values)
+        self.texts = any(isinstance(value, str) for value in values)
+        self.numbers = any(not isinstance(value, bool | str) for value in values) or not (
             self.bools or self.texts
         )
         self.bounded = (least, most) != (-LARGEST, LARGEST)
-        limits = {"least": f"{least:g}", "most": f"{most:g}", "values": " · ".join(self.choices)}
+        limits = {
+            "least": significant(least, 6),
+            "most": significant(most, 6),
+            "values": " · ".join(self.choices),
+        }
         self.fields["value"].help_text = self._help() % limits
 
     def _help(self) -> str:

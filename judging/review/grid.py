@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
@@ -11,15 +12,17 @@ from django.utils.translation import gettext as _
 
 from datasets.models import Response, Row
 from judging.core.metric_definition import MetricDefinition
-from judging.core.values import stored_value_text
-from judging.review.orders import ListPosition
-from judging.review.places import nearest
+from judging.core.values import value_of, value_texts
+from judging.filters.conditions import by_response
+from judging.filters.judgement_filter import Filters
+from judging.filters.orders import ListPosition
+from judging.filters.page_limits import LIMITS, Limits
+from judging.filters.search import Match, nearest
+from judging.records.definitions import definitions_now
+from judging.records.models import Judgement, Run
+from judging.records.stored_judgement import data_of
 from judging.review.selectors import answer_text, flag_names
-from judging.runs.definitions import definitions_now
-from judging.runs.export.records import data_of
-from judging.runs.filters import Filters, by_response
-from judging.runs.models import Judgement, Run
-from judging.runs.teamwork.models import FLAG, Mark, MarkKind
+from judging.teamwork.models import FLAG, Mark, MarkKind
 
 ROWS = 20  # per page
 MOST_JUDGEMENTS = 4_000  # read for one page
@@ -52,16 +55,16 @@ class Pill:
 
     def html(self, base: str, query: str, marks: Iterable[Mark], *, named: bool) -> SafeString:
         """A link to its page, below `base`; grid.js opens it in the panel. `named`: with the metric's name."""
-        one = self.judgement
+        judgement = self.judgement
         level = format_html(' data-level="{}"', self.level) if self.level else ""
         other = "" if self.meant else mark_safe(" data-other")
         value = format_html("<strong>{}</strong>", self.shown)
-        value = value if self.shown else format_html("<span>{}</span>", one.get_state_display())
+        value = value if self.shown else format_html("<span>{}</span>", judgement.get_state_display())
         name = format_html(' <span class="pill-name">{}</span>', self.name) if named else ""
-        address = f"{base}{one.pk}/{query}"
+        address = f"{base}{judgement.pk}/{query}"
         return format_html(
             '<a class="pill" href="{}" data-pk="{}"{}{} title="{}">{}{}{}</a>',
-            *(address, one.pk, level, other, self.name, value, name, self._signs(marks)),
+            *(address, judgement.pk, level, other, self.name, value, name, self._signs(marks)),
         )
 
     def _signs(self, marks: Iterable[Mark]) -> SafeString:
@@ -77,10 +80,10 @@ class Pill:
         return format_html_join("", ' <span aria-label="{}">{}</span>', signs)
 
 
-def pill_of(judgement: Judgement, metric: MetricDefinition, *, meant: bool = True) -> Pill:
-    value = judgement.value_in_force
-    level = metric.level(value, judgement.score_in_force)
-    return Pill(judgement, metric.name, stored_value_text(value), level, meant)
+def pill_of(judgement: Judgement, metric: MetricDefinition, text: str, *, meant: bool = True) -> Pill:
+    """`text`: of its value in force."""
+    level = metric.level(judgement.value_in_force, judgement.score_in_force)
+    return Pill(judgement, metric.name, text, level, meant)
 
 
 @dataclass(slots=True)
@@ -111,49 +114,65 @@ class GridRow:
 
 @dataclass(frozen=True, slots=True)
 class GridPage:
-    """`next`: place of the page's last judgement, None on the last page. `stopped`: where the search stopped early."""
+    """`next`: place of the page's last judgement, None on the last page. `stopped`: where the search stopped early,
+    after `looked_at` judgements."""
 
     candidates: list[str]
     rows: list[GridRow]
     next: ListPosition | None
     stopped: ListPosition | None = None
+    looked_at: int = 0
+    back = False
 
 
-def grid_page(run: Run, filters: Filters, after: ListPosition | None = None) -> GridPage:
-    """The page after a place, or the first. A row's place is that of its first matching judgement."""
+def grid_page(
+    run: Run,
+    filters: Filters,
+    after: ListPosition | None = None,
+    *,
+    rows: int = ROWS,
+    limits: Limits = LIMITS,
+) -> GridPage:
+    """The page of `rows` rows after a place, or the first. A row's place is that of its first matching judgement."""
     candidates = dict(run.run_candidates.order_by("candidate").values_list("candidate_id", "candidate__name"))
-    limit = min(MOST_JUDGEMENTS, ROWS * -(-run.total // max(1, run.rows)) + 1)
-    look = nearest(run, filters, after, limit)
-    rows, ids, end = _first_rows(look.found, limit)
+    limit = min(MOST_JUDGEMENTS, rows * -(-run.total // max(1, run.rows)) + 1)
+    look = nearest(run, filters, after, limit, limits=limits)
+    shown, ids, end = _first_rows(look.matches, limit, rows)
     return GridPage(
-        list(candidates.values()), _rows(run, rows, candidates, ids), end or look.stopped, look.stopped
+        list(candidates.values()),
+        _rows(run, shown, candidates, ids),
+        end or look.stopped,
+        look.stopped,
+        look.looked_at,
     )
 
 
 def _first_rows(
-    found: Sequence[tuple[int, float, int]], limit: int
+    matches: Sequence[Match], limit: int, count: int
 ) -> tuple[list[int], set[int], ListPosition | None]:
-    """The first rows, the ids of their matching judgements, and the place after which the next page starts."""
-    row_of = dict(Judgement.objects.filter(pk__in=[pk for pk, _, _ in found]).values_list("pk", "row_id"))
+    """The first `count` rows, the ids of their matching judgements, and the place after which the next page starts."""
+    row_of = dict(
+        Judgement.objects.filter(pk__in=[match.pk for match in matches]).values_list("pk", "row_id")
+    )
     rows: dict[int, None] = {}
     ids: set[int] = set()
     last: ListPosition | None = None
-    for pk, key, position in found:
-        if row_of[pk] not in rows and len(rows) == ROWS:
+    for pk, place in matches:
+        if row_of[pk] not in rows and len(rows) == count:
             return list(rows), ids, last
         rows[row_of[pk]] = None
         ids.add(pk)
-        last = ListPosition(key, position)
-    return list(rows), ids, last if len(found) == limit else None
+        last = place
+    return list(rows), ids, last if len(matches) == limit else None
 
 
 def _rows(run: Run, rows: list[int], candidates: dict[int, str], meant: set[int]) -> list[GridRow]:
     answers = _answers(run, rows, list(candidates), meant)
-    found = Row.objects.in_bulk(rows)
+    rows_by_id = Row.objects.in_bulk(rows)
     return [
         GridRow(
-            found[row].line,
-            (data_of(found[row].raw, run.version.format)["question"] or "")[:EXCERPT],
+            rows_by_id[row].line,
+            (data_of(rows_by_id[row].raw, run.version.format)["question"] or "")[:EXCERPT],
             list(candidates.values()),
             [answers.get((row, candidate), []) for candidate in candidates],
         )
@@ -167,22 +186,34 @@ def _answers(
     """Answers with their pills by (row, candidate), ordered by number."""
     responses = Response.objects.filter(row__in=rows, candidate__in=candidates).order_by("number")
     by_id: dict[int, GridAnswer] = {}
-    found: dict[tuple[int, int], list[GridAnswer]] = {}
-    for one in responses:
-        text = answer_text(one.raw)
-        by_id[one.pk] = GridAnswer(one.pk, one.number, text[:EXCERPT], len(text) > EXCERPT)
-        found.setdefault((one.row_id, one.candidate_id), []).append(by_id[one.pk])
+    answers: dict[tuple[int, int], list[GridAnswer]] = {}
+    for response in responses:
+        text = answer_text(response.raw)
+        by_id[response.pk] = GridAnswer(response.pk, response.number, text[:EXCERPT], len(text) > EXCERPT)
+        answers.setdefault((response.row_id, response.candidate_id), []).append(by_id[response.pk])
     metrics = definitions_now(run)
-    for judgement in _judgements(run, list(by_id), list(metrics)):
-        pill = pill_of(judgement, metrics[judgement.run_metric_id], meant=judgement.pk in meant)
+    judgements = _judgements(run, list(by_id), list(metrics))
+    for judgement, text in zip(judgements, _texts(judgements), strict=True):
+        metric = metrics[judgement.run_metric_id]
+        pill = pill_of(judgement, metric, text, meant=judgement.pk in meant)
         by_id[judgement.response_id].pills.append(pill)
-    return found
+    return answers
+
+
+def _texts(judgements: Sequence[Judgement]) -> list[str]:
+    """The values in force, with equal decimals for each metric; `judgements`: ordered by metric."""
+    by_metric = groupby(judgements, key=lambda judgement: judgement.run_metric_id)
+    return [
+        text
+        for _metric, group in by_metric
+        for text in value_texts([value_of(judgement.value_in_force) for judgement in group])
+    ]
 
 
 def _judgements(run: Run, responses: list[int], metrics: list[int]) -> list[Judgement]:
     # Not filtered by run, which the metrics imply: an index that starts with the run would be scanned completely.
-    found = Judgement.objects.filter(
+    judgements = Judgement.objects.filter(
         by_response(run), run_metric__in=metrics, response__in=responses, current=True
     )
-    found = found.select_related("source").only(*_FIELDS, "source__name")
-    return sorted(found, key=lambda one: (one.run_metric_id, one.position))
+    judgements = judgements.select_related("source").only(*_FIELDS, "source__name")
+    return sorted(judgements, key=lambda judgement: (judgement.run_metric_id, judgement.position))

@@ -12,14 +12,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from judging.core.values import stored_value_text
+from judging.filters.addresses import judgement_url
 from judging.messages import reason_sentence
 from judging.people.labels import labelled_values, values_of
 from judging.people.models import Adjudication, Item, Rating, RatingKind, SkipReason
 from judging.people.selectors import MOST
-from judging.runs.addresses import judgement_url
-from judging.runs.models import Judgement
-from judging.runs.overrides import attempts_of, history_of
-from judging.runs.teamwork.comments import comments_of
+from judging.records.models import Judgement
+from judging.records.overrides import attempts_of, history_of
+from judging.teamwork.comments import comments_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class Entry:
 def timeline(judgement: Judgement, items: Sequence[int]) -> list[Entry]:
     """All entries, oldest first, pending ones last. `items`: the answer's items whose ratings may be seen
     (judging.people.selectors.items_about)."""
-    found = [*attempts(judgement), *overrides(judgement), *comments(judgement), *people(judgement, items)]
-    return sorted(found, key=lambda one: (one.at is None, one.at or datetime.max.replace(tzinfo=UTC)))
+    entries = [*attempts(judgement), *overrides(judgement), *comments(judgement), *people(judgement, items)]
+    return sorted(entries, key=lambda entry: (entry.at is None, entry.at or datetime.max.replace(tzinfo=UTC)))
 
 
 def attempts(judgement: Judgement) -> Iterable[Entry]:
@@ -48,42 +48,46 @@ def attempts(judgement: Judgement) -> Iterable[Entry]:
         return  # handled by `people`
     run = judgement.run
     parts = ("reading__metric_version", "run_metric__metric_version", "source")
-    for one in attempts_of(judgement).select_related(*parts).order_by("attempt"):
-        by = one.reading or one.run_metric
-        version = f"{one.run_metric.name} v{by.metric_version.number}" if by.metric_version else ""
+    for attempt in attempts_of(judgement).select_related(*parts).order_by("attempt"):
+        by = attempt.reading or attempt.run_metric
+        version = f"{attempt.run_metric.name} v{by.metric_version.number}" if by.metric_version else ""
         yield Entry(
-            None if one.finished_at is None else datetime.fromtimestamp(one.finished_at, UTC),
-            _attempt_text(one),
-            stored_value_text(one.value) or str(one.get_state_display()),
-            one.source.name if one.source else "",
+            None if attempt.finished_at is None else datetime.fromtimestamp(attempt.finished_at, UTC),
+            _attempt_text(attempt),
+            stored_value_text(attempt.value) or str(attempt.get_state_display()),
+            attempt.source.name if attempt.source else "",
             " · ".join(
-                filter(None, (version, reason_sentence(one.reason, one.detail) if one.reason else ""))
+                filter(
+                    None, (version, reason_sentence(attempt.reason, attempt.detail) if attempt.reason else "")
+                )
             ),
-            judgement_url(run, one.pk),
-            one.pk == judgement.pk,
+            judgement_url(run, attempt.pk),
+            attempt.pk == judgement.pk,
         )
 
 
-def _attempt_text(one: Judgement) -> str:
-    text = _("Replies re-parsed, no calls") if one.asked_by_id else _("Judged")
-    return f"{text} · " + _("attempt %(number)s") % {"number": one.attempt}
+def _attempt_text(attempt: Judgement) -> str:
+    text = _("Replies re-parsed, no calls") if attempt.replies_from_id else _("Judged")
+    return f"{text} · " + _("attempt %(number)s") % {"number": attempt.attempt}
 
 
 def overrides(judgement: Judgement) -> Iterable[Entry]:
-    for one in history_of(judgement).select_related("by"):
+    for override in history_of(judgement).select_related("by"):
         yield Entry(
-            one.at,
-            _("Override withdrawn") if one.value is None else _("Score overridden"),
-            stored_value_text(one.value),
-            one.by.username,
-            one.reason,
-            judgement_url(judgement.run, one.judgement_id),
+            override.at,
+            _("Override withdrawn") if override.value is None else _("Score overridden"),
+            stored_value_text(override.value),
+            override.by.username,
+            override.reason,
+            judgement_url(judgement.run, override.judgement_id),
         )
 
 
 def comments(judgement: Judgement) -> Iterable[Entry]:
-    for one in comments_of(judgement):
-        yield Entry(one.at, pgettext("review", "Comment"), who=one.author.username, words=one.text)
+    for comment in comments_of(judgement):
+        yield Entry(
+            comment.at, pgettext("review", "Comment"), who=comment.author.username, words=comment.text
+        )
 
 
 def people(judgement: Judgement, items: Sequence[int]) -> Iterable[Entry]:
@@ -99,11 +103,13 @@ def people(judgement: Judgement, items: Sequence[int]) -> Iterable[Entry]:
 
     parts = ("rater", "assignment__item__evaluation__run", *_names("assignment__item__"))
     ratings = Rating.objects.filter(assignment__item__in=items).select_related(*parts).order_by("pk")
-    for one in ratings[:MOST]:
-        item = one.assignment.item
-        words = " · ".join(filter(None, (str(skipped.get(one.reason, "")), one.comment)))
-        what = _RATED[RatingKind(one.kind)]()
-        yield Entry(one.at, what, label(item, one.values), one.rater.pseudonym, words, _url(judgement, item))
+    for rating in ratings[:MOST]:
+        item = rating.assignment.item
+        words = " · ".join(filter(None, (str(skipped.get(rating.reason, "")), rating.comment)))
+        what = _RATED[RatingKind(rating.kind)]()
+        yield Entry(
+            rating.at, what, label(item, rating.values), rating.rater.pseudonym, words, _url(judgement, item)
+        )
     parts = ("by", "item__evaluation__run", *_names("item__"))
     decisions = Adjudication.objects.filter(item__in=items).select_related(*parts).order_by("pk")
     for decided in decisions[:MOST]:

@@ -22,21 +22,21 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.people.criteria import Criterion
 from judging.core.results_file.records import COMPARISONS
 from judging.core.values import Value, stored_value_text
+from judging.filters.addresses import filters_in, items_url, judgement_url, query_in
+from judging.filters.filter_form import FLAGS
+from judging.filters.judgement_filter import Filters
+from judging.filters.orders import place_of
 from judging.markdown import MarkupBudget, html_of
 from judging.people.access import blind_evaluations, ratings_hidden
 from judging.people.selectors import items_about, said_of, seen_by_people
+from judging.records.access import get_judgement
+from judging.records.models import INFER, PEOPLE, Generation, Judgement, JudgementState, JudgeReply, Override
+from judging.records.overrides import OverrideConflict, override_add, override_withdraw
 from judging.review import selectors
 from judging.review.content import Part
 from judging.review.forms import LARGEST, OverrideForm, WithdrawForm
 from judging.review.history import timeline
 from judging.review.judgement_view import JudgementView, judgement_view
-from judging.review.orders import place_of
-from judging.runs.access import get_judgement
-from judging.runs.addresses import filters_in, items_url, judgement_url, query_in
-from judging.runs.filter_form import FLAGS
-from judging.runs.filters import Filters
-from judging.runs.models import INFER, PEOPLE, Generation, Judgement, JudgementState, JudgeReply, Override
-from judging.runs.overrides import OverrideConflict, override_add, override_withdraw
 
 TABS = ("rendered", "raw", "request", "reply", "script", "history")
 EXCERPT = 400  # characters of a judge's reply; longer ones are folded
@@ -52,63 +52,66 @@ def panel(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpRe
 @login_required
 def judgement(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
     """One judgement with everything that led to it. While its newest attempt is pending, the page polls for it."""
-    found = get_judgement(request, slug, pk, judgement_pk)
+    judgement = get_judgement(request, slug, pk, judgement_pk)
     if part_wanted(request):
-        waits = _waits(selectors.attempts(found))
+        waits = _waits(selectors.attempts(judgement))
         return HttpResponse(status=204) if waits else HttpResponseClientRefresh()
-    return _page(request, found)
+    return _page(request, judgement)
 
 
 def _waits(attempts: Iterable[Judgement]) -> bool:
     """Whether an attempt is pending. `attempts`: all of them."""
-    return any(one.current and one.state == JudgementState.NOT_RUN and not one.run.rests for one in attempts)
+    return any(
+        attempt.current and attempt.state == JudgementState.NOT_RUN and not attempt.run.is_idle
+        for attempt in attempts
+    )
 
 
 @login_required
 @require_POST
 def override(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
     """Override the value of all attempts."""
-    found = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
+    judgement = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
     done = _("Score overridden. The original value is kept.")
-    return _change(request, found, _override_form(found, request.POST), override_add, done)
+    return _change(request, judgement, _override_form(judgement, request.POST), override_add, done)
 
 
 @login_required
 @require_POST
 def withdraw(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
     """Withdraw the override: the attempts' own values count again."""
-    found = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
+    judgement = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
     done = _("Override withdrawn. The judge's own value counts again.")
-    return _change(request, found, _withdraw_form(request.POST), override_withdraw, done)
+    return _change(request, judgement, _withdraw_form(request.POST), override_withdraw, done)
 
 
 def _change(
     request: HttpRequest,
-    found: Judgement,
+    judgement: Judgement,
     form: OverrideForm | WithdrawForm,
     service: Callable[..., Override],
     done: str,
 ) -> HttpResponse:
     """Apply a valid form, else show it with its errors; on the page or in the panel next to the grid."""
-    if ratings_hidden(request, found.run):
+    if ratings_hidden(request, judgement.run):
         raise PermissionDenied
     in_panel = part_wanted(request)
     show = _panel if in_panel else _page
     if not form.is_valid():
-        return show(request, found, form, status=422)
+        return show(request, judgement, form, status=422)
     try:
-        service(judgement=found, by=signed_in(request), **form.cleaned_data)
+        service(judgement=judgement, by=signed_in(request), **form.cleaned_data)
     except OverrideConflict:
-        _add_conflict(found, form)
-        return show(request, found, form, status=422 if in_panel else 409)
+        _add_conflict(judgement, form)
+        return show(request, judgement, form, status=422 if in_panel else 409)
     if in_panel:
-        found.refresh_from_db()
-        return _panel(request, found)
+        judgement.refresh_from_db()
+        return _panel(request, judgement)
     messages.success(request, done)
-    return redirect(judgement_url(found.run, found.pk, query_in(request, found.run)))
+    return redirect(judgement_url(judgement.run, judgement.pk, query_in(request, judgement.run)))
 
 
-def _add_conflict(found: Judgement, form: OverrideForm | WithdrawForm) -> None:
+def _add_conflict(judgement: Judgement, form: OverrideForm | WithdrawForm) -> None:
     """Report the conflict and keep the input; `seen` becomes the newest entry, so that submitting again succeeds."""
     form.add_error(
         None,
@@ -116,30 +119,30 @@ def _add_conflict(found: Judgement, form: OverrideForm | WithdrawForm) -> None:
             "Someone else changed this override in the meantime. Check its history above, then send this again."
         ),
     )
-    form.data = dict(form.data.items()) | {"seen": _newest(selectors.overrides_of(found))}
+    form.data = dict(form.data.items()) | {"seen": _newest(selectors.overrides_of(judgement))}
 
 
 def _newest(history: list[Override]) -> int:
     return history[0].pk if history else 0
 
 
-def _override_form(found: Judgement, data: Any = None, *, seen: int = 0) -> OverrideForm:
-    metric = MetricDefinition.from_json(found.definition)
-    choices = _choices(found, metric)
+def _override_form(judgement: Judgement, data: Any = None, *, seen: int = 0) -> OverrideForm:
+    metric = MetricDefinition.from_json(judgement.definition)
+    choices = _choices(judgement, metric)
     return OverrideForm(
         data,
         least=metric.min_score if metric.scale_declared else -LARGEST,
         most=metric.max_score if metric.scale_declared else LARGEST,
-        values=() if choices else selectors.values_like(found),
+        values=() if choices else selectors.values_like(judgement),
         choices=choices,
         initial={"seen": seen},
     )
 
 
-def _choices(found: Judgement, metric: MetricDefinition) -> Sequence[Value]:
+def _choices(judgement: Judgement, metric: MetricDefinition) -> Sequence[Value]:
     """The only valid values; empty if any value of the type is valid."""
-    if found.run.by_people:
-        return Criterion.from_json(found.definition).choices
+    if judgement.run.by_people:
+        return Criterion.from_json(judgement.definition).choices
     return COMPARISONS if metric.values == "comparison" else ()
 
 
@@ -149,61 +152,65 @@ def _withdraw_form(data: Any = None, *, seen: int = 0) -> WithdrawForm:
 
 def _page(
     request: HttpRequest,
-    found: Judgement,
+    judgement: Judgement,
     form: OverrideForm | WithdrawForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    run, filters = found.run, filters_in(request, found.run)
-    if ratings_hidden(request, found.run):
+    run, filters = judgement.run, filters_in(request, judgement.run)
+    if ratings_hidden(request, judgement.run):
         return render(request, "reports/hidden.html", {"run": run})
     tab = request.GET.get("tab", "")
     tab = tab if tab in TABS else TABS[0]
     budget = MarkupBudget()
-    context = _judgement_context(request, found, form, budget)
+    context = _judgement_context(request, judgement, form, budget)
     here = filters.query(tab=tab if tab != TABS[0] else "")
-    before, after = selectors.neighbours(found, filters)
+    before, after = selectors.neighbours(judgement, filters)
     context |= {
         "tab": tab,
         "tabs": _tabs(filters, tab),
         "query": filters.query(),
         "here": here,
         "history": filters.query(tab="history"),
-        "items_url": _items_url(request, found, filters, first=before is None),
+        "items_url": _items_url(request, judgement, filters, first=before is None),
         "previous_url": judgement_url(run, before, here) if before else "",
         "next_url": judgement_url(run, after, here) if after else "",
-        **_of_tab(request, tab, found, context, budget),
+        **_of_tab(request, tab, judgement, context, budget),
     }
     return render(request, "review/judgement.html", context, status=status)
 
 
-def _items_url(request: HttpRequest, found: Judgement, filters: Filters, *, first: bool) -> str:
+def _items_url(request: HttpRequest, judgement: Judgement, filters: Filters, *, first: bool) -> str:
     """URL of the list or the grid with this judgement at the top."""
-    before = "" if first else place_of(found, filters).beside(filters, back=True)
-    return items_url(request, found.run, filters.query(after=before))
+    before = "" if first else place_of(judgement, filters).beside(filters, back=True)
+    return items_url(request, judgement.run, filters.query(after=before))
 
 
 def _of_tab(
-    request: HttpRequest, tab: str, found: Judgement, context: dict[str, Any], budget: MarkupBudget
+    request: HttpRequest, tab: str, judgement: Judgement, context: dict[str, Any], budget: MarkupBudget
 ) -> dict[str, Any]:
     """Context of the open tab."""
     if tab == "history":
-        return {"entries": timeline(found, context["about"].seen)}
+        return {"entries": timeline(judgement, context["about"].seen)}
     if tab == "reply":
-        kept = [pair for pair in request.GET.items() if pair[0] not in ("tab", "a", "b")]
-        others = [one for one, _shown in context["others"]]
-        return {"kept": kept, **_compared_replies(request, found, others)}
+        hidden_fields = [pair for pair in request.GET.items() if pair[0] not in ("tab", "a", "b")]
+        others = [other for other, _shown in context["others"]]
+        return {"hidden_fields": hidden_fields, **_compared_replies(request, judgement, others)}
     if tab != "rendered":
         return {}
     shown = _rendered(context["view"], budget)
     if "differences" in request.GET:
         shown["differences"] = sides(context["view"].reference, context["view"].answer)
-    return shown | ({"seen": seen_by_people(found)} if found.run.kind == PEOPLE else _other_answer(found))
+    return shown | (
+        {"seen": seen_by_people(judgement)} if judgement.run.kind == PEOPLE else _other_answer(judgement)
+    )
 
 
-def _compared_replies(request: HttpRequest, found: Judgement, others: Sequence[Judgement]) -> dict[str, Any]:
+def _compared_replies(
+    request: HttpRequest, judgement: Judgement, others: Sequence[Judgement]
+) -> dict[str, Any]:
     """The replies that can be compared, [(key, name)], this judgement's first, and the differences between those
     selected by `a` and `b`."""
-    offered = _reply_names(found, others)
+    offered = _reply_names(judgement, others)
     keys = [pk for name in ("a", "b") if (pk := whole(request.GET.get(name, ""))) in offered]
     context: dict[str, Any] = {"replies": list(offered.items()) if len(offered) > 1 else [], "compared": keys}
     if len(set(keys)) == 2:
@@ -213,18 +220,20 @@ def _compared_replies(request: HttpRequest, found: Judgement, others: Sequence[J
     return context
 
 
-def _reply_names(found: Judgement, others: Sequence[Judgement]) -> dict[int | None, str]:
-    """{id: name} of these judgements' replies: the judge and, if it is not `found`'s, the run and the metric."""
-    judgements = {one.asked_by_id or one.pk: one for one in (found, *others)}
-    metrics = {pk: MetricDefinition.from_json(one.definition) for pk, one in judgements.items()}
+def _reply_names(judgement: Judgement, others: Sequence[Judgement]) -> dict[int | None, str]:
+    """{id: name} of these judgements' replies: the judge and, if it is not `judgement`'s, the run and the metric."""
+    judgements = {entry.replies_from_id or entry.pk: entry for entry in (judgement, *others)}
+    metrics = {pk: MetricDefinition.from_json(entry.definition) for pk, entry in judgements.items()}
     replies = JudgeReply.objects.filter(judgement__in=judgements).exclude(content=None)
     places = replies.values_list("pk", "judgement", "judge", "repeat", "swapped")[:MOST_REPLIES]
     order = list(judgements)
     names: dict[int | None, str] = {}
-    for pk, by, judge, repeat, swapped in sorted(places, key=lambda one: (order.index(one[1]), *one[2:])):
-        one, judges = judgements[by], metrics[by].judges
-        name = one.source.name if one.source else judges[judge].name if judge < len(judges) else ""
-        parts = [] if one is found else [one.run.name, one.run_metric.name]
+    for pk, by, judge, repeat, swapped in sorted(
+        places, key=lambda place: (order.index(place[1]), *place[2:])
+    ):
+        owner, judges = judgements[by], metrics[by].judges
+        name = owner.source.name if owner.source else judges[judge].name if judge < len(judges) else ""
+        parts = [] if owner is judgement else [owner.run.name, owner.run_metric.name]
         parts += [f"{name} #{repeat + 1}" if repeat else name, _("sides swapped") if swapped else ""]
         names[pk] = " · ".join(filter(None, parts))
     return names
@@ -232,46 +241,51 @@ def _reply_names(found: Judgement, others: Sequence[Judgement]) -> dict[int | No
 
 def _panel(
     request: HttpRequest,
-    found: Judgement,
+    judgement: Judgement,
     form: OverrideForm | WithdrawForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    if ratings_hidden(request, found.run):
-        return render(request, "reports/_hidden.html", {"run": found.run})
-    context = _judgement_context(request, found, form, MarkupBudget())
-    here = filters_in(request, found.run).query()
+    if ratings_hidden(request, judgement.run):
+        return render(request, "reports/_hidden.html", {"run": judgement.run})
+    context = _judgement_context(request, judgement, form, MarkupBudget())
+    here = filters_in(request, judgement.run).query()
     return render(request, "review/_panel.html", context | {"here": here}, status=status)
 
 
 def _judgement_context(
-    request: HttpRequest, found: Judgement, form: OverrideForm | WithdrawForm | None, budget: MarkupBudget
+    request: HttpRequest, judgement: Judgement, form: OverrideForm | WithdrawForm | None, budget: MarkupBudget
 ) -> dict[str, Any]:
     """Context of the page and the panel."""
-    run, metric = found.run, MetricDefinition.from_json(found.definition)
-    replies = list(selectors.replies_of(found))
-    asked = Generation.objects.filter(response=found.response_id).order_by("-attempt")
-    tries = list(asked) if run.kind == INFER else []
-    about = items_about(found.response_id, lambda: blind_evaluations(request, run.project))
-    overrides = selectors.overrides_of(found)
+    run, metric = judgement.run, MetricDefinition.from_json(judgement.definition)
+    replies = list(selectors.replies_of(judgement))
+    generations = Generation.objects.filter(response=judgement.response_id).order_by("-attempt")
+    tries = list(generations) if run.kind == INFER else []
+    about = items_about(judgement.response_id, lambda: blind_evaluations(request, run.project))
+    overrides = selectors.overrides_of(judgement)
     newest = _newest(overrides)
-    view = judgement_view(found, replies, metric, run.version.format, tries)
+    view = judgement_view(judgement, replies, metric, run.version.format, tries)
     in_force = overrides[0] if overrides and overrides[0].value is not None else None
     return {
         "run": run,
-        "judgement": found,
+        "judgement": judgement,
         "metric": metric,
         "view": view,
-        "words": [(one, html_of(one.reply.content or "", budget)) for one in view.asked],
+        "words": [
+            (judge_request, html_of(judge_request.reply.content or "", budget))
+            for judge_request in view.requests
+        ],
         "excerpt": EXCERPT,
-        "value": stored_value_text(found.value),
+        "value": stored_value_text(judgement.value),
         "override": in_force,
         "overrides": len(overrides),
         "in_force": stored_value_text(in_force.value) if in_force else "",
-        **_attempts(found),
-        "level": _level(found, metric, in_force),
-        "others": [(one, stored_value_text(one.value_in_force)) for one in selectors.other_runs(found)],
-        "flags": [(flag, FLAGS.get(flag, flag)) for flag in found.flags.split(",") if flag],
-        "override_form": form if isinstance(form, OverrideForm) else _override_form(found, seen=newest),
+        **_attempts(judgement),
+        "level": _level(judgement, metric, in_force),
+        "others": [
+            (other, stored_value_text(other.value_in_force)) for other in selectors.other_runs(judgement)
+        ],
+        "flags": [(flag, FLAGS.get(flag, flag)) for flag in judgement.flags.split(",") if flag],
+        "override_form": form if isinstance(form, OverrideForm) else _override_form(judgement, seen=newest),
         "withdraw_form": form if isinstance(form, WithdrawForm) else _withdraw_form(seen=newest),
         "sent": type(form).__name__,
         "about": about,
@@ -279,23 +293,23 @@ def _judgement_context(
     }
 
 
-def _attempts(found: Judgement) -> dict[str, Any]:
+def _attempts(judgement: Judgement) -> dict[str, Any]:
     """The number of attempts, the current one if it is not this judgement, and whether one is pending."""
-    attempts = selectors.attempts(found)
-    newest = next((one for one in attempts if one.current and one.pk != found.pk), None)
+    attempts = selectors.attempts(judgement)
+    newest = next((attempt for attempt in attempts if attempt.current and attempt.pk != judgement.pk), None)
     value = stored_value_text(newest.value_in_force) if newest else ""
     return {"attempts": len(attempts), "newest": newest, "newest_value": value, "waits": _waits(attempts)}
 
 
-def _level(found: Judgement, metric: MetricDefinition, override: Override | None) -> int | None:
+def _level(judgement: Judgement, metric: MetricDefinition, override: Override | None) -> int | None:
     """Level of the value in force on the metric's scale, from 1; None if it has no number or scale."""
-    value, score = (override.value, override.score) if override else (found.value, found.score)
+    value, score = (override.value, override.score) if override else (judgement.value, judgement.score)
     return metric.level(value, score)
 
 
-def _other_answer(found: Judgement) -> dict[str, Any]:
+def _other_answer(judgement: Judgement) -> dict[str, Any]:
     """The second answer of an imported comparison."""
-    other = found.other_response
+    other = judgement.other_response
     return {"other": other, "other_html": html_of(selectors.answer_text(other.raw))} if other else {}
 
 

@@ -11,10 +11,9 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.rules.program import Reason
 from judging.core.values import value_text
 from judging.messages import reason_sentence
-from judging.review.content import Part, ToolCall, Turn, calls_of, images_in, pretty, turns_of, with_parts
-from judging.rule_messages import reason_sentence as rule_sentence
-from judging.runs import json_text
-from judging.runs.export.records import (
+from judging.records import json_text
+from judging.records.models import Generation, Judgement, JudgeReply
+from judging.records.stored_judgement import (
     data_of,
     judge_name,
     place_of,
@@ -23,7 +22,8 @@ from judging.runs.export.records import (
     script_record,
     verdicts_by_place,
 )
-from judging.runs.models import Generation, Judgement, JudgeReply
+from judging.review.content import Part, ToolCall, Turn, calls_of, images_in, pretty, turns_of, with_parts
+from judging.rule_messages import reason_sentence as rule_sentence
 
 _OF_EVERY_ROW = ("messages", "ref_answer", "question", "gt", "history")
 _OF_EVERY_RESPONSE = ("content", "reasoning_content", "tool_calls")
@@ -42,8 +42,8 @@ class LoggedCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One question to a judge model."""
+class JudgeRequest:
+    """One request to a judge model and its reply."""
 
     reply: JudgeReply
     name: str
@@ -123,7 +123,7 @@ class JudgementView:
     reasoning: str
     tool_calls: list[ToolCall]
     answer_fields_json: str
-    asked: list[Asked]
+    requests: list[JudgeRequest]
     both: list[Both]
     preprocess: Script | None
     postprocess: Script | None
@@ -135,7 +135,10 @@ class JudgementView:
     @property
     def tokens(self) -> int:
         """Input and output tokens of all calls to judges."""
-        return sum((one.reply.prompt_tokens or 0) + (one.reply.completion_tokens or 0) for one in self.asked)
+        return sum(
+            (request.reply.prompt_tokens or 0) + (request.reply.completion_tokens or 0)
+            for request in self.requests
+        )
 
 
 def judgement_view(
@@ -148,7 +151,7 @@ def judgement_view(
     """Convert one judgement for its page; messages are in the reader's language."""
     data, response = row_and_response(data_of(judgement.row.raw, form), judgement.response.raw)
     verdicts, rules = verdicts_by_place(judgement.verdicts), _rules(judgement.rules)
-    asked_for = _rules(judgement.asked_by.rules) if judgement.asked_by else rules
+    requested_rules = _rules(judgement.replies_from.rules) if judgement.replies_from else rules
     earlier = len(earlier_of(response) or [])
     return JudgementView(
         messages=data["messages"],
@@ -163,15 +166,18 @@ def judgement_view(
             response,
             _OF_EVERY_RESPONSE if isinstance(response["tool_calls"], list | None) else _OF_EVERY_RESPONSE[:2],
         ),
-        asked=[
-            _asked(
-                one, metric, verdicts.get(place_of(one), {}), _judge_name(judgement, one, metric, asked_for)
+        requests=[
+            _judge_request(
+                reply,
+                metric,
+                verdicts.get(place_of(reply), {}),
+                _judge_name(judgement, reply, metric, requested_rules),
             )
-            for one in replies
+            for reply in replies
         ],
         both=[
-            Both(metric.judges[one["judge"]].name, value_text(one["value"]), one["flip"])
-            for (_, _, order), one in verdicts.items()
+            Both(metric.judges[verdict["judge"]].name, value_text(verdict["value"]), verdict["flip"])
+            for (_, _, order), verdict in verdicts.items()
             if order == "both"
         ],
         preprocess=_script(metric.preprocess, judgement.preprocess),
@@ -181,31 +187,31 @@ def judgement_view(
         else "",
         rules=rules,
         rules_failure=_rules_failure(judgement.rules),
-        tries=[_try(one) for one in tries],
+        tries=[_try(generation) for generation in tries],
     )
 
 
-def _try(one: Generation) -> AnswerTry:
-    request = json_text.loads(one.request) or {}
+def _try(generation: Generation) -> AnswerTry:
+    request = json_text.loads(generation.request) or {}
     return AnswerTry(
-        one,
+        generation,
         pretty(request),
-        [_call(call) for call in json_text.loads(one.calls) or []],
-        reason_sentence(one.error, one.detail) if one.error else "",
+        [_call(call) for call in json_text.loads(generation.calls) or []],
+        reason_sentence(generation.error, generation.detail) if generation.error else "",
     )
 
 
 def _rules(text: str) -> list[RuleLine]:
     return [
         RuleLine(
-            one["line"],
-            one["field"],
-            one["function"],
-            value_text(one["score"]),
-            rule_sentence(Reason(one["reason"], one["params"])),
-            one["answer"] or "",
+            line["line"],
+            line["field"],
+            line["function"],
+            value_text(line["score"]),
+            rule_sentence(Reason(line["reason"], line["params"])),
+            line["answer"] or "",
         )
-        for one in rule_lines(text)
+        for line in rule_lines(text)
     ]
 
 
@@ -215,11 +221,13 @@ def _rules_failure(text: str) -> str:
     return rule_sentence(Reason(failure["reason"], failure["params"])) if failure else ""
 
 
-def _asked(reply: JudgeReply, metric: MetricDefinition, verdict: dict[str, Any], name: str) -> Asked:
+def _judge_request(
+    reply: JudgeReply, metric: MetricDefinition, verdict: dict[str, Any], name: str
+) -> JudgeRequest:
     request = json_text.loads(reply.request) or {}
     params = {name: value for name, value in request.items() if name != "messages"}
     extra = json_text.loads(reply.extra) or {}
-    return Asked(
+    return JudgeRequest(
         reply=reply,
         name=name,
         repeat=0 if metric.rules else reply.repeat,
@@ -227,7 +235,7 @@ def _asked(reply: JudgeReply, metric: MetricDefinition, verdict: dict[str, Any],
         params_json=pretty(params),
         request_json=pretty(request),
         extra_json=_others(extra, ("tool_calls",)),
-        calls=[_call(one) for one in json_text.loads(reply.calls) or []],
+        calls=[_call(call) for call in json_text.loads(reply.calls) or []],
         value=verdict.get("value"),
         reason=reason_sentence(verdict["reason"]) if verdict.get("reason") else "",
         error=reason_sentence(reply.error, reply.detail) if reply.error else "",
@@ -259,15 +267,15 @@ def _call(call: dict[str, Any]) -> LoggedCall:
     )
 
 
-def _script(source: str, kept: str) -> Script | None:
+def _script(source: str, stored: str) -> Script | None:
     if not source:
         return None
-    seen = script_record(kept)
+    seen = script_record(stored)
     changed = {side: pretty(fields) for side, fields in seen["changed"].items() if fields}
     result = "" if seen["error"] else pretty(seen["result"])
     code, _colon, detail = (seen["error"] or "").partition(": ")
     error = reason_sentence(code, detail) if code else ""
-    return Script(source, bool(kept), result, changed, seen["printed"], error)
+    return Script(source, bool(stored), result, changed, seen["printed"], error)
 
 
 def _others(fields: dict[str, Any], without: tuple[str, ...]) -> str:

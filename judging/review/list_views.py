@@ -15,46 +15,50 @@ from django.utils.translation import gettext as _
 
 from datasets.models import Response
 from evalsite.access import signed_in
+from evalsite.templatetags.show import number
 from evalsite.web.headers import download_headers, file_stem, part_wanted
+from judging.core.values import stored_value_text
+from judging.filters.addresses import remember_view
+from judging.filters.counts import count_text, counts_are_exact, counts_by_state
+from judging.filters.filter_form import FilterForm, form_in
+from judging.filters.judgement_filter import ANYTHING, CURRENT, Filters
+from judging.filters.orders import place_from
+from judging.filters.page_limits import LIMITS, Limits
 from judging.markdown import html_of
 from judging.people.access import ratings_hidden
 from judging.people.disagreement import differences
+from judging.records.access import get_judgement, get_run
+from judging.records.definitions import definition_now
+from judging.records.models import JudgementState, Run
 from judging.review import selectors
 from judging.review.columns import columns_of
-from judging.review.grid import grid_page, pill_of
-from judging.review.orders import place_from
+from judging.review.grid import GridPage, grid_page, pill_of
 from judging.review.saved_views import views_for
-from judging.runs.access import get_judgement, get_run
-from judging.runs.addresses import keep_view
-from judging.runs.counts import count_text, counts_are_exact, counts_by_state
-from judging.runs.definitions import definition_now
-from judging.runs.export.files import ENDINGS, FORMS
-from judging.runs.filter_form import FilterForm, form_in
-from judging.runs.filters import Filters
-from judging.runs.models import JudgementState, Run
 from judging.runs.selectors import worker_missing
-from judging.runs.teamwork.marks import current_marks
+from judging.teamwork.marks import current_marks
+from judging.transfer.export.files import ENDINGS, FORMS
 
 
 @login_required
-def judgements(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def judgements(request: HttpRequest, slug: str, pk: int, limits: Limits = LIMITS) -> HttpResponse:
     """A page of the filtered list, with the number of judgements in each state."""
-    page = _filtered_page(request, get_run(request, slug, pk), "review/list.html", _list_part)
-    return keep_view(request, page, "list")
+    page = _filtered_page(request, get_run(request, slug, pk), "review/list.html", _list_part, limits)
+    return remember_view(request, page, "list")
 
 
 @login_required
-def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def items(request: HttpRequest, slug: str, pk: int, limits: Limits = LIMITS) -> HttpResponse:
     """The grid: rows and candidates, with the judgements of every answer."""
-    page = _filtered_page(request, get_run(request, slug, pk), "review/grid.html", _grid_part)
-    return keep_view(request, page, "grid")
+    page = _filtered_page(request, get_run(request, slug, pk), "review/grid.html", _grid_part, limits)
+    return remember_view(request, page, "grid")
 
 
 def _filtered_page(
     request: HttpRequest,
     run: Run,
     template: str,
-    part: Callable[[HttpRequest, FilterForm], dict[str, Any]],
+    part: Callable[[HttpRequest, FilterForm, Limits], dict[str, Any]],
+    limits: Limits,
 ) -> HttpResponse:
     if ratings_hidden(request, run):
         return render(request, "reports/hidden.html", {"run": run})
@@ -62,7 +66,7 @@ def _filtered_page(
     filters = form.filters
     if "" in request.GET.values():  # sent by the menu: redirect to a URL without its empty fields
         return redirect(request.path + (filters.query() or "?"))
-    counts = counts_by_state(run, filters)
+    counts = counts_by_state(run, filters, limits)
     views = views_for(run.project, signed_in(request))
     context = {
         "run": run,
@@ -70,93 +74,106 @@ def _filtered_page(
         "chips": form.chips(),
         "query": filters.query(),
         "saved_views": [(view, form.misfit(view.query)) for view in views],
-        "states": _states(filters, counts),
-        **_count(filters, counts),
+        "former_order": form.former_order,
+        "states": _states(filters, counts, limits),
+        **_count(filters, counts, limits),
         "several_metrics": len(form.metrics) > 1,
         "worker_missing": worker_missing(run),
     }
-    return render(request, template, context | part(request, form))
+    return render(request, template, context | part(request, form, limits))
 
 
-def _list_part(request: HttpRequest, form: FilterForm) -> dict[str, Any]:
+def _list_part(request: HttpRequest, form: FilterForm, limits: Limits) -> dict[str, Any]:
     run, filters = form.run, form.filters
     several = len(form.metrics) > 1
     columns = columns_of(run, signed_in(request), filters, several_metrics=several, hidden=form.hidden)
     after, before = (place_from(request.GET.get(name, "")) for name in ("after", "before"))
-    page = selectors.page(run, filters, after=after, before=before)
+    page = selectors.page(run, filters, after=after, before=before, limits=limits)
     shown = {column.name: column.label for column in columns if column.shown}
     answers = [line.judgement.response_id for line in page.lines]
     return {
         "page": page,
         "previous_url": filters.query(before=page.previous) if page.previous else "",
         "next_url": filters.query(after=page.next) if page.next else "",
-        **_search_on(run, page, filters),
+        "search_on": "" if page.stopped is None else "previous" if page.back else "next",
+        "searched": searched_text(run, filters, page),
         "columns": columns,
         "shown": shown,
         "differs": differences(run, among=answers) if "differs" in shown else {},
     }
 
 
-def _grid_part(request: HttpRequest, form: FilterForm) -> dict[str, Any]:
-    page = grid_page(form.run, form.filters, place_from(request.GET.get("after", "")))
+def _grid_part(request: HttpRequest, form: FilterForm, limits: Limits) -> dict[str, Any]:
+    page = grid_page(form.run, form.filters, place_from(request.GET.get("after", "")), limits=limits)
     return {
         "page": page,
         "next_url": form.filters.query(after=page.next) if page.next else "",
         "paged": "after" in request.GET,
+        "search_on": "" if page.stopped is None else "next",
+        "searched": searched_text(form.run, form.filters, page),
     }
 
 
 @login_required
 def pill(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
     """One judgement's pill in the grid, after a change in the panel."""
-    found = get_judgement(request, slug, pk, judgement_pk)
-    filters = form_in(request, found.run).filters
-    named = found.run.imported or found.run.metrics.count() > 1
+    judgement = get_judgement(request, slug, pk, judgement_pk)
+    filters = form_in(request, judgement.run).filters
+    named = judgement.run.imported or judgement.run.metrics.count() > 1
     base = reverse("runs:judgements", args=(slug, pk))
-    shown = pill_of(found, definition_now(found.run_metric))
-    return HttpResponse(shown.html(base, filters.query(), current_marks(found), named=named))
+    shown = pill_of(
+        judgement, definition_now(judgement.run_metric), stored_value_text(judgement.value_in_force)
+    )
+    return HttpResponse(shown.html(base, filters.query(), current_marks(judgement), named=named))
 
 
 @login_required
 def answer(request: HttpRequest, slug: str, pk: int, response_pk: int) -> HttpResponse:
     """A complete answer, rendered, for the grid."""
     run = get_run(request, slug, pk)
-    found = get_object_or_404(Response, pk=response_pk, candidate__in=run.run_candidates.values("candidate"))
-    return render(request, "review/_answer.html", {"answer": html_of(selectors.answer_text(found.raw))})
+    response = get_object_or_404(
+        Response, pk=response_pk, candidate__in=run.run_candidates.values("candidate")
+    )
+    return render(request, "review/_answer.html", {"answer": html_of(selectors.answer_text(response.raw))})
 
 
 @login_required
-def filter_menu(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def filter_menu(request: HttpRequest, slug: str, pk: int, limits: Limits = LIMITS) -> HttpResponse:
     """The filter menu, with the number of judgements for each choice and for all of them together."""
     run = get_run(request, slug, pk)
     form = form_in(request, run)
     context: dict[str, Any] = {"run": run, "form": form, "problem": form.problem}
     whole = not part_wanted(request)
     if not form.problem:
-        form.show_counts()
+        form.show_counts(limits)
         filters = form.filters
         context |= {"filters": filters, "query": filters.query()}
-        context |= _count(filters, counts_by_state(run, filters))
+        context |= _count(filters, counts_by_state(run, filters, limits), limits)
     return render(request, "review/filters.html" if whole else "review/_filters.html", context)
 
 
-def _search_on(run: Run, page: selectors.Page, filters: Filters) -> dict[str, Any]:
-    """Where to continue a search that stopped before the page was full, and how many positions it has covered."""
+def searched_text(run: Run, filters: Filters, page: selectors.Page | GridPage) -> str:
+    """How much was searched, if the search stopped before the page was full; else ''."""
     if page.stopped is None:
-        return {"search_on": ""}
-    # Positions beyond the total belong to older attempts and don't show how many were examined.
-    by_row = filters.sort == "position" and not page.back and page.stopped.position < run.total
-    looked_through = page.stopped.position + 1 if by_row else None
-    return {"search_on": "previous" if page.back else "next", "looked_through": looked_through}
+        return ""
+    numbers = {"shown": number(page.looked_at), "total": number(run.total)}
+    if filters.attempts != CURRENT:
+        return _("Judgements searched for this page: %(shown)s.") % numbers
+    if filters.sort == ANYTHING.sort and not page.back:
+        searched = min(page.stopped.position + 1, run.total)  # new attempts come last
+        return _("Judgements searched so far: %(shown)s of %(total)s.") % (
+            numbers | {"shown": number(searched)}
+        )
+    return _("Judgements searched for this page: %(shown)s of %(total)s.") % numbers
 
 
-def _states(filters: Filters, counts: dict[str, int] | None) -> list[dict[str, Any]]:
+def _states(filters: Filters, counts: dict[str, int] | None, limits: Limits) -> list[dict[str, Any]]:
     """The tabs above the list: all, and each state that occurs."""
     every = [("", _("All")), *JudgementState.choices]
     return [
         {
             "name": label,
-            "count": _count(replace(filters, state=state), counts)["count_shown"],
+            "count": _count(replace(filters, state=state), counts, limits)["count_shown"],
             "query": replace(filters, state=state).query(),
             "on": filters.state == state,
         }
@@ -165,12 +182,13 @@ def _states(filters: Filters, counts: dict[str, int] | None) -> list[dict[str, A
     ]
 
 
-def _count(filters: Filters, counts: dict[str, int] | None) -> dict[str, Any]:
+def _count(filters: Filters, counts: dict[str, int] | None, limits: Limits) -> dict[str, Any]:
     """The number of matching judgements, and its text: '' if unknown."""
     if counts is None:
         return {"count": None, "count_shown": ""}
     chosen = [counts.get(filters.state, 0)] if filters.state else list(counts.values())
-    return {"count": sum(chosen), "count_shown": count_text(*chosen, exact=counts_are_exact(filters))}
+    shown = count_text(*chosen, exact=counts_are_exact(filters), limits=limits)
+    return {"count": sum(chosen), "count_shown": shown}
 
 
 @login_required

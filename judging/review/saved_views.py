@@ -16,10 +16,10 @@ from django.views.decorators.http import require_POST
 
 from evalsite.access import signed_in
 from evalsite.accounts.models import Project, User
+from judging.filters.filter_form import form_in
+from judging.records.access import get_run
+from judging.records.models import Run
 from judging.review.models import SavedView
-from judging.runs.access import get_run
-from judging.runs.filter_form import form_in
-from judging.runs.models import Run
 
 MOST_VIEWS = 100  # per menu
 PAGES = {"grid": "runs:items", "list": "runs:judgements"}
@@ -35,8 +35,8 @@ class SavedViewForm(forms.Form):
 
 def views_for(project: Project, user: User) -> QuerySet[SavedView]:
     """The user's own views and those that other members share."""
-    found = SavedView.objects.filter(Q(owner=user) | Q(shared=True), project=project)
-    return found.select_related("owner").order_by("name", "pk")[:MOST_VIEWS]
+    views = SavedView.objects.filter(Q(owner=user) | Q(shared=True), project=project)
+    return views.select_related("owner").order_by("name", "pk")[:MOST_VIEWS]
 
 
 @login_required
@@ -50,10 +50,10 @@ def save(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         messages.error(request, _("Enter a name of at most 100 characters."))
         return _back(request, run, query)
     name, shared = form.cleaned_data["name"], form.cleaned_data["shared"]
-    _view, made = SavedView.objects.get_or_create(
+    _view, created = SavedView.objects.get_or_create(
         project=run.project, owner=user, name=name, defaults={"query": query, "shared": shared}
     )
-    if made:
+    if created:
         messages.success(request, _("View “%(name)s” saved.") % {"name": name})
     else:
         messages.error(request, _taken(name))

@@ -1,21 +1,23 @@
-"""A run's endpoints that are down, and the one that must be fixed before the run can continue."""
+"""How a run's endpoints answer, and the one that must be fixed before the run can continue."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from judging.core.judges.errors import MAYBE_SETTING_CODES
+from judging.core.judges.limits import FEWEST_TRIED
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.endpoints import limiter
-from judging.endpoints.limiter import endpoint_key
+from judging.endpoints.limiter import Status, endpoint_key
 from judging.endpoints.models import Endpoint
-from judging.messages import why_down
-from judging.runs.candidates import asked_of
-from judging.runs.models import Reading, Run, RunState
-from judging.runs.stopping import stopped_by_endpoint
+from judging.engine.candidates import generating_candidates
+from judging.engine.stopping import stopped_by_endpoint
+from judging.messages import in_short, why_down
+from judging.records.models import Reading, Run, RunState
 
 # Errors about settings that are frozen in the run: editing the endpoint does not fix them.
 FROZEN_CODES = frozenset(
@@ -23,19 +25,29 @@ FROZEN_CODES = frozenset(
 )
 
 
+SHOWN_FROM = 0.1  # failed part of the recent calls
+
+
 @dataclass(frozen=True, slots=True)
-class EndpointOutage:
-    """An endpoint that is down: for how many seconds, and seconds until the next probe. `address`: its page, if any."""
+class EndpointState:
+    """How an endpoint answers: how many of the recent calls failed, of how many, and how (`short`: in a word or as a
+    status; `why`: in a sentence). `down_for`: seconds, None if it answers. `address`: its page, if any."""
 
     name: str
-    seconds: float
-    probe_in: float
+    failed: int
+    recent: int
+    short: str
     why: str
+    down_for: float | None
     address: str
 
+    @property
+    def is_down(self) -> bool:
+        return self.down_for is not None
 
-def down_endpoints(run: Run) -> list[EndpointOutage]:
-    """Endpoints that a running run is waiting for."""
+
+def endpoint_states(run: Run) -> list[EndpointState]:
+    """All endpoints that a running run may call and whose state is known."""
     if run.state != RunState.RUNNING:
         return []
     judges = _called_by(run)
@@ -43,23 +55,44 @@ def down_endpoints(run: Run) -> list[EndpointOutage]:
     ids = [judge.endpoint for judge in judges if judge.endpoint]
     for pk, name in Endpoint.objects.filter(pk__in=ids).values_list("pk", "name"):
         names[f"{limiter.KEY}{pk}"] = name, reverse("endpoints:endpoint", args=(run.project.slug, pk))
-    if not names:
-        return []
+    return [_state(*names[key], status) for key, status in limiter.read_status(names).items()]
+
+
+def _state(name: str, address: str, status: Status) -> EndpointState:
+    problem = status.problem
+    return EndpointState(
+        name,
+        status.failed,
+        len(status.recent),
+        in_short(problem.code, problem.status),
+        why_down(problem.code, problem.detail),
+        status.down_for,
+        address,
+    )
+
+
+def failing(states: Sequence[EndpointState]) -> list[EndpointState]:
+    """Those of which a considerable part of the recent calls failed."""
     return [
-        EndpointOutage(
-            names[key][0], seen.down_for, seen.probe_in, why_down(seen.problem, seen.detail), names[key][1]
-        )
-        for key, seen in limiter.read_status(names).items()
-        if seen.down_for is not None
+        state
+        for state in states
+        if state.is_down or state.failed > SHOWN_FROM * max(FEWEST_TRIED, state.recent)
     ]
+
+
+def nothing_answers(states: Sequence[EndpointState]) -> bool:
+    """Whether all endpoints are down, so that nothing can go on."""
+    return bool(states) and all(state.is_down for state in states)
 
 
 def _called_by(run: Run) -> list[JudgeModel]:
     """All models that the run may call: judges (including those of re-judging with other versions) and candidates."""
-    again = Reading.objects.filter(run_metric__run=run, asks=True)
-    texts = [one.definition for one in run.metrics.all()] + list(again.values_list("definition", flat=True))
+    again = Reading.objects.filter(run_metric__run=run, sends_requests=True)
+    texts = [metric.definition for metric in run.metrics.all()] + list(
+        again.values_list("definition", flat=True)
+    )
     judges = [judge for text in texts for judge in MetricDefinition.from_json(text).judges]
-    return judges + [one.model.asked for one in asked_of(run)]
+    return judges + [candidate.model.connection_settings for candidate in generating_candidates(run)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +109,10 @@ def endpoint_to_fix(run: Run) -> EndpointToFix | None:
     if not stopped_by_endpoint(run):
         return None
     endpoints = Endpoint.objects.filter(project=run.project_id)
-    found = next((one for one in endpoints if run.problem_detail.startswith(one.name)), None)
+    endpoint = next(
+        (endpoint for endpoint in endpoints if run.problem_detail.startswith(endpoint.name)), None
+    )
     slug, frozen = run.project.slug, run.problem in FROZEN_CODES
-    if found is None:
+    if endpoint is None:
         return EndpointToFix(str(_("Endpoints")), reverse("endpoints:list", args=(slug,)), frozen)
-    return EndpointToFix(found.name, reverse("endpoints:endpoint", args=(slug, found.pk)), frozen)
+    return EndpointToFix(endpoint.name, reverse("endpoints:endpoint", args=(slug, endpoint.pk)), frozen)

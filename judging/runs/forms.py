@@ -20,25 +20,25 @@ from evalsite.templatetags.show import number
 from judging.core.candidates import MOST_ANSWERS, CandidateModel
 from judging.endpoints.fields import JsonObjectField
 from judging.endpoints.models import Endpoint
-from judging.runs.budget import MILLION, Budget
-from judging.runs.models import Priority, Run
+from judging.engine.budget import MILLION, Budget
+from judging.records.models import Priority, Run
 from judging.runs.selectors import MetricChoice
 from judging.runs.services import RunOptions
 
-Made = TypeVar("Made")
+Created = TypeVar("Created")
 
 
 def create_once(
-    form: forms.Form, make: Callable[[], Made], earlier: Callable[[], Made | None]
-) -> Made | None:
+    form: forms.Form, make: Callable[[], Created], earlier: Callable[[], Created | None]
+) -> Created | None:
     """Call `make`; if the name is taken, return the `earlier` object of the same form. None: the form has errors."""
     try:
         return make()
     except IntegrityError:
-        found = earlier()
-        if found is None:
+        existing = earlier()
+        if existing is None:
             form.add_error("name", _("A run with this name already exists. Choose another name."))
-        return found
+        return existing
     except ValidationError as error:
         form.add_error(None, error)
         return None
@@ -156,7 +156,7 @@ class BaseCandidateForms(forms.BaseFormSet):  # type: ignore[type-arg]
         """The chosen models; empty if the forms are invalid."""
         if not self.is_bound or not self.is_valid():
             return []
-        return [found for form in self.forms if (found := form.candidate())]
+        return [candidate for form in self.forms if (candidate := form.candidate())]
 
 
 _Forms = forms.formset_factory(
@@ -219,7 +219,7 @@ class Chosen:
     candidates: list[Candidate]
     metrics: list[MetricChoice]
     sample_size: int | None
-    models_asked: list[CandidateModel]
+    candidate_models: list[CandidateModel]
 
 
 def _row_choices(rows: int) -> list[tuple[str, str]]:
@@ -266,9 +266,7 @@ class RunForm(BudgetForm):
         initial=Priority.NORMAL,
         required=False,
         empty_value=str(int(Priority.NORMAL)),
-        help_text=_(
-            "Each level gets three times the concurrency of the one below when runs share an endpoint."
-        ),
+        help_text=_("Each level gets three times the calls of the one below when runs share an endpoint."),
     )
     stop_width = forms.FloatField(
         label=_("Stop early when every mean is within ±"),
@@ -289,7 +287,7 @@ class RunForm(BudgetForm):
         ),
     )
 
-    reuse_any = forms.BooleanField(
+    reuse_at_any_temperature = forms.BooleanField(
         label=_("Also at other temperatures"),
         required=False,
         help_text=_(
@@ -304,7 +302,6 @@ class RunForm(BudgetForm):
         versions: QuerySet[Version],
         version: Version,
         choices: list[MetricChoice],
-        name: str,
         endpoints: QuerySet[Endpoint],
         metric: str = "",
     ) -> None:
@@ -316,13 +313,12 @@ class RunForm(BudgetForm):
             "candidates": list(candidates),
             "metrics": [metric] if metric in self.choices else list(self.choices) * (len(self.choices) == 1),
             "seed": random.randrange(SEEDS),
-            "name": name,
             "reuse_replies": True,
             "rows_wanted": "all",
         }
         super().__init__(data, initial=proposed)
         self.fields["rows_wanted"].choices = _row_choices(version.valid_rows)  # type: ignore[attr-defined]
-        self.asked = candidate_forms(data, endpoints)
+        self.candidate_forms = candidate_forms(data, endpoints)
         self.fields["version"].queryset = versions  # type: ignore[attr-defined]
         self.fields["candidates"].queryset = candidates  # type: ignore[attr-defined]
         self.fields["metrics"].choices = [  # type: ignore[attr-defined]
@@ -333,16 +329,16 @@ class RunForm(BudgetForm):
         sent = super().clean() or self.cleaned_data
         if sent.get("rows_wanted") in ("few", "all"):
             sent["sample_size"] = FEW_ROWS if sent["rows_wanted"] == "few" else None
-        if "candidates" in sent and not sent["candidates"] and not self.asked.candidates():
+        if "candidates" in sent and not sent["candidates"] and not self.candidate_forms.candidates():
             self.add_error("candidates", _("Select at least one candidate, or a model to generate answers."))
         return sent
 
     def is_valid(self) -> bool:
-        return super().is_valid() and (not self.asked.is_bound or self.asked.is_valid())
+        return super().is_valid() and (not self.candidate_forms.is_bound or self.candidate_forms.is_valid())
 
     def forget_errors(self) -> None:
         """Clear the errors of an unfinished draft; valid values stay in `chosen`."""
-        for form in (self, *self.asked.forms):
+        for form in (self, *self.candidate_forms.forms):
             form.errors.clear()
 
     def metric_boxes(self) -> list[tuple[Any, MetricChoice]]:
@@ -367,7 +363,7 @@ class RunForm(BudgetForm):
             Priority(int(sent["priority"])),
             sent["stop_width"],
             sent["reuse_replies"],
-            sent["reuse_any"],
+            sent["reuse_at_any_temperature"],
         )
 
     def chosen(self) -> Chosen:
@@ -377,5 +373,5 @@ class RunForm(BudgetForm):
             list(sent.get("candidates", [])),
             [self.choices[pk] for pk in sent.get("metrics", [])],
             sent.get("sample_size"),
-            self.asked.candidates(),
+            self.candidate_forms.candidates(),
         )

@@ -19,12 +19,12 @@ from judging.core.lint import Lint
 from judging.core.statistics.means import Estimate, smallest_difference
 from judging.endpoints.models import Endpoint
 from judging.endpoints.settings import default_concurrency
-from judging.lint_messages import sentence
+from judging.messages import lint_sentence
 from judging.metrics import lint
-from judging.metrics.models import TemplateLint
-from judging.runs.models import Judgement, JudgementState, JudgeReply, RunMetric
+from judging.metrics.lint import StoredLint
+from judging.records.models import Judgement, JudgementState, JudgeReply, RunMetric
 from judging.runs.selectors import Cost, MetricChoice
-from judging.runs.services import endpoints_asked, price_list
+from judging.runs.services import called_endpoints, price_list
 
 LOOKED_AT = 200  # number of earlier replies, scores or rows used
 LETTERS_A_TOKEN = 3.0  # between English (4) and Chinese (under 2)
@@ -57,26 +57,31 @@ class Preflight:
 
 
 def preflight(
-    version: Version, metrics: Sequence[MetricChoice], cost: Cost, asked: Sequence[CandidateModel] = ()
+    version: Version,
+    metrics: Sequence[MetricChoice],
+    cost: Cost,
+    candidate_models: Sequence[CandidateModel] = (),
 ) -> Preflight | None:
     """Estimate a run; None if it makes no calls."""
     if not (cost.calls or cost.answers) or not metrics:
         return None
     definitions = [metric.definition for metric in metrics]
-    endpoints = Endpoint.objects.in_bulk(endpoints_asked(definitions, asked))
-    prices = price_list(definitions, asked)
+    endpoints = Endpoint.objects.in_bulk(called_endpoints(definitions, candidate_models))
+    prices = price_list(definitions, candidate_models)
     read = written = money = 0.0
     busy: dict[int, float] = {}  # seconds of work per endpoint
     seen = True
-    for endpoint, calls, taken in _requests(version, metrics, cost, asked):
-        seen = seen and taken.seen
-        read, written = read + calls * taken.read, written + calls * taken.written
+    for endpoint, calls, call_cost in _requests(version, metrics, cost, candidate_models):
+        seen = seen and call_cost.seen
+        read, written = read + calls * call_cost.read, written + calls * call_cost.written
         price = prices.prices.get(str(endpoint), (0.0, 0.0))
-        money += calls * (taken.read * price[0] + taken.written * price[1]) / 1_000_000
-        rate = calls_a_second(endpoints.get(endpoint or 0), taken)
+        money += calls * (call_cost.read * price[0] + call_cost.written * price[1]) / 1_000_000
+        rate = calls_a_second(endpoints.get(endpoint or 0), call_cost)
         busy[endpoint or 0] = busy.get(endpoint or 0, 0.0) + calls / rate
     differences = tuple(
-        (metric.definition.name, found) for metric in metrics if (found := difference(metric, cost.rows))
+        (metric.definition.name, smallest)
+        for metric in metrics
+        if (smallest := difference(metric, cost.rows))
     )
     return Preflight(
         read,
@@ -90,32 +95,36 @@ def preflight(
 
 
 def _requests(
-    version: Version, metrics: Sequence[MetricChoice], cost: Cost, asked: Sequence[CandidateModel]
+    version: Version, metrics: Sequence[MetricChoice], cost: Cost, candidate_models: Sequence[CandidateModel]
 ) -> list[tuple[int | None, float, CallCost]]:
     """For each judge and candidate: its endpoint, the number of requests, and the cost of one."""
     answers = cost.judgements / len(metrics)
-    found = [
+    requests = [
         (
             judge.endpoint,
             answers * (metric.calls if metric.definition.rules else judge.calls),
-            taken_by(version, metric, judge.endpoint),
+            judge_call_cost(version, metric, judge.endpoint),
         )
         for metric in metrics
         for judge in metric.definition.judges
     ]
-    found += [(candidate.endpoint, cost.rows * candidate.n, taken_to_answer(version)) for candidate in asked]
-    return found
+    requests += [
+        (model.endpoint, cost.rows * model.n, answer_call_cost(version)) for model in candidate_models
+    ]
+    return requests
 
 
 def unverified_endpoints(
-    metrics: Sequence[MetricChoice], asked: Sequence[CandidateModel] = ()
+    metrics: Sequence[MetricChoice], candidate_models: Sequence[CandidateModel] = ()
 ) -> list[Endpoint]:
     """Endpoints that the run would call and that were never tested or failed their last connection test, by name."""
-    ids = endpoints_asked((metric.definition for metric in metrics), asked)
-    return [one for one in Endpoint.objects.filter(pk__in=ids).order_by("name") if not one.works]
+    ids = called_endpoints((metric.definition for metric in metrics), candidate_models)
+    return [
+        endpoint for endpoint in Endpoint.objects.filter(pk__in=ids).order_by("name") if not endpoint.works
+    ]
 
 
-def taken_by(version: Version, metric: MetricChoice, endpoint: int | None) -> CallCost:
+def judge_call_cost(version: Version, metric: MetricChoice, endpoint: int | None) -> CallCost:
     """Estimate one judge call of a metric."""
     last = last_use(metric)
     if last and endpoint:
@@ -127,17 +136,17 @@ def taken_by(version: Version, metric: MetricChoice, endpoint: int | None) -> Ca
             copy_of=None,
             prompt_tokens__isnull=False,
         )
-        known = list(earlier.values_list("prompt_tokens", "completion_tokens", "seconds")[:LOOKED_AT])
-        if known:
-            read, written, seconds = zip(*known, strict=True)
-            return CallCost(fmean(read), fmean(one or 0 for one in written), fmean(seconds), True)
+        replies = list(earlier.values_list("prompt_tokens", "completion_tokens", "seconds")[:LOOKED_AT])
+        if replies:
+            read, written, seconds = zip(*replies, strict=True)
+            return CallCost(fmean(read), fmean(tokens or 0 for tokens in written), fmean(seconds), True)
     texts = Response.uploaded.filter(row__version=version, row__valid=True).values_list("raw", "row__raw")
     sizes = [min(len(row), 20_000) + len(answer) for answer, row in texts[:50]] or [0]
     template = max((len(judge.template) for judge in metric.definition.judges), default=0)
     return CallCost((fmean(sizes) + template) / LETTERS_A_TOKEN, WRITTEN, SECONDS, False)
 
 
-def taken_to_answer(version: Version) -> CallCost:
+def answer_call_cost(version: Version) -> CallCost:
     """Estimate one call of a candidate model."""
     texts = Row.objects.filter(version=version, valid=True).order_by("line").values_list("raw", flat=True)
     sizes = [min(len(row), 20_000) for row in texts[:50]] or [0]
@@ -152,13 +161,13 @@ def last_use(metric: MetricChoice) -> RunMetric | None:
     return used.order_by("-pk").first()
 
 
-def calls_a_second(endpoint: Endpoint | None, taken: CallCost) -> float:
+def calls_a_second(endpoint: Endpoint | None, call_cost: CallCost) -> float:
     """The rate that the strictest of an endpoint's limits allows."""
-    rates = [(endpoint.concurrency if endpoint else default_concurrency()) / max(0.01, taken.seconds)]
+    rates = [(endpoint.concurrency if endpoint else default_concurrency()) / max(0.01, call_cost.seconds)]
     if endpoint and endpoint.requests_per_minute:
         rates.append(endpoint.requests_per_minute / 60)
     if endpoint and endpoint.tokens_per_minute:
-        rates.append(endpoint.tokens_per_minute / 60 / max(1.0, taken.read + taken.written))
+        rates.append(endpoint.tokens_per_minute / 60 / max(1.0, call_cost.read + call_cost.written))
     return min(rates)
 
 
@@ -176,7 +185,7 @@ def difference(metric: MetricChoice, rows: int) -> float | None:
         earlier = Judgement.objects.filter(
             run=last.run_id, run_metric=last, current=True, state=JudgementState.SCORED, score__isnull=False
         ).filter(position__lt=10 * LOOKED_AT)
-        scores = [one or 0.0 for one in earlier.values_list("score", flat=True)[: 10 * LOOKED_AT]]
+        scores = [score or 0.0 for score in earlier.values_list("score", flat=True)[: 10 * LOOKED_AT]]
         if len(scores) >= 20:
             spread = stdev(scores)
     error = spread / math.sqrt(rows)
@@ -211,15 +220,17 @@ def lint_notes(version: Version, choices: Sequence[MetricChoice]) -> list[LintNo
 
 def _note(version: Version, choice: MetricChoice) -> LintNote:
     preprocess = choice.definition.preprocess
-    asked = dict.fromkeys(judge.template for judge in choice.definition.judges)
-    found = [lint.begin(version, template, preprocess if preprocess.strip() else "") for template in asked]
-    done: list[Lint] = [result for one in found if (result := lint.result_of(one)) is not None]
-    errors = [finding for one in done for finding in one.errors]
-    warnings = [finding for one in done for finding in one.warnings]
-    sentences = [sentence(one) for one in (*errors, *warnings)[:_SENTENCES]]
-    missing = max((one.without_reference for one in done), default=0)
-    known = any(one.code == "name_none" and one.name in _REFERENCES for one in warnings)
-    unscored = missing > 0 and not known
+    templates = dict.fromkeys(judge.template for judge in choice.definition.judges)
+    lints = [
+        lint.request(version, template, preprocess if preprocess.strip() else "") for template in templates
+    ]
+    done: list[Lint] = [result for stored in lints if (result := lint.result_of(stored)) is not None]
+    errors = [finding for result in done for finding in result.errors]
+    warnings = [finding for result in done for finding in result.warnings]
+    sentences = [lint_sentence(finding) for finding in (*errors, *warnings)[:_SENTENCES]]
+    missing = max((result.without_reference for result in done), default=0)
+    warned = any(warning.code == "name_none" and warning.name in _REFERENCES for warning in warnings)
+    unscored = missing > 0 and not warned
     if unscored:
         text = ngettext(
             "%(rows)s row has no reference, but the template uses one. The judge may give no score there.",
@@ -227,25 +238,25 @@ def _note(version: Version, choice: MetricChoice) -> LintNote:
             missing,
         )
         sentences.append(text % {"rows": missing})
-    return LintNote(choice, len(errors), len(warnings) + unscored, tuple(sentences), *_waits(found))
+    return LintNote(choice, len(errors), len(warnings) + unscored, tuple(sentences), *_waits(lints))
 
 
 def _rules_note(version: Version, choice: MetricChoice) -> LintNote:
     """The note for a rule program: only the number of rows without a reference, which certainly can't be scored."""
     preprocess = choice.definition.preprocess
-    found = lint.begin(
-        version, choice.definition.rules, preprocess if preprocess.strip() else "", lint.Kind.RULES
+    stored = lint.request(
+        version, choice.definition.rules, preprocess if preprocess.strip() else "", lint.RULES
     )
-    missing = lint.rules_result(found.result).missing if found.result else 0
+    missing = lint.rules_result(stored.result).missing if stored.result else 0
     text = ngettext(
         "%(rows)s row has no reference to compare with, so its answers can't be scored.",
         "%(rows)s rows have no reference to compare with, so their answers can't be scored.",
         missing,
     ) % {"rows": missing}
-    return LintNote(choice, 0, int(missing > 0), (text,) if missing else (), *_waits([found]))
+    return LintNote(choice, 0, int(missing > 0), (text,) if missing else (), *_waits([stored]))
 
 
-def _waits(found: Sequence[TemplateLint]) -> tuple[bool, str]:
+def _waits(lints: Sequence[StoredLint]) -> tuple[bool, str]:
     """Whether a lint is unfinished, and why no worker picks it up ('' if one does)."""
-    waits = any(not one.result and not one.problem for one in found)
+    waits = any(stored.waits for stored in lints)
     return waits, workers.obstacle(workers.DATA) if waits else ""

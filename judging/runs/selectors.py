@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.db.models import OuterRef, Prefetch, QuerySet, Subquery, prefetch_related_objects
 
@@ -18,36 +19,42 @@ from evalsite.web.paging import newest_first
 from judging.core.candidates import CandidateModel
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.endpoints.models import Endpoint
+from judging.engine.budget import MILLION
 from judging.metrics.models import MetricVersion
 from judging.metrics.rule_editor.sample_rows import mean_fields
-from judging.runs.budget import MILLION
-from judging.runs.models import PEOPLE, Run, RunMetric, RunState
+from judging.records.models import PEOPLE, Run, RunMetric, RunState
 
 RUNS_PER_PAGE = 50
 UNUSABLE_SHOWN = 20
 _LATEST_WEIGHT = 0.3  # weight of the newest poll in the displayed rate
+imported_facts: list[Callable[[Run], dict[str, Any]]] = []
+"""Returns what the page of an imported run shows besides. Registered by the import of results (apps.py)."""
 
 
-def run_called(name_or_id: str) -> Run | None:
+def find_run(name_or_id: str) -> Run | None:
     """The newest run with this name, or the run with this id."""
     by_name = Run.objects.filter(name=name_or_id).order_by("-pk").first()
     return by_name or Run.objects.filter(pk=whole(name_or_id) or 0).first()
 
 
-def runs_page(project: Project, before: int | None = None) -> tuple[list[Run], int | None]:
+def runs_page(
+    project: Project, before: int | None = None, *, archived: bool = False
+) -> tuple[list[Run], int | None]:
     """A page of runs, newest first, and the key of the next page (None: no more). Human evaluations are excluded; they
     are listed by judging.people."""
-    found = Run.objects.filter(project=project, archived_at=None).exclude(kind=PEOPLE)
-    return newest_first(found.select_related("version__dataset", "project"), RUNS_PER_PAGE, before)
+    runs = Run.objects.filter(project=project, archived_at__isnull=not archived).exclude(kind=PEOPLE)
+    return newest_first(runs.select_related("version__dataset", "project"), RUNS_PER_PAGE, before)
 
 
 def unusable_versions(project: Project) -> QuerySet[Version]:
     """Data sets' newest versions that are not usable yet, newest first."""
     newest = Version.objects.filter(dataset=OuterRef("dataset")).order_by("-number").values("pk")[:1]
-    found = Version.objects.filter(dataset__project=project, dataset__archived_at=None, pk=Subquery(newest))
-    unready = found.exclude(state=VersionState.READY)
-    bad = found.filter(state=VersionState.READY).exclude(WHOLE_OR_AGREED)
-    without_rows = found.filter(state=VersionState.READY, valid_rows=0)
+    newest_versions = Version.objects.filter(
+        dataset__project=project, dataset__archived_at=None, pk=Subquery(newest)
+    )
+    unready = newest_versions.exclude(state=VersionState.READY)
+    bad = newest_versions.filter(state=VersionState.READY).exclude(WHOLE_OR_AGREED)
+    without_rows = newest_versions.filter(state=VersionState.READY, valid_rows=0)
     return (unready | bad | without_rows).select_related("dataset").order_by("-pk")[:UNUSABLE_SHOWN]
 
 
@@ -82,7 +89,7 @@ class MetricChoice:
     run_metric: RunMetric | None = None
 
     @property
-    def can_be_read_again(self) -> bool:
+    def reparseable(self) -> bool:
         """Whether judgements can be re-parsed: from judge replies, or by a rule program."""
         return bool(self.judges or self.definition.rules)
 
@@ -95,11 +102,13 @@ class MetricChoice:
 def metric_choices(project: Project) -> list[MetricChoice]:
     """The newest version of every metric of the project, by name."""
     newest = MetricVersion.objects.filter(metric=OuterRef("metric")).order_by("-number").values("pk")[:1]
-    found = MetricVersion.objects.filter(
+    newest_versions = MetricVersion.objects.filter(
         metric__project=project, metric__archived_at=None, pk=Subquery(newest)
     )
-    versions = list(found.select_related("metric").order_by("metric__name"))
-    return _with_endpoints([(one, MetricDefinition.from_json(one.definition)) for one in versions])
+    versions = list(newest_versions.select_related("metric").order_by("metric__name"))
+    return _with_endpoints(
+        [(version, MetricDefinition.from_json(version.definition)) for version in versions]
+    )
 
 
 def prefetch_metrics(run: Run) -> None:
@@ -110,11 +119,16 @@ def prefetch_metrics(run: Run) -> None:
 
 def frozen_metrics(run: Run) -> list[MetricChoice]:
     """The run's metrics as frozen at its start. Call after prefetch_metrics."""
-    found = list(run.metrics.all())
+    run_metrics = list(run.metrics.all())
     shown = _with_endpoints(
-        [(one.metric_version, MetricDefinition.from_json(one.definition)) for one in found]
+        [
+            (run_metric.metric_version, MetricDefinition.from_json(run_metric.definition))
+            for run_metric in run_metrics
+        ]
     )
-    return [replace(choice, run_metric=one) for choice, one in zip(shown, found, strict=True)]
+    return [
+        replace(choice, run_metric=run_metric) for choice, run_metric in zip(shown, run_metrics, strict=True)
+    ]
 
 
 def _with_endpoints(metrics: Sequence[tuple[MetricVersion | None, MetricDefinition]]) -> list[MetricChoice]:
@@ -149,7 +163,7 @@ def cost_of(
     candidates: Sequence[Candidate],
     metrics: Sequence[MetricChoice],
     sample_size: int | None,
-    asked: Sequence[CandidateModel] = (),
+    candidate_models: Sequence[CandidateModel] = (),
 ) -> Cost:
     """The number of judgements and calls of a run over `sample_size` random rows, or over all rows (None)."""
     rows = version.valid_rows if sample_size is None else min(sample_size, version.valid_rows)
@@ -157,14 +171,14 @@ def cost_of(
     answers = sum(candidate.responses for candidate in candidates)
     if drawn:
         answers = math.ceil(answers * rows / version.valid_rows)
-    to_ask = rows * sum(one.n for one in asked)
+    generated = rows * sum(model.n for model in candidate_models)
     uneven = any(candidate.responses % version.valid_rows for candidate in candidates)
     by_fields = any(metric.definition.calls_over(2) > metric.calls for metric in metrics)
     fields = mean_fields(version) if by_fields else 1
     calls = sum(metric.definition.calls_over(fields) for metric in metrics)
-    answers += to_ask
+    answers += generated
     about = by_fields or (drawn and uneven)
-    return Cost(rows, answers * len(metrics), math.ceil(answers * calls), about, to_ask)
+    return Cost(rows, answers * len(metrics), math.ceil(answers * calls), about, generated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +209,7 @@ def progress_of(
 
 def worker_missing(run: Run) -> str:
     """Why a run is not picked up (see workers.obstacle). A lost broker doesn't stop workers already processing it."""
-    if run.rests or not run.by_workers:
+    if run.is_idle or not run.by_workers:
         return ""
     if run.only_worker:
         return "" if workers.is_alive(run.only_worker) else "worker"
@@ -206,10 +220,10 @@ def worker_missing(run: Run) -> str:
 
 def workers_missing(runs: Iterable[Run]) -> str:
     """Why the first of these runs that is waiting is not picked up; '' if none is waiting."""
-    going = [run for run in runs if not run.rests]
+    going = [run for run in runs if not run.is_idle]
     if not going or not workers.obstacle(workers.RUNS):
         return ""
-    return next((found for run in going if (found := worker_missing(run))), "")
+    return next((reason for run in going if (reason := worker_missing(run))), "")
 
 
 @dataclass(frozen=True, slots=True)

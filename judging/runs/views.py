@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -17,39 +18,45 @@ from django_htmx.http import HttpResponseClientRefresh
 from datasets.models import Version
 from datasets.selectors import usable_versions
 from datasets.versions.run_answers import version_of_answers
-from evalsite import access
+from evalsite import access, archiving
 from evalsite.access import May
 from evalsite.accounts.drafts import form_draft, newest_draft
 from evalsite.accounts.models import Project
+from evalsite.audit import Action
 from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
 from judging.endpoints import connection_test
 from judging.endpoints.selectors import endpoints_of
-from judging.messages import reason_sentence, why_no_answer
-from judging.runs import selectors, services, stopping
-from judging.runs.access import get_run
-from judging.runs.budget import spent_out
-from judging.runs.candidates import asked_of, source_of
-from judging.runs.counts import common_details, counts_in_force, counts_of_runs, failed_answers, reasons
-from judging.runs.endpoint_outages import down_endpoints, endpoint_to_fix
-from judging.runs.filters import Filters
+from judging.engine import stopping
+from judging.engine.budget import spent_out
+from judging.engine.candidates import generating_candidates, source_of
+from judging.filters.counts import common_details, counts_in_force, counts_of_runs, failed_answers, reasons
+from judging.filters.judgement_filter import Filters
+from judging.messages import localized, reason_sentence, why_no_answer
+from judging.records.access import get_run
+from judging.records.models import PEOPLE, JudgementState, Run
+from judging.runs import selectors, services
+from judging.runs.endpoint_outages import endpoint_states, endpoint_to_fix, failing, nothing_answers
 from judging.runs.forms import RunForm, create_once, raise_budget_form
-from judging.runs.models import PEOPLE, JudgementState, Run
 from judging.runs.preflight import lint_notes, preflight, unverified_endpoints
-from judging.runs.results_import.views import imported_of
 from judging.runs.selectors import money_of
-from judging.sandbox_messages import localized
 
 
 @login_required
 def runs(request: HttpRequest, slug: str) -> HttpResponse:
-    """The project's runs, newest first."""
+    """The project's runs, newest first; with ?archived=1 the archived ones."""
     project = access.get_project(request, slug, May.READ_JUDGEMENTS)
-    before = whole(request.GET.get("before", ""))
-    found, further = selectors.runs_page(project, before)
-    obstacle = selectors.workers_missing(run for run in found if not run.only_worker)
-    counted = counts_of_runs(found)
-    context = {"runs": counted, "further": further, "before": before, "worker_missing": obstacle}
+    archived, before = "archived" in request.GET, whole(request.GET.get("before", ""))
+    page, further = selectors.runs_page(project, before, archived=archived)
+    obstacle = selectors.workers_missing(run for run in page if not run.only_worker)
+    counted = counts_of_runs(page)
+    context = {
+        "runs": counted,
+        "further": further,
+        "before": before,
+        "archived": archived,
+        "worker_missing": obstacle,
+    }
     return render(request, "runs/list.html", context)
 
 
@@ -70,27 +77,34 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
         versions=versions,
         version=version,
         choices=choices,
-        name=services.free_name(project, version.dataset.name),
         metric=request.GET.get("metric", ""),
         endpoints=endpoints_of(project),
     )
     valid = form.is_valid()
     chosen = form.chosen()
     cost = selectors.cost_of(
-        version, chosen.candidates, chosen.metrics, chosen.sample_size, chosen.models_asked
+        version, chosen.candidates, chosen.metrics, chosen.sample_size, chosen.candidate_models
     )
     if draft.data is not None:
         form.forget_errors()
-    context |= {"draft": draft, "form": form, "cost": cost, "notes": lint_notes(version, chosen.metrics)}
-    context["preflight"] = preflight(version, chosen.metrics, cost, chosen.models_asked)
-    unverified = unverified_endpoints(chosen.metrics, chosen.models_asked)
-    context["unverified"] = [(one, connection_test.last_result(one)) for one in unverified]
+    name = services.proposed_name(project, version, [metric.definition for metric in chosen.metrics])
+    form.initial["name"] = name
+    context |= {
+        "draft": draft,
+        "proposed_name": name,
+        "form": form,
+        "cost": cost,
+        "notes": lint_notes(version, chosen.metrics),
+    }
+    context["preflight"] = preflight(version, chosen.metrics, cost, chosen.candidate_models)
+    unverified = unverified_endpoints(chosen.metrics, chosen.candidate_models)
+    context["unverified"] = [(endpoint, connection_test.last_result(endpoint)) for endpoint in unverified]
     if part_wanted(request) and "part" in request.GET:
         return render(request, "runs/_cost.html", context)
     if request.method == "POST" and valid:
         run = _start(request, project, form)
         if run is not None:
-            draft.forget()
+            draft.delete()
             return redirect("runs:detail", slug, run.pk)
     return render(request, "runs/new.html", context, status=422 if request.method == "POST" else 200)
 
@@ -121,10 +135,10 @@ def _start(request: HttpRequest, project: Project, form: RunForm) -> Run | None:
             project=project,
             name=sent["name"],
             candidates=chosen.candidates,
-            metrics=[services.ChosenMetric(one.definition, one.version) for one in chosen.metrics],
+            metrics=[services.ChosenMetric(choice.definition, choice.version) for choice in chosen.metrics],
             user=user,
             options=form.options(),
-            asked=chosen.models_asked,
+            candidate_models=chosen.candidate_models,
             **same,
         ),
         lambda: Run.objects.filter(project=project, name=sent["name"], created_by=user, **same).first(),
@@ -133,25 +147,25 @@ def _start(request: HttpRequest, project: Project, form: RunForm) -> Run | None:
 
 @login_required
 def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """A run's page: progress, problems and metrics. The page polls every second while the run is in progress."""
+    """A run's page: progress, problems and metrics. The page polls every second until the run has ended."""
     run = get_run(request, slug, pk)
     if run.kind == PEOPLE:
         return redirect("people:detail", slug, pk)
     polled = part_wanted(request) and "seen" in request.GET
     if polled and request.GET["seen"] != run.state:
         return HttpResponseClientRefresh()  # buttons and sections change
-    if polled and "only" in request.GET:
-        return HttpResponse(status=204)  # nothing to swap in
     selectors.prefetch_metrics(run)
     context = _progress(request, run)
     if polled:
         return render(request, "runs/_progress.html", context)
     context["metrics"] = selectors.frozen_metrics(run)
     if run.imported:
-        context["imported"] = imported_of(run)
+        context["imported"] = selectors.imported_facts[0](run)
     context["further_rows"] = run.version.valid_rows - run.rows
     context["further"] = context["further_rows"] * run.total // max(1, run.rows)
-    context["candidates"] = [one.candidate for one in run.run_candidates.select_related("candidate")]
+    context["candidates"] = [
+        run_candidate.candidate for run_candidate in run.run_candidates.select_related("candidate")
+    ]
     return render(request, "runs/detail.html", context)
 
 
@@ -163,49 +177,52 @@ def _progress(request: HttpRequest, run: Run) -> dict[str, Any]:
         rate_before=_number(request, "rate", float),
     )
     worker_missing = selectors.worker_missing(run)
+    states = [] if worker_missing else endpoint_states(run)  # without a worker, endpoints are not called
     problem = run.problem or spent_out(run)
     return {
         "run": run,
-        "progress": progress,
+        "progress": replace(progress, left=None) if any(state.is_down for state in states) else progress,
         "counts": counts_in_force(run),
         "problem": reason_sentence(problem, run.problem_detail) if problem else "",
         "worker_missing": worker_missing,
-        "down": [] if worker_missing else down_endpoints(run),  # without a worker, endpoints are not tried
+        "failing": failing(states),
+        "waiting_for_server": nothing_answers(states),
         "raising": raise_budget_form(run) if problem.startswith("budget_") else None,
         "endpoint_to_fix": endpoint_to_fix(run),
+        "set_aside": stopping.is_set_aside(run),
         "money": money_of(run),
         "reasons": _reasons(run),
-        "asked": asked_of(run),
+        "generating": generating_candidates(run),
     }
 
 
 def _reasons(run: Run) -> list[dict[str, Any]]:
     """Reasons for missing scores, with the most frequent detail, for example the name that was undefined."""
-    details, found = common_details(run), []
+    details, entries = common_details(run), []
     for state, code, count in reasons(run):
         failures = _failed_answers(run) if code == "answer_failed" else []
         has_details = state == JudgementState.ERROR and not failures
-        found.append(
+        entries.append(
             {
                 "state": state,
                 "code": code,
                 "sentence": reason_sentence(code, shown_in="rules" if has_details else "run"),
-                "detail": _most_often(code, details.get(code, ("", 0))[0]) if has_details else "",
+                "detail": _detail_text(code, details.get(code, ("", 0))[0]) if has_details else "",
                 "failures": failures,
                 "count": count,
                 "query": Filters(state=state, reason=code).query(),
             }
         )
-    return found
+    return entries
 
 
 def _failed_answers(run: Run) -> list[tuple[str, int]]:
     """The ways in which answers failed, if there is more than one."""
-    found = failed_answers(run)
-    return [(why_no_answer(code), count) for code, count in found] if len(found) > 1 else []
+    failures = failed_answers(run)
+    return [(why_no_answer(code), count) for code, count in failures] if len(failures) > 1 else []
 
 
-def _most_often(code: str, detail: str) -> str:
+def _detail_text(code: str, detail: str) -> str:
     return why_no_answer(detail)[:500] if code == "answer_failed" and detail else localized(detail)[:300]
 
 
@@ -265,22 +282,50 @@ def cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @login_required
 @require_POST
+def archive(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Archive: hide from lists without deleting anything."""
+    return _archived(request, slug, pk, _("Archived. You can restore it here, or from the archive."))
+
+
+@login_required
+@require_POST
+def restore(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Restore an archived run."""
+    return _archived(request, slug, pk, _("Restored."), restores=True)
+
+
+def _archived(request: HttpRequest, slug: str, pk: int, done: str, *, restores: bool = False) -> HttpResponse:
+    """Archive or restore a run. Human evaluations have pages of their own for it."""
+    access.get_project(request, slug, May.RUN)
+    run = get_run(request, slug, pk)
+    if run.by_people:
+        raise Http404
+    change, action = (
+        (archiving.restore, Action.RUN_RESTORED) if restores else (archiving.archive, Action.RUN_ARCHIVED)
+    )
+    if change(run, action, run.project):
+        messages.success(request, done)
+    return redirect("runs:detail", slug, pk)
+
+
+@login_required
+@require_POST
 def retry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Retry failed judgements; `state` selects errors, unparsed replies or both."""
     run = get_run(request, slug, pk, May.RUN)
-    made = services.run_retry(run, tuple(request.POST.getlist("state")) or (JudgementState.ERROR,))
+    created = services.run_retry(run, tuple(request.POST.getlist("state")) or (JudgementState.ERROR,))
     nothing = _("Nothing to retry, or the run is still in progress.")
-    return _back(request, run, made > 0, queued_text(made), nothing)
+    return _back(request, run, created > 0, queued_text(created), nothing)
 
 
-def queued_text(made: int) -> str:
+def queued_text(count: int) -> str:
     """That this many judgements are to be re-judged."""
     text = ngettext(
         "%(n)s judgement queued for re-judging. The earlier attempt is kept.",
         "%(n)s judgements queued for re-judging. Earlier attempts are kept.",
-        made,
+        count,
     )
-    return text % {"n": made}
+    return text % {"n": count}
 
 
 @login_required
@@ -304,17 +349,17 @@ def keep_answers(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Save the run's generated answers as a new version of the data set, in the background."""
     run = get_run(request, slug, pk, May.RUN)
     access.get_project(request, slug, May.UPLOAD)
-    asked = asked_of(run)
-    if not run.ended or not any(one.counts.answered for one in asked):
+    candidates = generating_candidates(run)
+    if not run.ended or not any(candidate.counts.answered for candidate in candidates):
         messages.info(request, _("No answers to save yet, or the run is still in progress."))
         return redirect("runs:detail", slug, pk)
-    made = version_of_answers(
+    version = version_of_answers(
         version=run.version, source=source_of(run), name=run.name, user=access.signed_in(request)
     )
-    missing = sum(one.wanted - one.counts.answered for one in asked)
+    missing = sum(candidate.wanted - candidate.counts.answered for candidate in candidates)
     if missing:
         text = ngettext(
             "%(n)s failed answer is not included.", "%(n)s failed answers are not included.", missing
         )
         messages.info(request, text % {"n": missing})
-    return redirect("datasets:version", slug, made.dataset_id, made.number)
+    return redirect("datasets:version", slug, version.dataset_id, version.number)

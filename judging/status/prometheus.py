@@ -14,7 +14,7 @@ from django.utils import timezone
 from evalsite.tasks import workers
 from judging import sandboxes
 from judging.endpoints.models import EndpointLoad
-from judging.runs.models import Run
+from judging.records.models import Run
 from judging.status import selectors
 
 Sample = tuple[str, dict[str, str], float]
@@ -27,7 +27,10 @@ HELP = {
     "worker_up": ("gauge", "Living worker processes of a queue."),
     "queue_waiting": ("gauge", "Tasks that no worker has taken up."),
     "queue_oldest_seconds": ("gauge", "For how long the oldest of them has waited."),
-    "queue_obstructed": ("gauge", "1 if waiting work can't be taken up: no worker, or no broker."),
+    "queue_obstructed": (
+        "gauge",
+        "1 if waiting work can't be taken up: no worker, no broker, or a full disk.",
+    ),
     "runs": ("gauge", "Runs that have not ended, by state."),
     "runs_stopped_by_budget": ("gauge", "Those of the paused ones that have spent what they may."),
     "endpoints_down": ("gauge", "Endpoints that nobody asks because they do not answer."),
@@ -60,16 +63,16 @@ def exposition() -> str:
 def samples() -> Iterator[Sample]:
     """(name, labels, value), grouped by family."""
     living = [worker.queue for worker in selectors.workers() if worker.alive]
-    for queue in workers.QUEUES:
-        yield "worker_up", {"queue": queue}, living.count(queue)
+    for name in workers.QUEUES:
+        yield "worker_up", {"queue": name}, living.count(name)
     queues = selectors.queues()
-    for one in queues:
-        yield "queue_waiting", {"queue": one.name}, one.waiting
-    for one in queues:
-        waited = (timezone.now() - one.oldest).total_seconds() if one.oldest else 0.0
-        yield "queue_oldest_seconds", {"queue": one.name}, waited
-    for one in queues:
-        yield "queue_obstructed", {"queue": one.name}, bool(one.obstacle)
+    for queue in queues:
+        yield "queue_waiting", {"queue": queue.name}, queue.waiting
+    for queue in queues:
+        waited = (timezone.now() - queue.oldest).total_seconds() if queue.oldest else 0.0
+        yield "queue_oldest_seconds", {"queue": queue.name}, waited
+    for queue in queues:
+        yield "queue_obstructed", {"queue": queue.name}, bool(queue.obstacle)
     for state, count in selectors.runs_under_way().items():
         yield "runs", {"state": state}, count
     yield "runs_stopped_by_budget", {}, selectors.stopped_by_budget()

@@ -17,10 +17,10 @@ from django.db import connection
 
 from evalsite.models import WorkerProcess
 from evalsite.tasks.workers import QUEUES, backend, is_alive, obstacle
-from judging.core.judges.circuit_breaker import EndpointStatus
 from judging.endpoints import limiter
+from judging.endpoints.limiter import Status
 from judging.endpoints.models import Endpoint, EndpointLoad
-from judging.runs.models import NOT_ENDED, WITHOUT_WORKERS, Generation, JudgeReply, Run, RunState
+from judging.records.models import NOT_ENDED, WITHOUT_WORKERS, Generation, JudgeReply, Run, RunState
 
 REPLIES_LOOKED_AT = 1000
 LOW_DISK = 0.1  # share of a disk that must stay free
@@ -52,14 +52,13 @@ class SeenQueue:
 
 @dataclass(frozen=True, slots=True)
 class SeenEndpoint:
-    """An endpoint's recent replies and its availability. `last_at` and `down_since` are Unix seconds.
+    """The number of an endpoint's recent replies and its availability. `last_at` and `down_since` are Unix seconds.
 
-    `down_since` is None while requests are sent; `wait`: seconds until the next probe, or until the server's
-    Retry-After ends.
+    `down_since` is None while it answers; `wait`: seconds that the server asked to wait.
     """
 
     endpoint: Endpoint
-    asked: int
+    replies: int
     failed: int
     last_code: str
     last_at: float | None
@@ -92,13 +91,15 @@ class SeenDisk:
 
 def workers() -> list[SeenWorker]:
     """All registered workers that the reconciler has not removed."""
-    return [_worker(one) for one in WorkerProcess.objects.order_by("queue", "started_at")]
+    return [_worker(process) for process in WorkerProcess.objects.order_by("queue", "started_at")]
 
 
-def _worker(one: WorkerProcess) -> SeenWorker:
-    host, pid, _ = one.owner.rsplit(":", 2)
-    alive = is_alive(one.owner)
-    return SeenWorker(one.queue, host, int(pid), alive, one.error, one.started_at, one.seen_at)
+def _worker(process: WorkerProcess) -> SeenWorker:
+    host, pid, _ = process.owner.rsplit(":", 2)
+    alive = is_alive(process.owner)
+    return SeenWorker(
+        process.queue, host, int(pid), alive, process.error, process.started_at, process.seen_at
+    )
 
 
 def queues() -> list[SeenQueue]:
@@ -124,37 +125,35 @@ def stopped_by_budget() -> int:
 
 def endpoints() -> list[SeenEndpoint]:
     """The endpoints of the site's latest replies and those that are down, worst first."""
-    found: dict[int, list[tuple[str, str]]] = {}
+    replies: dict[int, list[tuple[str, str]]] = {}
     for said in (JudgeReply, Generation):  # replies of judge models and of models under test
         last = said.objects.order_by("-pk").values_list("endpoint_id", "error", "calls")[:REPLIES_LOOKED_AT]
         for endpoint, error, calls in last:
             if endpoint is not None:
-                found.setdefault(endpoint, []).append((error, calls))
+                replies.setdefault(endpoint, []).append((error, calls))
     down = EndpointLoad.objects.filter(down_since__gt=0, key__startswith=limiter.KEY).values_list(
         "key", flat=True
     )
-    wanted = {*found, *(int(key.removeprefix(limiter.KEY)) for key in down)}
-    known = Endpoint.objects.select_related("project").in_bulk(wanted)
-    circuits = limiter.read_status(f"{limiter.KEY}{pk}" for pk in known) if known else {}
+    wanted = {*replies, *(int(key.removeprefix(limiter.KEY)) for key in down)}
+    by_id = Endpoint.objects.select_related("project").in_bulk(wanted)
+    states = limiter.read_status(f"{limiter.KEY}{pk}" for pk in by_id) if by_id else {}
     seen = [
-        _endpoint(endpoint, found.get(pk, []), circuits.get(f"{limiter.KEY}{pk}"))
-        for pk, endpoint in known.items()
+        _endpoint(endpoint, replies.get(pk, []), states.get(f"{limiter.KEY}{pk}"))
+        for pk, endpoint in by_id.items()
     ]
-    return sorted(seen, key=lambda one: (one.down_since is None, -one.failed, one.endpoint.name))
+    return sorted(seen, key=lambda entry: (entry.down_since is None, -entry.failed, entry.endpoint.name))
 
 
-def _endpoint(
-    endpoint: Endpoint, replies: list[tuple[str, str]], circuit: EndpointStatus | None
-) -> SeenEndpoint:
+def _endpoint(endpoint: Endpoint, replies: list[tuple[str, str]], status: Status | None) -> SeenEndpoint:
     failures = [(error, calls) for error, calls in replies if error]
     code, calls = failures[0] if failures else ("", "")
     tried = msgspec.json.decode(calls) if calls else []
     last_at = tried[-1]["started_unix"] if tried else None
-    down_since, wait = None, circuit.closed_for if circuit else 0.0
-    if circuit and circuit.down_for is not None:
-        code = code or circuit.problem
-        down_since, wait = limiter.now() - circuit.down_for, circuit.probe_in
-    return SeenEndpoint(endpoint, len(replies), len(failures), code, last_at, down_since, wait)
+    status, down_since = status or Status(), None
+    if status.down_for is not None:
+        code = code or status.problem.code
+        down_since = limiter.now() - status.down_for
+    return SeenEndpoint(endpoint, len(replies), len(failures), code, last_at, down_since, status.closed_for)
 
 
 def database() -> SeenDatabase:

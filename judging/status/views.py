@@ -13,7 +13,7 @@ from evalsite.storage import files
 from evalsite.web.headers import part_wanted
 from judging import sandboxes
 from judging.messages import reason_sentence
-from judging.runs.models import JudgementState, RunState
+from judging.records.models import JudgementState, RunState
 from judging.status import selectors
 from judging.status.prometheus import exposition
 
@@ -31,7 +31,7 @@ def status(request: HttpRequest) -> HttpResponse:
         "under_way": selectors.runs_under_way(),
         "stopped_by_budget": selectors.stopped_by_budget(),
         "files": files.description() if settings.CONFIG.files == "s3" else "",
-        "endpoints": [(one, reason_sentence(one.last_code)) for one in selectors.endpoints()],
+        "endpoints": [(endpoint, reason_sentence(endpoint.last_code)) for endpoint in selectors.endpoints()],
         "sandbox": sandboxes.status(),
         "database": selectors.database(),
         "disk": selectors.disk(),

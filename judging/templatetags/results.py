@@ -10,11 +10,13 @@ from django.utils.safestring import SafeString, mark_safe
 from datasets.models import Version
 from judging.core.charts.series import mark
 from judging.people.access import hidden_among, rates_here
+from judging.records.models import Run
+from judging.reports.figures import request_results
+from judging.reports.labels import ValueFormat
 from judging.reports.links import breakable
 from judging.reports.outcomes import OutcomeView, outcome_views
 from judging.reports.selectors import series_of as project_series
 from judging.reports.views import figures_context
-from judging.runs.models import Run
 
 register = template.Library()
 
@@ -38,10 +40,13 @@ def series_of(version: Version) -> dict[str, int]:
 def outcomes_of(
     context: template.Context, runs: Iterable[Run | tuple[Run, object]]
 ) -> dict[int, OutcomeView]:
-    """{run id: result} for the runs of a list: `{% outcomes_of runs as outcomes %}`."""
-    shown = [one if isinstance(one, Run) else one[0] for one in runs]
+    """{run id: result} for the runs of a list: `{% outcomes_of runs as outcomes %}`. Outdated ones are requested."""
+    shown = [entry if isinstance(entry, Run) else entry[0] for entry in runs]
     hidden = hidden_among(context["request"], shown)
-    return outcome_views([run for run in shown if run not in hidden])
+    views = outcome_views([run for run in shown if run not in hidden])
+    if outdated := [run for run in shown if run.pk in views and views[run.pk].outdated]:
+        request_results(outdated)
+    return views
 
 
 @register.inclusion_tag("reports/_summary.html", takes_context=True)
@@ -53,9 +58,27 @@ def run_summary(context: template.Context, run: Run) -> dict[str, object]:
 
 
 @register.filter
-def of(found: Mapping[int, OutcomeView], key: int) -> OutcomeView | None:
+def formatted(value: float | None, values: ValueFormat) -> str:
+    """A value of a metric, with the decimals of its column."""
+    return values.text(value)
+
+
+@register.filter
+def interval_of(values: ValueFormat, cell: Mapping[str, float | None]) -> str:
+    """The interval of a cell's mean."""
+    return values.interval(cell["ci_low"], cell["ci_high"])
+
+
+@register.filter
+def difference(value: float | None, values: ValueFormat) -> str:
+    """A difference of a metric's values with its sign."""
+    return values.signed(value)
+
+
+@register.filter
+def of(outcomes: Mapping[int, OutcomeView], key: int) -> OutcomeView | None:
     """The result of the run with this id; None if there is none."""
-    return found.get(key)
+    return outcomes.get(key)
 
 
 @register.filter

@@ -10,13 +10,13 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from judging.messages import reason_sentence
+from judging.records.models import Judgement
 from judging.review.grid import GridPage, Pill
 from judging.review.selectors import Page
 from judging.review.teamwork.inbox import unread_notices
 from judging.review.teamwork.views import teamwork_of
-from judging.runs.models import Judgement
-from judging.runs.teamwork.marks import marks_of
-from judging.runs.teamwork.models import Mark
+from judging.teamwork.marks import marks_of
+from judging.teamwork.models import Mark
 
 register = template.Library()
 MOST_COUNTED = 99
@@ -31,18 +31,18 @@ def why(reason: str) -> str:
 @register.inclusion_tag("review/_teamwork.html", takes_context=True)
 def teamwork(context: template.Context) -> dict[str, Any]:
     """Comments, tags, assignee and exclusion of the page's judgement."""
-    known = {name: context[name] for name in ("request", "project", "may", "user", "csrf_token")}
-    return known | {"here": context.get("here", "")} | teamwork_of(context["judgement"])
+    inherited = {name: context[name] for name in ("request", "project", "may", "user", "csrf_token")}
+    return inherited | {"here": context.get("here", "")} | teamwork_of(context["judgement"])
 
 
 @register.simple_tag
 def marks_on(judgements: Iterable[Judgement]) -> dict[int, list[Mark]]:
     """{judgement id: marks} for the judgements of a list, in one query."""
-    given = list(judgements)
-    found: dict[tuple[int, int], list[Mark]] = {}
-    for mark in marks_of(given):
-        found.setdefault((mark.run_metric_id, mark.response_id), []).append(mark)
-    return {one.pk: found.get((one.run_metric_id, one.response_id), []) for one in given}
+    rows = list(judgements)
+    by_answer: dict[tuple[int, int], list[Mark]] = {}
+    for mark in marks_of(rows):
+        by_answer.setdefault((mark.run_metric_id, mark.response_id), []).append(mark)
+    return {row.pk: by_answer.get((row.run_metric_id, row.response_id), []) for row in rows}
 
 
 @register.filter
@@ -55,8 +55,8 @@ def judgements_in(page: Page | GridPage) -> list[Judgement]:
 
 
 @register.filter
-def of_key(found: Mapping[int, list[Mark]], key: int) -> list[Mark]:
-    return found.get(key, [])
+def of_key(marks: Mapping[int, list[Mark]], key: int) -> list[Mark]:
+    return marks.get(key, [])
 
 
 @register.simple_tag(takes_context=True)

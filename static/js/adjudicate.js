@@ -14,7 +14,16 @@ keep("ArrowDown", () => form.select(form.at + 1));
 for (const key of "cC") keep(key, () => reason.focus());
 keep("Enter", () => decision.requestSubmit());
 
+/** Says what the decision lacks, each at its place, and moves the focus to the first. */
+function complete() {
+  const reasoned = Boolean(reason.value.trim());
+  document.getElementById("reason-error").textContent = reasoned ? "" : decision.dataset.write;
+  const chosen = form.complete(decision.dataset.choose);
+  if (chosen && !reasoned) reason.focus();
+  return chosen && reasoned;
+}
+
 decision.addEventListener("submit", (event) => {
-  if (!form.complete(decision.dataset.choose)) event.preventDefault();
+  if (!complete()) event.preventDefault();
 });
 form.select(0, false);

@@ -135,6 +135,16 @@ document.addEventListener("click", (event) => {
   field.dispatchEvent(new InputEvent("input", change));
 });
 
+// What a check over all rows found is old from the first change of the form until its next answer.
+function age({ target }) {
+  const another = target.form?.id !== "metric-form" || (/^row_/.test(target.name) && target.name !== "row_version");
+  if (another) return;
+  for (const place of document.querySelectorAll("[data-checked]")) place.toggleAttribute("data-old", place.childElementCount > 0);
+}
+document.addEventListener("input", age);
+document.addEventListener("change", age);
+document.addEventListener("htmx:afterSwap", ({ detail }) => detail.target.removeAttribute("data-old"));
+
 // Drop a delayed preview request from typing if a click has requested a newer one with the same text:
 // it would replace the click's preview.
 let typed = 0;

@@ -1,8 +1,8 @@
 // The rating desk: after a verdict the next item appears at once. Without this module the page's forms do the same.
-import { keep, toast } from "./site.js";
+import { focusInto, keep, toast } from "./site.js";
 import { VerdictForm } from "./desk/form.js";
-import { attend, elapsed, restart, stirredWithin, toLastQuestion, toggleDifference, toggleReasoning, toggleTogether, withLastQuestion } from "./desk/reading.js";
-import { SubmissionQueue, connectionError } from "./desk/submissions.js";
+import { attend, elapsed, foldReference, restart, stirredWithin, toLastQuestion, toggleDifference, toggleReasoning, toggleTogether, withLastQuestion } from "./desk/reading.js";
+import { SubmissionQueue, connectionError, ownHeaders, unsentByOthers } from "./desk/submissions.js";
 
 const LOOK_AGAIN = 30000;
 const STAY_LEASED = 240000;
@@ -24,6 +24,7 @@ let until = items.dataset.until; // latest lease end that this page knows
 let drafting = 0;
 
 for (const article of items.querySelectorAll(".desk-item")) take(article, queue.length);
+restoreTyped();
 next();
 submissions.flush();
 
@@ -59,6 +60,7 @@ function show(article, values, comment) {
   updateStatus();
   if (!article) return;
   article.hidden = false;
+  foldReference(article);
   form.fill(values ?? JSON.parse(article.dataset.values), comment ?? article.dataset.comment);
   press("difference", false);
   restart();
@@ -85,8 +87,8 @@ async function fetchAll() {
     const data = await ask(`${items.dataset.itemsUrl}?have=${have.join(",")}&given=${given.join(",")}`);
     if (!data?.items) return;
     until = data.until || until;
-    if (!given.length) dropLost(have.filter((id) => !data.held.includes(Number(id))));
-    const fresh = data.items.filter((item) => !isKnown(String(item.id)));
+    if (!given.length) dropLost(have.filter((id) => !data.held.includes(id)));
+    const fresh = data.items.filter((item) => !isKnown(item.id));
     for (const item of fresh) add(item.html, queue.length);
     if (!current && queue.length) show(queue.shift());
     fetchAgain ||= data.more && fresh.length > 0;
@@ -111,7 +113,7 @@ function isKnown(id) {
 }
 
 async function ask(url) {
-  const response = await fetch(url, { headers: { Accept: "application/json" }, redirect: "manual" }).catch(() => null);
+  const response = await fetch(url, { headers: ownHeaders(), redirect: "manual" }).catch(() => null);
   const error = connectionError(response);
   if (error) return waiting(error);
   const data = await response.json().catch(() => null);
@@ -158,6 +160,7 @@ function updateStatus() {
     status.dataset.tone = "warn";
     status.textContent = current ? `${pendingText(failure)} ${status.dataset[`${failure}Help`]}` : ""; // else shown below
   }
+  document.getElementById("sign-in").hidden = failure !== "signedOut";
   const done = document.getElementById("done");
   const why = failure || (submissions.entries.length && "sending");
   done.hidden = Boolean(current) || (Boolean(fetching) && !why && open);
@@ -188,13 +191,13 @@ document.addEventListener("visibilitychange", () => document.visibilityState ===
 
 function submit() {
   if (!current || !form.complete(status.dataset.choose)) return;
-  const { verdictUrl, shown, attempt } = current.dataset;
-  submitAndAdvance(verdictUrl, { ...form.fields, shown, attempt, seconds: elapsed() });
+  const { verdictUrl, attempt } = current.dataset;
+  submitAndAdvance(verdictUrl, { ...form.fields, attempt, seconds: elapsed() });
 }
 
-function skip(reason) {
+function skip(reason, comment) {
   if (!current) return;
-  submitAndAdvance(current.dataset.skipUrl, { reason, comment: form.fields.comment, seconds: elapsed() });
+  submitAndAdvance(current.dataset.skipUrl, { reason, comment, seconds: elapsed() });
 }
 
 function submitAndAdvance(url, fields) {
@@ -252,6 +255,22 @@ function empty() {
   lookForMore(); // items counted as held while their verdicts were being sent
 }
 
+/** Says whose ratings this browser also holds: another rater of a shared computer, whose page was left before it sent them. */
+function showOthers() {
+  const others = document.getElementById("others");
+  const lines = [...unsentByOthers(items.dataset.rater)].map(([name, count]) => {
+    const line = document.createElement("p");
+    const text = others.dataset[`${name ? "named" : "unnamed"}${count === 1 ? "One" : "Many"}`];
+    line.textContent = text.replace("{n}", count).replaceAll("{name}", name);
+    return line;
+  });
+  others.replaceChildren(...lines);
+  others.hidden = !lines.length;
+}
+
+showOthers();
+window.addEventListener("storage", showOthers);
+
 function setStatus(text) {
   delete status.dataset.tone;
   status.textContent = text;
@@ -266,12 +285,19 @@ function clearStatus() {
 async function openEarlier(before = "") {
   const dialog = document.getElementById("mine");
   const list = document.getElementById("mine-list");
+  if (!before) list.replaceChildren();
   if (!dialog.open) dialog.showModal();
-  const response = await fetch(`${items.dataset.mineUrl}?before=${before}`).catch(() => null);
-  const html = response?.ok ? await response.text() : "";
-  list.querySelector("[data-more]")?.remove();
-  if (before) list.insertAdjacentHTML("beforeend", html);
-  else list.innerHTML = html;
+  const response = await fetch(`${items.dataset.mineUrl}?before=${before}`, { headers: ownHeaders(), redirect: "manual" }).catch(() => null);
+  const error = connectionError(response);
+  if (error) {
+    dialog.close(); // it would cover why
+    return waiting(error);
+  }
+  const holder = document.createElement("div");
+  holder.innerHTML = response.ok ? await response.text() : "";
+  list.querySelector("[data-more]")?.parentElement.remove();
+  list.append(holder);
+  if (dialog.open) focusInto(holder.childElementCount ? holder : dialog);
 }
 
 async function openItem(url) {
@@ -309,7 +335,7 @@ function post(url, fields) {
   fetch(url, {
     method: "POST",
     body: new URLSearchParams(fields),
-    headers: { Accept: "application/json", "X-CSRFToken": submissions.token },
+    headers: { ...ownHeaders(), "X-CSRFToken": submissions.token },
     redirect: "manual",
     keepalive: true,
   }).catch(() => {});
@@ -335,6 +361,22 @@ for (const name of ["input", "change"]) {
 }
 document.addEventListener("visibilitychange", () => document.visibilityState === "hidden" && keepDraft());
 
+/** What was typed while signed out can't be saved on the server: it waits in this tab until the user is back. */
+document.querySelector("#sign-in a").addEventListener("click", () => {
+  if (!current || !isNew(current)) return;
+  const typed = { item: current.dataset.item, values: form.values, comment: form.fields.comment };
+  sessionStorage.setItem(`typed-${items.dataset.store}`, JSON.stringify(typed));
+});
+
+function restoreTyped() {
+  const typed = JSON.parse(sessionStorage.getItem(`typed-${items.dataset.store}`));
+  const article = queue.find((one) => one.dataset.item === typed?.item);
+  sessionStorage.removeItem(`typed-${items.dataset.store}`);
+  if (!article) return;
+  article.dataset.values = JSON.stringify(typed.values);
+  article.dataset.comment = typed.comment;
+}
+
 // —— leaving: release items without input at once
 
 window.addEventListener("pagehide", () => {
@@ -355,15 +397,41 @@ form.form.addEventListener("submit", (event) => {
   submit();
 });
 
-document.getElementById("skip-form").addEventListener("submit", (event) => {
+const skipForm = document.getElementById("skip-form");
+const ownReason = document.getElementById("skip-comment");
+
+/** Asks for the reason: none is chosen beforehand, and "another reason" needs its text. */
+function askWhy() {
+  skipForm.reset();
+  explain();
+  skipping.showModal();
+}
+
+function explain() {
+  const other = skipForm.elements.reason.value === "other";
+  document.getElementById("skip-why").hidden = !other;
+  ownReason.required = other;
+  if (other && !ownReason.value) ownReason.value = form.fields.comment.trim();
+}
+
+skipForm.addEventListener("change", explain);
+skipForm.addEventListener("submit", (event) => {
   event.preventDefault();
+  if (ownReason.required && !ownReason.value.trim()) return;
+  const { value } = skipForm.elements.reason;
   skipping.close();
-  skip(new FormData(event.target).get("reason"));
+  skip(value, ownReason.required ? ownReason.value : form.fields.comment);
 });
 
 skipping.addEventListener("keydown", (event) => {
+  if (event.target === ownReason || event.ctrlKey || event.metaKey || event.altKey) return;
   const choice = skipping.querySelectorAll("input[type=radio]")[Number(event.key) - 1];
-  if (choice) choice.checked = true;
+  if (!choice) return;
+  event.preventDefault(); // else the digit is typed into the field that opens
+  choice.checked = true;
+  choice.focus();
+  explain();
+  if (ownReason.required) ownReason.focus();
 });
 
 document.querySelector("[data-undo-form]").addEventListener("submit", (event) => {
@@ -373,7 +441,7 @@ document.querySelector("[data-undo-form]").addEventListener("submit", (event) =>
 
 const actions = {
   undo,
-  skip: () => current && skipping.showModal(),
+  skip: () => current && askWhy(),
   mine: () => openEarlier(),
   difference: async () => current && press("difference", await toggleDifference(current)),
   guideline: () => showGuideline(document.getElementById("guideline").hidden),

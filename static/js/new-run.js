@@ -24,3 +24,13 @@ document.addEventListener("click", (event) => {
 });
 document.addEventListener("htmx:load", foldAll);
 foldAll();
+
+// The proposed name follows the chosen metrics until another one is typed.
+let proposed = document.querySelector("[data-proposed-name]")?.dataset.proposedName;
+
+document.addEventListener("htmx:afterSwap", () => {
+  const name = document.querySelector("[data-proposed-name]")?.dataset.proposedName;
+  const field = document.getElementById("id_name");
+  if (name && field?.value === proposed) field.value = name;
+  proposed = name ?? proposed;
+});

@@ -1,5 +1,6 @@
 // The metric editor: inserts names on click, jumps to lines, and streams the reply of a trial.
 import "./code-editor.js";
+import { post, toast } from "./site.js";
 
 const form = document.getElementById("metric-form");
 let asking = null;
@@ -50,14 +51,19 @@ async function tryOnRow(address) {
   place.replaceChildren(document.getElementById("trial-live").content.cloneNode(true));
   place.scrollIntoView({ block: "nearest" });
   try {
-    const answer = await fetch(address, { method: "POST", body: new FormData(form), signal: mine.signal });
+    const answer = await post(address, () => new FormData(form), { signal: mine.signal });
+    if (answer === null) return fail(mine, place, "signedOut");
     if (!answer.ok) throw new Error(String(answer.status));
     for await (const event of lines(answer.body)) show(event, place);
   } catch {
-    if (asking !== mine) return;
-    place.replaceChildren();
-    if (!mine.signal.aborted) document.dispatchEvent(new CustomEvent("toast", { detail: { text: document.body.dataset.failed, kind: "error" } }));
+    fail(mine, place, "failed");
   }
+}
+
+function fail(mine, place, text) {
+  if (asking !== mine) return;
+  place.replaceChildren();
+  if (!mine.signal.aborted) toast(document.body.dataset[text], "error");
 }
 
 async function* lines(body) {
@@ -68,7 +74,7 @@ async function* lines(body) {
     if (done) return;
     const whole = (rest + value).split("\n");
     rest = whole.pop();
-    for (const line of whole) yield JSON.parse(line);
+    for (const line of whole) if (line) yield JSON.parse(line);
   }
 }
 

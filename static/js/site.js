@@ -86,18 +86,29 @@ function chooseTheme(form, theme) {
   const root = document.documentElement;
   if (theme) root.dataset.theme = theme;
   else delete root.dataset.theme;
-  document.cookie = `evalsite_theme=${theme};path=/;max-age=${theme ? 31536000 : 0};samesite=lax`;
+  document.cookie = `evalsite_theme=${theme};path=${root.dataset.basePath ?? "/"};max-age=${theme ? 31536000 : 0};samesite=lax`;
   for (const button of form.querySelectorAll("button")) {
     button.setAttribute("aria-pressed", String(button.value === theme));
   }
 }
 
-// Keyboard shortcuts of the whole page. Ignored in text fields, with a modifier, and during composition.
+// Keyboard shortcuts of the whole page. Ignored in text fields, with a modifier, during composition, and while a dialog
+// is open: they would act on what it covers. A dialog has its own keys.
 const actions = new Map();
 let entered = null; // the field focused by a shortcut
-const TYPING = "textarea, select, [contenteditable], dialog[open], input:not([type=radio], [type=checkbox], [type=button], [type=submit])";
+const TYPING = "textarea, select, [contenteditable], input:not([type=radio], [type=checkbox], [type=button], [type=submit])";
 const FIELD = "input:not([type=hidden]), textarea, select";
 const PRESSED = "a, button, summary"; // they handle Enter and space
+
+export function openDialog() {
+  return document.querySelector("dialog[open]");
+}
+
+/** Moves the focus into `part`, which replaced what had it: to its first control, or to the first of the dialog around it. */
+export function focusInto(part) {
+  const control = (where) => where?.querySelector(`a[href], button, ${FIELD}`);
+  (control(part) ?? control(part.closest("dialog")))?.focus();
+}
 
 /** Calls `action` when `key` (KeyboardEvent.key) is pressed; page modules add their shortcuts with this. */
 export function keep(key, action) {
@@ -106,7 +117,7 @@ export function keep(key, action) {
 
 function press(event) {
   if (event.defaultPrevented || event.isComposing || event.keyCode === 229) return;
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || openDialog()) return;
   if (event.target.closest(TYPING)) {
     if (event.key === "Escape" && event.target === entered) entered.blur();
     return;
@@ -130,7 +141,7 @@ function activate(target) {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") {
+  if (event.key === "Escape" && !openDialog()) {
     for (const menu of document.querySelectorAll("details.menu[open]")) {
       menu.open = false;
       menu.querySelector("summary").focus();
@@ -151,7 +162,7 @@ const wanted = palette?.querySelector("input[type=search]");
 const hits = document.getElementById("palette-hits");
 
 function openPalette() {
-  if (!palette || palette.open) return;
+  if (!palette || openDialog()) return;
   palette.showModal();
   wanted.select();
   if (!hits.childElementCount) wanted.dispatchEvent(new Event("search")); // list pages and actions before the first word
@@ -253,10 +264,39 @@ for (const name of ["scroll", "resize"]) window.addEventListener(name, placeToas
 
 // htmx: server messages arrive as the event "toast"; after a failure, input stays in the form.
 document.addEventListener("toast", (event) => toast(event.detail.text ?? event.detail.value, event.detail.kind));
-document.addEventListener("htmx:responseError", (event) => {
-  if (!event.detail.xhr.getResponseHeader("HX-Trigger")) toast(document.body.dataset.failed, "error");
+document.addEventListener("htmx:responseError", async ({ detail: { xhr } }) => {
+  if (xhr.getResponseHeader("HX-Trigger")) return;
+  const signedOut = xhr.status === 403 && !(await renewToken());
+  toast(document.body.dataset[signedOut ? "signedOut" : "failed"], "error");
+});
+// The redirect of a signed-out user would put the sign-in page into a part of this one.
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  if (!new URL(detail.xhr.responseURL, location).pathname.endsWith("/sign-in/")) return;
+  detail.shouldSwap = false;
+  toast(document.body.dataset.signedOut, "error");
 });
 document.addEventListener("htmx:sendError", () => toast(document.body.dataset.failed, "error"));
+
+/** Sends a POST with what `body()` returns, again if the user has signed in anew meanwhile; null if signed out. */
+export async function post(address, body, options = {}) {
+  const send = () => fetch(address, { method: "POST", redirect: "manual", body: body(), ...options, headers: { ...ownToken(), ...options.headers } });
+  const response = await send();
+  if (response.type !== "opaqueredirect" && response.status !== 403) return response;
+  return (await renewToken()) ? send() : null;
+}
+
+const ownToken = () => JSON.parse(document.body.getAttribute("hx-headers"));
+
+// Signing in, also in another tab, changes the CSRF token: takes the current one from this page's address. Returns
+// whether the user is signed in.
+async function renewToken() {
+  const response = await fetch(location.href, { redirect: "manual" });
+  if (!response.ok) return false;
+  const { body } = new DOMParser().parseFromString(await response.text(), "text/html");
+  document.body.setAttribute("hx-headers", body.getAttribute("hx-headers"));
+  for (const field of document.querySelectorAll("[name=csrfmiddlewaretoken]")) field.value = ownToken()["X-CSRFToken"];
+  return true;
+}
 
 // Converts the server's UTC times to the user's time zone: 2026-11-22 03:16; seconds and zone on hover.
 const two = (number) => String(number).padStart(2, "0");
@@ -348,6 +388,8 @@ function again(key) {
   const held = kept.get(key);
   kept.delete(key);
   if (held) putBack(held);
+  const dialog = openDialog();
+  if (dialog && document.activeElement === document.body) focusInto(dialog);
 }
 
 note(document);
@@ -379,9 +421,9 @@ function typed(form) {
 }
 
 async function send(address, body, keepalive = false) {
-  const headers = { ...JSON.parse(document.body.getAttribute("hx-headers")), "Content-Type": "application/x-www-form-urlencoded" };
+  const headers = { "Content-Type": "application/x-www-form-urlencoded" };
   try {
-    return (await fetch(address, { method: "POST", headers, body, keepalive, redirect: "error" })).ok;
+    return (await post(address, () => body, { headers, keepalive }))?.ok ?? false;
   } catch {
     return false;
   }
@@ -427,6 +469,7 @@ document.addEventListener("keydown", (event) => {
   const form = draftForm();
   if (!form || event.key.toLowerCase() !== "s" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
   event.preventDefault();
+  if (openDialog()) return;
   const button = form.querySelector("[data-save]");
   if (button) form.requestSubmit(button);
   else save().then(() => !failed && toast(draft().dataset.saved, "success"));

@@ -9,16 +9,13 @@ for (const form of document.querySelectorAll("form[data-upload]")) attend(form);
 
 function attend(form) {
   const name = form.querySelector("input[name=name]");
-  let suggested = "";
   const files = fileList(form, () => {
     const chosen = files();
     tell(form, refused(form, chosen));
     if (!name) return;
     const each = eachIsADataset(form, chosen);
     name.closest(".field").hidden = name.disabled = each;
-    if (each || (name.value && name.value !== suggested)) return;
-    suggested = nameOf(chosen.map((file) => file.name.replace(ENDING, "")));
-    name.value = suggested;
+    name.placeholder = each ? "" : nameOf(chosen.map((file) => file.name.replace(ENDING, "")));
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();

@@ -33,8 +33,10 @@ def test_a_difference_is_decided_by_keyboard_with_the_form_in_sight(
     expect(button).to_be_in_viewport(ratio=1)
     page.mouse.wheel(0, 5000)
     expect(button).to_be_in_viewport(ratio=1)
-    for key in ("0", "4", "c"):
+    for key in ("0", "4", "Enter"):
         page.keyboard.press(key)
+    expect(page.get_by_role("alert").filter(has_text="Write the reason.")).to_be_visible()
+    expect(page.locator("#id_reason")).to_be_focused()
     page.keyboard.type("Both miss the point.")
     page.keyboard.press("Control+Enter")
     until(page, lambda: Adjudication.objects.exists())

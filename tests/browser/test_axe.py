@@ -67,6 +67,25 @@ ASK = """([only, colours]) => {
             v => v.id + ": " + v.nodes.map(n => n.target.join(" ")).join(", "))
     ).finally(() => document.removeEventListener("htmx:beforeSwap", still))
 }"""
+LONG_WORDS = """() => {  // every text that may come from people or models becomes one long word
+    const ours = "button, .button, option, script, style, textarea, svg, template, [hidden], nav, thead, time, "
+        + "summary code, .num, .fit, .nowrap, .visually-hidden, .optional, .ci, .cut, .stats dd, .outcome b, "
+        + "td:not(.text, :nth-child(2), :has(> .clamp))";
+    const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+        const text = texts.currentNode;
+        if (text.data.trim() && !text.parentElement.closest(ours)) text.data = "W".repeat(3000);
+    }
+}"""
+WIDER = """() => {  // what makes the page wider than the window
+    const most = document.documentElement.clientWidth;
+    if (document.documentElement.scrollWidth <= most) return [];
+    const sticksOut = (each) => each.getBoundingClientRect().right > most + 1;
+    const isLeast = (each) => sticksOut(each) && ![...each.children].some(sticksOut);
+    const wide = [...document.querySelectorAll("main *")].filter(isLeast).slice(0, 5);
+    const named = (each) => `${each.localName}.${each.className}`;
+    return wide.map(each => `${innerWidth}: ${named(each.parentElement)} > ${named(each)}`);
+}"""
 EVERYTHING = {"type": "tag", "values": RULES}
 CONTRAST = ["color-contrast"]
 MOST_REQUESTS, MOST_BYTES = 12, 100_000  # on a first visit, including the icon
@@ -122,12 +141,13 @@ def look_at(reader: Page, address: str, language: str) -> None:
 
 @dataclass(frozen=True)
 class Visit:
-    """axe's findings on a page, light and dark, and what the page requests: distinct URLs, since pages with progress
-    request the same URL repeatedly."""
+    """axe's findings on a page, light and dark, what the page requests (distinct URLs, since pages with progress
+    request the same URL repeatedly), and what makes it wider than the window if words are long."""
 
     problems: list[str]
     requested: set[str]
     loaded: float  # bytes with an empty cache
+    wider: list[str]
 
 
 @pytest.fixture(scope="module")
@@ -156,9 +176,19 @@ def visits(site: str, reader: Page, found: tuple[dict[str, str], set[str]]) -> d
         problems = reader.evaluate(ASK, [EVERYTHING, True])
         reader.emulate_media(color_scheme="dark")
         problems += [f"dark: {each}" for each in reader.evaluate(ASK, [CONTRAST, True])]
-        visited[f"{name} {address}"] = Visit(problems, own, size)
+        visited[f"{name} {address}"] = Visit(problems, own, size, wider_with_long_words(reader))
     network.detach()
     return visited
+
+
+def wider_with_long_words(reader: Page) -> list[str]:
+    """What makes the open page wider than a desktop's or phone's window if its words have 3,000 letters."""
+    reader.evaluate(LONG_WORDS)
+    wider = reader.evaluate(WIDER)
+    reader.set_viewport_size({"width": 390, "height": 800})
+    wider += reader.evaluate(WIDER)
+    reader.set_viewport_size({"width": 1280, "height": 800})
+    return list(wider)
 
 
 def send(
@@ -362,3 +392,9 @@ def test_a_first_visit_of_any_page_makes_few_requests_and_loads_little(visits: d
         if len(visit.requested) + 1 > MOST_REQUESTS or visit.loaded > MOST_BYTES  # + 1: the icon
     }
     assert heavy == {}, json.dumps(heavy, indent=1)
+
+
+def test_words_without_a_blank_make_no_page_wider_than_the_window(visits: dict[str, Visit]) -> None:
+    wider = {page: visit.wider for page, visit in visits.items() if visit.wider}
+    wider.pop("components /status/components/", None)  # its texts are our own
+    assert wider == {}, json.dumps(wider, indent=1)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from urllib.parse import parse_qs
+from uuid import uuid4
 
 import pytest
 from django.conf import settings
@@ -12,12 +15,16 @@ from playwright.sync_api import Page, Route, expect
 
 from datasets.models import Row
 from evalsite.accounts.models import Project, Role, User
+from judging.people import assignments
+from judging.people.assignments import raters_add
 from judging.people.models import Assignment, Evaluation, Rating
 from judging.people.services import evaluation_close
-from judging.runs.models import Judgement
+from judging.records.models import Judgement
+from tests.browser.targets import small_targets
 from tests.browser.waiting import until
 from tests.conftest import member
 from tests.judging.people.make import QUALITY, make_evaluation
+from tests.judging.people.make import give as give_rating
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Enter = Callable[..., Page]
@@ -74,9 +81,9 @@ def test_twenty_verdicts_one_undone_and_one_skipped_are_exactly_what_is_stored(
     give(page, "s", "2", "Enter")
     give(page, "3", "Enter")
     sent(page)
-    assert Assignment.objects.filter(state="given").count() == 20
+    assert Assignment.objects.filter(state="rated").count() == 20
     skipped = Assignment.objects.get(state="skipped")
-    assert str(skipped.pk) == undone
+    assert str(skipped.token) == undone
     assert skipped.ratings.latest("pk").reason == "no_knowledge"
     assert Judgement.objects.filter(current=True).count() == 20
 
@@ -157,7 +164,7 @@ def test_an_evaluation_that_is_closed_meanwhile_says_so_and_keeps_what_was_given
     expect(page.get_by_role("button", name="Undo")).to_be_hidden()
     expect(page.get_by_text("You're done")).to_be_hidden()
     sent(page)  # the server's refusal is logged
-    assert json.loads(Assignment.objects.get(pk=late).draft)["values"] == {"0": "B>A"}
+    assert json.loads(Assignment.objects.get(token=late).draft)["values"] == {"0": "B>A"}
     console.clear()
 
 
@@ -205,21 +212,122 @@ def test_a_lost_session_loses_no_verdict(
 
 
 def test_what_is_given_while_someone_else_is_signed_in_waits_for_its_rater(
-    desk: Callable[..., Page], enter: Enter, project: Project, rita: User, console: list[str]
+    desk: Callable[..., Page], project: Project, rita: User, console: list[str]
 ) -> None:
-    page = desk(rows=4)
-    mine, name = page.context.cookies(), settings.SESSION_COOKIE_NAME
-    other = Client()
-    other.force_login(member("ravi", project, Role.RATER))
-    theirs = [{**one, "value": other.cookies[name].value} for one in mine if one["name"] == name]
-    page.context.add_cookies(theirs)  # type: ignore[arg-type]
+    page = desk(rows=4, overlap=2)
     give(page, "2", "Enter")
-    expect(page.locator("#status")).to_contain_text("No access with this account, 1 rating waiting")
+    sent(page)
+    ravi, mine = member("ravi", project, Role.RATER), page.context.cookies()
+    raters_add(evaluation=Evaluation.objects.get(), users=[ravi])
+    give_rating(assignments.claim(evaluation=Evaluation.objects.get(), user=ravi)[0], "A>B")
+    page.reload()  # so that the server, not the page, knows what the last rating was
+    page.context.add_cookies(session_of(ravi, mine))
+    page.keyboard.press("u")
+    give(page, "4", "Enter")
+    expect(page.locator("#status")).to_contain_text(
+        "Somebody else has signed in here, 2 ratings by rita waiting"
+    )
+    assert Assignment.objects.filter(rater__user=ravi, state="leased").count() == 1
     page.context.add_cookies(mine)  # type: ignore[arg-type]
     page.evaluate("window.dispatchEvent(new Event('focus'))")
     sent(page)
-    assert Rating.objects.get().rater.user == rita
+    assert [(one.rater.user, one.kind) for one in Rating.objects.order_by("pk")] == [
+        (rita, "verdict"), (ravi, "verdict"), (rita, "undo"), (rita, "verdict"),
+    ]  # fmt: skip
     console.clear()
+
+
+def test_the_next_users_page_says_whose_ratings_wait_and_keeps_them(
+    desk: Callable[..., Page], project: Project, rita: User, console: list[str]
+) -> None:
+    page = desk(rows=4, overlap=2)
+    ravi, mine = member("ravi", project, Role.RATER), page.context.cookies()
+    raters_add(evaluation=Evaluation.objects.get(), users=[ravi])
+    page.context.clear_cookies()
+    give(page, "4", "Enter")
+    expect(page.locator("#status")).to_contain_text("Signed out, 1 rating waiting")
+    page.context.add_cookies(session_of(ravi, mine))
+    page.reload()
+    expect(page.locator("#others")).to_contain_text("1 rating by rita has not been sent yet")
+    give(page, "2", "Enter")
+    until(page, Rating.objects.filter(rater__user=ravi).exists)
+    page.context.add_cookies(mine)  # type: ignore[arg-type]
+    page.reload()
+    sent(page)
+    expect(page.locator("#others")).to_be_hidden()
+    assert set(Rating.objects.values_list("rater__user__username", flat=True)) == {"ravi", "rita"}
+    console.clear()
+
+
+def session_of(user: User, cookies: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The session cookie of another user, in the place of one of `cookies`."""
+    client, name = Client(), settings.SESSION_COOKIE_NAME
+    client.force_login(user)
+    return [{**one, "value": client.cookies[name].value} for one in cookies if one["name"] == name]
+
+
+def test_the_way_to_sign_in_again_leads_back_to_the_page_and_to_what_was_typed(
+    desk: Callable[..., Page], console: list[str]
+) -> None:
+    page = desk(rows=2)
+    cookies, first = page.context.cookies(), item_of(page)
+    page.context.clear_cookies()
+    page.keyboard.press("c")
+    page.keyboard.type("half a thought")
+    page.evaluate("window.dispatchEvent(new Event('focus'))")
+    link = page.get_by_role("link", name="Sign in again")
+    expect(link).to_have_attribute("href", re.compile(r"\?next=/p/physics/desk/\d+/$"))
+    link.click()
+    page.wait_for_url("**/sign-in/**")
+    page.context.add_cookies(cookies)  # type: ignore[arg-type]
+    page.reload()  # who is signed in is led on
+    expect(page.locator(f"#item-{first}")).to_be_visible()
+    expect(page.locator("textarea[name=comment]")).to_have_value("half a thought")
+    console.clear()
+
+
+def test_earlier_ratings_after_the_session_ended_say_so_and_show_no_sign_in_page(
+    desk: Callable[..., Page], console: list[str]
+) -> None:
+    page = desk(rows=2)
+    page.context.clear_cookies()
+    page.keyboard.press("d")
+    page.keyboard.press("p")
+    expect(page.locator("#status")).to_contain_text("Signed out")
+    expect(page.locator("#mine")).to_be_hidden()
+    expect(page.locator("#mine form")).to_have_count(1)  # its own
+    assert console == []
+
+
+def test_what_the_desk_sends_names_items_by_token_and_no_side(desk: Callable[..., Page]) -> None:
+    page, requests = desk(rows=3), []
+    page.on("request", lambda request: requests.append(f"{request.url} {request.post_data or ''}"))
+    page.keyboard.press("d")
+    give(page, "2", "Enter")
+    give(page, "s", "1", "Enter")
+    sent(page)
+    fields = {name for one in requests for name in parse_qs(one.rpartition(" ")[2], keep_blank_values=True)}
+    assert fields == {"v0", "comment", "attempt", "seconds", "key", "reason"}
+    assert [one for one in requests if re.search(r"/desk/\d+/\d+/", one)] == []
+
+
+def test_what_an_earlier_release_left_unsent_in_the_browser_is_sent(
+    desk: Callable[..., Page], rita: User
+) -> None:
+    page = desk(rows=2)
+    held = Assignment.objects.get(token=item_of(page))
+    fields = {"v0": "1", "comment": "", "shown": str(held.shown_first), "attempt": "0", "seconds": 2}
+    tokens = page.locator("#items").get_attribute("data-items-url")
+    entry = {
+        "key": str(uuid4()), "at": "000000000000001", "item": str(held.pk), "fields": fields, "tokens": tokens,
+        "url": f"/p/physics/desk/{held.evaluation.run_id}/{held.pk}/verdict/",
+    }  # fmt: skip
+    name = f"desk-{held.evaluation.run_id}-{rita.pk}/{entry['at']}/{entry['key']}"
+    page.evaluate("([name, entry]) => localStorage.setItem(name, JSON.stringify(entry))", [name, entry])
+    page.reload()
+    sent(page)
+    until(page, lambda: Rating.objects.exists())
+    assert Rating.objects.get().assignment == held
 
 
 def test_a_reload_loses_neither_the_draft_nor_what_waits(desk: Callable[..., Page]) -> None:
@@ -297,7 +405,7 @@ def test_chinese_is_typed_by_an_input_method_without_a_key_acting(desk: Callable
     page.keyboard.press("Escape")
     give(page, "2", "Enter")
     sent(page)
-    assert (str(Rating.objects.get().assignment_id), Rating.objects.get().comment) == (before, "你好")
+    assert (str(Rating.objects.get().assignment.token), Rating.objects.get().comment) == (before, "你好")
 
 
 def test_digits_fill_the_scales_one_after_the_other_also_behind_a_text(desk: Callable[..., Page]) -> None:
@@ -321,7 +429,7 @@ def test_digits_fill_a_reopened_item_from_its_first_criterion(desk: Callable[...
     expect(active).to_be_focused()
     give(page, "7", "Enter")
     sent(page)
-    counted = Assignment.objects.get(state="given").rating
+    counted = Assignment.objects.get(state="rated").rating
     assert counted
     assert json.loads(counted.values) == {"0": 2, "1": 7}
 
@@ -372,8 +480,8 @@ def test_two_tabs_make_one_verdict(desk: Callable[..., Page], rita: User) -> Non
     give(other, "5", "Enter")
     expect(other.get_by_text("in another tab")).to_be_visible()
     sent(page)
-    assert [json.loads(each.values) for each in Rating.objects.filter(assignment=same)] == [
-        {"0": "A>>B" if Assignment.objects.get(pk=same).shown_first == 1 else "B>>A"}
+    assert [json.loads(each.values) for each in Rating.objects.filter(assignment__token=same)] == [
+        {"0": "A>>B" if Assignment.objects.get(token=same).shown_first == 1 else "B>>A"}
     ]
 
 
@@ -430,3 +538,54 @@ def test_on_a_phone_the_answers_are_tabs_and_the_form_is_pinned(desk: Callable[.
     expect(shown(page).locator("[data-side='B']")).to_be_visible()
     assert page.locator("#verdict").bounding_box()["y"] < 800  # type: ignore[index]
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_on_a_phone_every_target_is_as_large_as_a_fingertip(desk: Callable[..., Page]) -> None:
+    page = desk(rows=2)
+    page.set_viewport_size({"width": 390, "height": 800})
+    give(page, "2", "Enter")
+    sent(page)
+    assert small_targets(page) == []
+    for key, dialog in (("s", "#skip"), ("p", "#mine"), ("?", "#keys")):
+        page.keyboard.press(key)
+        expect(page.locator(dialog)).to_be_visible()
+        if key == "p":
+            expect(page.locator("[data-earlier]")).to_be_visible()
+        assert small_targets(page) == []
+        page.keyboard.press("Escape")
+
+
+def test_a_skip_waits_for_its_reason_and_another_reason_for_its_text(desk: Callable[..., Page]) -> None:
+    page = desk(rows=2)
+    page.keyboard.press("s")
+    expect(page.locator("#skip input:checked")).to_have_count(0)
+    page.get_by_role("button", name="Skip Enter").last.click()
+    expect(page.locator("#skip")).to_be_visible()
+    page.keyboard.press("5")
+    page.keyboard.press("Enter")
+    expect(page.locator("#skip")).to_be_visible()
+    page.keyboard.type("5 facts I cannot check")
+    page.keyboard.press("Enter")
+    expect(page.locator("#skip")).to_be_hidden()
+    sent(page)
+    skipped = Rating.objects.get()
+    assert (skipped.reason, skipped.comment) == ("other", "5 facts I cannot check")
+    page.keyboard.press("s")
+    expect(page.locator("#skip input:checked")).to_have_count(0)
+
+
+def test_the_reference_stays_folded_once_it_was_folded(desk: Callable[..., Page]) -> None:
+    page = desk(rows=3, shows_reference=True)
+    turns = [{"role": "user", "content": "question"}, {"role": "assistant", "content": "expected"}]
+    Row.objects.update(raw=json.dumps({"messages": turns}))
+    page.reload()
+    reference = shown(page).locator("[data-reference]")
+    expect(reference).to_have_attribute("open", "")
+    reference.locator("summary").click()
+    give(page, "2", "Enter")
+    expect(reference).not_to_have_attribute("open", "")
+    page.reload()
+    expect(reference).not_to_have_attribute("open", "")
+    reference.locator("summary").click()
+    give(page, "2", "Enter")
+    expect(reference).to_have_attribute("open", "")

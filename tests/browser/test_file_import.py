@@ -43,7 +43,7 @@ def test_a_spreadsheets_columns_are_chosen_with_the_rows_in_view(
     page.keyboard.press("Tab")
     expect(preview.locator("strong")).to_have_text(["robin", "Jenny Wren"])
     page.get_by_role("button", name="Import").click()
-    page.wait_for_url("**/v2/")
+    page.wait_for_url("**/v1/")
     arrived(page)
     made = Version.objects.get(origin="import")
-    assert made.made_by_import.columns == "question=question,answer:robin=robin,answer:Jenny Wren=wren"
+    assert made.source_import.columns == "question=question,answer:robin=robin,answer:Jenny Wren=wren"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -10,9 +11,10 @@ from playwright.sync_api import Page, Route, expect
 from datasets.models import Version
 from evalsite.accounts.models import User
 from judging.core.judges.scripted import ScriptedJudge
-from judging.endpoints.models import Endpoint
+from judging.endpoints.models import Endpoint, EndpointLoad
 from judging.metrics.models import Metric
-from tests.browser.waiting import until
+from tests.browser.waiting import TIMEOUT_MS, until
+from tests.conftest import PASSWORD
 from tests.judging.metrics.conftest import live, metric, server, version
 
 __all__ = ["live", "metric", "server", "version"]  # fixtures
@@ -157,10 +159,50 @@ def test_a_trial_ends_with_reply_and_score(editor: Page, server: ScriptedJudge) 
 
 def test_a_trial_can_be_stopped(editor: Page, server: ScriptedJudge) -> None:
     server.server.script = lambda _: "Score: [[7]]"
-    server.server._delay = lambda: 30.0
+    server.server._delay = lambda: TIMEOUT_MS / 1000
     editor.click("#try")
     editor.click("#trial [data-stop]")
     expect(editor.locator("#trial")).to_be_empty()
+    until(editor, lambda: not any(EndpointLoad.objects.values_list("workers", flat=True)))
+
+
+SIGNED_OUT = "You are signed out. What you typed is still here: sign in again in another tab, then try again."
+
+
+@pytest.mark.parametrize("lost", ["evalsite_session", None])
+def test_a_trial_after_the_session_ended_says_to_sign_in_again_and_then_works(
+    editor: Page, server: ScriptedJudge, alice: User, console: list[str], lost: str | None
+) -> None:
+    typed(editor, "Typed {{ response.content }}")
+    expect(editor.locator("#prompt")).to_have_text("Typed ant says 1")
+    editor.context.clear_cookies(**({"name": lost} if lost else {}))
+    editor.click("#try")
+    expect(editor.locator("#toasts")).to_have_text(re.compile(re.escape(SIGNED_OUT)))
+    expect(editor.locator("#trial")).to_be_empty()
+    expect(editor.locator("#id_judge-0-template")).to_have_value("Typed {{ response.content }}")
+    sign_in_elsewhere(editor, alice)
+    editor.click("#try")
+    expect(editor.locator("#trial .score")).to_have_text("7")
+    console.clear()
+
+
+def sign_in_elsewhere(page: Page, user: User) -> None:
+    """Sign in in another tab, which changes session and CSRF token."""
+    tab = page.context.new_page()
+    tab.goto(page.url)
+    tab.get_by_label("Username").fill(user.username)
+    tab.get_by_label("Password").fill(PASSWORD)
+    tab.locator("main button.primary").click()
+    tab.wait_for_url(page.url)
+    tab.close()
+
+
+def test_a_preview_after_the_session_ended_shows_no_sign_in_page(editor: Page, console: list[str]) -> None:
+    editor.context.clear_cookies(name="evalsite_session")
+    typed(editor, "Newer")
+    expect(editor.locator("#toasts")).to_have_text(re.compile(re.escape(SIGNED_OUT)))
+    expect(editor.locator("#preview form, #lint form")).to_have_count(0)
+    console.clear()
 
 
 def test_an_expression_is_asked_for_only_where_one_is_used(editor: Page) -> None:

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from evalsite.accounts.models import Project, User
-from judging.runs.models import Run
+from judging.records.models import Run
 from tests.judging.reports.cast import a_judged_run
 from tests.make import a_version
 

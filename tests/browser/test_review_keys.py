@@ -7,7 +7,7 @@ from collections.abc import Callable
 from playwright.sync_api import Page, expect
 
 from evalsite.accounts.models import Project, User
-from judging.runs.models import Override
+from judging.records.models import Override
 from tests.judging.judged import a_judged_run, said
 from tests.judging.review.pages import judgement_address
 

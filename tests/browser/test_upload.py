@@ -14,7 +14,6 @@ from playwright.sync_api import Page, expect
 from datasets.importing.worker import import_version
 from datasets.models import Version
 from evalsite.accounts.models import User
-from evalsite.tasks import workers
 from tests.browser.waiting import arrived
 from tests.datasets.conftest import numbered
 from tests.datasets.core.helpers import PRINTED
@@ -38,10 +37,10 @@ def file(tmp_path: Path) -> Path:
 def test_a_file_is_uploaded_read_and_browsed(enter: Enter, alice: User, file: Path) -> None:
     page = enter(alice, ADDRESS)
     page.set_input_files("input[type=file]", file)
-    expect(page.get_by_label("Name of the data set")).to_have_value("首都")
+    expect(page.get_by_label("Name of the data set")).to_have_attribute("placeholder", "首都")
     page.get_by_role("button", name="Upload").click()
     expect(page.get_by_text("No worker is running")).to_be_visible()
-    import_version(Version.objects.get().pk, workers.owner())
+    import_version(Version.objects.get().pk)
     expect(page.get_by_text("1 row of 121 has errors")).to_be_visible()
     arrived(page)
     page.get_by_role("button", name="Exclude 1 invalid row").click()
@@ -77,7 +76,7 @@ def test_a_filter_is_chosen_without_a_new_page_and_is_in_the_address(
     page.set_input_files("input[type=file]", file)
     page.get_by_role("button", name="Upload").click()
     page.wait_for_url("**/v1/")
-    import_version(Version.objects.get().pk, workers.owner())
+    import_version(Version.objects.get().pk)
     expect(page.get_by_text("1 row of 121 has errors")).to_be_visible()  # the page reloads itself
     arrived(page)
     page.goto(page.url + "rows/")
@@ -92,10 +91,10 @@ def test_the_example_of_the_documentation_is_pasted_and_fixed_by_one_click(enter
     page.locator("textarea").fill(PRINTED)
     page.get_by_role("button", name="Upload").click()
     page.wait_for_url("**/v1/")
-    import_version(Version.objects.get().pk, workers.owner())
+    import_version(Version.objects.get().pk)
     page.get_by_role("button", name="Repair into a new version").click()
     page.wait_for_url("**/v2/")
-    import_version(Version.objects.get(number=2).pk, workers.owner())
+    import_version(Version.objects.get(number=2).pk)
     expect(page.get_by_role("link", name="Browse rows")).to_be_visible()
     made = Version.objects.get(number=2)
     assert (made.format, made.rows, made.valid_rows, made.counts) == ("judge_only", 1, 1, {})

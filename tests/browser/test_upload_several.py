@@ -44,7 +44,7 @@ def test_parts_are_listed_reordered_and_sent_in_the_order_shown(
     expect(listed).to_have_text([re.compile(rf"eval-part-{number}\.jsonl \d+ B") for number in (1, 2, 10)])
     expect(page.get_by_label("Name of the data set")).to_be_hidden()
     choice.get_by_label("Parts of one data set").check()
-    expect(page.get_by_label("Name of the data set")).to_have_value("eval")
+    expect(page.get_by_label("Name of the data set")).to_have_attribute("placeholder", "eval")
     page.get_by_role("button", name="Move eval-part-10.jsonl up").click()
     page.keyboard.press("Enter")  # the button keeps the focus
     page.get_by_role("button", name="Remove eval-part-2.jsonl").click()

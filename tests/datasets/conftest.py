@@ -12,10 +12,11 @@ import pytest
 from django.conf import LazySettings
 
 from datasets.importing.worker import import_version
-from datasets.models import Version
+from datasets.models import Version, VersionState
 from datasets.services import dataset_upload
 from evalsite.accounts.models import Project, User
-from evalsite.tasks import workers
+from evalsite.tasks import jobs
+from evalsite.tasks.jobs import Hold
 
 Upload = Callable[..., Version]
 
@@ -53,8 +54,16 @@ def upload(project: Project) -> Upload:
         options = {"file_name": f"{name}.jsonl", "project": project, **more}
         version = dataset_upload(name=name, file=io.BytesIO(content), user=user, **options)
         if read:
-            import_version(version.pk, workers.owner())
+            import_version(version.pk)
             version.refresh_from_db()
         return version
 
     return keep
+
+
+def begin_reading(version: Version, owner: str | None = None) -> Hold:
+    """Claim a waiting version for a process, as if that read it."""
+    hold = jobs.claim("read_version", version.pk, owner=owner)
+    assert hold
+    Version.objects.filter(pk=version.pk).update(state=VersionState.READING)
+    return hold

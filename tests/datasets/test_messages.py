@@ -54,7 +54,7 @@ def test_an_object_over_many_lines_that_is_cut_ends_with_the_file() -> None:
     ("source", "met"),
     [
         (b"question,answer\n1,2\n", "“question,answer”"),
-        (b"prompt;response\n1;2\n", "“prompt;response”"),
+        (b"query;answer\n1;2\n", "“query;answer”"),
         (jsonl({"data": 1}), '“{"data": 1}”'),
         (b"\x00\x01\xff\n", r"“\x00\x01\xff”"),
     ],

@@ -26,6 +26,8 @@ class Provider:
         self.algorithm = "RS256"
         self.asked: dict[str, dict[str, str]] = {}  # code → parameters of the authorization request
         self.refused: list[str] = []
+        self.headers: dict[str, str] = {}  # of every answer
+        self.cookies: list[str] = []  # that were sent to it
         provider = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -58,7 +60,10 @@ class Provider:
     def answer(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
         status, found = self.found(handler.path, handler.headers.get("Authorization", ""), body.decode())
         data = json.dumps(found).encode()
+        self.cookies += handler.headers.get_all("Cookie", [])
         handler.send_response(status)
+        for name, value in self.headers.items():
+            handler.send_header(name, value)
         handler.send_header("Content-Type", "application/json")
         handler.send_header("Content-Length", str(len(data)))
         handler.end_headers()

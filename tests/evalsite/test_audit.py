@@ -22,13 +22,13 @@ def test_an_entry_says_who_did_what_to_which_thing_in_which_project(adam: User, 
 
 
 def test_within_a_request_its_user_is_the_doer(adam: User) -> None:
-    with audit.asked_by(lambda: (adam, "nightly")):
+    with audit.attributed_to(lambda: (adam, "nightly")):
         entry = record(Action.RUN_STARTED)
     assert (entry.actor, entry.via) == (adam.pk, "nightly")
 
 
 def test_who_is_named_goes_before_who_asks(adam: User, alice: User) -> None:
-    with audit.asked_by(lambda: (adam, "nightly")):
+    with audit.attributed_to(lambda: (adam, "nightly")):
         entry = record(Action.RUN_STARTED, by=alice)
     assert (entry.actor_name, entry.via) == ("alice", "")
 

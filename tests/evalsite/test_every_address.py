@@ -25,9 +25,9 @@ from judging.people import assignments
 from judging.people.models import RatingsImport
 from judging.reports.sharing import report_link_create
 from judging.review.models import SavedView
-from judging.runs.results_import.models import ResultsImport
-from judging.runs.teamwork.comments import comment_add
-from judging.runs.teamwork.marks import Change, change_one
+from judging.teamwork.comments import comment_add
+from judging.teamwork.marks import Change, change_one
+from judging.transfer.results_import.models import ResultsImport
 from tests.conftest import ClientOf, person
 from tests.datasets.conftest import answers, jsonl, question, upload
 from tests.judging.judged import a_judged_run, first_of
@@ -87,6 +87,7 @@ table(GET, SITE, "status components accounts:site_log accounts:site_log_csv acco
 table(GET, PROGRAMS, "prometheus")
 table(GET, MEMBERS, "project")
 table(GET, MANAGE, "accounts:project_settings accounts:project_log accounts:project_log_csv accounts:members")
+table(GET, MANAGE, "deletion:delete")
 table(
     POST,
     MANAGE,
@@ -138,7 +139,12 @@ table(GET, RATE, "rating:queue")
 table(GET, RATE, "desk:page desk:items desk:mine", superuser="404")  # Rita and Adam are its raters
 table(POST, RATE, "desk:undo desk:give_back", superuser="404")
 table(GET, "rita", "desk:item desk:difference", superuser="404")  # Rita's own item
-table(POST, "rita", "desk:verdict desk:skip desk:draft", superuser="404")
+table(
+    POST,
+    "rita",
+    "desk:verdict desk:skip desk:draft desk:verdict_by_number desk:skip_by_number desk:draft_by_number",
+    superuser="404",
+)
 table(
     GET,
     WORK,
@@ -167,8 +173,8 @@ table(
 table(
     POST,
     WORK,
-    "runs:pause runs:resume runs:cancel runs:retry runs:extend runs:keep_answers runs:import_confirm "
-    "runs:import_discard runs:report_revoke_link",
+    "runs:archive runs:restore runs:pause runs:resume runs:cancel runs:retry runs:extend runs:keep_answers "
+    "runs:import_confirm runs:import_discard runs:report_revoke_link",
 )
 table(GET, READ, "runs:mine runs:actions runs:at runs:first_judgement")
 table(GET, REVIEW, "runs:act")
@@ -277,11 +283,13 @@ def rating_places(project: Project, cast: dict[str, User]) -> Places:
     )
     return {
         "people:rename_sides": {"pk": files.run_id},
+        "runs:people_result": {"pk": evaluation.run_id},
         "people:reassign": {"number": second.item.number, "fields": {"assignment": second.pk}},
         "people:imported": {"number": imported.pk},
         "people:stop_import": {"number": imported.pk},
         "people": {"pk": evaluation.run_id, "number": 1, "rater": first.rater_id, "form": "jsonl"},
-        "desk": {"pk": evaluation.run_id, "assignment_pk": second.pk},
+        "desk": {"pk": evaluation.run_id, "token": second.token},
+        **{f"desk:{name}_by_number": {"token": second.pk} for name in ("verdict", "skip", "draft")},
     }
 
 
@@ -300,6 +308,7 @@ def run_places(project: Project, cast: dict[str, User], version: Version) -> Pla
         "shared_report": {"secret": secret},
         "runs:report_revoke_link": {"link_pk": link.pk},
         "runs:export": {"form": "jsonl"},
+        "deletion:delete": {"kind": "run", "pk": run.pk},
         **{f"runs:{name}": {"pk": results.pk} for name in of_import},
         "runs:report_pair": {"fields": {"metric": "quality", "a": "alpha", "b": "beta"}},
         "runs": {
@@ -337,7 +346,9 @@ def asked(client: Client, method: str, address: str, fields: dict[str, Any]) -> 
 
 
 def outcome(response: HttpResponseBase) -> str:
-    """`in` if the request was allowed, otherwise how it was refused."""
+    """`in` if the request was allowed, otherwise how it was refused; what may be stored by caches is neither."""
+    if response.headers.get("Cache-Control") != "private, no-store":
+        return "may be stored"
     if response.status_code == 302 and response.headers["Location"].startswith("/sign-in/?next="):
         return "sign in"
     status = response.status_code

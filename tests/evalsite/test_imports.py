@@ -61,12 +61,12 @@ def test_no_module_uses_private_names_of_another() -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "from judging.runs.planning import _next",
-        "from judging.runs._planning import plan",
-        "import judging.runs._planning",
-        "from judging.runs import planning\nplanning._next()",
-        "import judging.runs.planning\njudging.runs.planning._next()",
-        "from judging.runs import planning as rows\nmonkeypatch.setattr(rows, '_next', None)",
+        "from judging.engine.planning import _next",
+        "from judging.engine._planning import plan",
+        "import judging.engine._planning",
+        "from judging.engine import planning\nplanning._next()",
+        "import judging.engine.planning\njudging.engine.planning._next()",
+        "from judging.engine import planning as rows\nmonkeypatch.setattr(rows, '_next', None)",
     ],
 )
 def test_private_names_are_found_however_they_are_written(source: str) -> None:

@@ -1,4 +1,4 @@
-"""Tests of tools/: vendored files are unchanged, every message is translated."""
+"""Tests of tools/: vendored files are unchanged, every message is translated, names say what they hold."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import messages, tests, vendor
+from tools import messages, names, tests, vendor
 from tools.bench.engine import evaluate
 
 ROOT = Path(__file__).parents[2]
@@ -71,6 +71,29 @@ def test_a_per_cent_sign_beside_a_placeholder_is_written_twice() -> None:
 def test_the_bench_takes_no_number_of_calls_for_a_rule_program(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         evaluate(tmp_path, tmp_path / "data", "", tmp_path / "rows.jsonl", "in flight 64", 64)  # type: ignore[misc]
+
+
+def test_vague_names_of_variables_parameters_and_attributes_count() -> None:
+    source = "def f(given, *, known):\n    made = [one for one in given.rows]\n    print(f'{made}', self.kept, 'found')"
+    assert list(names.names_in(source)).count("one") == 2
+    assert names.vague_names(source) == 8
+
+
+def test_strings_keywords_of_calls_and_names_of_functions_do_not_count() -> None:
+    assert names.vague_names("def found(): return {'asked': call(made=1)}") == 0
+
+
+def test_too_many_vague_names_are_shown_with_their_files() -> None:
+    by_file = {"a.py": 1, "b.py": 3}
+    assert names.report(by_file, 4)[0]
+    passed, text = names.report(by_file, 3)
+    assert not passed
+    assert text.splitlines()[1:] == ["    3 b.py", "    1 a.py"]
+
+
+def test_names_say_what_they_hold() -> None:
+    passed, text = names.report(names.counts(), names.LIMIT)
+    assert passed, text
 
 
 @pytest.mark.parametrize(

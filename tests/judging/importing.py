@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management import CommandError, call_command
 
 from datasets.models import Version
-from judging.runs.models import Run
+from judging.records.models import Run
 
 
 def verdict(line: int = 1, model: str = "alpha", value: Any = 7, **more: Any) -> dict[str, Any]:

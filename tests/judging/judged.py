@@ -9,10 +9,9 @@ from evalsite.accounts.models import Project
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results import Failure, JudgeCall, JudgementResult, Verdict
 from judging.core.values import Outcome, Value
-from judging.runs import planning
-from judging.runs.models import Judgement, Run
-from judging.runs.worker import chunks
-from judging.runs.worker.write_buffer import WriteBatch, write
+from judging.engine import chunks, planning
+from judging.engine.write_buffer import WriteBatch, write
+from judging.records.models import Judgement, Run
 from tests.make import a_metric, a_run, a_version
 
 JUDGE_URL = "http://127.0.0.1:9/v1"

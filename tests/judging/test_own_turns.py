@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import threading
 
 import pytest
-from django.apps import apps
 from django.http import QueryDict
 
 from datasets.models import Response, Row, Version
 from datasets.versions.references import references_made
 from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import ScriptedJudge
+from judging.engine import run_worker
 from judging.metrics.editor.samples import choose_sample
 from judging.metrics.lint import answers_of
 from judging.people import assignments
 from judging.people.item_view import shown_to
-from judging.runs.export.records import records
-from judging.runs.models import Judgement, Run
-from judging.runs.worker import run_worker
+from judging.records.models import Judgement, Run
+from judging.transfer.export.records import records
 from tests.conftest import ClientOf
 from tests.judging.people.make import make_evaluation
 from tests.make import a_metric, a_run, a_version
@@ -95,17 +93,12 @@ def test_a_rater_sees_two_answers_each_in_its_own_conversation(
     assert sides == {"alpha says 1.1": "theirs", "beta says": "mine"}
 
 
-def test_references_made_before_they_kept_their_turns_get_them(project: Project) -> None:
-    made = a_version(project, rows=1)
-    made.format = "legacy_jsonl"
-    made.save()
+def test_the_reference_of_a_legacy_row_keeps_the_turns_before_it(project: Project) -> None:
+    version = a_version(project, rows=1)
+    version.format = "legacy_jsonl"
+    version.save()
     turns = [{"prompt": "one?", "response": "theirs"}, {"prompt": "two?", "response": "expected"}]
-    Row.objects.filter(version=made).update(raw=json.dumps({"conversation": turns}))
-    _candidate, found = references_made(made, list(Row.objects.filter(version=made)))
-    references = Response.objects.filter(pk__in=found.values())
-    now = references.get().raw
-    assert json.loads(now)["earlier_messages"] == MESSAGES[:2]
-    references.update(raw=json.dumps({"content": "expected"}))
-    migration = importlib.import_module("datasets.migrations.0008_references_keep_their_turns")
-    migration.add_turns(apps, None)
-    assert json.loads(references.get().raw) == json.loads(now)
+    Row.objects.filter(version=version).update(raw=json.dumps({"conversation": turns}))
+    _candidate, references = references_made(version, list(Row.objects.filter(version=version)))
+    raw = Response.objects.get(pk__in=references.values()).raw
+    assert json.loads(raw)["earlier_messages"] == MESSAGES[:2]

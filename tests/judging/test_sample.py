@@ -12,7 +12,7 @@ from evalsite.accounts.models import Membership, Project, User
 from judging import sample
 from judging.endpoints.models import Endpoint
 from judging.metrics.models import MetricVersion
-from judging.runs.models import Run
+from judging.records.models import Run
 from tests.conftest import ClientOf, person
 
 pytestmark = pytest.mark.django_db

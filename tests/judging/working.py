@@ -9,8 +9,8 @@ from django.db import connections
 from evalsite.accounts.models import Project
 from judging.core.judges.client import RetryPolicy
 from judging.endpoints.models import Endpoint
-from judging.runs.models import Run
-from judging.runs.worker import run_worker
+from judging.engine import run_worker
+from judging.records.models import Run
 from tests.deadlines import TIMEOUT
 from tests.make import a_metric, a_run, a_version
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from evalsite.models import Waking, WorkerProcess
+from evalsite.models import SentMessage, WorkerProcess
 from evalsite.tasks import workers
 from judging.core.judges.scripted import Answer, ScriptedJudge
-from judging.runs.models import Chunk, JudgeReply, Run, RunState
+from judging.records.models import Chunk, JudgeReply, Run, RunState
 from tests.make import a_metric, a_project, a_run, a_version
 from tests.processes import services
 from tests.processes.conftest import Processes, ended, wait_until
@@ -97,7 +97,7 @@ def test_a_lost_broker_is_reported_and_work_begins_when_it_is_back(
 def test_a_message_that_the_broker_lost_is_sent_again(processes: Processes, judge: ScriptedJudge) -> None:
     with services.redis() as broker:
         with_broker(processes, broker.url)
-        Waking.objects.create(task="judging.runs.worker.run_worker.judge_runs", arguments="{}", queue="runs")
+        SentMessage.objects.create(task="judging.engine.run_worker.judge_runs", arguments="{}", queue="runs")
         run = a_run(a_version(a_project(), rows=20), a_metric(judge.url))
         processes.start("worker", "--queue", "runs")
         wait_until(lambda: now(run).state == RunState.FINISHED, 60)

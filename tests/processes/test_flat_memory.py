@@ -56,7 +56,7 @@ peaks = []
 for path in sys.argv[1:]:
     with open(path, "rb") as file:
         made = services.dataset_upload(project=project, name=path, file=File(file), file_name="x.jsonl", user=None)
-    assert worker.import_or_wait(made.pk, "test").state == "ready"
+    assert worker.import_or_wait(made.pk).state == "ready"
     imported = peak_mb()
     made.refresh_from_db()
     assert sum(map(len, downloads.table_csv(made))) > 20 * made.rows

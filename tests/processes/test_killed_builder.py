@@ -15,7 +15,6 @@ from datasets.services import dataset_upload
 from datasets.versions import search
 from datasets.views import row_browser
 from datasets.views.row_browser import BrowserFilter
-from evalsite.tasks import workers
 from tests.datasets.conftest import numbered
 from tests.make import a_project
 from tests.processes.conftest import Processes, wait_until
@@ -29,7 +28,7 @@ def version(processes: Processes, settings: LazySettings, tmp_path: Path) -> Ver
     settings.DATA_DIR = tmp_path
     file = io.BytesIO(numbered(ROWS))
     made = dataset_upload(project=a_project(), name="big", file=file, file_name="big.jsonl", user=None)
-    import_version(made.pk, workers.owner())
+    import_version(made.pk)
     made.refresh_from_db()
     return made
 

@@ -8,7 +8,7 @@ import pytest
 
 from datasets.models import Response
 from judging.core.judges.scripted import Answer, ScriptedJudge
-from judging.runs.models import Generation, Run, RunState
+from judging.records.models import Generation, Run, RunState
 from tests.make import a_candidate, a_metric, a_project, a_run, a_version
 from tests.processes.conftest import Processes, wait_until
 
@@ -18,7 +18,9 @@ pytestmark = pytest.mark.processes
 def test_answers_that_were_stored_are_not_asked_for_again(processes: Processes) -> None:
     with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=0.3)) as judge:
         run = a_run(
-            a_version(a_project(), rows=400, models=()), a_metric(judge.url), asked=[a_candidate(judge.url)]
+            a_version(a_project(), rows=400, models=()),
+            a_metric(judge.url),
+            candidate_models=[a_candidate(judge.url)],
         )
         answers = Generation.objects.filter(run=run, state="answered")
         worker = processes.start("worker", "--queue", "runs")

@@ -14,8 +14,7 @@ from datasets.importing.worker import import_version
 from datasets.models import Row, Version, VersionState
 from datasets.services import dataset_upload
 from datasets.versions import temp_files
-from datasets.versions.repair import WORK, version_repair
-from evalsite.tasks import workers
+from datasets.versions.repair import version_repair
 from tests.datasets.conftest import numbered
 from tests.make import a_project
 from tests.processes.conftest import Processes, wait_until
@@ -31,7 +30,7 @@ def waiting(processes: Processes, settings: LazySettings, tmp_path: Path) -> Ver
     content = numbered(ROWS).replace(b"}\n", b"} // note\n")
     file = io.BytesIO(content)
     parent = dataset_upload(project=a_project(), name="big", file=file, file_name="big.jsonl", user=None)
-    import_version(parent.pk, workers.owner())
+    import_version(parent.pk)
     parent.refresh_from_db()
     return version_repair(version=parent, repairs=[Repair("strip_comments")], user=None)[0]
 
@@ -45,11 +44,11 @@ def test_the_next_worker_completes_the_file(
     waiting: Version, processes: Processes, sent: signal.Signals
 ) -> None:
     first = processes.start("worker", "--queue", "data")
-    wait_until(lambda: bool(temp_files.folders(WORK)), 30)
+    wait_until(lambda: bool(temp_files.folders("read_version")), 30)
     first.send_signal(sent)
     first.wait()
     processes.start("worker", "--queue", "data")
     wait_until(lambda: state(waiting) == VersionState.READY, 60)
     assert Row.objects.filter(version=waiting, valid=True).count() == ROWS
     assert waiting.path.read_bytes() == numbered(ROWS)
-    assert temp_files.folders(WORK) == {}
+    assert temp_files.folders("read_version") == {}

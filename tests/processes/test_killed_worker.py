@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from judging.core.judges.scripted import Answer, ScriptedJudge
-from judging.runs.models import Chunk, JudgeReply, Run, RunState
+from judging.records.models import Chunk, JudgeReply, Run, RunState
 from tests.make import a_metric, a_project, a_run, a_version
 from tests.processes.conftest import Processes, ended, wait_until
 

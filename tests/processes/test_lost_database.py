@@ -13,7 +13,7 @@ from django.db import connection
 
 from evalsite.models import WorkerProcess
 from judging.core.judges.scripted import Answer, ScriptedJudge
-from judging.runs.models import JudgeReply, Run, RunState
+from judging.records.models import JudgeReply, Run, RunState
 from tests.make import a_metric, a_project, a_run, a_version
 from tests.processes.conftest import Processes, wait_until
 

@@ -17,7 +17,7 @@ from django.test import Client
 from datasets.models import SearchIndex, Version, VersionState
 from evalsite.accounts.models import Membership, Project, Role, User
 from judging.core.judges.scripted import ScriptedJudge
-from judging.runs.models import Run, RunState
+from judging.records.models import Run, RunState
 from tests import s3
 from tests.make import a_metric, a_run
 from tests.processes.conftest import Processes, wait_until

@@ -5,20 +5,26 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 import pytest
+from django.conf import LazySettings
 from django.db import connection
 
 from evalsite import env
 from evalsite.accounts.models import User
+from evalsite.accounts.services import local_administrator_create
 from evalsite.accounts.tokens import token_create
+from evalsite.storage import data_dir
+from evalsite.storage.backup import copy_sqlite
 from evalsite.supervisor import PARENT, manage
 from tests.deadlines import slack, wait_until
 from tests.full_and_locked import silent_server
@@ -29,6 +35,10 @@ pytestmark = pytest.mark.processes
 UPLOAD = "/p/physics/datasets/upload/"
 MOUNTED = (
     'mount -t tmpfs -o size=48m,mode=700 tmpfs "$0" && ln -s "$1" "$0/evalsite.sqlite3" && shift && exec "$@"'
+)
+FILLED = (
+    'mount -t tmpfs -o size=16m,mode=700 tmpfs "$0" && cp -a "$1/." "$0" && shift || exit; '
+    f'cat /dev/zero > "$0/filling"; unset {PARENT}; exec "$@"'
 )
 
 
@@ -101,13 +111,17 @@ def test_postgresql_that_never_answers_costs_pages_a_few_seconds_and_no_thread(s
         assert web.get("/healthz").status_code == 200
 
 
+def skip_unless_mounting() -> None:
+    if not shutil.which("unshare") or subprocess.run(["unshare", "-rm", "true"], check=False).returncode:
+        pytest.skip("this machine lets no process mount a file system")
+
+
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="a file beside DATA_DIR, on this database only")
 def test_a_disk_that_is_full_and_has_space_again(
     start: Start, processes: Processes, alice: User, tmp_path: Path
 ) -> None:
     """DATA_DIR is a 48 MB file system mounted for the web process only; the database is on another one."""
-    if not shutil.which("unshare") or subprocess.run(["unshare", "-rm", "true"], check=False).returncode:
-        pytest.skip("this machine lets no process mount a file system")
+    skip_unless_mounting()
     disk, (_, secret) = tmp_path / "disk", token_create(user=alice, name="test", days=None)
     disk.mkdir()
     database = str(Path(str(connection.settings_dict["NAME"])).resolve())
@@ -130,3 +144,34 @@ def test_a_disk_that_is_full_and_has_space_again(
     assert web.get("/p/physics/", **signed_in).status_code == 200
     filling.unlink()
     assert (web.get("/readyz").status_code, upload().status_code) == (200, 302)
+
+
+@pytest.fixture
+def stopped_site(transactional_db: None, tmp_path: Path, settings: LazySettings) -> Iterator[Path]:
+    """The DATA_DIR of a site that was used and stopped."""
+    settings.DATA_DIR, umask = tmp_path / "data", os.umask(0o077)
+    data_dir.prepare()
+    local_administrator_create()
+    copy_sqlite(settings.DATA_DIR)
+    with closing(sqlite3.connect(settings.DATA_DIR / "evalsite.sqlite3")) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+    yield settings.DATA_DIR
+    os.umask(umask)
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="a file in DATA_DIR, on this database only")
+def test_a_site_started_on_a_full_disk_is_read_and_says_why_nothing_can_be_changed(
+    start: Start, stopped_site: Path, tmp_path: Path
+) -> None:
+    skip_unless_mounting()
+    (disk := tmp_path / "disk").mkdir()
+    mounted = ("unshare", "-rm", "sh", "-c", FILLED, str(disk), str(stopped_site))
+    web = start(*mounted, DATA_DIR=str(disk), REQUIRE_SIGN_IN="0")
+    home = web.get("/")
+    assert (home.status_code, "disk is full" in home.text) == (200, True)
+    assert web.get("/static/css/site.css").status_code == 200
+    with contextlib.suppress(OSError), Path(f"/proc/{web.process.pid}/root{disk}/more").open("wb") as file:
+        file.write(b"x" * 2**20)  # also what was freed at the start
+    refused = httpx.post(web.address("/projects/new/"), data={"name": "later"}, timeout=120)
+    assert (refused.status_code, "disk is full" in refused.text) == (507, True)
+    assert web.get("/").status_code == 200

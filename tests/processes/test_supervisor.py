@@ -88,7 +88,7 @@ def test_a_child_that_was_stopped_and_does_not_go_on_is_killed_and_started_again
     assert stopped.poll() is None
     child.end_if_stopped(100.0 + STOPPED_SECONDS + 1)
     assert stopped.poll() == -signal.SIGKILL
-    wait_until(lambda: child.look_after() is None and child.process is not None, 10)
+    wait_until(lambda: child.restart_if_ended() is None and child.process is not None, 10)
     assert child.process is not None
     assert child.process.pid != stopped.pid
     child.process.kill()
@@ -164,11 +164,11 @@ class Deaths:
         for _ in range(count):
             if self.child.process is None:
                 self.now = max(self.now, self.child.not_before)
-                self.child.look_after()
+                self.child.restart_if_ended()
             assert self.child.process is not None
             self.child.process.wait()
             self.now += lived
-            self.child.look_after()
+            self.child.restart_if_ended()
             found.append(self.child.not_before - self.now if self.child.process is None else 0.0)
         if self.child.process is not None:
             self.child.process.wait()

@@ -9,6 +9,7 @@ from tools.bench import command_line
 from tools.bench.engine import figures
 from tools.bench.importing import importing_figures
 from tools.bench.reading import reading_figures
+from tools.bench.replies import reply_figures
 from tools.bench.report import report_figures
 from tools.bench.rules import rules_figures
 from tools.bench.sandbox import sandbox_figures
@@ -25,6 +26,7 @@ def main() -> int:
         importing_figures(),
         table_figures(),
         rules_figures(),
+        reply_figures(),
         report_figures(),
         figures(),
         scale_figures(),

@@ -43,7 +43,7 @@ def _later(before: Any, name: str, judge: dict[str, Any]) -> Any:
     from django.db.models import F, Value
     from django.db.models.functions import Mod
 
-    from judging.runs.models import Run
+    from judging.records.models import Run
 
     called = f"{before.name}, {name}"
     if found := Run.objects.filter(name=called).first():
@@ -58,15 +58,16 @@ def _later(before: Any, name: str, judge: dict[str, Any]) -> Any:
 def _compared(before: Any, after: Any) -> dict[str, float]:
     from django.urls import reverse
 
-    from judging.comparison.kept import changes_of, work_out
-    from judging.comparison.models import Comparison
+    from evalsite.tasks import jobs
+    from judging.reports.comparison.results import JOB, changes_of, stored_comparison
+    from judging.reports.comparison.stored import CHANGES, part_of
 
-    Comparison.objects.filter(before=before, after=after).delete()
-    kept = Comparison.objects.create(before=before, after=after)
-    found = _timed("worker", lambda: work_out(kept.pk))
-    kept.refresh_from_db()
-    if kept.state != Comparison.State.READY or not changes_of(kept):
-        raise RuntimeError(f"The comparison is {kept.state}")
+    row = CHANGES.place(after.pk, *part_of(before.pk))
+    jobs.request(JOB, row.pk, here=True)
+    found = _timed("worker", lambda: jobs.run(JOB, row.pk))
+    comparison = stored_comparison(before, after)
+    if comparison is None or not changes_of(comparison):
+        raise RuntimeError("The runs were not compared")
     client = signed_in_client()
     address = reverse("runs:compare", args=(after.project.slug, after.pk)) + f"?with={before.pk}"
     client.get(address)  # warm up: load the templates, compute the reports

@@ -47,6 +47,7 @@ def measured(path: Path) -> dict[str, float]:
     from datasets.importing.worker import import_version
     from datasets.models import Dataset, Version
     from evalsite.accounts.models import Project
+    from evalsite.tasks import jobs
 
     project = Project.objects.create(slug="bench", name="bench")
     dataset = Dataset.objects.create(project=project, name="bench")
@@ -54,7 +55,8 @@ def measured(path: Path) -> dict[str, float]:
     def imported(path: Path) -> None:
         number, size = dataset.versions.count() + 1, path.stat().st_size
         version = Version.objects.create(dataset=dataset, number=number, stored_as=str(path), size=size)
-        import_version(version.pk, "bench:1:1")
+        jobs.request("read_version", version.pk, here=True)
+        import_version(version.pk)
         version.refresh_from_db()
         assert version.state == "ready", version.problem
         assert version.valid_rows, version.problem

@@ -54,12 +54,12 @@ PAGES = {
     "in the middle": {"after": "{half}.0~{half}"},
     "at the end": {"after": "{last}.0~{last}"},
     "backwards": {"sort": "-position", "after": "{half}.0~{half}"},
-    "by candidate, deep": {"sort": "-candidate", "after": "2~{half}"},
-    "by metric, deep": {"sort": "metric", "after": "1~{half}"},
-    "by state, deep": {"sort": "state", "after": "0~{half}"},
     "by score": {"sort": "-score"},
     "by score, deep": {"sort": "score", "after": "5.0~{half}"},
     "by time, deep": {"sort": "seconds", "after": "3.0~{half}"},
+    "by last change": {"sort": "-changed"},
+    "candidate, by score": {"candidate": "model 3", "sort": "-score"},
+    "reason, by score": {"reason": "rate_limited", "sort": "-score"},
     "candidate": {"candidate": "model 3"},
     "candidate and metric, deep": {"candidate": "model 3", "metric": "style", "after": "{half}.0~{half}"},
     "scored, at the end": {"state": "scored", "after": "{last}.0~{last}"},
@@ -68,7 +68,7 @@ PAGES = {
     "errors, deep": {"state": "error", "after": "{half}.0~{half}"},
     "flag": {"flag": "truncated"},
     "judges apart": {"spread": "8"},
-    "judges apart, sorted, deep": {"sort": "-spread", "after": "4.0~{half}"},
+    "judges apart, by last change": {"spread": "8", "sort": "-changed"},
     "field": {"field": "category", "field_is": "数学"},
     "field, rare": {"field": "source", "field_is": "book 77"},
     "field, range": {"field": "level", "field_from": "3", "field_to": "4"},
@@ -88,14 +88,15 @@ MENUS = {name: PAGES[name] for name in ("first", "candidate and score", "errors"
 def filled(judgements: int) -> Any:
     """Return the run, created on first use; build its search index if it is missing."""
     from datasets.versions import search
-    from evalsite.tasks import workers
-    from judging.runs.models import Run
+    from evalsite.tasks import jobs
+    from judging.records.models import Run
 
     name = f"lists of {judgements}"
     run = Run.objects.filter(name=name).first() or _fill(name, judgements)
     index = search.open_index(run.version)
     if index is None:  # it is a file in DATA_DIR, which may not be the one the database was filled with
-        search.build(run.version_id, workers.owner())
+        jobs.request("index_version", run.version_id)
+        jobs.run("index_version", run.version_id)
     else:
         index.close()
     return run
@@ -118,7 +119,7 @@ def judged_run(name: str, version: Any, **judge: Any) -> Any:
     from django.db.models import Count
 
     from judging.core.metric_definition import JudgeModel, MetricDefinition
-    from judging.runs.models import Run, RunMetric
+    from judging.records.models import Run, RunMetric
 
     total = version.rows * CANDIDATES * METRICS
     project = version.dataset.project

@@ -43,7 +43,7 @@ def make_run(url: str, rows: int, concurrency: int) -> int:
     """Create a run of one judge model over `rows` answers; return its id."""
     from judging.core.metric_definition import JudgeModel, MetricDefinition
     from judging.endpoints.models import Endpoint
-    from judging.runs.models import Run
+    from judging.records.models import Run
     from judging.runs.services import ChosenMetric, run_create
 
     name = f"{rows} {Run.objects.count()}"
@@ -84,7 +84,7 @@ def running(*arguments: str, **environment: str) -> Iterator[subprocess.Popen[by
 
 
 def done_of(run: int) -> tuple[int, str]:
-    from judging.runs.models import Run
+    from judging.records.models import Run
 
     found = Run.objects.get(pk=run)
     return found.done, found.state
@@ -162,7 +162,7 @@ def long_import(rows: int) -> dict[str, object]:
         write_rows(few, ordinary, FEW_ROWS)
         write_rows(many, ordinary, rows)
         small, large = uploaded(few), uploaded(many)
-        import_version(small.pk, "bench:1:1")
+        import_version(small.pk)
         sets = "/p/bench/datasets/"
         paths = ("/p/bench/", sets, f"{sets}{large.dataset_id}/v1/", f"{sets}{small.dataset_id}/v1/rows/")
         visitor = Visitor(f"http://127.0.0.1:{port}", paths, rest=0.2)

@@ -7,6 +7,7 @@ rendered from the stored result. Processor time excludes that of a PostgreSQL se
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -30,8 +31,8 @@ def make_run(rows: int) -> Any:
     from django.utils import timezone
 
     from judging.core.metric_definition import MetricDefinition
-    from judging.runs import planning
-    from judging.runs.models import Run
+    from judging.engine import planning
+    from judging.records.models import Run
     from judging.runs.services import ChosenMetric, run_create
 
     name = f"report {Run.objects.count()}"
@@ -72,20 +73,24 @@ def main() -> None:
     parser.add_argument("rows", nargs="?", type=int, default=ROWS)
     rows = parser.parse_args().rows
     open_database()
-    from judging.reports import figures
-    from judging.reports.models import KeptFigures
+    from evalsite.tasks import jobs
+    from judging.reports.stored import FIGURES
+
+    def requested() -> None:
+        jobs.do_short_work(threading.Event())
 
     run, client = make_run(rows), signed_in_client()
     print(f"{run.total:,} judgements", flush=True)
     address = f"/p/bench/runs/{run.pk}/report/"
     timed("the page that waits for figures", lambda: client.get(address))
-    timed("a worker works them out and keeps them", figures.keep_wanted)
+    timed("a worker works them out and keeps them", requested)
     for _ in range(3):
         timed("the page from kept figures", lambda: client.get(address))
-    KeptFigures.objects.filter(run=run).update(wanted=True, revision=0)
-    timed("a worker works them out again", figures.keep_wanted)
+    FIGURES.all().filter(subject=run.pk).update(revision=0)
+    jobs.request("compute_figures", run.pk)
+    timed("a worker works them out again", requested)
     client.get(f"{address}?by=length")
-    timed("a worker works out slices by a field and keeps them", figures.keep_wanted)
+    timed("a worker works out slices by a field and keeps them", requested)
     for _ in range(3):
         timed("the page with kept slices", lambda: client.get(f"{address}?by=length"))
 

@@ -19,7 +19,7 @@ ROWS, CANDIDATES = 1_000, ("alpha", "beta")
 RATED_ROWS = 30
 WAIT = 900.0  # seconds after which an unfinished upload or run counts as an error
 ARRIVING = 60.0  # seconds over which the users sign in
-ITEM = re.compile(r'data-item="(\d+)" data-shown="(\d*)"')
+ITEM = re.compile(r'data-item="([\w-]+)"')
 PILL = re.compile(r'class="pill" [^>]*data-pk="(\d+)"')
 NEXT = re.compile(r'rel="next"[^>]* href="([^"]*)"')
 _WORDS = (
@@ -144,27 +144,27 @@ class Rater(Person):
     role = "rater"
     desk: str = ""
     form: Form = field(default_factory=lambda: Form(""))
-    items: dict[str, str] = field(default_factory=dict)  # items on the page: id → side shown first
+    items: set[str] = field(default_factory=set)  # tokens of the items on the page
 
     def step(self) -> None:
         if not self.items:
             self.find_work()
         if not self.items:
             return
-        item, shown = self.items.popitem()
+        item = self.items.pop()
         values = {name: self.random.choice(of) for name, of in self.form.choices.items() if name[0] == "v"}
-        fields = {**self.form.fields, **values, "shown": shown, "key": str(uuid.uuid4()), "seconds": "9"}
+        fields = {**self.form.fields, **values, "key": str(uuid.uuid4()), "seconds": "9"}
         self.browser.send_json("rating", f"{self.desk}{item}/verdict/", fields)
         have = ",".join(self.items)
         more = self.browser.get("next items", f"{self.desk}items/", have=have).json()["items"]
-        self.items |= dict(ITEM.findall("".join(one["html"] for one in more)))
+        self.items.update(ITEM.findall("".join(one["html"] for one in more)))
 
     def find_work(self) -> None:
         """Open the first evaluation in the queue that has items left for this rater."""
         queue = self.browser.get("queue", f"{PROJECT}/rating/").text
         for desk in re.findall(r'class="button small primary" href="([^"]+)"', queue):
             page = self.browser.get("desk", desk).text
-            self.items = dict(ITEM.findall(page))
+            self.items = set(ITEM.findall(page))
             if self.items:
                 self.desk, self.form = desk, form_in(page, "verdict")
                 return

@@ -34,30 +34,32 @@ def _is_either(record: Any) -> bool:
     return _is_output(record) or _is_annotation(record)
 
 
-def _collect(files: Sequence[SourceFile], found: Collector) -> None:
+def _collect(files: Sequence[SourceFile], collector: Collector) -> None:
     for file in files:
         graded = any(map(_is_graded, first_records(file)))
-        for place, record in found.records(file, _is_either):
+        for place, record in collector.records(file, _is_either):
             question = content_of(record["instruction"]).text
             if not question.strip():
-                found.leave_out(place, "no_question")
+                collector.leave_out(place, "no_question")
                 continue
             about = fields({name: record[name] for name in _ROW_FIELDS if name in record}, "row")
-            found.row(question, {"messages": [{"role": "user", "content": question}]} | about, place)
+            collector.row(question, {"messages": [{"role": "user", "content": question}]} | about, place)
             if _is_annotation(record):
-                _annotation(found, place, question, record, graded)
+                _annotation(collector, place, question, record, graded)
             else:
-                _answer(found, place, question, str(record["generator"]), record["output"])
+                _answer(collector, place, question, str(record["generator"]), record["output"])
 
 
-def _answer(found: Collector, place: Place, question: str, model: str, output: Any) -> int:
-    return found.same_answer(question, model, {"content": content_of(output).text}, place)
+def _answer(collector: Collector, place: Place, question: str, model: str, output: Any) -> int:
+    return collector.same_answer(question, model, {"content": content_of(output).text}, place)
 
 
-def _annotation(found: Collector, place: Place, question: str, record: dict[str, Any], graded: bool) -> None:
+def _annotation(
+    collector: Collector, place: Place, question: str, record: dict[str, Any], graded: bool
+) -> None:
     models = [str(record.get(f"generator_{side}") or f"output_{side}") for side in (1, 2)]
     answers = [
-        _answer(found, place, question, model, record[f"output_{side}"])
+        _answer(collector, place, question, model, record[f"output_{side}"])
         for side, model in enumerate(models, 1)
     ]
     verdict = {
@@ -72,7 +74,7 @@ def _annotation(found: Collector, place: Place, question: str, record: dict[str,
         "seconds": _number(record.get("time_per_example")),
         "cost": _number(record.get("price_per_example")),
     }
-    found.verdict(question, verdict, place)
+    collector.verdict(question, verdict, place)
 
 
 def _is_graded(record: Any) -> bool:
@@ -97,14 +99,14 @@ def _value(preference: Any, graded: bool) -> str | None:
 
 def _words(record: dict[str, Any]) -> str | None:
     """The annotator's text, followed by the preference as in the file."""
-    given = record.get("raw_completion")
-    texts = (given, value_at(given, "message", "content"), value_at(given, "text"))
+    completion = record.get("raw_completion")
+    texts = (completion, value_at(completion, "message", "content"), value_at(completion, "text"))
     words = next((text for text in texts if isinstance(text, str)), "")
     return f"{words}\npreference: {json.dumps(record['preference'])}".strip()
 
 
-def _number(given: Any) -> float | None:
-    return given if isinstance(given, int | float) and not isinstance(given, bool) and given >= 0 else None
+def _number(value: Any) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
 
 
 SOURCE = tool("alpaca_eval", lambda file: _is_either(first_record(file)), _collect, _NOTES)

@@ -36,9 +36,9 @@ def directory_bytes(stream: IO[bytes]) -> int:
     tail = stream.read()
     stream.seek(0)
     for mark, layout, at in ((b"PK\x06\x06", "<Q", 40), (b"PK\x05\x06", "<I", 12)):
-        found = tail.rfind(mark)
-        field = tail[found + at : found + at + struct.calcsize(layout)]
-        if found >= 0 and len(field) == struct.calcsize(layout):
+        start = tail.rfind(mark)
+        field = tail[start + at : start + at + struct.calcsize(layout)]
+        if start >= 0 and len(field) == struct.calcsize(layout):
             return int(struct.unpack(layout, field)[0])
     return 0
 
@@ -80,13 +80,13 @@ class Archive:
         most = min(MEMBER_BYTES, self._room)
         try:
             with self._opened(self._zip.getinfo(name)) as member:
-                found = member.read(most + 1)
+                content = member.read(most + 1)
         except (KeyError, *BROKEN):
             raise NotUsable("archive_broken", file=self._file.name) from None
-        if len(found) > most:
+        if len(content) > most:
             raise NotUsable("too_large", file=self._file.name)
-        self._room -= len(found)
-        return found
+        self._room -= len(content)
+        return content
 
     def _opened(self, info: zipfile.ZipInfo) -> IO[bytes]:
         if info.compress_type != _ZSTANDARD:

@@ -44,51 +44,54 @@ def _turns(holder: Any) -> list[Any]:
     return turns if turns and isinstance(turns[0], dict) else []
 
 
-def _collect(files: Sequence[SourceFile], found: Collector) -> None:
+def _collect(files: Sequence[SourceFile], collector: Collector) -> None:
     """Read questions first, as they contain more of a row than the answers, which repeat the prompt."""
     take = {"question": _row, "answer": _answer, "judgment": _judgment}
-    for file in sorted(files, key=lambda one: _kind(first_record(one)) != "question"):
-        for place, record in found.records(file, _kind):
-            take[_kind(record)](found, place, record)
+    for file in sorted(files, key=lambda file: _kind(first_record(file)) != "question"):
+        for place, record in collector.records(file, _kind):
+            take[_kind(record)](collector, place, record)
 
 
 def _id(record: dict[str, Any]) -> str:
     return str(record.get("uid") or record.get("question_id"))
 
 
-def _row(found: Collector, place: Place, record: dict[str, Any]) -> None:
+def _row(collector: Collector, place: Place, record: dict[str, Any]) -> None:
     contents = [value_at(turn, "content") for turn in _turns(record)] or [record.get("prompt")]
-    rest = fields({name: value for name, value in record.items() if name not in _OF_QUESTION}, "question")
+    rest = fields({name: record[name] for name in record if name not in _OF_QUESTION}, "question")
     messages = []
     for content in map(content_of, contents):
-        found.leave_out_parts(place, content.dropped)
+        collector.leave_out_parts(place, content.dropped)
         if content.text.strip():
             messages.append({"role": "user", "content": content.text})
     if not messages:
-        found.leave_out(place, "no_question")
+        collector.leave_out(place, "no_question")
         return
-    found.row(_id(record), {"id": _id(record), "messages": messages} | rest, place)
+    collector.row(_id(record), {"id": _id(record), "messages": messages} | rest, place)
 
 
-def _answer(found: Collector, place: Place, record: dict[str, Any]) -> None:
+def _answer(collector: Collector, place: Place, record: dict[str, Any]) -> None:
     model = str(record.get("model_id") or record.get("model"))
     choices = record.get("choices")
     if isinstance(choices, list):
-        contents = [value_at(turns[-1], "content") for turns in map(_turns, choices) if turns]
+        turns = [of_choice for of_choice in map(_turns, choices) if of_choice]
+        for _earlier in (turn for of_choice in turns for turn in of_choice[:-1]):
+            collector.leave_out(place, "earlier_answer", model)
+        contents = [value_at(of_choice[-1], "content") for of_choice in turns]
     else:
-        messages = [one for one in record["messages"] if isinstance(one, dict)]
-        contents = [one.get("content") for one in messages if one.get("role") == "assistant"][-1:]
-        asked = chat([one for one in messages if one.get("role") != "assistant"])[0]
-        if any(one["content"].strip() for one in asked):
-            found.row(_id(record), {"id": _id(record), "messages": asked}, place)
+        messages = [message for message in record["messages"] if isinstance(message, dict)]
+        contents = [message.get("content") for message in messages if message.get("role") == "assistant"][-1:]
+        prompt = chat([message for message in messages if message.get("role") != "assistant"])[0]
+        if any(message["content"].strip() for message in prompt):
+            collector.row(_id(record), {"id": _id(record), "messages": prompt}, place)
     if not contents:
-        found.leave_out(place, "no_answer", model)
+        collector.leave_out(place, "no_answer", model)
     for number, content in enumerate(contents, 1):
         text = content.get("answer") if isinstance(content, dict) else content
-        found.answer(_id(record), model, {"content": content_of(text).text}, place, number)
+        collector.answer(_id(record), model, {"content": content_of(text).text}, place, number)
 
 
-def _judgment(found: Collector, place: Place, record: dict[str, Any]) -> None:
+def _judgment(collector: Collector, place: Place, record: dict[str, Any]) -> None:
     """Import a judgment: the baseline is A in the first game, the model in the second."""
     key, model = _id(record), str(record["model"])
     baseline = str(record.get("baseline") or BASELINE)
@@ -101,7 +104,7 @@ def _judgment(found: Collector, place: Place, record: dict[str, Any]) -> None:
     }
     for number, game in enumerate(record["games"]):
         if not isinstance(game, dict):
-            found.leave_out(place, "no_value", METRIC)
+            collector.leave_out(place, "no_value", METRIC)
             continue
         score = str(game.get("score"))
         value = _TURNED.get(_SPELT.get(score, score))
@@ -110,7 +113,7 @@ def _judgment(found: Collector, place: Place, record: dict[str, Any]) -> None:
         verdict = about | {"value": value, "shown_first": 1 if number % 2 else 2, "repeat": number // 2 + 1}
         words = game.get("judgment")
         words = words.get("answer") if isinstance(words, dict) else words
-        found.verdict(key, verdict | {"reasoning": words if isinstance(words, str) else None}, place)
+        collector.verdict(key, verdict | {"reasoning": words if isinstance(words, str) else None}, place)
 
 
 SOURCE = tool("arena_hard", lambda file: _kind(first_record(file)), _collect, _NOTES)

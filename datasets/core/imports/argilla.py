@@ -13,14 +13,25 @@ from typing import Any
 from datasets.core.imports.annotated_tasks import (
     Task,
     columns_of,
+    import_task,
     is_comment,
-    take_task,
+    looks_of_tasks,
     task_notes,
     verdict_value,
 )
 from datasets.core.imports.collector import Collector, tool
-from datasets.core.imports.json_records import first_record, first_records, list_at, object_at, value_at
+from datasets.core.imports.columns import Look
+from datasets.core.imports.json_records import (
+    first_record,
+    first_records,
+    json_records,
+    list_at,
+    object_at,
+    value_at,
+)
+from datasets.core.imports.key_use import held_as
 from datasets.core.imports.model import Note, Place, SourceFile
+from datasets.core.limits import Limits
 
 _NOTES = (
     Note("field", "metadata"),
@@ -65,18 +76,18 @@ def _nested(record: dict[str, Any]) -> dict[str, Any]:
 
 def _nested_flat(record: dict[str, Any]) -> dict[str, Any]:
     fields, responses, suggestions = {}, {}, {}
-    for name, value in record.items():
+    for name in record:
         if name.endswith(".responses"):
             users, states = list_at(record, f"{name}.users"), list_at(record, f"{name}.status")
             responses[name.removesuffix(".responses")] = [
-                {"value": one, "user_id": user, "status": state}
-                for one, user, state in zip_longest(list_at(record, name), users, states)
+                {"value": value, "user_id": user, "status": state}
+                for value, user, state in zip_longest(list_at(record, name), users, states)
             ]
         elif name.endswith(".suggestion"):
             agent = record.get(f"{name}.agent")
-            suggestions[name.removesuffix(".suggestion")] = {"value": value, "agent": agent}
+            suggestions[name.removesuffix(".suggestion")] = {"value": record[name], "agent": agent}
         elif name not in _OF_FLAT and not _OF_QUESTION.search(name):
-            fields[name] = value
+            fields[name] = record[name]
     return {"id": record["id"], "fields": fields, "responses": responses, "suggestions": suggestions}
 
 
@@ -92,7 +103,7 @@ def _nested_older(record: dict[str, Any], questions: list[str]) -> dict[str, Any
     }
     return {
         "id": record.get("external_id"),
-        "fields": {name: value for name, value in record.items() if name not in apart},
+        "fields": {name: record[name] for name in record if name not in apart},
         "metadata": _read(record.get("metadata")),
         "responses": {name: _by_record(record[name]) for name in questions},
         "suggestions": suggestions,
@@ -102,8 +113,8 @@ def _nested_older(record: dict[str, Any], questions: list[str]) -> dict[str, Any
 def _by_record(value: Any) -> list[Any]:
     """A list of objects; also converts an object of lists, as written by the `datasets` library."""
     if isinstance(value, dict):
-        lists = [list_at(value, name) for name in value]
-        return [dict(zip(value, items, strict=True)) for items in zip_longest(*lists)]
+        lists = [held if isinstance(held, list) else [] for held in dict.values(value)]
+        return [value | dict(zip(value, items, strict=True)) for items in zip_longest(*lists)]
     return value if isinstance(value, list) else []
 
 
@@ -115,72 +126,87 @@ def _read(value: Any) -> Any:
         return None
 
 
+def _looks(files: Sequence[SourceFile], limits: Limits) -> dict[str, Look]:
+    """What the fields of all records hold."""
+    records = (record for file in files for _line, record in json_records(file, limits))
+    return looks_of_tasks(_nested(record)["fields"] for record in records if _is_any(record))
+
+
 def _notes(files: Sequence[SourceFile]) -> list[Note]:
-    first = [one for file in files for one in first_records(file) if _is_any(one)]
-    tasks = [_nested(one)["fields"] for one in first]
-    return [*task_notes("fields" if any(map(_is_record, first)) else "", tasks), *_NOTES]
+    prefix = "fields" if any(_is_record(record) for file in files for record in first_records(file)) else ""
+    return [*task_notes(prefix, _looks(files, Limits())), *_NOTES]
 
 
-def _collect(files: Sequence[SourceFile], found: Collector) -> None:
+def _collect(files: Sequence[SourceFile], collector: Collector) -> None:
     for file in files:
-        columns = columns_of([_nested(one)["fields"] for one in first_records(file) if _is_any(one)])
-        for place, given in found.records(file, _is_any):
-            record = _nested(given)
-            name = next((record[one] for one in ("id", "external_id") if record.get(one) is not None), None)
-            task = take_task(found, place, name, record["fields"], columns, object_at(record, "metadata"))
+        columns = columns_of(_looks([file], collector.options.limits))
+        for place, raw in collector.records(file, _is_any):
+            record = _nested(raw)
+            name = next(
+                (record[field] for field in ("id", "external_id") if record.get(field) is not None), None
+            )
+            task = import_task(
+                collector, place, name, record["fields"], columns, object_at(record, "metadata")
+            )
             if task is not None:
-                _verdicts(found, place, task, [*_responses(found, place, record), *_suggestions(record)])
+                _verdicts(
+                    collector, place, task, [*_responses(collector, place, record), *_suggestions(record)]
+                )
 
 
-def _responses(found: Collector, place: Place, record: dict[str, Any]) -> Iterator[Reply]:
-    given = record["responses"]
-    if isinstance(given, dict):
-        for question in given:
-            for one in list_at(given, question):
-                yield from _response(found, place, one, {question: one})
+def _responses(collector: Collector, place: Place, record: dict[str, Any]) -> Iterator[Reply]:
+    responses = record["responses"]
+    if isinstance(responses, dict):
+        for question, replies in held_as(list, responses):
+            for reply in replies:
+                yield from _response(collector, place, reply, {question: reply})
         return
-    for one in given:
-        yield from _response(found, place, one, object_at(one, "values"))
+    for reply in responses:
+        yield from _response(collector, place, reply, object_at(reply, "values"))
 
 
-def _response(found: Collector, place: Place, one: Any, values: dict[str, Any]) -> Iterator[Reply]:
+def _response(collector: Collector, place: Place, reply: Any, values: dict[str, Any]) -> Iterator[Reply]:
     """Yield the values of a submitted response; drafts and discarded ones are skipped."""
-    status = one.get("status") if isinstance(one, dict) else "broken"
+    status = reply.get("status") if isinstance(reply, dict) else "broken"
     if status not in (None, "submitted"):
-        found.leave_out(place, "cancelled", str(status))
+        collector.leave_out(place, "cancelled", str(status))
         return
     for question, value in values.items():
         value = value.get("value") if isinstance(value, dict) else value
-        yield {"rater": str(one.get("user_id") or "annotator")}, question, value
+        yield {"rater": str(reply.get("user_id") or "annotator")}, question, value
 
 
 def _suggestions(record: dict[str, Any]) -> Iterator[Reply]:
-    given = record.get("suggestions")
-    if isinstance(given, list):
-        given = {str(one.get("question_name")): one for one in given if isinstance(one, dict)}
-    for question, one in given.items() if isinstance(given, dict) else ():
-        if isinstance(one, dict) and one.get("value") is not None:
-            yield {"judge": str(one.get("agent") or "suggestion")}, str(question), one["value"]
+    suggestions = record.get("suggestions")
+    if isinstance(suggestions, list):
+        suggestions = {
+            str(suggestion.get("question_name")): suggestion
+            for suggestion in suggestions
+            if isinstance(suggestion, dict)
+        }
+    for question, suggestion in held_as(dict, suggestions) if isinstance(suggestions, dict) else ():
+        if suggestion.get("value") is not None:
+            yield {"judge": str(suggestion.get("agent") or "suggestion")}, question, suggestion["value"]
 
 
-def _verdicts(found: Collector, place: Place, task: Task, given: Sequence[Reply]) -> None:
+def _verdicts(collector: Collector, place: Place, task: Task, replies: Sequence[Reply]) -> None:
     comments: dict[str, str] = {}
-    for author, question, value in given:
+    for author, question, value in replies:
         if is_comment(question, value):
             comments[str(author)] = "\n".join(filter(None, [comments.get(str(author)), value]))
-    judged = [one for one in given if not is_comment(one[1], one[2])]
+    judged = [reply for reply in replies if not is_comment(reply[1], reply[2])]
     for author, question, answer in judged:
         verdicts = list(_about(task, question, answer))
         if not verdicts:
-            found.leave_out(place, "answer_not_known", question)
+            collector.leave_out(place, "answer_not_known", question)
         for about, value in verdicts:
             if value is None:
-                found.leave_out(place, "no_value", question)
+                collector.leave_out(place, "no_value", question)
             else:
                 verdict = {"metric": question, "value": value, "reasoning": comments.get(str(author))}
-                found.verdict(task.key, author | about | verdict, place)
+                collector.verdict(task.key, author | about | verdict, place)
     for _author in comments.keys() - {str(author) for author, _question, _value in judged}:
-        found.leave_out(place, "no_value", "comment")
+        collector.leave_out(place, "no_value", "comment")
 
 
 def _about(task: Task, question: str, value: Any) -> Iterator[tuple[dict[str, Any], Any]]:
@@ -197,11 +223,17 @@ def _about(task: Task, question: str, value: Any) -> Iterator[tuple[dict[str, An
 
 def _ranks(value: Any, task: Task) -> dict[str, int]:
     """{option: rank} of a ranking; in 2.x it is a list of the options, best first."""
-    if isinstance(value, list) and len(value) > 1 and {str(one) for one in value} == task.answers.keys():
-        return {str(one): rank for rank, one in enumerate(value, 1)}
-    if not isinstance(value, list) or not all(isinstance(one, dict) and "rank" in one for one in value):
+    if (
+        isinstance(value, list)
+        and len(value) > 1
+        and {str(option) for option in value} == task.answers.keys()
+    ):
+        return {str(option): rank for rank, option in enumerate(value, 1)}
+    if not isinstance(value, list) or not all(
+        isinstance(option, dict) and "rank" in option for option in value
+    ):
         return {}
-    ranks = {str(one.get("value")): one["rank"] for one in value}
+    ranks = {str(option.get("value")): option["rank"] for option in value}
     return ranks if all(isinstance(rank, int) for rank in ranks.values()) else {}
 
 

@@ -13,13 +13,14 @@ from datasets.core.imports.chat import content_of
 from datasets.core.imports.collector import encoded, restored
 from datasets.core.imports.columns import Columns, Record
 from datasets.core.imports.json_records import first_record, json_records, list_at, object_at, value_at
-from datasets.core.imports.model import BrokenRecord, SourceFile
+from datasets.core.imports.key_use import KeyUse
+from datasets.core.imports.model import BrokenRecord, Place, SourceFile
 from datasets.core.imports.tables import SourceTable
 from datasets.core.limits import Limits
 
 COLUMNS = ["custom_id", "messages", "model", "answer", "finish_reason", "parameters", "usage"]
 MAPPING = Columns(messages="messages", model="model", answer="answer", fields=(("custom_id", "custom_id"),))
-_ASKED = ("messages", "input", "prompt", "instructions", "model")
+_NO_PARAMETERS = ("messages", "input", "prompt", "instructions", "model")
 _TABLE = "CREATE TABLE request (id TEXT, model TEXT, line INTEGER, file INTEGER, body BLOB, used INTEGER DEFAULT 0)"
 _REQUEST = "SELECT rowid, body FROM request WHERE id = ? ORDER BY INSTR(?, model) = 1 DESC, rowid LIMIT 1"
 
@@ -48,10 +49,11 @@ def joined_tables(files: Sequence[SourceFile], limits: Limits) -> list[tuple[str
     requests = [file for file in files if _kind_of(file) == "request"]
     join = _Join(requests, [file for file in files if file not in requests], limits)
     records = [(file, join.answers) for file in join.outputs] + [(file, join.unanswered) for file in requests]
-    return [
-        (file.name, SourceTable(COLUMNS, partial(read, file), encoding="utf-8", mapping=MAPPING))
-        for file, read in records
+    tables = [
+        SourceTable(COLUMNS, partial(read, file), encoding="utf-8", mapping=MAPPING) for file, read in records
     ]
+    tables[0].key_uses = [join.keys]
+    return [(file.name, table) for (file, _read), table in zip(records, tables, strict=True)]
 
 
 class _Join:
@@ -59,10 +61,11 @@ class _Join:
 
     def __init__(self, requests: Sequence[SourceFile], outputs: Sequence[SourceFile], limits: Limits) -> None:
         self.outputs, self._requests, self._limits = outputs, requests, limits
+        self.keys = KeyUse()
         self._table: sqlite3.Connection | None = None
         self._read: set[str] = set()
 
-    def _known(self) -> sqlite3.Connection:
+    def _request_table(self) -> sqlite3.Connection:
         if self._table is None:
             self._table = sqlite3.connect("", isolation_level=None, check_same_thread=False)
             weakref.finalize(self, self._table.close)
@@ -70,10 +73,12 @@ class _Join:
             self._table.execute("CREATE INDEX by_id ON request (id)")
             self._table.execute("BEGIN")
             for number, file in enumerate(self._requests):
-                for line, record in json_records(file, self._limits):
-                    if _kind(record) == "request":
+                for line, value in json_records(file, self._limits):
+                    if _kind(value) == "request":
+                        record = self.keys.record(Place(file.name, line), value)
                         body = record["body"]
-                        values = (str(record["custom_id"]), str(body.get("model") or ""), line, number)
+                        model = str(dict.get(body, "model") or "")
+                        values = (str(record["custom_id"]), model, line, number)
                         query = "INSERT INTO request (id, model, line, file, body) VALUES (?, ?, ?, ?, ?)"
                         self._table.execute(query, (*values, encoded(body)))
         return self._table
@@ -86,47 +91,47 @@ class _Join:
             elif _kind(record) != "output":
                 yield line, BrokenRecord("not_a_record")
             else:
-                for found in self._answered(record):
-                    yield line, found
+                for answer in self._answered(self.keys.record(Place(file.name, line), record)):
+                    yield line, answer
         self._read.add(file.name)
 
     def _answered(self, record: dict[str, Any]) -> Iterator[Record | BrokenRecord]:
         name, body = str(record["custom_id"]), object_at(record, "response", "body")
-        model, table = str(body.get("model") or ""), self._known()
-        known = table.execute(_REQUEST, (name, model)).fetchone()
-        if known is None:
+        model, table = str(body.get("model") or ""), self._request_table()
+        row = table.execute(_REQUEST, (name, model)).fetchone()
+        if row is None:
             yield BrokenRecord("answer_without_row", name)
             return
-        table.execute("UPDATE request SET used = 1 WHERE rowid = ?", known[:1])
-        asked = restored(known[1])
+        table.execute("UPDATE request SET used = 1 WHERE rowid = ?", row[:1])
+        request = restored(row[1])
         answers = list(_texts(body))
         if not answers:
             yield BrokenRecord("no_answer", f"{name}: {_error(record, body)}"[:200].rstrip(": "))
         for text, reason in answers:
             yield {
                 "custom_id": name,
-                "messages": _messages(asked),
-                "model": model or str(asked.get("model") or "model"),
+                "messages": _messages(request),
+                "model": model or str(request.get("model") or "model"),
                 "answer": text,
                 "finish_reason": reason,
-                "parameters": {key: value for key, value in asked.items() if key not in _ASKED},
+                "parameters": {key: value for key, value in request.items() if key not in _NO_PARAMETERS},
                 "usage": body.get("usage"),
             }
 
     def unanswered(self, file: SourceFile) -> Records:
         """Yield the unanswered requests of a file, once all response files have been read."""
-        if self._read >= {one.name for one in self.outputs}:
+        if self._read >= {output.name for output in self.outputs}:
             query = "SELECT line, id FROM request WHERE file = ? AND NOT used ORDER BY rowid"
-            for line, name in self._known().execute(query, (self._requests.index(file),)):
+            for line, name in self._request_table().execute(query, (self._requests.index(file),)):
                 yield line, BrokenRecord("row_without_answer", name)
 
 
-def _messages(asked: dict[str, Any]) -> list[Any]:
+def _messages(request: dict[str, Any]) -> list[Any]:
     """The messages of a request to any of the endpoints."""
-    given: Any = next((asked[name] for name in ("messages", "input", "prompt") if asked.get(name)), [])
-    messages = given if isinstance(given, list) else [{"role": "user", "content": str(given)}]
-    if isinstance(asked.get("instructions"), str):
-        return [{"role": "system", "content": asked["instructions"]}, *messages]
+    prompt: Any = next((request[name] for name in ("messages", "input", "prompt") if request.get(name)), [])
+    messages = prompt if isinstance(prompt, list) else [{"role": "user", "content": str(prompt)}]
+    if isinstance(request.get("instructions"), str):
+        return [{"role": "system", "content": request["instructions"]}, *messages]
     return messages
 
 

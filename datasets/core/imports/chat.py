@@ -10,8 +10,10 @@ _ROLES = {
     **dict.fromkeys(("assistant", "ai", "gpt", "bot", "model", "chatgpt", "function_call"), "assistant"),
     **dict.fromkeys(("tool", "function", "observation"), "tool"),
 }
-_KEPT = ("name", "tool_calls", "tool_call_id")
+_CONTENT = ("content", "value", "text")
+_EXTRAS = ("name", "tool_calls", "tool_call_id")
 _TEXT_PARTS = ("text", "input_text", "output_text")
+TEXT_KEYS = ("text", "content", "output")
 
 
 @dataclass(slots=True)
@@ -30,34 +32,38 @@ def content_of(content: Any) -> Content:
     parts = content if isinstance(content, list) else [content]
     if not all(isinstance(part, dict) and isinstance(part.get("type"), str) for part in parts):
         return Content(json.dumps(content, ensure_ascii=False))
-    found = Content("")
+    result = Content("")
     for part in parts:
         if part["type"] in _TEXT_PARTS:
-            found.text += str(part.get("text") or "")
+            result.text += str(part.get("text") or "")
         elif part["type"] == "reasoning":
-            found.reasoning += str(part.get("reasoning") or part.get("summary") or "")
+            result.reasoning += str(part.get("reasoning") or part.get("summary") or "")
         else:
-            found.dropped.append(part["type"])
-    return found
+            result.dropped.append(part["type"])
+    return result
 
 
-def chat(given: Any) -> tuple[list[dict[str, Any]], list[str]]:
+def chat(value: Any) -> tuple[list[dict[str, Any]], list[str]]:
     """Messages from a user's text or a list of messages, and the types of the dropped parts.
 
     Returns no messages for any other input.
     """
-    if isinstance(given, str):
-        known = chat_in_json(given)
-        return chat(known) if known else ([{"role": "user", "content": given}], [])
+    if isinstance(value, str):
+        parsed = chat_in_json(value)
+        return chat(parsed) if parsed else ([{"role": "user", "content": value}], [])
     messages: list[dict[str, Any]] = []
     dropped: list[str] = []
-    for one in given if isinstance(given, list) else []:
-        role = _ROLES.get(str(one.get("role") or one.get("from")).lower()) if isinstance(one, dict) else None
+    for message in value if isinstance(value, list) else []:
+        role = (
+            _ROLES.get(str(message.get("role") or message.get("from")).lower())
+            if isinstance(message, dict)
+            else None
+        )
         if role is None:
             return [], []
-        content = content_of(one.get("content", one.get("value", one.get("text"))))
-        kept = {name: one[name] for name in _KEPT if one.get(name)}
-        messages.append({"role": role, "content": content.text, **kept})
+        content = content_of(next((message[name] for name in _CONTENT if name in message), None))
+        extras = {name: message[name] for name in _EXTRAS if message.get(name)}
+        messages.append({"role": role, "content": content.text, **extras})
         dropped += content.dropped
     return messages, dropped
 
@@ -67,20 +73,46 @@ def chat_in_json(text: str) -> list[Any] | None:
     if not text.lstrip().startswith("["):
         return None
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, list) and chat(found)[0] else None
+    return value if isinstance(value, list) and chat(value)[0] else None
+
+
+def text_in(value: Any) -> str | None:
+    """The text that a value holds: an object's under `text`, `content` or `output`, a list's last reply, or its parts.
+
+    None if it is another object or list.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        texts = (_text_or_parts(value[name]) for name in TEXT_KEYS if name in value)
+        return next((text for text in texts if text is not None), None)
+    if messages := chat(value)[0] if isinstance(value, list) else []:
+        return next(
+            (message["content"] for message in reversed(messages) if message["role"] == "assistant"), None
+        )
+    return _text_or_parts(value)
+
+
+def _text_or_parts(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value
+    parts = value if isinstance(value, list) and value else [None]
+    is_text = all(isinstance(part, dict) and part.get("type") in _TEXT_PARTS for part in parts)
+    return content_of(value).text if is_text else None
 
 
 def answer(message: Any) -> tuple[dict[str, Any], list[str]]:
     """A response from an assistant's message or bare content, and the types of the dropped parts."""
-    given = message if isinstance(message, dict) and "content" in message else {"content": message}
-    found = content_of(given["content"])
-    reasoning = found.reasoning or given.get("reasoning_content") or given.get("reasoning")
-    response: dict[str, Any] = {"content": found.text}
+    fields = message if isinstance(message, dict) and "content" in message else {"content": message}
+    content = content_of(fields["content"])
+    reasoning = content.reasoning or fields.get("reasoning_content") or fields.get("reasoning")
+    fields.get("role")  # implied by an answer
+    response: dict[str, Any] = {"content": content.text}
     if isinstance(reasoning, str) and reasoning:
         response["reasoning_content"] = reasoning
-    if given.get("tool_calls"):
-        response["tool_calls"] = given["tool_calls"]
-    return response, found.dropped
+    if fields.get("tool_calls"):
+        response["tool_calls"] = fields["tool_calls"]
+    return response, content.dropped

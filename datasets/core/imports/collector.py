@@ -14,11 +14,13 @@ from typing import Any
 
 import msgspec
 
-from datasets.core.imports.json_records import json_records
+from datasets.core.imports.json_records import document, json_records, plain_json
+from datasets.core.imports.key_use import UNREAD, KeyUse, whole
 from datasets.core.imports.model import (
     BrokenRecord,
     Imported,
     ImportedRow,
+    MendedRecord,
     Note,
     Options,
     Place,
@@ -76,24 +78,33 @@ def collected(
 ) -> Imported:
     """The result of `collect` for all files; they are read when the first row is requested."""
     imported = Imported((), (), list(notes))
-    found = Collector(imported, options)
+    collector = Collector(imported, options)
 
     def rows() -> Iterator[ImportedRow]:
         with ExitStack() as broken_off:  # if iteration stops early, verdicts are never requested
-            broken_off.callback(found.close)
-            collect(files, found)
-            yield from found.rows()
+            broken_off.callback(collector.close)
+            collect(files, collector)
+            collector.leave_out_keys()
+            yield from collector.rows()
             broken_off.pop_all()
 
-    imported.rows, imported.verdicts = rows(), found.verdicts()
+    imported.rows, imported.verdicts = rows(), collector.verdicts()
     return imported
 
 
-def fields(given: Any, prefix: str) -> dict[str, Any]:
+def plain_document(file: SourceFile, collector: "Collector") -> bytes:
+    """A whole file as JSON; NaN and Infinity become null with a warning. Raises NotUsable."""
+    text, constants = plain_json(document(file, collector.options.limits))
+    if constants:
+        collector.leave_out(Place(file.name), "nan", constants)
+    return text
+
+
+def fields(values: Any, prefix: str) -> dict[str, Any]:
     """Custom fields of a row; reserved names get `prefix`."""
-    if not isinstance(given, Mapping):
+    if not isinstance(values, Mapping):
         return {}
-    return {f"{prefix}_{name}" if name in RESERVED else str(name): value for name, value in given.items()}
+    return {f"{prefix}_{name}" if name in RESERVED else str(name): value for name, value in values.items()}
 
 
 def with_reference(value: Any) -> dict[str, Any]:
@@ -110,6 +121,7 @@ class Collector:
         self._table.execute("BEGIN")
         self._count = self._calls = self._numbers = 0
         self._last: tuple[bytes, dict[str, Any]] = (b"", {})  # key and data of the most recent row
+        self._key_uses: list[KeyUse] = []
         self._lines = array("Q", [0])  # line by row number; 0 for a row that was left out
 
     def records(
@@ -122,7 +134,11 @@ class Collector:
     def objects(
         self, values: Iterable[tuple[Place, Any]], fits: Callable[[Any], object] = lambda _record: True
     ) -> Iterator[tuple[Place, dict[str, Any]]]:
-        """Yield the values that are objects and fit, of at most the first `options.first`; list the others."""
+        """Yield the values that are objects and fit, of at most the first `options.first`; list the others.
+
+        Their keys, and those of objects in them, that the source does not read are listed once everything is collected.
+        """
+        use = self.key_use()
         for place, value in islice(values, self.options.first):
             if isinstance(value, BrokenRecord):
                 self.leave_out(place, value.code, value.detail)
@@ -133,14 +149,36 @@ class Collector:
             elif not fits(value):
                 self.leave_out(place, "not_a_record")
             else:
-                yield place, value
+                if isinstance(value, MendedRecord):
+                    self.leave_out(place, value.code, value.detail)
+                yield place, use.record(place, value)
+
+    def key_use(self, always_read: Container[str] = ()) -> KeyUse:
+        """For the keys of another file; those not in `always_read` and never read will be listed as left out."""
+        return self.add_key_use(KeyUse(always_read))
+
+    def add_key_use(self, use: KeyUse) -> KeyUse:
+        self._key_uses.append(use)
+        return use
+
+    def _whole(self, stored: dict[str, Any]) -> None:
+        """Count the keys of objects that are stored as read."""
+        for use in self._key_uses:
+            if use.notes:
+                whole(stored)
+                return
+
+    def leave_out_keys(self) -> None:
+        """List the keys that were not read, each with the first record and the number of records that hold it."""
+        for place, name, records in (unread for use in self._key_uses for unread in use.unread()):
+            self.leave_out(place, UNREAD, f"{name} × {records}")
 
     def leave_out_parts(self, place: Place, kinds: Iterable[str]) -> None:
         """List the types of the parts of a message that are not text."""
         for kind in kinds:
             self.leave_out(place, "part_dropped", kind)
 
-    def _put(self, query: str, values: Sequence[Any]) -> bool:
+    def _execute(self, query: str, values: Sequence[Any]) -> bool:
         """Execute the query; return whether it changed any row. Reports progress regularly."""
         self._calls += 1
         if self._calls % 500 == 0:
@@ -148,28 +186,30 @@ class Collector:
         return bool(self._table.execute(query, values).rowcount)
 
     def row(self, key: object, data: dict[str, Any], place: Place, reference: Any = None) -> None:
-        """Add a row, with its reference if there is one; only the first with a given key counts."""
-        self._new_row(_key(key), data | with_reference(reference), place)
+        """Add a row, with its reference if there is one. Of several with a key, a field's first value counts."""
+        for name in self.merged_row(key, data | with_reference(reference), place):
+            self.leave_out(place, "field_differs", name)
 
     def _new_row(self, key: bytes, data: dict[str, Any], place: Place) -> bool:
         """Add a row; return whether the key was new."""
         self._count += 1
         values = (self._count, key, _place(place), encoded(data))
-        return self._put("INSERT OR IGNORE INTO row (at, key, place, data) VALUES (?, ?, ?, ?)", values)
+        return self._execute("INSERT OR IGNORE INTO row (at, key, place, data) VALUES (?, ?, ?, ?)", values)
 
     def merged_row(self, key: object, data: dict[str, Any], place: Place) -> list[str]:
         """Merge records of the same row, keeping the first value of each field; return the fields that differ."""
         hashed = _key(key)
+        self._whole(data)
         if self._last[0] != hashed:
             if self._new_row(hashed, data, place):
                 self._last = (hashed, data)
                 return []
-            known = self._table.execute("SELECT data FROM row WHERE key = ?", (hashed,)).fetchone()
-            self._last = (hashed, restored(known[0]))
+            row = self._table.execute("SELECT data FROM row WHERE key = ?", (hashed,)).fetchone()
+            self._last = (hashed, restored(row[0]))
         old = self._last[1]
         if data.keys() - old.keys():
             self._last = (hashed, data | old)
-            self._put("UPDATE row SET data = ? WHERE key = ?", (encoded(data | old), hashed))
+            self._execute("UPDATE row SET data = ? WHERE key = ?", (encoded(data | old), hashed))
         return [name for name, value in data.items() if old.get(name, value) != value]
 
     def answer(
@@ -179,10 +219,11 @@ class Collector:
 
         Without a number the answer comes last. A different answer with a number already in use is left out.
         """
+        self._whole(response)
         self._numbers = self._numbers + 1 if number is None else max(self._numbers, number)
         at = self._numbers if number is None else number
         values = (_key(key), model, at, _place(place), encoded(response))
-        if not self._put("INSERT OR IGNORE INTO answer VALUES (?, ?, ?, ?, ?)", values):
+        if not self._execute("INSERT OR IGNORE INTO answer VALUES (?, ?, ?, ?, ?)", values):
             same = "SELECT data FROM answer WHERE key = ? AND model = ? AND number = ?"
             if self._table.execute(same, values[:3]).fetchone()[0] != values[-1]:
                 self.leave_out(place, "answer_twice", model)
@@ -192,9 +233,10 @@ class Collector:
         self, key: object, model: str, response: dict[str, Any], place: Place, taken: Container[int] = ()
     ) -> int:
         """The number of an identical answer not in `taken`; adds the answer if there is none."""
-        known = "SELECT number FROM answer WHERE key = ? AND model = ? AND data = ? ORDER BY number"
-        found = self._table.execute(known, (_key(key), model, encoded(response)))
-        free = next((int(number) for (number,) in found if number not in taken), None)
+        self._whole(response)
+        query = "SELECT number FROM answer WHERE key = ? AND model = ? AND data = ? ORDER BY number"
+        numbers = self._table.execute(query, (_key(key), model, encoded(response)))
+        free = next((int(number) for (number,) in numbers if number not in taken), None)
         return self.answer(key, model, response, place) if free is None else free
 
     def has_answer(self, key: object, model: str) -> bool:
@@ -209,7 +251,7 @@ class Collector:
         if record["value"] is None:
             record = {"state": "unparsed"} | record
         values = (_key(key), _place(place), encoded(record))
-        self._put("INSERT INTO verdict (key, place, data) VALUES (?, ?, ?)", values)
+        self._execute("INSERT INTO verdict (key, place, data) VALUES (?, ?, ?)", values)
 
     def rows(self) -> Iterator[ImportedRow]:
         """Each row with its answers. If any row has answers, rows without answers are left out."""
@@ -224,29 +266,29 @@ class Collector:
                 continue
             line += 1
             self._lines[at] = line
-            given = restored(data)
-            yield ImportedRow(given | ({"model_outputs": outputs} if outputs else {}), _place_of(place))
+            row = restored(data)
+            yield ImportedRow(row | ({"model_outputs": outputs} if outputs else {}), _place_of(place))
         for place, model in self._table.execute(_UNKNOWN):
             self.leave_out(_place_of(place), "answer_without_row", model)
 
     def _outputs(self, key: bytes) -> list[dict[str, Any]]:
         """Answers by model, models in order of appearance, up to the size limit of a row."""
-        given: dict[str, list[tuple[int, bytes, bytes]]] = {}
+        stored: dict[str, list[tuple[int, bytes, bytes]]] = {}
         for at, model, place, data in self._table.execute(_ANSWERS, (key,)):
-            given.setdefault(model, []).append((at, place, data))
-        found: dict[str, list[Any]] = {}
+            stored.setdefault(model, []).append((at, place, data))
+        responses_of: dict[str, list[Any]] = {}
         size, beyond = 0, []
-        for model in sorted(given, key=lambda name: min(given[name])[0]):
-            for at, place, data in given[model]:
+        for model in sorted(stored, key=lambda name: min(stored[name])[0]):
+            for at, place, data in stored[model]:
                 size += len(data)
                 if size > self.options.limits.row_bytes:
                     self.leave_out(_place_of(place), "too_many_answers", model)
                     beyond.append((at,))
                 else:
-                    found.setdefault(model, []).append(restored(data))
+                    responses_of.setdefault(model, []).append(restored(data))
         if beyond:
             self._table.executemany("DELETE FROM answer WHERE rowid = ?", beyond)
-        return [{"model_name": model, "responses": responses} for model, responses in found.items()]
+        return [{"model_name": model, "responses": responses} for model, responses in responses_of.items()]
 
     def verdicts(self) -> Iterator[dict[str, Any]]:
         """After `rows`: the verdicts whose rows and answers exist; others are left out.

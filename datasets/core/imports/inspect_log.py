@@ -1,6 +1,5 @@
 """Inspect: `.eval` logs (a zip with one file per sample) and `.json` logs."""
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import islice
@@ -10,17 +9,19 @@ import msgspec
 
 from datasets.core.imports.archives import Archive, is_archive_with
 from datasets.core.imports.chat import answer, chat
-from datasets.core.imports.collector import Collector, fields, tool
+from datasets.core.imports.collector import Collector, fields, plain_document, tool
 from datasets.core.imports.json_records import (
     UNDECODED,
-    Kind,
     beginning,
-    document,
+    decoded,
+    held_keys,
     list_at,
     object_at,
+    plain_json,
     single,
     value_at,
 )
+from datasets.core.imports.key_use import KeyUse
 from datasets.core.imports.model import Note, NotUsable, Place, SourceFile
 from datasets.core.json_errors import nests_deeper
 
@@ -48,7 +49,7 @@ class _Header(msgspec.Struct):
     results: dict[str, Any] | None = None
 
 
-class _Log(_Header):
+class _Log(msgspec.Struct):
     samples: list[Any] | None = None
 
 
@@ -69,6 +70,10 @@ class _Sample(msgspec.Struct):
 _HEADER = msgspec.json.Decoder(_Header)
 _LOG = msgspec.json.Decoder(_Log)
 _SAMPLE = msgspec.json.Decoder(_Sample)
+_KNOWN = frozenset(_Sample.__struct_fields__) - {"error"}
+_KEYS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_PARTS = ("input", "target", "metadata", "output", "scores", "score", "error")
+"""The fields of a sample that hold objects."""
 
 
 def _is_log(file: SourceFile) -> bool:
@@ -78,118 +83,133 @@ def _is_log(file: SourceFile) -> bool:
     return is_archive_with(file, *_HEADERS)
 
 
-def _collect(files: Sequence[SourceFile], found: Collector) -> None:
+def _collect(files: Sequence[SourceFile], collector: Collector) -> None:
     before: dict[str, int] = {}  # highest epoch of each model in the logs so far
-    options = found.options
+    options = collector.options
     for file in files:
+        use = collector.key_use(_KNOWN)
         if beginning(file).startswith(b"{"):
-            log = _decoded(document(file, options.limits), _LOG, file)
-            _samples(found, log, islice(_of_log(log, file, found), options.first), before)
+            text = plain_document(file, collector)
+            header, log = _header(text, file, collector), decoded(text, _LOG, file)
+            _samples(
+                collector, use, header, islice(_of_log(log, file, collector, use), options.first), before
+            )
             continue
         with closing(Archive(file, options.limits)) as archive:
             name = next((name for name in _HEADERS if name in archive.names), _HEADERS[0])
-            header = _decoded(archive.read(name), _HEADER, file)
-            _samples(found, header, islice(_of_archive(archive, file, found), options.first), before)
+            header = _header(plain_json(archive.read(name))[0], file, collector)
+            samples = islice(_of_archive(archive, file, collector, use), options.first)
+            _samples(collector, use, header, samples, before)
+
+
+def _header(text: bytes, file: SourceFile, collector: Collector) -> _Header:
+    """The start of a log; its keys and those of the whole log that are not read will be listed."""
+    place, outer = Place(file.name), collector.key_use(("eval", "results", "samples"))
+    header = decoded(text, _HEADER, file)
+    outer.count(place, held_keys(_KEYS.decode(text)))
+    return _Header(outer.part(place, "eval", header.eval), outer.part(place, "results", header.results))
 
 
 def _samples(
-    found: Collector, header: _Header, samples: Iterator[tuple[Place, _Sample]], before: dict[str, int]
+    collector: Collector,
+    use: KeyUse,
+    header: _Header,
+    samples: Iterator[tuple[Place, _Sample]],
+    before: dict[str, int],
 ) -> None:
-    given, judges, first = str(header.eval.get("model") or ""), _judges(header), dict(before)
+    log_model, judges, first = str(header.eval.get("model") or ""), _judges(header), dict(before)
     for place, sample in samples:
-        model = given if given not in _NO_MODEL else str((sample.output or {}).get("model") or "model")
+        if nests_deeper([sample.choices, *(getattr(sample, name) for name in _PARTS)]):
+            collector.leave_out(place, "too_deep")
+            continue
+        _note_keys(use, place, sample)
+        model = (
+            log_model if log_model not in _NO_MODEL else str((sample.output or {}).get("model") or "model")
+        )
         before[model] = max(before.get(model, 0), first.get(model, 0) + sample.epoch)
-        _take(found, place, sample, model, first.get(model, 0), judges)
+        _import_sample(collector, place, sample, model, first.get(model, 0), judges)
 
 
-def _of_archive(archive: Archive, file: SourceFile, found: Collector) -> Iterator[tuple[Place, _Sample]]:
+def _of_archive(
+    archive: Archive, file: SourceFile, collector: Collector, use: KeyUse
+) -> Iterator[tuple[Place, _Sample]]:
     names = [name for name in archive.names if name.startswith("samples/") and name.endswith(".json")]
+    others = sorted({*archive.names} - {*names, *_HEADERS})
+    collector.key_use().count(Place(file.name), others)
     for number, name in enumerate(names, 1):
         place = Place(file.name, number)
         try:
-            yield place, _decoded(archive.read(name), _SAMPLE, file)
+            text, constants = plain_json(archive.read(name))
+            sample = decoded(text, _SAMPLE, file)
+            use.count(place, held_keys(_KEYS.decode(text)))
+            if constants:
+                collector.leave_out(place, "nan", constants)
+            yield place, sample
         except NotUsable as error:
-            found.leave_out(place, error.code, name)
+            collector.leave_out(place, error.code, name)
 
 
-def _of_log(log: _Log, file: SourceFile, found: Collector) -> Iterator[tuple[Place, _Sample]]:
-    for number, one in enumerate(log.samples or [], 1):
+def _of_log(
+    log: _Log, file: SourceFile, collector: Collector, use: KeyUse
+) -> Iterator[tuple[Place, _Sample]]:
+    for number, value in enumerate(log.samples or [], 1):
         place = Place(file.name, number)
         try:
-            yield place, msgspec.convert(one, _SAMPLE.type)
+            sample = msgspec.convert(value, _SAMPLE.type)
         except UNDECODED:
-            found.leave_out(place, "not_a_record")
-
-
-def _decoded(text: bytes, decoder: msgspec.json.Decoder[Kind], file: SourceFile) -> Kind:
-    """Decode JSON that may contain NaN, as Inspect writes it. Raises NotUsable."""
-    try:
-        return decoder.decode(text)
-    except UNDECODED:
-        pass
-    try:
-        return msgspec.convert(msgspec.json.decode(_without_nan(text)), decoder.type)
-    except UNDECODED:
-        raise NotUsable("json_broken", file=file.name) from None
-
-
-def _without_nan(text: bytes) -> bytes:
-    def nothing(_name: str) -> None:
-        return None
-
-    return msgspec.json.encode(json.loads(text, parse_constant=nothing))
+            collector.leave_out(place, "not_a_record")
+            continue
+        use.record(place, value)
+        yield place, sample
 
 
 def _judges(header: _Header) -> dict[str, str]:
     """{scorer: grader model}, as far as the log contains it."""
     grader = value_at(header.eval, "model_roles", "grader")
-    found = {}
-    for one in list_at(header.results, "scores"):
-        params = object_at(one, "params")
+    judges = {}
+    for score in list_at(header.results, "scores"):
+        params = object_at(score, "params")
         judge = params.get("grader_model") or params.get("model") or grader
         judge = judge.get("model") if isinstance(judge, dict) else judge
         if isinstance(judge, str) and judge:
-            found[str(value_at(one, "name"))] = judge
-    return found
+            judges[str(value_at(score, "name"))] = judge
+    return judges
 
 
-def _take(
-    found: Collector, place: Place, sample: _Sample, model: str, first: int, judges: dict[str, str]
+def _import_sample(
+    collector: Collector, place: Place, sample: _Sample, model: str, first: int, judges: dict[str, str]
 ) -> None:
-    if nests_deeper(
-        [sample.input, sample.metadata, sample.output, sample.scores, sample.target, sample.choices]
-    ):
-        found.leave_out(place, "too_deep")
-        return
-    messages, dropped = chat(_attached(sample.input, sample.attachments))
+    messages, dropped = chat(sample.input)
     if not messages:
-        found.leave_out(place, "no_question")
+        collector.leave_out(place, "no_question")
         return
     key = [sample.id, messages]
     row = {"id": sample.id, "messages": messages, **fields(sample.metadata, "metadata")}
     row |= {"choices": sample.choices} if isinstance(sample.choices, list) else {}
-    found.row(key, row, place, reference=_attached(single(sample.target), sample.attachments))
-    found.leave_out_parts(place, dropped)
+    collector.row(key, row, place, reference=single(sample.target))
+    collector.leave_out_parts(place, dropped)
     number = (first + sample.epoch) * _MOST_CHOICES
-    _answers(found, place, key, sample, model, number)
-    if found.has_answer(key, model):
+    _answers(collector, place, key, sample, model, number)
+    if collector.has_answer(key, model):
         for name, score in _scores(sample):
             about = {"model": model, "response": number, **_author(score, judges.get(name, JUDGE))}
-            for verdict in _verdicts(found, place, name, score):
-                found.verdict(key, about | verdict, place)
+            for verdict in _verdicts(collector, place, name, score):
+                collector.verdict(key, about | verdict, place)
 
 
-def _answers(found: Collector, place: Place, key: object, sample: _Sample, model: str, number: int) -> None:
+def _answers(
+    collector: Collector, place: Place, key: object, sample: _Sample, model: str, number: int
+) -> None:
     """Import the answers of one epoch."""
     epoch = {"epoch": sample.epoch} if sample.epoch > 1 else {}
     choices = list_at(sample.output, "choices")[:_MOST_CHOICES]
     for index, choice in enumerate(choices):
-        response, dropped = answer(_attached(value_at(choice, "message"), sample.attachments))
-        found.leave_out_parts(place, dropped)
-        found.answer(key, model, response | epoch, place, number + index)
+        response, dropped = answer(value_at(choice, "message"))
+        collector.leave_out_parts(place, dropped)
+        collector.answer(key, model, response | epoch, place, number + index)
     if not choices:
         error = sample.error.get("message") if isinstance(sample.error, dict) else sample.error
-        found.leave_out(place, "no_answer", str(error or model)[:200])
+        collector.leave_out(place, "no_answer", str(error or model)[:200])
 
 
 def _author(score: Any, judge: str) -> dict[str, str]:
@@ -208,35 +228,42 @@ def _scores(sample: _Sample) -> list[tuple[str, Any]]:
     return list((sample.scores or {}).items())
 
 
-def _verdicts(found: Collector, place: Place, name: str, score: Any) -> Iterator[dict[str, Any]]:
+def _verdicts(collector: Collector, place: Place, name: str, score: Any) -> Iterator[dict[str, Any]]:
     """Yield metric, value and reasoning of a score, once per value if it has several."""
-    given = score if isinstance(score, dict) and "value" in score else {"value": score}
-    value, answered = given["value"], given.get("answer")
-    reasoning = given.get("explanation") or (f"answer: {answered}" if isinstance(answered, str) else None)
+    fields = score if isinstance(score, dict) and "value" in score else {"value": score}
+    value, reasoning = fields["value"], fields.get("explanation")
+    if not reasoning and isinstance(answered := fields.get("answer"), str):
+        reasoning = f"answer: {answered}"
     values = value if isinstance(value, dict) else {"": value}
-    for part, one in values.items():
+    for part, part_value in values.items():
         metric = f"{name}.{part}" if part else name
         verdict = {"metric": metric, "reasoning": reasoning if isinstance(reasoning, str) else None}
-        if isinstance(one, str) and one in LETTERS:
-            yield verdict | {"value": LETTERS[one]}
-        elif isinstance(one, bool | int | float | str) and one != "":
-            yield verdict | {"value": float(one) if isinstance(one, bool) else one}
-        elif one is None:
+        if isinstance(part_value, str) and part_value in LETTERS:
+            yield verdict | {"value": LETTERS[part_value]}
+        elif isinstance(part_value, bool | int | float | str) and part_value != "":
+            yield verdict | {"value": float(part_value) if isinstance(part_value, bool) else part_value}
+        elif part_value is None:
             yield verdict | {"value": None, "state": "no_score"}
         else:
-            found.leave_out(place, "no_value", metric)
+            collector.leave_out(place, "no_value", metric)
 
 
-def _attached(given: Any, attachments: dict[str, str]) -> Any:
+def _note_keys(use: KeyUse, place: Place, sample: _Sample) -> None:
+    """Let the parts of a sample note which of their keys are read, with their attachments in place."""
+    for name in _PARTS:
+        setattr(sample, name, use.part(place, name, _attached(getattr(sample, name), sample.attachments)))
+
+
+def _attached(value: Any, attachments: dict[str, str]) -> Any:
     """Replace references to attachments with their text."""
-    if isinstance(given, str):
-        mark = next((one for one in _REFERENCES if given.startswith(one)), "")
-        return attachments.get(given[len(mark) :], given) if mark else given
-    if isinstance(given, list):
-        return [_attached(one, attachments) for one in given]
-    if isinstance(given, dict):
-        return {name: _attached(one, attachments) for name, one in given.items()}
-    return given
+    if isinstance(value, str):
+        mark = next((prefix for prefix in _REFERENCES if value.startswith(prefix)), "")
+        return attachments.get(value[len(mark) :], value) if mark else value
+    if isinstance(value, list):
+        return [_attached(part, attachments) for part in value]
+    if isinstance(value, dict):
+        return {name: _attached(part, attachments) for name, part in value.items()}
+    return value
 
 
 SOURCE = tool("inspect", _is_log, _collect, _NOTES)

@@ -9,12 +9,15 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
 
-from datasets.core.decode import Block, Encoding, Upload, blocks, encoding_of, marked_encoding, utf8_chunks
-from datasets.core.imports.model import BrokenRecord, NotUsable, SourceFile
+from datasets.core.decode import Block, Upload, blocks, first_encoding, text_encoding, utf8_chunks
+from datasets.core.findings import broken_byte
+from datasets.core.imports.model import BrokenRecord, MendedRecord, NotUsable, SourceFile
+from datasets.core.json_repairs import as_json
 from datasets.core.limits import MEBIBYTE, Limits, holds_more_values
 
 DOCUMENT_BYTES = 512 * MEBIBYTE
@@ -24,7 +27,9 @@ _BEGINNING = 64 * 1024
 _LOOKED_AT = MEBIBYTE
 _FIRST_STEP = 64 * 1024
 _SPACE = re.compile(r"[\s,]*")
-_BROKEN = BrokenRecord("json_broken")
+_BROKEN, _END = BrokenRecord("json_broken"), BrokenRecord("json_ends")
+_LINES_LOOKED_AT = 20
+_NOTHING = (b"null", b'""', b"[]", b"{}")
 
 Kind = TypeVar("Kind")
 
@@ -38,14 +43,14 @@ def value_at(value: Any, *keys: str) -> Any:
 
 def object_at(value: Any, *keys: str) -> dict[str, Any]:
     """The object under these keys; {} if there is none."""
-    found = value_at(value, *keys)
-    return found if isinstance(found, dict) else {}
+    inner = value_at(value, *keys)
+    return inner if isinstance(inner, dict) else {}
 
 
 def list_at(value: Any, *keys: str) -> list[Any]:
     """The list under these keys; [] if there is none."""
-    found = value_at(value, *keys)
-    return found if isinstance(found, list) else []
+    inner = value_at(value, *keys)
+    return inner if isinstance(inner, list) else []
 
 
 def single(value: Any) -> Any:
@@ -61,7 +66,7 @@ def json_records(file: SourceFile, limits: Limits | None = None) -> Iterator[tup
     decoded or decompressed.
     """
     with file.upload(limits) as upload:
-        encoding = encoding_of(upload)
+        encoding = text_encoding(upload)
         if _is_lines(_start(upload, encoding)):
             yield from _lines(upload, encoding)
         else:
@@ -70,16 +75,23 @@ def json_records(file: SourceFile, limits: Limits | None = None) -> Iterator[tup
 
 def first_records(file: SourceFile, most: int = 20) -> list[Any]:
     """The first complete values, for recognition; [] if the file does not start with JSON. Reads about a megabyte."""
-    found: list[Any] = []
     with suppress(NotUsable), file.upload() as upload:
         if upload.other_kind():
             return []
-        start = _start(upload, marked_encoding(upload.head()))
-        for _line, value in _values(iter([start]), Limits(row_bytes=2 * _LOOKED_AT)):
-            if isinstance(value, BrokenRecord) or len(found) >= most:
-                break
-            found.append(value)
-    return found
+        start = _start(upload, first_encoding(upload))
+        if _is_lines(start):
+            values = (_value(line) for line in start.split(b"\n") if line.strip())
+            return list(islice((value for value in values if not isinstance(value, BrokenRecord)), most))
+        return list(islice(_whole(start), most))
+    return []
+
+
+def _whole(start: bytes) -> Iterator[Any]:
+    """The values at the start of a document, up to one that is broken or cut."""
+    for _line, value in _values(iter([start]), Limits(row_bytes=2 * _LOOKED_AT)):
+        if isinstance(value, BrokenRecord):
+            return
+        yield value
 
 
 def first_record(file: SourceFile) -> Any:
@@ -87,7 +99,7 @@ def first_record(file: SourceFile) -> Any:
     return next(iter(first_records(file, 1)), None)
 
 
-def _start(upload: Upload, encoding: Encoding) -> bytes:
+def _start(upload: Upload, encoding: str) -> bytes:
     """About the first megabyte as UTF-8."""
     start = bytearray()
     for chunk in utf8_chunks(upload, encoding):
@@ -98,12 +110,18 @@ def _start(upload: Upload, encoding: Encoding) -> bytes:
 
 
 def _is_lines(start: bytes) -> bool:
-    """Whether the first non-blank line is a complete value other than a list."""
-    first = next((line for line in start.split(b"\n") if line.strip()), b"")
-    return not first.lstrip().startswith(b"[") and not isinstance(_value(first), BrokenRecord)
+    """Whether the first line is a complete value other than a list, or most of the first lines are objects."""
+    first = [
+        line for line in start.split(b"\n", 2 * _LINES_LOOKED_AT)[: 2 * _LINES_LOOKED_AT] if line.strip()
+    ]
+    if not first or first[0].lstrip().startswith(b"["):
+        return False
+    values = [_value(line) for line in first[:_LINES_LOOKED_AT]]
+    objects = sum(isinstance(value, dict) for value in values)
+    return not isinstance(values[0], BrokenRecord) or (objects > 0 and 2 * objects >= len(values) - 1)
 
 
-def _lines(upload: Upload, encoding: Encoding) -> Iterator[tuple[int, Any]]:
+def _lines(upload: Upload, encoding: str) -> Iterator[tuple[int, Any]]:
     limits = upload.limits
     for block in blocks(upload, encoding):
         for number, line in enumerate(block.lines, block.first):
@@ -119,14 +137,57 @@ def _line_value(number: int, line: bytes, block: Block, limits: Limits) -> Any:
 
 def _value(line: bytes) -> Any:
     try:
-        return msgspec.json.decode(line)
+        value = msgspec.json.decode(line)
+    except UNDECODED:
+        return _mended(line)
+    if isinstance(value, dict) and line.count(b":") != _colons(value):
+        return _with_last_keys(line, value)
+    return value
+
+
+def _colons(value: Any) -> int:
+    """How many colons the value has as JSON; fewer than its text if a key was lost because it stands there twice."""
+    try:
+        return msgspec.json.encode(value).count(b":")
+    except (*UNDECODED, UnicodeError, OverflowError):
+        return -1
+
+
+def _with_last_keys(line: bytes, value: dict[str, Any]) -> Any:
+    """The value, with a warning that names a key that occurs twice in it."""
+    twice: list[str] = []
+
+    def with_last_values(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names: dict[str, Any] = {}
+        for name, inner in pairs:
+            twice.extend([name] if name in names else [])
+            names[name] = inner
+        return names
+
+    with suppress(*UNDECODED):
+        json.loads(line, object_pairs_hook=with_last_values)
+    return MendedRecord(value, "key_twice", ", ".join(dict.fromkeys(twice))) if twice else value
+
+
+def _mended(line: bytes) -> Any:
+    """The object in a line that is nearly JSON, with a warning; else why it cannot be read."""
+    if broken := broken_byte(line):
+        return BrokenRecord("not_utf8", broken[1])
+    constants: list[str] = []
+    written = as_json(line.decode())
+    try:
+        value = json.loads(written or line, parse_constant=constants.append)
     except UNDECODED:
         return _BROKEN
+    if not isinstance(value, dict) or not (constants or written):
+        return _BROKEN
+    code = "python_literal" if written else "nan"
+    return MendedRecord(value, code, ", ".join(dict.fromkeys(constants)))
 
 
 def _values(chunks: Iterator[bytes], limits: Limits) -> Iterator[tuple[int, Any]]:
     """Values in sequence or inside an array, separated by commas and white space."""
-    text = _Text(chunks, limits)
+    text = Text(chunks, limits)
     text.skip()
     in_array = text.take("[")
     number = 0
@@ -136,25 +197,27 @@ def _values(chunks: Iterator[bytes], limits: Limits) -> Iterator[tuple[int, Any]
             continue
         number += 1
         line, value = text.line, text.value()
-        yield number if in_array else line, value
-        if isinstance(value, BrokenRecord):
+        broken = isinstance(value, BrokenRecord)
+        yield number if in_array else line, _END if value is _BROKEN else value
+        if broken:
             return
 
 
-class _Text:
+class Text:
     """A text decoded from chunks; holds only the part not yet consumed."""
 
     def __init__(self, chunks: Iterator[bytes], limits: Limits) -> None:
         self._chunks, self._limits = chunks, limits
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._rest, self._at, self.line = "", 0, 1
-        self._decode = json.JSONDecoder(parse_constant=_no_constant).raw_decode
+        self._constants: list[str] = []
+        self._decode = json.JSONDecoder(parse_constant=self._constants.append).raw_decode
 
     def skip(self) -> bool:
         """Skip white space and commas; return False at the end."""
         while True:
-            found = _SPACE.match(self._rest, self._at)
-            self._go(found.end() if found else self._at)
+            match = _SPACE.match(self._rest, self._at)
+            self._go(match.end() if match else self._at)
             if self._at < len(self._rest):
                 return True
             if not self._more(_FIRST_STEP):
@@ -169,6 +232,7 @@ class _Text:
     def value(self) -> Any:
         """Parse the value at the current position, reading more until it is complete."""
         while True:
+            self._constants.clear()
             try:
                 value, end = self._decode(self._rest, self._at)
             except RecursionError:
@@ -185,7 +249,12 @@ class _Text:
             text = self._rest[self._at : end].encode("utf-8", "surrogatepass")
             self._go(end)
             crowded = holds_more_values(text, self._limits.row_values)
-            return BrokenRecord("too_large") if crowded else value
+            if crowded:
+                return BrokenRecord("too_large")
+            is_mended = self._constants and isinstance(value, dict)
+            return (
+                MendedRecord(value, "nan", ", ".join(dict.fromkeys(self._constants))) if is_mended else value
+            )
 
     def _go(self, end: int) -> None:
         self.line += self._rest.count("\n", self._at, end)
@@ -201,40 +270,60 @@ class _Text:
         return size > 0
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(name)
-
-
 def beginning(file: SourceFile) -> bytes:
-    """The first kilobytes, decompressed; b'' if the file is not text."""
-    found = b""
+    """The first kilobytes in UTF-8, decompressed; b'' if the file is not text."""
+    start = b""
     with suppress(NotUsable), file.upload() as upload:
         if upload.other_kind():
             return b""
-        for chunk in upload.chunks():
-            found += chunk
-            if len(found) >= _BEGINNING:
+        for chunk in utf8_chunks(upload, first_encoding(upload)):
+            start += chunk
+            if len(start) >= _BEGINNING:
                 break
-    return found[:_BEGINNING].removeprefix(codecs.BOM_UTF8).lstrip()
+    return start[:_BEGINNING].lstrip()
+
+
+def is_blank(file: SourceFile) -> bool:
+    """Whether the file holds nothing but white space and byte order marks."""
+    with suppress(NotUsable), file.upload() as upload:
+        texts = (chunk.decode("utf-8", "replace") for chunk in utf8_chunks(upload, first_encoding(upload)))
+        return not upload.other_kind() and not any(text.replace("\ufeff", "").strip() for text in texts)
+    return False
 
 
 def document(file: SourceFile, limits: Limits) -> bytes:
     """The whole file in UTF-8. Raises NotUsable."""
-    found = bytearray()
+    content = bytearray()
     with file.upload(limits) as upload:
-        for chunk in utf8_chunks(upload, encoding_of(upload)):
-            found += chunk
-            if len(found) > DOCUMENT_BYTES:
+        for chunk in utf8_chunks(upload, text_encoding(upload)):
+            content += chunk
+            if len(content) > DOCUMENT_BYTES:
                 raise NotUsable("too_large", file=file.name)
-    return bytes(found)
+    return bytes(content)
 
 
-def decoded(text: bytes, decoder: msgspec.json.Decoder[Kind], file: SourceFile) -> Kind:
+def decoded(text: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[Kind], file: SourceFile) -> Kind:
     """Decode only the parts of a document that the decoder's type declares. Raises NotUsable."""
     try:
         return decoder.decode(text)
     except UNDECODED:
         raise NotUsable("json_broken", file=file.name) from None
+
+
+def plain_json(text: bytes) -> tuple[bytes, str]:
+    """A document with null for NaN and Infinity, which some tools write, and the names of those it held."""
+    with suppress(*UNDECODED):
+        msgspec.json.decode(text, type=msgspec.Raw)
+        return text, ""
+    constants: list[str] = []
+    with suppress(*UNDECODED):
+        text = json.dumps(json.loads(text, parse_constant=constants.append)).encode()
+    return text, ", ".join(dict.fromkeys(constants))
+
+
+def held_keys(parts: dict[str, msgspec.Raw]) -> list[str]:
+    """The keys of an object that hold something; what they hold can be large and is not decoded."""
+    return [name for name, raw in parts.items() if bytes(memoryview(raw)[:5]) not in _NOTHING]
 
 
 def value_of(raw: msgspec.Raw) -> Any:

@@ -6,20 +6,30 @@ model are in their annotations: each becomes a row, its last reply the answer.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from datasets.core.imports.annotated_tasks import (
     Task,
     columns_of,
+    import_task,
     is_comment,
-    take_task,
+    looks_of_tasks,
     task_notes,
     verdict_value,
 )
 from datasets.core.imports.collector import Collector, tool
-from datasets.core.imports.json_records import first_record, first_records, list_at, object_at, value_at
+from datasets.core.imports.columns import Look
+from datasets.core.imports.json_records import (
+    first_record,
+    first_records,
+    json_records,
+    list_at,
+    object_at,
+    value_at,
+)
 from datasets.core.imports.model import Note, Place, SourceFile
+from datasets.core.limits import Limits
 
 _COMPARISONS = {"left": "A>B", "right": "B>A"}
 _VALUES = ("rating", "number", "choices")
@@ -55,40 +65,45 @@ def _is_either(record: Any) -> bool:
     return _is_task(record) or _is_minimal(record)
 
 
-def _first_tasks(files: Sequence[SourceFile]) -> tuple["_MinimalExport", list[dict[str, Any]]]:
-    """How to read JSON-MIN records of the files, and the data of their first tasks."""
-    first = [one for file in files for one in first_records(file) if _is_either(one)]
-    minimal = _MinimalExport(first)
-    return minimal, [task["data"] for one in first for task in _chats(minimal.task(one))]
+def _records(files: Sequence[SourceFile], limits: Limits) -> Iterator[dict[str, Any]]:
+    for file in files:
+        yield from (record for _line, record in json_records(file, limits) if _is_either(record))
+
+
+def _shape(files: Sequence[SourceFile], limits: Limits) -> tuple["_MinimalExport", dict[str, Look]]:
+    """How to read JSON-MIN records of the files, and what the data of all their tasks hold."""
+    minimal = _MinimalExport(_records(files, limits))
+    tasks = (task["data"] for record in _records(files, limits) for task in _chats(minimal.task(record)))
+    return minimal, looks_of_tasks(tasks)
 
 
 def _notes(files: Sequence[SourceFile]) -> list[Note]:
-    minimal, tasks = _first_tasks(files)
-    prefix = "data" if any(_is_task(one) for file in files for one in first_records(file)) else ""
-    return [*task_notes(prefix, tasks), *(minimal.notes() if minimal.names else _NOTES)]
+    minimal, looks = _shape(files, Limits())
+    prefix = "data" if any(_is_task(record) for file in files for record in first_records(file)) else ""
+    return [*task_notes(prefix, looks), *(minimal.notes() if minimal.names else _NOTES)]
 
 
-def _collect(files: Sequence[SourceFile], found: Collector) -> None:
+def _collect(files: Sequence[SourceFile], collector: Collector) -> None:
     for file in files:
-        minimal, tasks = _first_tasks([file])
-        columns = columns_of(tasks)
+        minimal, looks = _shape([file], collector.options.limits)
+        columns = columns_of(looks)
         last: object = None
         times: Counter[str] = Counter()  # each person's annotations of a task, whose records are adjacent
-        for place, given in found.records(file, _is_either):
-            for record in _chats(minimal.task(given)):
+        for place, raw in collector.records(file, _is_either):
+            for record in _chats(minimal.task(raw)):
                 name = record.get("id")
-                task = take_task(found, place, name, record["data"], columns, {})
+                task = import_task(collector, place, name, record["data"], columns, {})
                 if task is None:
                     continue
                 if name is None or name != last:
                     last, times = name, Counter()
-                _annotations(found, place, task, record, times)
+                _annotations(collector, place, task, record, times)
 
 
 def _chats(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the task itself, or one copy for each annotation that contains a chat."""
     annotations = task.get("annotations") or task.get("completions") or ()
-    held = [(one, messages) for one in annotations if (messages := _chat_messages(one))]
+    held = [(annotation, messages) for annotation in annotations if (messages := _chat_messages(annotation))]
     if not held:
         yield task
     for annotation, messages in held:
@@ -96,13 +111,13 @@ def _chats(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
         data = {**task["data"], "chat": messages[:-1] if replied else messages}
         if replied:
             data["response"] = messages[-1].get("content")
-        results = [one for one in annotation["result"] if _chat_message(one) is None]
-        yield {**task, "data": data, "annotations": [{**annotation, "result": results}]}
+        results = [result for result in annotation["result"] if _chat_message(result) is None]
+        yield task | {"data": data, "annotations": [annotation | {"result": results}]}
 
 
 def _chat_messages(annotation: Any) -> list[dict[str, Any]]:
-    found = map(_chat_message, list_at(annotation, "result"))
-    return [one for one in found if one is not None]
+    messages = map(_chat_message, list_at(annotation, "result"))
+    return [message for message in messages if message is not None]
 
 
 def _chat_message(result: Any) -> dict[str, Any] | None:
@@ -111,21 +126,22 @@ def _chat_message(result: Any) -> dict[str, Any] | None:
 
 
 class _MinimalExport:
-    """Determines from the first records which JSON-MIN fields are results, and which of these are comments.
+    """Determines from all records which JSON-MIN fields are results, and which of these are comments.
 
     Results are between `id` and `annotator`. If `id` comes first, as it does when the data also has one, only results
     other than plain text can be distinguished from data.
     """
 
-    def __init__(self, first: Sequence[dict[str, Any]]) -> None:
-        records = [one for one in first if _is_minimal(one) and not _is_task(one)]
-        held = {
-            name: [one[name] for one in records if name in one] for one in records for name in _between(one)
-        }
-        self.names = tuple(held)
-        self._comments = {
-            name for name, values in held.items() if any(is_comment(name, value) for value in values)
-        }
+    def __init__(self, records: Iterable[dict[str, Any]]) -> None:
+        names: dict[str, None] = {}
+        self._comments: set[str] = set()
+        for record in records:
+            if _is_minimal(record) and not _is_task(record):
+                for name in _between(record):
+                    names[name] = None
+                    if is_comment(name, record[name]):
+                        self._comments.add(name)
+        self.names = tuple(names)
 
     def notes(self) -> list[Note]:
         notes = [Note("comment" if name in self._comments else "verdict", name) for name in self.names]
@@ -137,23 +153,23 @@ class _MinimalExport:
             return record
         names = dict.fromkeys([*self.names, *_between(record)])
         no_data = {"id", "agreement", "history", *_ABOUT, *names}
-        results = [one for name in names if name in record for one in self._results(name, record[name])]
+        results = [result for name in names if name in record for result in self._results(name, record[name])]
         annotation = {
             **{"completed_by": record["annotator"], "result": results},
             **{name: record[name] for name in ("created_at", "lead_time")},
         }
         return {
             "id": record["id"],
-            "data": {name: value for name, value in record.items() if name not in no_data},
+            "data": {name: record[name] for name in record if name not in no_data},
             "annotations": [annotation] if results else [],
         }
 
-    def _results(self, name: str, given: Any) -> Iterator[dict[str, Any]]:
-        for one in given if isinstance(given, list) else [given]:
-            value = one
-            if isinstance(one, str):
-                value = {"text": [one]} if name in self._comments else {"choices": [one]}
-            elif not isinstance(one, dict):
+    def _results(self, name: str, values: Any) -> Iterator[dict[str, Any]]:
+        for entry in values if isinstance(values, list) else [values]:
+            value = entry
+            if isinstance(entry, str):
+                value = {"text": [entry]} if name in self._comments else {"choices": [entry]}
+            elif not isinstance(entry, dict):
                 value = {}
             kind = next((_KINDS[key] for key in value if key in _KINDS and not _is_span(value)), "region")
             yield {"from_name": name, "to_name": "", "type": kind, "value": value}
@@ -173,31 +189,33 @@ def _between(record: dict[str, Any]) -> Sequence[str]:
 
 
 def _is_result(value: Any) -> bool:
-    given = value if isinstance(value, list) else [value]
-    return bool(given) and all(isinstance(one, dict) and one.keys() & _KINDS.keys() for one in given)
+    results = value if isinstance(value, list) else [value]
+    return bool(results) and all(
+        isinstance(result, dict) and result.keys() & _KINDS.keys() for result in results
+    )
 
 
 def _annotations(
-    found: Collector, place: Place, task: Task, record: dict[str, Any], times: Counter[str]
+    collector: Collector, place: Place, task: Task, record: dict[str, Any], times: Counter[str]
 ) -> None:
-    for one in record.get("annotations") or record.get("completions") or ():
-        if not isinstance(one, dict) or one.get("was_cancelled"):
-            found.leave_out(place, "cancelled")
+    for annotation in record.get("annotations") or record.get("completions") or ():
+        if not isinstance(annotation, dict) or annotation.get("was_cancelled"):
+            collector.leave_out(place, "cancelled")
             continue
-        rater = _rater(one)
+        rater = _rater(annotation)
         times[rater] += 1
-        seconds = one.get("lead_time")
+        seconds = annotation.get("lead_time")
         about = {
             "rater": rater,
             "repeat": times[rater],
-            "at": one.get("created_at"),
+            "at": annotation.get("created_at"),
             "seconds": seconds if isinstance(seconds, int | float) and seconds >= 0 else None,
         }
-        _results(found, place, task, one, about)
-    for one in list_at(record, "predictions"):
-        if isinstance(one, dict):
-            judge = {"judge": str(one.get("model_version") or "prediction")}
-            _results(found, place, task, one, judge)
+        _results(collector, place, task, annotation, about)
+    for prediction in list_at(record, "predictions"):
+        if isinstance(prediction, dict):
+            judge = {"judge": str(prediction.get("model_version") or "prediction")}
+            _results(collector, place, task, prediction, judge)
 
 
 def _rater(annotation: dict[str, Any]) -> str:
@@ -209,30 +227,30 @@ def _rater(annotation: dict[str, Any]) -> str:
 
 
 def _results(
-    found: Collector, place: Place, task: Task, annotation: dict[str, Any], about: dict[str, Any]
+    collector: Collector, place: Place, task: Task, annotation: dict[str, Any], about: dict[str, Any]
 ) -> None:
     """Import each result as a verdict; text results become the reasoning of all of them."""
-    results = [one for one in list_at(annotation, "result") if isinstance(one, dict)]
+    results = [result for result in list_at(annotation, "result") if isinstance(result, dict)]
     reasoning = "\n".join(_texts(results)) or None
-    for one in results:
-        kind, name = str(one.get("type")), str(one.get("from_name") or "score")
+    for result in results:
+        kind, name = str(result.get("type")), str(result.get("from_name") or "score")
         if kind == "textarea":
             if len(results) == 1:
-                found.leave_out(place, "no_value", name)
+                collector.leave_out(place, "no_value", name)
             continue
-        answers, value = _verdict(task, one)
+        answers, value = _verdict(task, result)
         if not answers:
-            found.leave_out(place, "answer_not_known", name)
+            collector.leave_out(place, "answer_not_known", name)
         elif value is None:
-            found.leave_out(place, "no_value", f"{name} ({kind})")
+            collector.leave_out(place, "no_value", f"{name} ({kind})")
         else:
             verdict = {"metric": name, "value": value, "reasoning": reasoning}
-            found.verdict(task.key, about | answers | verdict, place)
+            collector.verdict(task.key, about | answers | verdict, place)
 
 
 def _texts(results: Sequence[dict[str, Any]]) -> Iterator[str]:
-    for one in results:
-        texts = value_at(one, "value", "text") if one.get("type") == "textarea" else None
+    for result in results:
+        texts = value_at(result, "value", "text") if result.get("type") == "textarea" else None
         yield from [text for text in (texts if isinstance(texts, list) else [texts]) if isinstance(text, str)]
 
 
@@ -247,8 +265,8 @@ def _verdict(task: Task, result: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         pair = {"model": model, "response": number, "other_model": other, "other_response": second}
         return pair | {"shown_first": 1}, _COMPARISONS.get(str(value.get("selected")))
     about = task.about(str(result.get("to_name")), str(result.get("from_name")))
-    given = next((verdict_value(value[one]) for one in _VALUES if one in value), None)
-    return ({"model": about[0], "response": about[1]} if about else {}), given
+    verdict = next((verdict_value(value[key]) for key in _VALUES if key in value), None)
+    return ({"model": about[0], "response": about[1]} if about else {}), verdict
 
 
 SOURCE = tool("label_studio", lambda file: _is_either(first_record(file)), _collect, _notes)

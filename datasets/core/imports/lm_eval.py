@@ -10,8 +10,8 @@ import msgspec
 from datasets.core.imports.chat import chat
 from datasets.core.imports.collector import Collector, fields, tool
 from datasets.core.imports.json_records import beginning, decoded, document, first_record
+from datasets.core.imports.key_use import count_unread
 from datasets.core.imports.model import Note, NotUsable, Place, SourceFile
-from datasets.core.limits import Limits
 
 JUDGE = "lm-evaluation-harness"
 UNNAMED = "model"
@@ -25,7 +25,7 @@ _NOTES = (
     Note("answer", "resps"),
     Note("field", "doc"),
     Note("verdict", "metrics"),
-    Note("left_out", "gen_kwargs, doc_hash, prompt_hash, target_hash"),
+    Note("left_out", "gen_kwargs, resps (likelihoods), doc_hash, prompt_hash, target_hash"),
 )
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 
@@ -43,66 +43,69 @@ def _is_results(file: SourceFile) -> bool:
     return start.startswith(b"{") and b'"results"' in start and b'"doc_id"' not in start
 
 
-def _collect(files: Sequence[SourceFile], found: Collector) -> None:
+def _collect(files: Sequence[SourceFile], collector: Collector) -> None:
     samples = [file for file in files if _is_samples(file)]
-    names = _model_names([file for file in files if file not in samples], found.options.limits)
+    names = _model_names([file for file in files if file not in samples], collector)
     stamps = sorted({_stamp(file) for file in samples})
     for file in samples:
         unnamed = UNNAMED if len(stamps) < 2 else f"{UNNAMED} {stamps.index(_stamp(file)) + 1}"
         named = next(iter(names.values())) if len(names) == 1 else names.get(_stamp(file))
-        for place, record in found.records(file, _is_sample):
-            _sample(found, place, record, named or unnamed)
+        for place, record in collector.records(file, _is_sample):
+            _sample(collector, place, record, named or unnamed)
 
 
 def _stamp(file: SourceFile) -> str:
     """The timestamp in a file name, shared by the samples and results of a run."""
-    found = _STAMP.search(file.name)
-    return found[0] if found else ""
+    match = _STAMP.search(file.name)
+    return match[0] if match else ""
 
 
-def _model_names(results: Sequence[SourceFile], limits: Limits) -> dict[str, str]:
+def _model_names(results: Sequence[SourceFile], collector: Collector) -> dict[str, str]:
     """{timestamp of the run: model name}."""
-    names = {}
+    names, limits = {}, collector.options.limits
     for file in results:
         with suppress(NotUsable):
-            given = decoded(document(file, limits), _OBJECT, file)
-            name = given.get("model_name") or given.get("model_source")
+            run = collector.key_use().record(Place(file.name), decoded(document(file, limits), _OBJECT, file))
+            name = run.get("model_name") or run.get("model_source")
             if isinstance(name, str) and name.strip():
                 names[_stamp(file)] = name
     return names
 
 
-def _sample(found: Collector, place: Place, record: dict[str, Any], model: str) -> None:
+def _sample(collector: Collector, place: Place, record: dict[str, Any], model: str) -> None:
     requests = _requests(record.get("arguments"))
     messages, dropped = chat(requests[0][0]) if requests else ([], [])
     if not messages:
-        found.leave_out(place, "no_question")
+        collector.leave_out(place, "no_question")
         return
-    found.leave_out_parts(place, dropped)
+    collector.leave_out_parts(place, dropped)
     key = [record["doc_id"], messages]
     doc = record["doc"] if isinstance(record["doc"], dict) else {"doc": record["doc"]}
     row = {"id": doc.get("id", record["doc_id"]), "messages": messages, **fields(doc, "doc")}
-    found.row(key, row | {"doc_id": record["doc_id"]}, place, reference=record.get("target"))
+    collector.row(key, row | {"doc_id": record["doc_id"]}, place, reference=record.get("target"))
     texts = _answers(record["resps"], requests)
     if not texts:
-        found.leave_out(place, "no_answer", model)
+        collector.leave_out(place, "no_answer", model)
         return
     for number, text in enumerate(texts, 1):
-        found.answer(key, model, {"content": text}, place, number)
-    _verdicts(found, place, record, key, model)
+        collector.answer(key, model, {"content": text}, place, number)
+    _verdicts(collector, place, record, key, model)
 
 
-def _requests(given: Any) -> list[tuple[Any, str]]:
+def _requests(arguments: Any) -> list[tuple[Any, str]]:
     """(context, continuation) of each request; the continuation is '' for generation tasks."""
-    listed = list(given.values()) if isinstance(given, dict) else given
-    found = []
-    for one in listed if isinstance(listed, list) else []:
-        parts = list(one.values()) if isinstance(one, dict) else one
+    listed = arguments
+    if isinstance(arguments, dict):
+        listed = [arguments[name] for name in arguments if isinstance(dict.get(arguments, name), list | dict)]
+    requests = []
+    for request in listed if isinstance(listed, list) else []:
+        parts = [request[name] for name in list(request)[:2]] if isinstance(request, dict) else request
         if isinstance(parts, list) and parts:
             context = parts[0][0] if isinstance(parts[0], list) and len(parts[0]) == 1 else parts[0]
             follows = parts[1] if len(parts) > 1 and isinstance(parts[1], str) else ""
-            found.append((context, follows))
-    return found
+            requests.append((context, follows))
+            count_unread(parts[1:])  # the parameters of generation tasks
+    return requests
 
 
 def _answers(resps: Any, requests: list[tuple[Any, str]]) -> list[str]:
@@ -111,35 +114,35 @@ def _answers(resps: Any, requests: list[tuple[Any, str]]) -> list[str]:
         return []
     if all(isinstance(text, str) for text in resps[0]):
         return [str(text) for text in resps[0]]
-    likely = [_likelihood(one) for one in resps]
+    likely = [_likelihood(response) for response in resps]
     if len(likely) != len(requests) or None in likely:
         return []
     best = max(range(len(likely)), key=lambda index: likely[index] or 0.0)
     return [requests[best][1].strip()] if requests[best][1].strip() else []
 
 
-def _likelihood(one: Any) -> float | None:
+def _likelihood(response: Any) -> float | None:
     """The number in `[[-1.5, false]]`, whose parts may be strings."""
     try:
-        return float(_innermost(one))
+        return float(_innermost(response))
     except (TypeError, ValueError):
         return None
 
 
-def _verdicts(found: Collector, place: Place, record: dict[str, Any], key: object, model: str) -> None:
+def _verdicts(collector: Collector, place: Place, record: dict[str, Any], key: object, model: str) -> None:
     by = record.get("filter")
     chosen = by if isinstance(by, str) and by != "none" else ""
     text = _innermost(record.get("filtered_resps"))
     listed = record.get("metrics")
-    names = listed if isinstance(listed, list) else [one for one in record if one not in (*_KNOWN, *_HASHES)]
+    names = listed if isinstance(listed, list) else [key for key in record if key not in (*_KNOWN, *_HASHES)]
     for name in (str(name) for name in names):
         value = record.get(name)
         if not isinstance(value, int | float):
-            found.leave_out(place, "no_number", name)
+            collector.leave_out(place, "no_number", name)
             continue
         about = {"model": model, "response": 1, "metric": f"{name},{chosen}" if chosen else name}
         reasoning = f"{chosen}: {text if isinstance(text, str) else ''}" if chosen else None
-        found.verdict(key, about | {"value": float(value), "judge": JUDGE, "reasoning": reasoning}, place)
+        collector.verdict(key, about | {"value": float(value), "judge": JUDGE, "reasoning": reasoning}, place)
 
 
 def _innermost(value: Any) -> Any:

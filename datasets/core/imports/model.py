@@ -13,10 +13,12 @@ from typing import Any, BinaryIO, Literal
 
 from datasets.core.decode import Unreadable, Upload
 from datasets.core.limits import Limits
+from datasets.core.texts import Text, gettext_noop
 
 Becomes = Literal[
     "question",
     "messages",
+    "outputs",
     "system",
     "reference",
     "model",
@@ -27,9 +29,24 @@ Becomes = Literal[
     "left_out",
 ]
 
+BECOMES: dict[str, Text] = {
+    "question": gettext_noop("Question"),
+    "messages": gettext_noop("Messages"),
+    "reply": gettext_noop("Messages; last assistant message = answer of model"),
+    "outputs": gettext_noop("Outputs of several models"),
+    "system": gettext_noop("System prompt"),
+    "reference": gettext_noop("Reference answer"),
+    "model": gettext_noop("Model name"),
+    "answer": gettext_noop("Answer"),
+    "verdict": gettext_noop("Score"),
+    "comment": gettext_noop("Comment on the scores"),
+    "field": gettext_noop("Custom field"),
+    "left_out": gettext_noop("Not imported"),
+}
+
 
 class NotUsable(Exception):
-    """The files cannot be read; `code` and `params` select the message in datasets/import_messages.py."""
+    """The files cannot be read; `code` and `params` select the sentence in NOT_USABLE (reasons.py)."""
 
     def __init__(self, code: str, **params: str) -> None:
         super().__init__(code)
@@ -40,25 +57,27 @@ class NotUsable(Exception):
 class SourceFile:
     """An input file: its name without folders, size in bytes, and a function to open it.
 
-    `open_file()` returns a new seekable binary file on each call; the caller closes it.
+    `open_file()` returns a new seekable binary file on each call; the caller closes it. `encoding` is the codec that a
+    user named, '' to detect it.
     """
 
     name: str
     size: int
     open_file: Callable[[], BinaryIO]
+    encoding: str = ""
 
     @classmethod
-    def of(cls, path: Path, name: str = "") -> "SourceFile":
-        return cls(name or path.name, path.stat().st_size, lambda: path.open("rb"))
+    def of(cls, path: Path, name: str = "", encoding: str = "") -> "SourceFile":
+        return cls(name or path.name, path.stat().st_size, lambda: path.open("rb"), encoding)
 
     @contextmanager
     def upload(self, limits: Limits | None = None) -> Iterator[Upload]:
         """Open the file as an Upload, which handles gzip, encodings and lines. Raises NotUsable if it is damaged."""
         with self.open_file() as source:
             try:
-                yield Upload(source, limits or Limits())
+                yield Upload(source, limits or Limits(), self.encoding)
             except Unreadable as stopped:
-                raise NotUsable("unreadable", finding=stopped.found.code, file=self.name) from None
+                raise NotUsable("unreadable", finding=stopped.finding.code, file=self.name) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +91,23 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class BrokenRecord:
-    """A record that cannot be read; `code` is from datasets/import_messages.py."""
+    """A record that cannot be read; `code` is from LEFT_OUT (reasons.py)."""
 
     code: str
     detail: str = ""
+
+
+class MendedRecord(dict[str, Any]):
+    """A record that was read though it is not JSON, with the code and detail of a warning."""
+
+    def __init__(self, value: dict[str, Any], code: str, detail: str) -> None:
+        super().__init__(value)
+        self.code, self.detail = code, detail
+
+
+def with_warning_of(record: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields made from a record, with its warning if it has one."""
+    return MendedRecord(fields, record.code, record.detail) if isinstance(record, MendedRecord) else fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +120,7 @@ class ImportedRow:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Something that was not imported: where, a code from datasets/import_messages.py, and a detail (e.g. a column)."""
+    """What was not imported, or only with a warning: where, a code from reasons.py, and a detail."""
 
     place: Place
     code: str
@@ -116,6 +148,12 @@ class Imported:
     notes: list[Note] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
     left_out_counts: dict[str, int] = field(default_factory=dict)
+
+    def beside(self, earlier: "Imported") -> "Imported":
+        """This import, after what was left out or warned of before its rows are read."""
+        for entry in earlier.left_out:
+            self.leave_out(entry.place, entry.code, entry.detail)
+        return self
 
     def leave_out(self, place: Place, code: str, detail: str = "") -> None:
         self.left_out_counts[code] = self.left_out_counts.get(code, 0) + 1

@@ -26,7 +26,7 @@ _NOTES = (
     Note("answer", "choices"),
     Note("verdict", "score"),
     Note("verdict", "g1_winner, g2_winner"),
-    Note("left_out", "answer_id, user_prompt"),
+    Note("left_out", "answer_id, user_prompt, judge[1]"),
 )
 Kind = Literal["question", "answer", "single", "pair", ""]
 
@@ -53,36 +53,36 @@ def _kind_of(file: SourceFile) -> Kind:
     return _kind(first_record(file))
 
 
-def _collect(files: Sequence[SourceFile], found: Collector) -> None:
+def _collect(files: Sequence[SourceFile], collector: Collector) -> None:
     """Read questions first, then answers, then verdicts, whatever the order of the files."""
     of_kind: dict[str, list[SourceFile]] = defaultdict(list)
     for file in files:
         of_kind[_kind_of(file)].append(file)
-    questions = list(_records(of_kind["question"], found, "question"))
+    questions = list(_records(of_kind["question"], collector, "question"))
     turns = {str(record["question_id"]): record["turns"] for _place, record in questions}
     categories = {str(record["question_id"]): str(record.get("category")) for _place, record in questions}
-    reference_files = _reference_files(of_kind, categories, found)
-    references = _references(reference_files, found)
+    reference_files = _reference_files(of_kind, categories, collector)
+    references = _references(reference_files, collector)
     for place, record in questions:
-        _rows(found, place, record, references)
+        _rows(collector, place, record, references)
     answers = [file for file in of_kind["answer"] if file not in reference_files]
-    for place, record in _records(answers, found, "answer"):
-        _answers(found, place, record, turns)
-    for place, record in _records(of_kind["single"], found, "single"):
-        _single(found, place, record)
-    for place, record in _records(of_kind["pair"], found, "pair"):
-        _pair(found, place, record)
+    for place, record in _records(answers, collector, "answer"):
+        _answers(collector, place, record, turns)
+    for place, record in _records(of_kind["single"], collector, "single"):
+        _single(collector, place, record)
+    for place, record in _records(of_kind["pair"], collector, "pair"):
+        _pair(collector, place, record)
 
 
 def _records(
-    files: Sequence[SourceFile], found: Collector, kind: Kind
+    files: Sequence[SourceFile], collector: Collector, kind: Kind
 ) -> Iterator[tuple[Place, dict[str, Any]]]:
     for file in files:
-        yield from found.records(file, lambda record: _kind(record) == kind)
+        yield from collector.records(file, lambda record: _kind(record) == kind)
 
 
 def _reference_files(
-    of_kind: Mapping[str, list[SourceFile]], categories: Mapping[str, str], found: Collector
+    of_kind: Mapping[str, list[SourceFile]], categories: Mapping[str, str], collector: Collector
 ) -> list[SourceFile]:
     """The answer files that contain references.
 
@@ -91,14 +91,14 @@ def _reference_files(
     """
     judged: set[str] = set()
     for file in of_kind["single"] + of_kind["pair"]:
-        for record in _peek(file, found, "single", "pair"):
+        for record in _peek(file, collector, "single", "pair"):
             judged |= {str(record.get(name)) for name in ("model", "model_1", "model_2")}
     references = []
     for file in of_kind["answer"]:
         if "reference" in file.name.lower():
             references.append(file)
         elif judged and categories:
-            answers = list(_peek(file, found, "answer"))
+            answers = list(_peek(file, collector, "answer"))
             models = {str(record["model_id"]) for record in answers}
             answered = {categories.get(str(record["question_id"])) for record in answers}
             if models.isdisjoint(judged) and answered <= set(WITH_REFERENCE):
@@ -106,29 +106,31 @@ def _reference_files(
     return references
 
 
-def _peek(file: SourceFile, found: Collector, *kinds: Kind) -> Iterator[dict[str, Any]]:
+def _peek(file: SourceFile, collector: Collector, *kinds: Kind) -> Iterator[dict[str, Any]]:
     """The records of these kinds; what is left out is listed when the file is actually read."""
-    for _line, record in islice(json_records(file, found.options.limits), found.options.first):
+    for _line, record in islice(json_records(file, collector.options.limits), collector.options.first):
         if _kind(record) in kinds:
             yield record
 
 
-def _references(files: Sequence[SourceFile], found: Collector) -> dict[str, list[str]]:
-    known: dict[str, list[str]] = {}
-    for place, record in _records(files, found, "answer"):
+def _references(files: Sequence[SourceFile], collector: Collector) -> dict[str, list[str]]:
+    references: dict[str, list[str]] = {}
+    for place, record in _records(files, collector, "answer"):
         if record["choices"]:
-            known.setdefault(str(record["question_id"]), record["choices"][0]["turns"])
+            references.setdefault(str(record["question_id"]), record["choices"][0]["turns"])
+            for choice in record["choices"][1:]:
+                collector.leave_out(place, "more_references", "; ".join(choice["turns"])[:200])
         else:
-            found.leave_out(place, "no_answer", str(record["model_id"]))
-    return known
+            collector.leave_out(place, "no_answer", str(record["model_id"]))
+    return references
 
 
 def _rows(
-    found: Collector, place: Place, record: dict[str, Any], references: Mapping[str, list[str]]
+    collector: Collector, place: Place, record: dict[str, Any], references: Mapping[str, list[str]]
 ) -> None:
     name, turns = str(record["question_id"]), record["turns"]
-    given = references.get(name) or list_at(record, "reference")
-    rest = fields({field: value for field, value in record.items() if field not in _OF_QUESTION}, "question")
+    references_of_turns = references.get(name) or list_at(record, "reference")
+    rest = fields({field: record[field] for field in record if field not in _OF_QUESTION}, "question")
     for turn in range(1, len(turns) + 1):
         row = {
             "id": _row_name(name, turn),
@@ -136,24 +138,26 @@ def _rows(
             "question_id": record["question_id"],
             "turn": turn,
         }
-        reference = given[turn - 1] if turn <= len(given) else None
-        found.row([name, turn], row | rest, place, reference=reference or None)
+        reference = references_of_turns[turn - 1] if turn <= len(references_of_turns) else None
+        collector.row([name, turn], row | rest, place, reference=reference or None)
 
 
 def _row_name(question: object, turn: object) -> str:
     return str(question) if turn == 1 else f"{question}-{turn}"
 
 
-def _answers(found: Collector, place: Place, record: dict[str, Any], asked: Mapping[str, list[str]]) -> None:
+def _answers(
+    collector: Collector, place: Place, record: dict[str, Any], questions_by_id: Mapping[str, list[str]]
+) -> None:
     name, model = str(record["question_id"]), str(record["model_id"])
-    questions = asked.get(name, [])
+    questions = questions_by_id.get(name, [])
     if not record["choices"]:
-        found.leave_out(place, "no_answer", model)
+        collector.leave_out(place, "no_answer", model)
     for number, choice in enumerate(record["choices"], 1):
         earlier: list[dict[str, str]] = []
         for turn, text in enumerate(choice["turns"], 1):
             before = {EARLIER: list(earlier)} if earlier else {}
-            found.answer([name, turn], model, {"content": text, **before}, place, number)
+            collector.answer([name, turn], model, {"content": text, **before}, place, number)
             if turn <= len(questions):
                 earlier += [
                     {"role": "user", "content": questions[turn - 1]},
@@ -161,7 +165,7 @@ def _answers(found: Collector, place: Place, record: dict[str, Any], asked: Mapp
                 ]
 
 
-def _single(found: Collector, place: Place, record: dict[str, Any]) -> None:
+def _single(collector: Collector, place: Place, record: dict[str, Any]) -> None:
     score, key = record["score"], [str(record["question_id"]), record["turn"]]
     verdict = _judged(record, "judgment") | {
         "model": str(record["model"]),
@@ -171,10 +175,10 @@ def _single(found: Collector, place: Place, record: dict[str, Any]) -> None:
         "min_score": 1,
         "max_score": 10,
     }
-    found.verdict(key, verdict, place)
+    collector.verdict(key, verdict, place)
 
 
-def _pair(found: Collector, place: Place, record: dict[str, Any]) -> None:
+def _pair(collector: Collector, place: Place, record: dict[str, Any]) -> None:
     """Import both games: model_1 is shown first in the first, model_2 in the second; winners are model names."""
     key = [str(record["question_id"]), record.get("turn") or 1]
     about = {"model": str(record["model_1"]), "other_model": str(record["model_2"]), "metric": PREFERENCE}
@@ -183,7 +187,7 @@ def _pair(found: Collector, place: Place, record: dict[str, Any]) -> None:
         if f"g{game}_winner" in record:
             value = _WINNERS.get(str(record[f"g{game}_winner"]))
             verdict = _judged(record, f"g{game}_judgment") | {"value": value, "shown_first": game}
-            found.verdict(key, about | verdict, place)
+            collector.verdict(key, about | verdict, place)
 
 
 def _judged(record: dict[str, Any], text: str) -> dict[str, Any]:

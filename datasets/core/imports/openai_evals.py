@@ -6,9 +6,9 @@ from typing import Any
 
 from datasets.core.imports.chat import answer, chat, content_of
 from datasets.core.imports.collector import Collector, fields, tool
-from datasets.core.imports.columns import guess
-from datasets.core.imports.json_records import first_record, list_at, object_at, value_at
-from datasets.core.imports.model import Note, Place, SourceFile
+from datasets.core.imports.columns import guess, looks_of
+from datasets.core.imports.json_records import first_record, json_records, list_at, object_at, value_at
+from datasets.core.imports.model import MendedRecord, Note, Place, SourceFile
 
 JUDGE = "openai-evals"
 _SUFFIX = re.compile(r"[-_ ]+[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
@@ -36,46 +36,57 @@ def _holds_items(file: SourceFile) -> bool:
     return any(map(_is_item, _items(first_record(file))))
 
 
-def _collect(files: Sequence[SourceFile], found: Collector) -> None:
+def _collect(files: Sequence[SourceFile], collector: Collector) -> None:
     for file in files:
-        for place, record in found.records(file):
-            for item in _items(record):
-                if _is_item(item):
-                    _item(found, place, item)
-                else:
-                    found.leave_out(place, "not_a_record")
+        for place, item in collector.objects(_values(file, collector), _is_item):
+            _item(collector, place, item)
 
 
-def _item(found: Collector, place: Place, item: dict[str, Any]) -> None:
+def _values(file: SourceFile, collector: Collector) -> Iterator[tuple[Place, Any]]:
+    """Each value of the file; of a page, its items."""
+    outer = collector.key_use(("data",))
+    for line, record in json_records(file, collector.options.limits):
+        place, items = Place(file.name, line), _items(record)
+        if items != [record]:
+            outer.record(place, record)
+        if isinstance(record, MendedRecord) and items != [record]:
+            collector.leave_out(place, record.code, record.detail)
+        for item in items:
+            yield place, item
+
+
+def _item(collector: Collector, place: Place, item: dict[str, Any]) -> None:
     data = _data(item["datasource_item"])
-    columns = guess(list(data), [data])
+    columns = guess(list(data), looks_of([data]))
     sample = object_at(item, "sample")
     messages, dropped = chat(
-        sample.get("input") or "\n\n".join(content_of(data[one]).text for one in columns.question)
+        sample.get("input") or "\n\n".join(content_of(data[column]).text for column in columns.question)
     )
-    found.leave_out_parts(place, dropped)
-    if not any(one["content"].strip() for one in messages):
-        found.leave_out(place, "no_question")
+    collector.leave_out_parts(place, dropped)
+    if not any(message["content"].strip() for message in messages):
+        collector.leave_out(place, "no_question")
         return
     key = [data, messages]
     row = {"id": data.get("id", item.get("datasource_item_id")), "messages": messages, **fields(data, "item")}
     row = {name: value for name, value in row.items() if value is not None}
     reference = data.get(columns.reference or (columns.answer if sample.get("output") else ""))
-    found.row(key, row, place, reference)
-    model, given = _answer(sample, data, columns.answer)
-    if given is None:
+    collector.row(key, row, place, reference)
+    model, response = _answer(sample, data, columns.answer)
+    if response is None:
         error = str(value_at(sample, "error", "message") or "")[:200]
-        found.leave_out(place, "no_answer", error or model)
+        collector.leave_out(place, "no_answer", error or model)
         return
-    number = found.answer(key, model, given, place)
-    for metric, verdict in _verdicts(found, place, item["results"]):
-        found.verdict(key, {"model": model, "response": number, "metric": metric} | verdict, place)
+    for _earlier in list_at(sample, "output")[:-1]:
+        collector.leave_out(place, "earlier_answer", model)
+    number = collector.answer(key, model, response, place)
+    for metric, verdict in _verdicts(collector, place, item["results"]):
+        collector.verdict(key, {"model": model, "response": number, "metric": metric} | verdict, place)
 
 
-def _data(given: Any) -> dict[str, Any]:
-    if not isinstance(given, dict):
-        return {"item": given}
-    return given["item"] if isinstance(given.get("item"), dict) else given
+def _data(datasource_item: Any) -> dict[str, Any]:
+    if not isinstance(datasource_item, dict):
+        return {"item": datasource_item}
+    return datasource_item["item"] if isinstance(datasource_item.get("item"), dict) else datasource_item
 
 
 def _answer(sample: dict[str, Any], data: dict[str, Any], column: str) -> tuple[str, dict[str, Any] | None]:
@@ -83,14 +94,16 @@ def _answer(sample: dict[str, Any], data: dict[str, Any], column: str) -> tuple[
     model = str(sample.get("model") or data.get("model") or data.get("agent_name") or "model")
     if output := list_at(sample, "output"):
         return model, answer(output[-1])[0]
-    given = next((data[name] for name in ("sample.output_text", column) if data.get(name) is not None), None)
-    return model, None if given is None else answer(given)[0]
+    message = next(
+        (data[name] for name in ("sample.output_text", column) if data.get(name) is not None), None
+    )
+    return model, None if message is None else answer(message)[0]
 
 
-def _verdicts(found: Collector, place: Place, results: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+def _verdicts(collector: Collector, place: Place, results: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     for result in results if isinstance(results, list) else [results]:
         if not isinstance(result, dict):
-            found.leave_out(place, "no_value")
+            collector.leave_out(place, "no_value")
             continue
         metric = _SUFFIX.sub("", str(result.get("name") or "score")) or "score"
         value = result.get("score") if result.get("score") is not None else result.get("passed")

@@ -47,9 +47,9 @@ class Places:
 
 def place_in(names: Sequence[str], ranges: Sequence[LineRange], line: int) -> tuple[str, int] | None:
     """(file, line in it) for a line; None if unknown."""
-    index = bisect_right(ranges, line, key=lambda one: one[0]) - 1
+    index = bisect_right(ranges, line, key=lambda entry: entry[0]) - 1
     if index < 0:
         return None
     first, file, at, step = ranges[index]
-    found = at + (line - first) * step
-    return (names[file], found) if file >= 0 and found > 0 else None
+    line_in_file = at + (line - first) * step
+    return (names[file], line_in_file) if file >= 0 and line_in_file > 0 else None

@@ -11,21 +11,21 @@ from typing import Any
 import msgspec
 
 from datasets.core.imports.chat import answer, chat
-from datasets.core.imports.collector import Collector, fields, tool
+from datasets.core.imports.collector import Collector, fields, plain_document, tool
 from datasets.core.imports.json_records import (
     beginning,
     decoded,
-    document,
     first_record,
+    held_keys,
     list_at,
     object_at,
     value_at,
     value_of,
 )
+from datasets.core.imports.key_use import count_unread
 from datasets.core.imports.model import Note, NotUsable, Place, SourceFile
 from datasets.core.imports.promptfoo_table import is_table, results, table_notes
 from datasets.core.imports.yaml_records import yaml_records
-from datasets.core.limits import Limits
 
 JUDGE, METRIC = "promptfoo", "score"
 _WRAPPED = re.compile(rb'"results"\s*:\s*\{\s*"(?:version|timestamp|results|stats)"')
@@ -45,16 +45,8 @@ _NOTES = (
 )
 
 
-class _Results(msgspec.Struct):
-    results: list[msgspec.Raw]
-
-
-class _Wrapped(msgspec.Struct):
-    results: _Results
-
-
-_RESULTS = msgspec.json.Decoder(_Results)
-_WRAPPED_RESULTS = msgspec.json.Decoder(_Wrapped)
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_LIST = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def _is_file(file: SourceFile) -> bool:
@@ -91,53 +83,70 @@ def _notes(files: Sequence[SourceFile]) -> Sequence[Note]:
     return table_notes(files[0]) if is_table(files[0]) else _NOTES
 
 
-def _collect(files: Sequence[SourceFile], found: Collector) -> None:
+def _collect(files: Sequence[SourceFile], collector: Collector) -> None:
     for file in files:
         lines = _is_lines(file)
-        given = found.records(file) if lines else found.objects(_values(file, found.options.limits))
-        for place, result in given:
-            _result(found, place, result)
+        records = collector.records(file) if lines else collector.objects(_values(file, collector))
+        for place, result in records:
+            _result(collector, place, result)
 
 
-def _values(file: SourceFile, limits: Limits) -> Iterator[tuple[Place, Any]]:
+def _values(file: SourceFile, collector: Collector) -> Iterator[tuple[Place, Any]]:
     """The results in a CSV or YAML file or a single JSON object."""
+    limits = collector.options.limits
     if is_table(file):
         yield from results(file, limits)
         return
-    values = yaml_records(file, limits, "results") if _is_yaml(file) else _results(file, limits)
+    values = _yaml_results(file, collector) if _is_yaml(file) else _results(file, collector)
     for number, value in enumerate(values, 1):
         yield Place(file.name, number), value
 
 
-def _results(file: SourceFile, limits: Limits) -> Iterator[Any]:
-    text = document(file, limits)
-    try:
-        results = decoded(text, _RESULTS, file).results
-    except NotUsable:
-        results = decoded(text, _WRAPPED_RESULTS, file).results.results
-    return map(value_of, results)
+def _yaml_results(file: SourceFile, collector: Collector) -> Iterator[Any]:
+    outer = collector.key_use()
+
+    def beside(name: str) -> None:
+        outer.count(Place(file.name), [name])
+
+    return yaml_records(file, collector.options.limits, "results", beside)
 
 
-def _result(found: Collector, place: Place, result: dict[str, Any]) -> None:
+def _results(file: SourceFile, collector: Collector) -> Iterator[Any]:
+    """The results of a JSON document, beside or within other keys, which are listed."""
+    outer = collector.key_use(("results", "results.results"))
+    parts = decoded(plain_document(file, collector), _OBJECT, file)
+    outer.count(Place(file.name), held_keys(parts))
+    results = parts.get("results", msgspec.Raw(b"[]"))
+    if bytes(memoryview(results)[:1]) == b"{":
+        parts = decoded(results, _OBJECT, file)
+        outer.count(Place(file.name), (f"results.{name}" for name in held_keys(parts)))
+        results = parts.get("results", msgspec.Raw(b"[]"))
+    return (value_of(raw) for raw in decoded(results, _LIST, file))
+
+
+def _result(collector: Collector, place: Place, result: dict[str, Any]) -> None:
     prompt = result.get("prompt")
     messages, dropped = chat(prompt.get("raw", prompt) if isinstance(prompt, dict) else prompt)
     if not messages:
-        found.leave_out(place, "no_question")
+        collector.leave_out(place, "no_question")
         return
     test = object_at(result, "testCase")
-    given = result.get("vars") or test.get("vars")
-    key = [messages, given, test.get("assert")]
-    row = {"messages": messages, **fields(given, "vars")}
+    of_test = test.get("vars")
+    variables = result.get("vars") or of_test
+    if of_test != variables:
+        count_unread(of_test)
+    key = [messages, variables, dict.get(test, "assert")]
+    row = {"messages": messages, **fields(variables, "vars")}
     described = test.get("description")
-    found.row(key, row | ({"description": described} if described else {}), place)
+    collector.row(key, row | ({"description": described} if described else {}), place)
     model, output = _model(result.get("provider")), _output(result)
-    found.leave_out_parts(place, dropped)
+    collector.leave_out_parts(place, dropped)
     if output is None:
         error = result.get("error") or value_at(result, "response", "error")
-        found.leave_out(place, "no_answer", str(error or model)[:200])
+        collector.leave_out(place, "no_answer", str(error or model)[:200])
         return
-    number = found.answer(key, model, answer(output)[0], place)
-    _verdict(found, place, key, {"model": model, "response": number}, result.get("gradingResult"))
+    number = collector.answer(key, model, answer(output)[0], place)
+    _verdict(collector, place, key, {"model": model, "response": number}, result.get("gradingResult"))
 
 
 def _model(provider: Any) -> str:
@@ -153,11 +162,11 @@ def _output(result: dict[str, Any]) -> Any:
     return output if output is None or isinstance(output, str) else json.dumps(output, ensure_ascii=False)
 
 
-def _verdict(found: Collector, place: Place, key: object, about: dict[str, Any], grading: Any) -> None:
+def _verdict(collector: Collector, place: Place, key: object, about: dict[str, Any], grading: Any) -> None:
     """Import one verdict per answer; the results of its assertions go into the reasoning."""
     score = value_at(grading, "score")
     if not isinstance(score, int | float):
-        found.leave_out(place, "no_value", METRIC)
+        collector.leave_out(place, "no_value", METRIC)
         return
     lines = [str(grading.get("reason") or "")]
     for part in list_at(grading, "componentResults"):
@@ -171,7 +180,7 @@ def _verdict(found: Collector, place: Place, key: object, about: dict[str, Any],
         "judge": JUDGE,
         "reasoning": "\n".join(lines).strip() or None,
     }
-    found.verdict(key, about | verdict, place)
+    collector.verdict(key, about | verdict, place)
 
 
 SOURCE = tool("promptfoo", _is_file, _collect, _notes)

@@ -58,7 +58,7 @@ def _opened(file: SourceFile, limits: Limits) -> tuple[SourceTable, list[_Output
     """The table, the answers in it, and the columns of the variables."""
     table = csv_table(file, limits)
     outputs = _outputs(first_header(file), table.columns)
-    named = {name for one in outputs for name in (one.column, *one.verdict.values())}
+    named = {name for output in outputs for name in (output.column, *output.verdict.values())}
     return table, outputs, [name for name in table.columns if name not in named]
 
 
@@ -70,16 +70,16 @@ def results(file: SourceFile, limits: Limits) -> Iterator[tuple[Place, dict[str,
         if isinstance(record, BrokenRecord):
             yield place, record
             continue
-        given = {name: record.get(name, "") for name in variables}
-        described = given.pop("Description", "")
+        values = {name: record.get(name, "") for name in variables}
+        described = values.pop("Description", "")
         for output in outputs:
-            yield place, _result(output, record, given, described)
+            yield place, _result(output, record, values, described)
 
 
 def table_notes(file: SourceFile) -> list[Note]:
     """What the columns become."""
     _table, outputs, variables = _opened(file, Limits())
-    judged = any(one.verdict for one in outputs)
+    judged = any(output.verdict for output in outputs)
     return [
         Note("messages", "[provider] prompt"),
         Note("model", "[provider]"),
@@ -93,7 +93,7 @@ def table_notes(file: SourceFile) -> list[Note]:
 
 def _outputs(header: Sequence[str], columns: Sequence[str]) -> list[_Output]:
     """`header` as written, `columns` as named by the table."""
-    found = []
+    outputs = []
     for index, (written, column) in enumerate(zip(header, columns, strict=False)):
         head = _HEAD.fullmatch(written)
         if head is None:
@@ -104,8 +104,8 @@ def _outputs(header: Sequence[str], columns: Sequence[str]) -> list[_Output]:
             if of is None or of[1] in verdict:
                 break
             verdict[of[1]] = name
-        found.append(_Output(column, head[1], _FILE.sub("", head[2], count=1), verdict))
-    return found
+        outputs.append(_Output(column, head[1], _FILE.sub("", head[2], count=1), verdict))
+    return outputs
 
 
 def _result(
@@ -120,7 +120,8 @@ def _result(
     more = [f"{name}: {text}" for name, text in verdict.items() if text and not name.startswith("Metric: ")]
     failed = status == "ERROR" or not text.strip()
     return {
-        "prompt": _asked(output.template, variables),
+        **{name: said for name, said in verdict.items() if name.startswith("Metric: ")},
+        "prompt": _question_messages(output.template, variables),
         "provider": output.provider,
         "vars": dict(variables),
         "testCase": {"description": described} if described else {},
@@ -130,14 +131,14 @@ def _result(
     }
 
 
-def _asked(template: str, variables: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _question_messages(template: str, variables: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Fill the variables into the prompt; if it uses none, it is a label and the variables are the question."""
     if not any(name in variables for name in _VARIABLE.findall(template)):
         texts = [str(value) for value in variables.values() if str(value or "").strip()]
         return [{"role": "user", "content": "\n\n".join(texts) or template}]
 
-    def value(found: re.Match[str]) -> str:
-        return str(variables.get(found[1], found[0]))
+    def value(match: re.Match[str]) -> str:
+        return str(variables.get(match[1], match[0]))
 
     messages, _dropped = chat(template)
-    return [one | {"content": _VARIABLE.sub(value, one["content"])} for one in messages]
+    return [message | {"content": _VARIABLE.sub(value, message["content"])} for message in messages]

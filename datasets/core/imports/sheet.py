@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from datasets.core.imports.model import BrokenRecord
-from datasets.core.imports.tables import CellError
-from datasets.core.imports.workbook import TooMuch, Workbook, local, parsed
+from datasets.core.imports.tables import NO_RESULT, CellError
+from datasets.core.imports.workbook import WIDEST, TooMuch, Workbook, column_number, local, parsed
 
 MOST_ROWS = 1_048_576
-WIDEST = 16_384
-"""Maximum number of columns in a sheet."""
 _REFERENCE = re.compile(r"([A-Z]{1,3})[0-9]*")
 
 _DIMENSION = re.compile(rb"<(?:\w+:)?dimension\s[^>]*?ref=\"(?:[A-Z]+[0-9]+:)?([A-Z]{1,3})([0-9]{1,7})\"")
@@ -44,27 +42,19 @@ def _with_texts(
     if cells is None:
         return BrokenRecord("too_large")
     for column, number in shared.items():
-        found = text(number)
-        most -= len(found)
+        content = text(number)
+        most -= len(content)
         if most < 0:
             return BrokenRecord("too_large")
-        cells[column] = _unescaped(found)
+        cells[column] = _unescaped(content)
     return cells
 
 
 def sheet_size(archive: zipfile.ZipFile, member: str) -> tuple[int, int]:
     """(rows, columns) as stated by the sheet; (0, 0) if it does not state them."""
     with archive.open(member) as stream:
-        found = _DIMENSION.search(stream.read(_BEGINNING))
-    return (int(found[2]), min(_number_of(found[1].decode()), WIDEST)) if found else (0, 0)
-
-
-def _number_of(letters: str) -> int:
-    """Convert a column's letters to its number."""
-    number = 0
-    for letter in letters:
-        number = number * 26 + ord(letter) - 64
-    return number
+        match = _DIMENSION.search(stream.read(_BEGINNING))
+    return (int(match[2]), min(column_number(match[1].decode()), WIDEST)) if match else (0, 0)
 
 
 class _Reader:
@@ -83,39 +73,46 @@ class _Reader:
         self._shared: dict[int, int] = {}
         self._kind = self._style = ""
         self._value: list[str] = []
-        self._reading = self._spoken = False
+        self._reading = self._spoken = self._computed = False
 
-    def start(self, name: str, given: dict[str, str]) -> None:
+    def start(self, name: str, attributes: dict[str, str]) -> None:
         if name == "c" or (":" in name and local(name) == "c"):
-            self._column = self._column_of(given.get("r"))
-            self._kind, self._style = given.get("t", "n"), given.get("s", "")
+            self._column = self._column_of(attributes.get("r"))
+            self._kind, self._style = attributes.get("t", "n"), attributes.get("s", "")
             self._value.clear()
+            self._computed = False
             return
         name = local(name)
         if name == "v":
             self._reading = True
+            if self._kind == "str":  # the stored result may be an empty text
+                self._computed = False
+        elif name == "f":
+            self._computed = True
         elif name == "t":
             self._reading = self._kind == "inlineStr" and not self._spoken
         elif name == "rPh":
             self._spoken = True
         elif name == "row":
-            self._number = max(self._number + 1, int(float(given.get("r", 0))))
+            self._number = max(self._number + 1, int(float(attributes.get("r", 0))))
             self._column = self._size = 0
             if self._cells:  # the consumer of the previous row holds its list
                 self._cells, self._shared = [], {}
 
-    def text(self, given: str) -> None:
+    def text(self, content: str) -> None:
         if self._reading:
-            self._size += len(given)
+            self._size += len(content)
             if self._size <= self._most:
-                self._value.append(given)
+                self._value.append(content)
 
     def end(self, name: str) -> None:
         name = local(name)
         if name == "c":
             if self._value:
-                self._put(self._made("".join(self._value)))
+                self._store_cell(self._made("".join(self._value)))
                 self._value.clear()
+            elif self._computed:
+                self._store_cell(NO_RESULT)
         elif name in ("v", "t"):
             self._reading = False
         elif name == "rPh":
@@ -127,19 +124,19 @@ class _Reader:
 
     def _column_of(self, reference: str | None) -> int:
         """The column number in a cell reference such as `AB12`; without one, the next column."""
-        found = _REFERENCE.match(reference) if reference else None
-        if found is None:
+        match = _REFERENCE.match(reference) if reference else None
+        if match is None:
             return self._column + 1
-        letters = found[1]
-        known = self._columns.get(letters)
-        if known is None:
-            known = _number_of(letters)
-            if known > WIDEST:
+        letters = match[1]
+        column = self._columns.get(letters)
+        if column is None:
+            column = column_number(letters)
+            if column > WIDEST:
                 raise TooMuch
-            self._columns[letters] = known
-        return known
+            self._columns[letters] = column
+        return column
 
-    def _put(self, value: Any) -> None:
+    def _store_cell(self, value: Any) -> None:
         missing = self._column - 1 - len(self._cells)
         if missing < 0:  # duplicate cell, or out of order
             self._cells[self._column - 1] = value

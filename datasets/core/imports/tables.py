@@ -3,30 +3,47 @@
 Values are JSON values; `json_value` converts other types (dates, decimals, NaN).
 """
 
-import codecs
-import csv
 import datetime
-import io
 import math
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import cache, partial
 from itertools import islice
 from typing import Any
 
-from datasets.core.decode import Upload, decodes, encoding_of, marked_encoding
-from datasets.core.imports.columns import Columns, Record
-from datasets.core.imports.json_records import first_records, json_records
-from datasets.core.imports.model import BrokenRecord, NotUsable, SourceFile
-from datasets.core.limits import Limits
+from datasets.core.csv_layout import FIRST_LINES, CsvLayout, layout_of
+from datasets.core.csv_reader import CsvRecord
+from datasets.core.csv_reader import records as csv_records
+from datasets.core.csv_text import header_of
+from datasets.core.decode import Block, Upload, blocks, first_encoding, text_encoding, utf8_chunks
+from datasets.core.imports.columns import (
+    Columns,
+    LazyLooks,
+    Look,
+    Looks,
+    Record,
+    count_choice,
+    names_question,
+)
+from datasets.core.imports.encodings import encoding_seen
+from datasets.core.imports.json_records import json_records
+from datasets.core.imports.key_use import KeyUse
+from datasets.core.imports.model import BrokenRecord, NotUsable, SourceFile, with_warning_of
+from datasets.core.imports.wrapped import wrapped_records, wrapper_of
+from datasets.core.limits import MEBIBYTE, Limits
+from datasets.core.own_exports import is_own_table, text_of_cell
 
 DELIMITERS = ",\t;|"
 MOST_COLUMNS = 2_000
 LOOKED_AT = 20
-"""Number of records used to recognise a file, and its columns if it has no header."""
+"""Number of records shown as examples."""
+FIRST_BYTES = MEBIBYTE
 _DEEPEST = 4
-_UNKNOWN_ENCODING = "cp1252"
+_JSON_START = re.compile(r"\s*(?:\{|\[\s*(?:[{\[\"\]]|$))")
 
 
 class CellError(str):
@@ -35,12 +52,30 @@ class CellError(str):
     __slots__ = ()
 
 
+class EmptyCell(str):
+    """An empty cell that should have a value; `code` is from LEFT_OUT (reasons.py)."""
+
+    __slots__ = ("code",)
+    code: str
+
+    def __new__(cls, code: str) -> "EmptyCell":
+        cell = super().__new__(cls)
+        cell.code = code
+        return cell
+
+
+NO_RESULT = EmptyCell("formula_without_result")
+MERGED = EmptyCell("merged_cell")
+
+
 @dataclass(slots=True)
 class SourceTable:
     """A table; `records()` starts over on each call.
 
-    It yields (line or record number from 1, values by column or BrokenRecord). `mapping` is set if the columns' meaning
-    is known and need not be guessed.
+    It yields (line or record number from 1, values by column or BrokenRecord). `looks()` tells what each column holds
+    over all records. `mapping` is set if the columns' meaning is known and need not be guessed. `above` are the texts
+    above the header by line, `others` the names of further sheets that are not empty, `key_uses` the keys of what the
+    records are made from, `lists` the lists of one document that are read one after the other.
     """
 
     columns: list[str]
@@ -49,11 +84,22 @@ class SourceTable:
     sheets: list[str] = field(default_factory=list)
     encoding: str = ""
     mapping: Columns | None = None
+    above: Sequence[tuple[int, str]] = ()
+    others: Sequence[str] = ()
+    key_uses: Sequence[KeyUse] = ()
+    lists: str = ""
+    looks: Callable[[], Looks] = dict
+
+    def __post_init__(self) -> None:
+        if self.looks is dict:
+            self.looks = cache(lambda: LazyLooks(self.whole_records))
+
+    def whole_records(self) -> Iterator[Record]:
+        return (values for _number, values in self.records() if not isinstance(values, BrokenRecord))
 
     def first(self, most: int = LOOKED_AT) -> list[Record]:
         """The first valid records."""
-        whole = (values for _number, values in self.records() if not isinstance(values, BrokenRecord))
-        return list(islice(whole, most))
+        return list(islice(self.whole_records(), most))
 
 
 def unique_names(header: Sequence[Any]) -> list[str]:
@@ -101,24 +147,48 @@ def json_value(value: Any) -> Any:
 
 
 def csv_table(file: SourceFile, limits: Limits) -> SourceTable:
-    """Open CSV, TSV etc. in UTF-8, UTF-16 or GB18030; anything else is read as Windows-1252."""
+    """Open CSV, TSV etc. in any encoding, with a line `sep=;` or a title above its header."""
     with file.upload(limits) as upload:
-        encoding: str = encoding_of(upload)
-        if encoding == "utf-8" and not decodes(upload, "utf-8"):
-            encoding = _UNKNOWN_ENCODING
-        delimiter = delimiter_of(_first_lines(upload, encoding))
-    header = next(_csv_records(file, limits, encoding, delimiter), None)
+        encoding = text_encoding(upload)
+        layout = _layout(_first_lines(upload, encoding))
+    header = next(_csv_records(file, limits, encoding, layout), None)
     if header is None:
         raise NotUsable("no_rows", file=file.name)
-    columns = unique_names(header[1])
+    is_own = is_own_table(header.fields)
+    columns = unique_names([text_of_cell(name) for name in header.fields] if is_own else header.fields)
 
     def records() -> Iterator[tuple[int, Record | BrokenRecord]]:
-        given = _csv_records(file, limits, encoding, delimiter)
-        next(given)
-        for line, cells in given:
-            yield line, by_column(columns, cells)
+        lines = _csv_records(file, limits, encoding, layout)
+        next(lines)
+        for record in lines:
+            if broken := _broken(record):
+                yield record.line, broken
+            elif any(record.fields):
+                cells = [text_of_cell(text) for text in record.fields] if is_own else record.fields
+                yield record.line, _by_name(columns, cells)
 
-    return SourceTable(columns, records, encoding=encoding)
+    return SourceTable(columns, records, encoding=encoding, above=layout.above)
+
+
+def _csv_records(file: SourceFile, limits: Limits, encoding: str, layout: CsvLayout) -> Iterator[CsvRecord]:
+    with file.upload(limits) as upload:
+        yield from csv_records(blocks(upload, encoding), limits, layout.delimiter, layout.header)
+
+
+def _broken(record: CsvRecord) -> BrokenRecord | None:
+    """Why a record cannot be taken, or None."""
+    if record.quote is not None:
+        return BrokenRecord("quote_never_ends")
+    if record.oversized or record.crowded:
+        return BrokenRecord("too_large")
+    return BrokenRecord("not_utf8", record.broken[1]) if record.broken else None
+
+
+def _by_name(columns: list[str], cells: Sequence[str]) -> Record | BrokenRecord:
+    """Map the fields of a record to columns; it must have all of them."""
+    if len(cells) < len(columns):
+        return BrokenRecord("fewer_cells_than_columns", f"{len(cells)} < {len(columns)}")
+    return by_column(columns, cells)
 
 
 def by_column(columns: list[str], cells: Sequence[Any]) -> Record | BrokenRecord:
@@ -130,148 +200,182 @@ def by_column(columns: list[str], cells: Sequence[Any]) -> Record | BrokenRecord
     return dict(zip(columns, cells, strict=False))
 
 
+def _layout(lines: Sequence[str]) -> CsvLayout:
+    """The layout of a table: its header names a question, or is the first line with several texts."""
+    own = [delimiter_of(lines)]
+    layout = layout_of(lines, DELIMITERS, lambda names: len(names) if names_question(names) else 0)
+    if not _is_header(lines, layout):
+        layout = layout_of(lines, own, lambda names: sum(bool(name.strip()) for name in names) > 1)
+    if not _is_header(lines, layout):
+        layout = layout_of(lines, own, lambda _names: 1)
+    if layout is None:
+        return CsvLayout()
+    is_wide = len(header_of(lines[layout.header - 1], layout.delimiter)) > 1
+    return layout if is_wide else replace(layout, delimiter="")
+
+
+def _is_header(lines: Sequence[str], layout: CsvLayout | None) -> bool:
+    """Whether nothing stands above the header but titles.
+
+    Those are lines with one text, unlike most of those below the header, or apart from a header that names a question.
+    """
+    if layout is None or not layout.above:
+        return layout is not None
+    if layout.header > 1 and not lines[layout.header - 2].strip():
+        return names_question(header_of(lines[layout.header - 1], layout.delimiter))
+    texts = [sum(map(bool, header_of(text, layout.delimiter))) for _line, text in layout.above]
+    widths = _widths(lines[layout.header - 1 :], layout.delimiter)
+    return max(texts) == 1 < widths[0] and 2 * (widths.count(widths[0]) - 1) >= len(widths) - 1
+
+
 def delimiter_of(lines: Sequence[str]) -> str:
     """The delimiter that most consistently splits the first lines into equally many fields, preferring more fields."""
 
     def fit(delimiter: str) -> tuple[float, int]:
         widths = _widths(lines, delimiter)
-        width = widths[0] if widths else 1
-        return (sum(one == width for one in widths) / len(widths) if width > 1 else 0, width)
+        width, times = Counter(widths).most_common(1)[0] if widths else (1, 0)
+        return (times / len(widths) if width > 1 else 0, width)
 
     return max(DELIMITERS, key=fit)
 
 
 def _widths(lines: Sequence[str], delimiter: str) -> list[int]:
-    return [len(cells) for cells in _records(lines, delimiter)]
+    """The number of fields of each of the first records."""
+    records = csv_records([_block(lines)], Limits(), delimiter)
+    return [len(record.fields) for record in records if record.quote is None]
 
 
-def _records(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    try:
-        return [cells for cells in csv.reader(lines, delimiter=delimiter) if cells]
-    except csv.Error:
-        return []
+def _block(lines: Sequence[str]) -> Block:
+    encoded = [line.encode("utf-8", "replace") for line in lines]
+    return Block(1, encoded, b"\n".join(encoded))
 
 
 def first_header(file: SourceFile) -> list[str]:
-    """The fields of the first line of a text, read as UTF-8 without a mark; [] if it is not text. Reads little."""
+    """The fields of a text's header; [] if it is not text. Reads little."""
     lines = _beginning_of_text(file)
-    return next(iter(_records(lines, delimiter_of(lines))), [])
+    layout = _layout(lines)
+    header = next(csv_records([_block(lines)], Limits(), layout.delimiter, layout.header), None)
+    return header.fields if header else []
 
 
 def seems_csv(file: SourceFile) -> bool:
-    """Whether a text has several columns, and at least half of the first records are as wide as the header."""
+    """Whether the header names a question, or at least half of the first records are as wide as a header of several."""
     lines = _beginning_of_text(file)
-    widths = _widths(lines, delimiter_of(lines))
-    as_wide = sum(width == widths[0] for width in widths[1:]) if widths else 0
-    return len(widths) > 1 and widths[0] > 1 and 2 * as_wide >= len(widths) - 1
+    if _JSON_START.match("\n".join(lines[:2])):
+        return False
+    header = first_header(file)
+    if len(header) < 2 or names_question(header):
+        return names_question(header)
+    layout = _layout(lines)
+    widths = _widths(lines[layout.header - 1 :], layout.delimiter)[1:]
+    as_wide = sum(width == len(header) for width in widths)
+    return (bool(widths) or file.size > FIRST_BYTES) and 2 * as_wide >= len(widths)
 
 
 def _beginning_of_text(file: SourceFile) -> list[str]:
     with suppress(NotUsable), file.upload() as upload:
         if not upload.other_kind():
-            return _first_lines(upload, marked_encoding(upload.head()))
+            return _first_lines(upload, first_encoding(upload))
     return []
 
 
 def _first_lines(upload: Upload, encoding: str) -> list[str]:
-    """The lines in the first chunk; the last is dropped if it may be incomplete."""
-    chunk = next(upload.chunks(), b"")
-    start = codecs.getincrementaldecoder(encoding)("replace").decode(chunk).removeprefix("\ufeff")
-    lines = io.StringIO(start, newline="").readlines()
-    is_cut = len(chunk) < upload.bytes or upload.gzipped
-    if is_cut and len(lines) > 1 and not start.endswith("\n"):
+    """The first lines without their ends; the last one read is dropped if it may be incomplete."""
+    start, is_cut = b"", False
+    for chunk in utf8_chunks(upload, encoding):
+        start += chunk
+        is_cut = len(start) > FIRST_BYTES or start.count(b"\n") > FIRST_LINES
+        if is_cut:
+            break
+    lines = [line.removesuffix("\r") for line in start.decode("utf-8", "replace").split("\n")]
+    if len(lines) > 1 and (is_cut or not lines[-1]):
         lines.pop()
-    return lines[: 10 * LOOKED_AT]
-
-
-def _csv_records(
-    file: SourceFile, limits: Limits, encoding: str, delimiter: str
-) -> Iterator[tuple[int, Any]]:
-    """(first line number, cells) of each non-blank record."""
-    csv.field_size_limit(max(csv.field_size_limit(), limits.row_bytes))
-    with file.upload(limits) as upload:
-        lines = _Lines(upload.chunks(), encoding, limits.row_bytes)
-        rows = csv.reader(lines, delimiter=delimiter)
-        line = 1
-        try:
-            for cells in rows:
-                lines.of_record = 0
-                if any(cells):
-                    yield line, cells
-                line = rows.line_num + 1
-        except csv.Error:
-            yield line, BrokenRecord("quote_never_ends")
-
-
-class _Lines:
-    """Lines with their ends; only \n ends a line. Raises csv.Error if a record exceeds `most` characters."""
-
-    def __init__(self, chunks: Iterator[bytes], encoding: str, most: int) -> None:
-        self._chunks, self._most, self.of_record = chunks, most, 0
-        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
-
-    def __iter__(self) -> Iterator[str]:
-        rest = ""
-        for chunk in self._chunks:
-            *lines, rest = (rest + self._decoder.decode(chunk)).split("\n")
-            for line in lines:
-                yield self._counted(line + "\n")
-            if len(rest) > self._most:
-                raise csv.Error
-        rest += self._decoder.decode(b"", final=True)
-        if rest:
-            yield self._counted(rest)
-
-    def _counted(self, line: str) -> str:
-        self.of_record += len(line)
-        if self.of_record > self._most:
-            raise csv.Error
-        return line
+    return lines[:FIRST_LINES]
 
 
 # JSON
 
 
 def json_table(file: SourceFile, limits: Limits) -> SourceTable:
-    """Open an array of objects or JSON Lines; column `a.b` is `b` in the object `a`, or in the first item of a list."""
+    """Open an array of objects or JSON Lines; column `a.b` is `b` in the object `a`, or in the first item of a list.
+
+    The columns are those of all records; of objects with very many names, not all have a column of their own. If the
+    records are lists in one object, its other keys are left out.
+    """
+    wrapper = wrapper_of(file, limits)
+    read = partial(json_records, file, limits)
+    if wrapper is not None:
+        read = partial(wrapped_records, file, wrapper, limits)
     columns: dict[str, None] = {}
-    for value in first_records(file, LOOKED_AT * 10):
+    looks: defaultdict[str, Look] = defaultdict(Look)
+    for _line, value in read():
         if isinstance(value, dict):
-            columns.update(dict.fromkeys(_paths(value)))
+            columns.update(dict.fromkeys(value))
+            for name, inner in value.items():
+                _look(name, inner, looks)
+                for path, part in _parts(name, inner):
+                    if path not in value and (path in columns or len(columns) < MOST_COLUMNS):
+                        columns[path] = None
+                        _look(path, part, looks)
+            count_choice(value, looks)
     if len(columns) > MOST_COLUMNS:
         raise NotUsable("too_many_columns", count=str(len(columns)))
     names = sorted(columns, key=lambda name: "." in name)
-    inner = [name for name in names if "." in name]
+    inner = [name.split(".") for name in names if "." in name]
 
     def records() -> Iterator[tuple[int, Record | BrokenRecord]]:
-        for line, value in json_records(file, limits):
+        for line, value in read():
             if isinstance(value, BrokenRecord):
                 yield line, value
             elif not isinstance(value, dict):
                 yield line, BrokenRecord("not_an_object")
             else:
-                parts = {name: value[name] if name in value else _at(value, name) for name in inner}
-                yield line, {**value, **parts}
+                yield line, _with_parts(value, inner)
 
-    return SourceTable(names, records, encoding="utf-8")
-
-
-def _paths(value: Record, before: str = "", deep: int = 1) -> Iterator[str]:
-    for name, inner in value.items():
-        yield before + name
-        if isinstance(inner, list) and name == "choices" and inner:
-            inner = inner[0]
-        if isinstance(inner, dict) and deep <= _DEEPEST:
-            yield from _paths(inner, f"{before}{name}.", deep + 1)
+    table = SourceTable(names, records, encoding=encoding_seen(file, limits), looks=lambda: looks)
+    return replace(table, key_uses=[wrapper.key_use(file)], lists=wrapper.told) if wrapper else table
 
 
-def _at(value: Any, path: str) -> Any:
-    for name in path.split("."):
+def _look(name: str, value: Any, looks: dict[str, Look]) -> None:
+    if value is not None and value != "":
+        looks[name].add(value)
+
+
+def _parts(before: str, value: Any, deep: int = 1) -> Iterator[tuple[str, Any]]:
+    """(path, value) of all parts of an object at the path `before`, or of the first item of a list `choices`."""
+    if isinstance(value, list) and value and before.rpartition(".")[2] == "choices":
+        value = value[0]
+    if isinstance(value, dict) and deep <= _DEEPEST:
+        for name, inner in value.items():
+            path = f"{before}.{name}"
+            yield path, inner
+            if isinstance(inner, dict | list):
+                yield from _parts(path, inner, deep + 1)
+
+
+def _with_parts(value: Record, inner: Iterable[Sequence[str]]) -> Record:
+    """The record with the parts at these paths, unless it has a key with the name of the whole path."""
+    parts = {".".join(path): _at(value[path[0]], path) for path in inner if path[0] in value}
+    return with_warning_of(value, {**parts, **value})
+
+
+def _at(value: Any, path: Sequence[str]) -> Any:
+    """The part at the path in the value of its first name; of a list, in its first item."""
+    for name in path[1:]:
         value = value[0] if isinstance(value, list) and value else value
         if not isinstance(value, dict):
             return None
         value = value.get(name)
     return value
+
+
+def every_at(value: Any, path: str) -> list[Any]:
+    """The values at a path through objects, of all items of lists."""
+    level = [value]
+    for name in path.split("."):
+        items = [item for held in level for item in (held if isinstance(held, list) else [held])]
+        level = [item[name] for item in items if isinstance(item, dict) and name in item]
+    return level
 
 
 # Parquet

@@ -20,6 +20,8 @@ MOST_STRINGS = 10_000_000
 """About ten distinct strings for each possible row of a sheet."""
 MOST_STYLES = 100_000
 MOST_SHEETS = 10_000
+WIDEST = 16_384
+"""Maximum number of columns in a sheet."""
 _CHUNK = 64 * 1024
 _LONGEST_TAG = MEBIBYTE
 _STYLE_LISTS = ("cellStyleXfs", "cellXfs", "cellStyles", "dxfs")
@@ -38,6 +40,14 @@ def local(name: str) -> str:
     return name[name.rfind(":") + 1 :]
 
 
+def column_number(letters: str) -> int:
+    """Convert a column's letters to its number."""
+    number = 0
+    for letter in letters:
+        number = number * 26 + ord(letter) - 64
+    return number
+
+
 def parsed(
     archive: zipfile.ZipFile, member: str, start: Start, end: End | None, text: Any = None
 ) -> Iterator[None]:
@@ -50,11 +60,11 @@ def parsed(
     parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, text
     parser.StartDoctypeDeclHandler = _refused
     with archive.open(member) as stream:
-        given = 0
+        bytes_read = 0
         while chunk := stream.read(_CHUNK):
-            given += len(chunk)
+            bytes_read += len(chunk)
             parser.Parse(chunk, False)
-            if given - parser.CurrentByteIndex > _LONGEST_TAG:
+            if bytes_read - parser.CurrentByteIndex > _LONGEST_TAG:
                 raise TooMuch
             yield
         parser.Parse(b"", True)
@@ -67,10 +77,12 @@ def _refused(*_about: object) -> None:
 
 def _elements(archive: zipfile.ZipFile, member: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield (name, attributes) of each element."""
-    found: list[tuple[str, dict[str, str]]] = []
-    for _some in parsed(archive, member, lambda name, given: found.append((local(name), given)), None):
-        yield from found
-        found.clear()
+    elements: list[tuple[str, dict[str, str]]] = []
+    for _some in parsed(
+        archive, member, lambda name, attributes: elements.append((local(name), attributes)), None
+    ):
+        yield from elements
+        elements.clear()
 
 
 @dataclass(slots=True)
@@ -93,23 +105,23 @@ def read_workbook(archive: zipfile.ZipFile) -> Workbook:
     related = _related(archive, f"{folder}/_rels/{name}.rels", folder, names)
     parts = {kind: part for kind, part in related.values() if part in names}
     parts = {kind: part for kind, part in _CONVENTIONAL.items() if part in names} | parts
-    found = Workbook(strings=parts.get("sharedStrings", ""))
-    for element, given in _elements(archive, main):
+    workbook = Workbook(strings=parts.get("sharedStrings", ""))
+    for element, attributes in _elements(archive, main):
         if element == "workbookPr":
-            found.from_1904 = given.get("date1904") in ("1", "true")
+            workbook.from_1904 = attributes.get("date1904") in ("1", "true")
         elif element == "sheet":
-            named = next((value for key, value in given.items() if key.endswith(":id")), "")
+            named = next((value for key, value in attributes.items() if key.endswith(":id")), "")
             kind, part = related.get(named, ("", ""))
             if kind == "worksheet" and part in names:
-                found.sheets[given["name"]] = part
-            _bounded(found.sheets, MOST_SHEETS)
+                workbook.sheets[attributes["name"]] = part
+            _bounded(workbook.sheets, MOST_SHEETS)
     if "styles" in parts:
-        _read_styles(archive, parts["styles"], found)
-    return found
+        _read_styles(archive, parts["styles"], workbook)
+    return workbook
 
 
-def _bounded(given: Any, most: int) -> None:
-    if len(given) > most:
+def _bounded(values: Any, most: int) -> None:
+    if len(values) > most:
         raise TooMuch
 
 
@@ -117,36 +129,38 @@ def _related(
     archive: zipfile.ZipFile, member: str, folder: str, names: set[str]
 ) -> dict[str, tuple[str, str]]:
     """{id: (kind, part)} of a relationships part; {} if the part does not exist."""
-    found: dict[str, tuple[str, str]] = {}
+    parts: dict[str, tuple[str, str]] = {}
     if member in names:
-        for element, given in _elements(archive, member):
+        for element, attributes in _elements(archive, member):
             if element == "Relationship":
-                part = posixpath.normpath(posixpath.join("/", folder, given.get("Target", ""))).lstrip("/")
-                found[given.get("Id", "")] = (posixpath.basename(given.get("Type", "")), part)
-                _bounded(found, MOST_SHEETS)
-    return found
+                part = posixpath.normpath(posixpath.join("/", folder, attributes.get("Target", ""))).lstrip(
+                    "/"
+                )
+                parts[attributes.get("Id", "")] = (posixpath.basename(attributes.get("Type", "")), part)
+                _bounded(parts, MOST_SHEETS)
+    return parts
 
 
-def _read_styles(archive: zipfile.ZipFile, member: str, found: Workbook) -> None:
+def _read_styles(archive: zipfile.ZipFile, member: str, workbook: Workbook) -> None:
     """Find the cell styles for dates and durations."""
     from openpyxl.styles.numbers import builtin_format_code, is_date_format, is_timedelta_format
 
     formats: dict[int, str] = {}
     within, number = "", -1
-    for element, given in _elements(archive, member):
+    for element, attributes in _elements(archive, member):
         if element in _STYLE_LISTS:
             within = element
         elif element == "numFmt" and not within:
-            formats[int(given["numFmtId"])] = given.get("formatCode", "")[:1000]
+            formats[int(attributes["numFmtId"])] = attributes.get("formatCode", "")[:1000]
             _bounded(formats, MOST_STYLES)
         elif element == "xf" and within == "cellXfs":
             number += 1
-            of = int(given.get("numFmtId", 0))
+            of = int(attributes.get("numFmtId", 0))
             code = formats.get(of) or builtin_format_code(of)
             if is_date_format(code):
-                (found.spans if is_timedelta_format(code) else found.dates).add(number)
-                _bounded(found.dates, MOST_STYLES)
-                _bounded(found.spans, MOST_STYLES)
+                (workbook.spans if is_timedelta_format(code) else workbook.dates).add(number)
+                _bounded(workbook.dates, MOST_STYLES)
+                _bounded(workbook.spans, MOST_STYLES)
 
 
 class SharedStrings:
@@ -199,11 +213,11 @@ def _texts(archive: zipfile.ZipFile, member: str, longest: int) -> Iterator[list
         elif name == "si":
             whole.append("".join(parts))
 
-    def text(given: str) -> None:
+    def text(content: str) -> None:
         nonlocal left
         if state["t"] and not state["rPh"]:
-            parts.append(given)
-            left -= len(given)
+            parts.append(content)
+            left -= len(content)
             if left < 0:
                 raise TooMuch
 

@@ -6,7 +6,7 @@ aliases cannot expand to millions of values.
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import yaml
@@ -21,9 +21,9 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from datasets.core.decode import encoding_of, utf8_chunks
+from datasets.core.decode import text_encoding, utf8_chunks
 from datasets.core.imports.model import BrokenRecord, NotUsable, SourceFile
-from datasets.core.json_errors import MAX_DEPTH
+from datasets.core.json_tokens import MAX_DEPTH
 from datasets.core.limits import MEBIBYTE, Limits
 
 YAML_BYTES = 128 * MEBIBYTE
@@ -50,15 +50,20 @@ class _TooDeep(Exception):
     """A value is nested so deeply that the rest of the file is not read."""
 
 
-def yaml_records(file: SourceFile, limits: Limits, key: str) -> Iterator[Any]:
+def yaml_records(
+    file: SourceFile, limits: Limits, key: str, beside: Callable[[str], None] = lambda _path: None
+) -> Iterator[Any]:
     """Yield each element of the list at `key`, or at `key` within the mapping at `key`.
 
+    `beside` is called with the path of each other key that holds something, such as `results.version`.
     Values that are too large, and the rest of a file that stops being valid YAML, are yielded as BrokenRecord. Raises
     NotUsable if the file cannot be decoded or is too large as a whole.
     """
     with file.upload(limits) as upload:
-        text = _Text(utf8_chunks(upload, encoding_of(upload)), file)
-        reader = _Reader(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)), limits)
+        text = _Text(utf8_chunks(upload, text_encoding(upload)), file)
+        reader = _Reader(
+            yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)), limits, beside
+        )
         try:
             yield from reader.elements(key)
         except yaml.YAMLError:
@@ -84,27 +89,32 @@ class _Text:
 class _Reader:
     """Builds values from YAML events. `_anchors`: {name: (value, number of values in it, number of characters)}."""
 
-    def __init__(self, events: Iterator[Event], limits: Limits) -> None:
-        self._events, self._limits = events, limits
+    def __init__(self, events: Iterator[Event], limits: Limits, beside: Callable[[str], None]) -> None:
+        self._events, self._limits, self._beside = events, limits, beside
         self._anchors: dict[str, tuple[Any, int, int]] = {}
         self._values = self._size = self._level = 0
 
     def elements(self, key: str) -> Iterator[Any]:
-        event: Event | None = next((one for one in self._events if isinstance(one, _STARTS)), None)
-        for _within in range(2):
-            event = self._at(key) if isinstance(event, MappingStartEvent) else event
+        event: Event | None = next((event for event in self._events if isinstance(event, _STARTS)), None)
+        inside: list[str] = []
+        while isinstance(event, MappingStartEvent) and len(inside) < 2:
+            inside.append("".join(f"{key}." for _outer in inside))
+            event = self._at(key, inside[-1])
         if isinstance(event, SequenceStartEvent):
             while not isinstance(event := next(self._events), SequenceEndEvent):
                 yield self._bounded(event)
+            for before in reversed(inside):
+                self._at(None, before)
 
-    def _at(self, key: str) -> Event | None:
+    def _at(self, key: str | None, inside: str) -> Event | None:
         """The first event of the mapping's value at `key`; earlier values are read for their anchors."""
         while not isinstance(event := next(self._events), MappingEndEvent | DocumentEndEvent):
-            found = self._bounded(event)
+            name = self._bounded(event)
             event = next(self._events)
-            if found == key:
+            if name == key:
                 return event
-            self._bounded(event)
+            if self._bounded(event) not in (None, "", [], {}):
+                self._beside(f"{inside}{name}")
         return None
 
     def _bounded(self, event: Event) -> Any:
@@ -144,17 +154,17 @@ class _Reader:
         return value
 
     def _mapping(self) -> dict[str, Any]:
-        made: dict[str, Any] = {}
+        mapping: dict[str, Any] = {}
         while not isinstance(event := next(self._events), MappingEndEvent):
             name = str(self._value(event))
-            made[name] = self._value(next(self._events))
-        return made
+            mapping[name] = self._value(next(self._events))
+        return mapping
 
     def _list(self) -> list[Any]:
-        made: list[Any] = []
+        values: list[Any] = []
         while not isinstance(event := next(self._events), SequenceEndEvent):
-            made.append(self._value(event))
-        return made
+            values.append(self._value(event))
+        return values
 
     def _count(self, values: int, size: int) -> None:
         self._values += values

@@ -15,36 +15,18 @@ from typing import TypeVar
 
 from datasets.core.decode import Block, Unreadable, Upload, blocks, utf8_chunks
 from datasets.core.detect import detect
-from datasets.core.findings import CODES, too_large
+from datasets.core.findings import too_large
 from datasets.core.formats import model_key
+from datasets.core.json_repairs import without_comment, without_comments, without_trailing_commas
 from datasets.core.limits import Limits
 from datasets.core.pretty_json import Broken, Passed, PrintedValue, objects_in, with_unended_comment
-from datasets.core.python_literal import as_json
-from datasets.core.repair.text import CommaStripper, CommentStripper, without_comment
-from datasets.core.row_repairs import merged, renamed, with_roles
+from datasets.core.repair.kinds import ORDER, REPAIRS, Concerned, RowChange
+from datasets.core.row_repairs import renamed
 from datasets.core.rows import is_json, object_in
-from datasets.core.rules import RowFindings, check_row
 from datasets.core.stats import Detection, models_of
 
-REPAIRS = (
-    "to_utf8",
-    "strip_comments",
-    "strip_trailing_commas",
-    "python_literal",
-    "to_jsonl",
-    "fix_role",
-    "unify_model_names",
-    "merge_models",
-)
-"""In the order in which they are applied."""
-CHOICES = frozenset({"unify_model_names"})
-"""Repairs that need a value."""
 _MOST_ROUNDS = 20  # limit for repeating repairs after a split
-WITHOUT_CHOICE = tuple(name for name in REPAIRS if name not in CHOICES)
 
-
-Concerned = Callable[[bytes], bool]
-RowChange = Callable[[str], str | None]
 Part = TypeVar("Part", bytes, Block)
 Progress = Callable[[float], None]
 """Called for every chunk with the share that is done; an exception aborts the repair."""
@@ -74,7 +56,7 @@ def repair_file(
     `target` is written under a temporary name first, so that it is complete or does not exist.
     """
     limits = limits or Limits()
-    steps = sorted(repairs, key=lambda repair: REPAIRS.index(repair.name)) or [Repair("to_utf8")]
+    steps = sorted(repairs, key=lambda repair: ORDER.index(repair.name)) or [Repair("to_utf8")]
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".repair-") as name:
         folder = Path(name)
         current, has_split = _round(source, folder / "0", steps, limits, progress)
@@ -169,7 +151,7 @@ def _whole(parts: Iterator[Part]) -> Iterator[Part]:
     try:
         yield from parts
     except Unreadable as stopped:
-        if stopped.found.code != "file.encoding":
+        if stopped.finding.code != "file.encoding":
             raise
 
 
@@ -205,26 +187,12 @@ def _text(line: bytes) -> str | None:
         return None
 
 
-def _comments_across_lines(upload: Upload, seen: Detection) -> Iterator[bytes]:
-    stripper, end = CommentStripper(), ""
-    for line in _lines(upload, seen):
-        if not stripper.inside and is_json(line):
-            yield line
-            continue
-        text = line.decode("utf-8", "surrogateescape")
-        body = text.rstrip("\r\n")
-        end = text[len(body) :]
-        for kept in stripper.feed(body):
-            yield (kept + end).encode("utf-8", "surrogateescape")
-    for kept in stripper.rest():
-        yield (kept + (end or "\n")).encode("utf-8", "surrogateescape")
-
-
-def _commas_across_lines(upload: Upload, seen: Detection) -> Iterator[bytes]:
-    stripper = CommaStripper(rows=False)
-    for line in _lines(upload, seen):
-        yield stripper.feed(line.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-    yield stripper.rest().encode("utf-8", "surrogateescape")
+def _across_lines(
+    upload: Upload, seen: Detection, change: Callable[[Iterator[str]], Iterator[str]]
+) -> Iterator[bytes]:
+    lines = (raw.decode("utf-8", "surrogateescape") for raw in _lines(upload, seen))
+    for text in change(lines):
+        yield text.encode("utf-8", "surrogateescape")
 
 
 def _to_jsonl(upload: Upload, seen: Detection, unended_comment: int | None) -> Iterator[bytes]:
@@ -234,10 +202,10 @@ def _to_jsonl(upload: Upload, seen: Detection, unended_comment: int | None) -> I
         return
     broken = _OneLine(upload.limits.row_bytes // 2)
     lines = (raw.decode("utf-8", "surrogateescape") for raw in _lines(upload, seen))
-    for line, found in objects_in(enumerate(lines, 1), upload.limits, unended_comment):
-        text = _on_one_line(found, line) + "\n" if isinstance(found, PrintedValue) else broken.take(found)
+    for line, piece in objects_in(enumerate(lines, 1), upload.limits, unended_comment):
+        text = _on_one_line(piece, line) + "\n" if isinstance(piece, PrintedValue) else broken.feed(piece)
         yield text.encode("utf-8", "surrogateescape")
-    yield broken.take(Passed("", ended=True)).encode()
+    yield broken.feed(Passed("", ended=True)).encode()
 
 
 class _OneLine:
@@ -253,13 +221,13 @@ class _OneLine:
         self._comma = ""
         self._in_line = False
 
-    def take(self, found: Broken | Passed) -> str:
+    def feed(self, piece: Broken | Passed) -> str:
         """The text that can be written now."""
-        if isinstance(found, Broken):
-            self._written = len(found.text)
-            self._in_line = bool(found.text)
-            return found.text
-        text = (without_comment(found.text.rstrip("\r\n")) or "").strip(" \t\r\n")
+        if isinstance(piece, Broken):
+            self._written = len(piece.text)
+            self._in_line = bool(piece.text)
+            return piece.text
+        text = (without_comment(piece.text.rstrip("\r\n")) or "").strip(" \t\r\n")
         if not self._written and not text.strip(", "):
             return ""
         if text:  # a trailing comma may be the separator before the next object
@@ -267,9 +235,9 @@ class _OneLine:
         apart = "\t" if text and 0 < self._written <= self._most else ""
         self._written += len(apart + text)
         in_line = self._in_line or bool(text)
-        end = "\n" if in_line and (found.ended or self._written > self._most) else ""
+        end = "\n" if in_line and (piece.ended or self._written > self._most) else ""
         self._in_line = in_line and not end
-        if found.ended:
+        if piece.ended:
             self._written, self._comma = 0, ""
         return apart + text + end
 
@@ -282,32 +250,7 @@ def _on_one_line(piece: PrintedValue, line: str) -> str:
     return standing if is_json(standing.encode("utf-8", "surrogateescape")) else piece.text
 
 
-def _has(code: str) -> Concerned:
-    """A check for rows that have this finding, or that must be parsed to tell."""
-
-    def concerned(line: bytes) -> bool:
-        found, row = RowFindings(CODES), object_in(line)
-        if row is not None:
-            check_row(row, "judge_only", found)
-        return row is None or code in found.counts
-
-    return concerned
-
-
-ROW_CHANGES: dict[str, RowChange] = {
-    "strip_comments": without_comment,
-    "strip_trailing_commas": lambda text: CommaStripper(rows=True).feed(text),
-    "python_literal": lambda text: as_json(text) or text,
-    "fix_role": with_roles,
-    "merge_models": merged,
-}
-"""Returns the repaired text of one row; None drops the line."""
-_CONCERNED = {
-    "fix_role": _has("role.unknown"),
-    "merge_models": _has("model_name.twice_in_row"),
-}
-"""Rows that a repair may change; other repairs change lines that are not JSON."""
-_ACROSS_LINES = {"strip_comments": _comments_across_lines, "strip_trailing_commas": _commas_across_lines}
+_ACROSS_LINES = {"strip_comments": without_comments, "strip_trailing_commas": without_trailing_commas}
 
 
 def _repaired(upload: Upload, seen: Detection, repair: Repair) -> Iterator[bytes]:
@@ -315,15 +258,14 @@ def _repaired(upload: Upload, seen: Detection, repair: Repair) -> Iterator[bytes
     if name == "to_utf8" and seen.encoding in ("utf-16", "gb18030"):
         return _whole(utf8_chunks(upload, seen.encoding))
     if seen.shape == "spread" and name in _ACROSS_LINES:
-        lines = _ACROSS_LINES[name](upload, seen)
+        lines = _across_lines(upload, seen, _ACROSS_LINES[name])
     elif seen.shape != "jsonl" or name == "to_utf8":
         return _as_it_is(upload)
     elif name == "unify_model_names":
         lines = _with_one_name(upload, seen, repair)
     else:
-        lines = _by_line(
-            upload, seen, _CONCERNED.get(name, lambda line: not is_json(line)), ROW_CHANGES[name]
-        )
+        kind = REPAIRS[name]
+        lines = _by_line(upload, seen, kind.concerned, kind.change)
     return chain([codecs.BOM_UTF8] if seen.encoding == "utf-8-sig" else [], lines)
 
 

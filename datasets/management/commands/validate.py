@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import shlex
 import sys
 import unicodedata
 from pathlib import Path
@@ -17,11 +17,16 @@ from django.utils.translation import pgettext
 from datasets.core.decode import Unreadable
 from datasets.core.findings import CODES, Finding
 from datasets.core.formats import model_key
+from datasets.core.imports.model import SourceFile
+from datasets.core.imports.registry import recognise
+from datasets.core.imports.table import is_native
 from datasets.core.lines import pieces_at
 from datasets.core.reader import Progress, Summary, read
-from datasets.core.repair.apply import CHOICES, REPAIRS, WITHOUT_CHOICE, Repair, repair_file
+from datasets.core.repair.apply import Repair, repair_file
+from datasets.core.repair.kinds import REPAIRS, WITHOUT_VALUE
 from datasets.messages import message
 from datasets.uploads import limits
+from evalsite.terminal import terminal_language
 
 WRONG_USAGE = 2
 HAS_ERRORS = 1
@@ -52,10 +57,12 @@ class Command(BaseCommand):
     ) -> None:
         with translation.override(terminal_language()):
             summary, fixed, sources = self._validated(file, fix, repair)
+            hint = "" if summary.valid_rows else import_hint(file)
             if as_json:
-                self.stdout.write(json.dumps(document(summary, fixed), ensure_ascii=not _writes_unicode()))
+                shown = document(summary, fixed, hint)
+                self.stdout.write(json.dumps(shown, ensure_ascii=not _writes_unicode()))
             else:
-                self.stdout.write(_encodable(readable(file.name, summary, fixed, sources)))
+                self.stdout.write(_encodable(readable(file.name, summary, fixed, sources, hint)))
         if summary.errors:
             sys.exit(HAS_ERRORS)
 
@@ -76,7 +83,7 @@ class Command(BaseCommand):
             where = file if error.filename in (None, str(file)) else fix or error.filename
             raise CommandError(f"{where}: {error.strerror or error}", returncode=WRONG_USAGE) from None
         except Unreadable as error:
-            raise CommandError(message(error.found), returncode=WRONG_USAGE) from None
+            raise CommandError(message(error.finding), returncode=WRONG_USAGE) from None
         except ValueError as error:
             raise CommandError(str(error), returncode=WRONG_USAGE) from None
 
@@ -84,7 +91,7 @@ class Command(BaseCommand):
 def wanted_repairs(fix: Path | None, named: list[str] | None) -> list[Repair]:
     """The requested repairs; raises ValueError with a message for an invalid name or value."""
     if named is None:
-        return [Repair(name) for name in WITHOUT_CHOICE]
+        return [Repair(name) for name in WITHOUT_VALUE]
     if fix is None:
         raise ValueError(_("--repair needs --fix OUT, the path of the repaired file."))
     repairs = []
@@ -93,9 +100,9 @@ def wanted_repairs(fix: Path | None, named: list[str] | None) -> list[Repair]:
         if name not in REPAIRS:
             unknown = _("There is no repair “%(name)s”; there are: %(names)s.")
             raise ValueError(unknown % {"name": name, "names": ", ".join(REPAIRS)})
-        if name in CHOICES and not value.strip():
+        if REPAIRS[name].needs_value and not value.strip():
             raise ValueError(_("“%(name)s” needs a value: %(name)s=NAME.") % {"name": name})
-        if name not in CHOICES and value.strip():
+        if not REPAIRS[name].needs_value and value.strip():
             raise ValueError(_("“%(name)s” takes no value.") % {"name": name})
         repairs.append(Repair(name, value))
     return repairs
@@ -116,7 +123,9 @@ def read_through(file: Path, progress: Progress | None) -> tuple[Summary, dict[i
     """The file's summary, and {line: source} of the first invalid JSON rows, for display."""
     with read(file, limits=limits(), progress=progress, digest=False) as reading:
         summary = reading.summary
-        shown = [found.line for found in summary.findings if found.code == "json.invalid"][:SHOWN_PER_CODE]
+        shown = [finding.line for finding in summary.findings if finding.code == "json.invalid"][
+            :SHOWN_PER_CODE
+        ]
         sources: dict[int, str] = {}
         if summary.why == "spread" and summary.encoding:
             places = [(line or 0, 1) for line in shown]
@@ -130,35 +139,47 @@ def read_through(file: Path, progress: Progress | None) -> tuple[Summary, dict[i
         return summary, sources
 
 
-def document(summary: Summary, fixed: Summary | None) -> dict[str, Any]:
-    """The output of --json; its keys are part of the spec."""
+def import_hint(file: Path) -> str:
+    """A sentence with the command that imports the file, if it is a table or another tool's; else ''."""
+    source = SourceFile.of(file)
+    if is_native(source) or recognise([source]) is None:
+        return ""
+    sentence = _("“import_dataset” takes this file: %(command)s")
+    return sentence % {"command": f"manage.py import_dataset {shlex.quote(str(file))}"}
+
+
+def document(summary: Summary, fixed: Summary | None, hint: str = "") -> dict[str, Any]:
+    """The output of --json; its keys are part of the spec. `hint` ends the message of the first error."""
+    hinted = next((finding for finding in summary.findings if finding.severity == "error"), None)
     return {
         "format": summary.format,
         "encoding": summary.encoding,
         "rows": summary.rows,
         "valid_rows": summary.valid_rows,
         "counts": summary.counts,
-        "findings": [_as_json(found) for found in summary.findings],
+        "findings": [_as_json(finding, hint if finding is hinted else "") for finding in summary.findings],
         "models": summary.models,
         "fields": summary.fields,
         "fixed": {"rows": fixed.rows, "valid_rows": fixed.valid_rows} if fixed else None,
     }
 
 
-def _as_json(found: Finding) -> dict[str, Any]:
+def _as_json(finding: Finding, hint: str) -> dict[str, Any]:
     return {
-        "line": found.line,
-        "column": found.column,
-        "path": found.path,
-        "code": found.code,
-        "severity": found.severity,
-        "message": message(found),
-        "repair": found.repair,
+        "line": finding.line,
+        "column": finding.column,
+        "path": finding.path,
+        "code": finding.code,
+        "severity": finding.severity,
+        "message": f"{message(finding)} {hint}".rstrip(),
+        "repair": finding.repair,
     }
 
 
-def readable(name: str, summary: Summary, fixed: Summary | None, sources: dict[int, str]) -> str:
-    """The same for people: a summary, the findings by code, and the result of the repair."""
+def readable(
+    name: str, summary: Summary, fixed: Summary | None, sources: dict[int, str], hint: str = ""
+) -> str:
+    """The same for people: a summary, the findings by code, the result of the repair, and the hint."""
     lines = [
         _("%(name)s: format %(format)s, %(encoding)s, %(valid)s of %(rows)s rows valid")
         % {
@@ -170,10 +191,17 @@ def readable(name: str, summary: Summary, fixed: Summary | None, sources: dict[i
         }
     ]
     for code, count in summary.counts.items():
-        lines += ["", *_section(code, count, [one for one in summary.findings if one.code == code], sources)]
+        lines += [
+            "",
+            *_section(
+                code, count, [finding for finding in summary.findings if finding.code == code], sources
+            ),
+        ]
     if fixed:
         text = _("The repaired file: %(valid)s of %(rows)s rows valid")
         lines += ["", text % {"valid": fixed.valid_rows, "rows": fixed.rows}]
+    if hint:
+        lines += ["", hint]
     return "\n".join(lines)
 
 
@@ -181,40 +209,29 @@ def _section(code: str, count: int, findings: list[Finding], sources: dict[int, 
     is_error = CODES[code].severity == "error"
     severity = pgettext("finding", "error") if is_error else pgettext("finding", "warning")
     lines = [f"{severity} {code} × {count}"]
-    for found in findings[:SHOWN_PER_CODE]:
-        repair = f" [--repair {found.repair}]" if found.repair else ""
-        lines += [f"  {_place(found)}{message(found)}{repair}", *_caret(found, sources)]
+    for finding in findings[:SHOWN_PER_CODE]:
+        repair = f" [--repair {finding.repair}]" if finding.repair else ""
+        lines += [f"  {_place(finding)}{message(finding)}{repair}", *_caret(finding, sources)]
     if count > SHOWN_PER_CODE:
         lines.append("  " + _("… and %(more)s more") % {"more": count - SHOWN_PER_CODE})
     return lines
 
 
-def _place(found: Finding) -> str:
-    place = ":".join(str(part) for part in (found.line, found.column) if part is not None)
-    named = [part for part in (place, found.path) if part]
+def _place(finding: Finding) -> str:
+    place = ":".join(str(part) for part in (finding.line, finding.column) if part is not None)
+    named = [part for part in (place, finding.path) if part]
     return f"{' '.join(named)}: " if named else ""
 
 
-def _caret(found: Finding, sources: dict[int, str]) -> list[str]:
+def _caret(finding: Finding, sources: dict[int, str]) -> list[str]:
     """The source around invalid JSON, with a caret below the position."""
-    if found.code != "json.invalid" or found.line not in sources or found.column is None:
+    if finding.code != "json.invalid" or finding.line not in sources or finding.column is None:
         return []
-    text = "".join(sign if sign.isprintable() else " " for sign in sources[found.line])
-    start = max(0, found.column - 1 - EXCERPT // 2)
-    before = text[start : found.column - 1]
+    text = "".join(sign if sign.isprintable() else " " for sign in sources[finding.line])
+    start = max(0, finding.column - 1 - EXCERPT // 2)
+    before = text[start : finding.column - 1]
     width = sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in before)
     return ["    " + text[start : start + EXCERPT].rstrip(), "    " + " " * width + "^"]
-
-
-def terminal_language() -> str:
-    """The user's language from the environment, if supported; else the one in the settings."""
-    for name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"):
-        wanted = os.environ.get(name, "").split(":")[0].split(".")[0].replace("_", "-")
-        try:
-            return translation.get_supported_language_variant(wanted)
-        except LookupError:
-            continue
-    return translation.get_language() or "en"
 
 
 def progress() -> Progress | None:

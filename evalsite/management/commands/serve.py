@@ -18,8 +18,9 @@ from django.db import connections
 
 from evalsite import demo, env
 from evalsite.accounts.models import User
+from evalsite.accounts.services import local_administrator_create
 from evalsite.env import Config
-from evalsite.storage import data_dir
+from evalsite.storage import data_dir, unfinished
 from evalsite.supervisor import PARENT, Child, Supervisor, end_with_parent, manage, queue_workers
 from evalsite.tasks import workers
 
@@ -43,7 +44,9 @@ class Command(BaseCommand):
             serve_web(config.host, config.port)
             return
         refuse_taken_port(config.host, config.port)
-        data_dir.prepare()
+        data_dir.prepare_to_start()
+        if settings.LOCAL_MODE:
+            local_administrator_create()
         if web_only:
             data_dir.collect_static()
             serve_web(config.host, config.port)
@@ -65,15 +68,15 @@ class Command(BaseCommand):
 
     def when_ready(self, config: Config, sample: bool) -> None:
         """Work that starts once the site responds, and runs alongside it."""
-        self.say_when_ready(config.host, config.port)
+        self.say_when_ready(config.host, config.port, config.base_path)
         if sample:
             for call in demo.when_ready:
                 call()
 
-    def say_when_ready(self, host: str, port: int) -> None:
+    def say_when_ready(self, host: str, port: int, base_path: str) -> None:
         """Print the site's URL once it responds."""
         shown = "localhost" if host in ("0.0.0.0", "::") else host  # noqa: S104
-        address = f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/"
+        address = f"http://{f'[{shown}]' if ':' in shown else shown}:{port}{base_path}/"
         while not answers(address):
             time.sleep(0.1)
         self.stdout.write(f"\n  evalsite is ready: {address}\n  Press Ctrl-C to stop.\n{who_gets_in()}")
@@ -107,6 +110,7 @@ def serve_web(host: str, port: int) -> None:
     from evalsite.web import server  # only in the web process, to keep its parent small
     from evalsite.wsgi import application
 
+    unfinished.delete_left(settings.DATA_DIR)
     server.run(application, host, port, limits=server.ServerLimits(), at_thread_end=connections.close_all)
 
 

@@ -26,7 +26,7 @@ class Command(BaseCommand):
     def handle(self, *, name: str, **options: Any) -> None:
         data_dir.prepare()
         user = User.objects.filter(username=name).first()
-        made = user is None
+        is_new = user is None
         user = user or User(username=name, is_superuser=True, is_staff=True)
         password = ask_password()
         try:
@@ -36,10 +36,10 @@ class Command(BaseCommand):
         user.is_active = True
         with transaction.atomic():
             user.save()
-            if made:
+            if is_new:
                 record(Action.ACCOUNT_CREATED, thing=user)
             password_set(user=user, password=password, must_change=False)
-        self.stdout.write(f"{'Created administrator' if made else 'Password changed for'} {name}.")
+        self.stdout.write(f"{'Created administrator' if is_new else 'Password changed for'} {name}.")
 
 
 def ask_password() -> str:

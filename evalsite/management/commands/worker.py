@@ -33,7 +33,7 @@ class Command(BaseCommand):
     def handle(self, *, queue: str | None, **options: Any) -> None:
         end_with_parent()
         if PARENT not in os.environ:
-            data_dir.prepare()
+            data_dir.prepare_to_start()
         if queue is None:
             Supervisor(queue_workers(workers.QUEUES)).run()
             return

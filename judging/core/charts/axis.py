@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from evalsite.rounding import significant
+
 from ..statistics.numeric import nice_ticks
 from .svg import element, label
 
@@ -37,7 +39,7 @@ def make_axis(low: float, high: float, left: float, right: float, *, whole_scale
 
 def tick_text(value: float) -> str:
     """The number with as few decimals as needed, and at most six significant digits."""
-    return f"{value:.6g}"
+    return significant(value, 6)
 
 
 def draw_axis(axis: Axis, top: float, bottom: float, words: str) -> str:

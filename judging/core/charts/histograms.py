@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evalsite.rounding import fixed_percent
+
 from ..statistics.numeric import BinCount
 from .axis import tick_text
 from .svg import element, figure, label, text_of, width, wrap
@@ -103,7 +105,7 @@ def _numbers(panel: Panel, wide: float) -> list[str]:
     counts = [str(bar["count"]) for bar in panel.bins]
     if all(width(count) * NUMBER_SIZE <= wide for count in counts):
         return counts
-    return [f"{_share(panel, bar):.0%}" for bar in panel.bins]
+    return [f"{fixed_percent(_share(panel, bar))}%" for bar in panel.bins]
 
 
 def _ticks(bins: Sequence[BinCount], base: float) -> list[str]:

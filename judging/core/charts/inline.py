@@ -101,10 +101,10 @@ def _bar(bar: Bar, place: int, step: float, tallest: float, first: bool) -> str:
 
 def trend(series: int, values: Sequence[float | None], name: str) -> str:
     """Means over earlier runs as a line, with a mark at the newest; '' with fewer than two."""
-    known = [value for value in values if value is not None]
-    if len(known) < 2:
+    present = [value for value in values if value is not None]
+    if len(present) < 2:
         return ""
-    low, high = min(known), max(known)
+    low, high = min(present), max(present)
     step = (TREND_WIDTH - 12) / (len(values) - 1)
     points = [
         (6 + step * place, 4 + (HEIGHT - 8) * (1 - ((value - low) / (high - low) if high > low else 0.5)))

@@ -45,7 +45,7 @@ def scatter_chart(
     bottom = SIZE - FOOT
     up = Axis(across.ticks, bottom - LARGEST, TOP + LARGEST)
     most = max((point.count for point in points), default=1)
-    ordered = sorted(points, key=lambda one: -one.count)
+    ordered = sorted(points, key=lambda point: -point.count)
     drawn = [_point(point, across, up, most, first=point is ordered[0]) for point in ordered]
     parts = _grid(across, up, texts, bottom), element("g", *drawn, data_along="")
     return figure(chart_id, texts.title, texts.description, SIZE, SIZE, *parts)

@@ -7,16 +7,17 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from judging.core.judges.error_responses import error_for_status, redacted
-from judging.core.judges.errors import Interrupted, JudgeError, Unreachable
-from judging.core.judges.http_clients import network_error, request_headers
+from judging.core.judges.error_responses import error_for_status, reset_seconds
+from judging.core.judges.errors import Interrupted, JudgeError, Unreachable, Unusable
+from judging.core.judges.http_clients import body_of, network_error, network_errors, request_headers
+from judging.core.judges.outside_text import shown_message
 from judging.core.judges.reply import Reply, Usage
 from judging.core.judges.reply_reader import OnText, ReplyReader
 from judging.core.judges.settings import JudgeSettings, Request, Timeouts, chat_url, without
@@ -50,7 +51,9 @@ class Guard(Protocol):
         """Report how the try ended; both are None if it was cancelled. Called once for each `before` that returned."""
         ...
 
-    def may_retry(self) -> bool: ...
+    def counts(self, error: JudgeError) -> bool:
+        """Whether a failed try counts as one of the request's tries."""
+        ...
 
 
 class NoGuard:
@@ -62,7 +65,7 @@ class NoGuard:
     def after(self, reply: Reply | None, error: JudgeError | None) -> None:
         return None
 
-    def may_retry(self) -> bool:
+    def counts(self, error: JudgeError) -> bool:
         return True
 
 
@@ -73,15 +76,15 @@ NO_GUARD = NoGuard()
 class RetryPolicy:
     """When and how to retry; times are in seconds. `tries` counts sends of the same request.
 
-    `max_outage_seconds`: how long requests wait for a server that is down before they fail. `suspect_parameters`: find
+    `max_outage_seconds`: how long a run waits for a server that is down before it stops. `suspect_parameters`: find
     out which parameters a server rejects without naming them. Turn it off once the endpoint has answered a request with
     these parameters, otherwise each bad prompt costs four more calls. `max_consecutive_failures`: the number of
     consecutive requests failing because of the endpoint's settings that pauses a run; None: never.
     """
 
-    tries: int = 5
+    tries: int = 7
     base_seconds: float = 0.5
-    longest_wait: float = 30.0
+    longest_wait: float = 3.0
     longest_retry_after: float = 120.0
     total_seconds: float = 1800.0
     suspect_parameters: bool = True
@@ -102,14 +105,14 @@ class RequestAttempt:
 
     def record(self) -> dict[str, Any]:
         """The form that is stored, without empty values."""
-        kept: dict[str, Any] = {
+        record: dict[str, Any] = {
             "started_unix": self.started_unix,
             "seconds": self.seconds,
             "status": self.status,
         }
         if self.error_code:
-            kept |= {"error_code": self.error_code, "message": self.message, "waited": self.waited}
-        return kept
+            record |= {"error_code": self.error_code, "message": self.message, "waited": self.waited}
+        return record
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +188,7 @@ class _Retries:
         self.guard = guard
         self.original = self.request = request
         self.calls: list[RequestAttempt] = []
-        self.tries = 0
+        self.tries = self.pauses = 0
         self.named: frozenset[str] = frozenset()
         self.suspected: frozenset[str] = frozenset()
         self.suspects: Iterator[frozenset[str]] = iter(_SUSPECTS if policy.suspect_parameters else ())
@@ -236,8 +239,9 @@ class _Retries:
         return True
 
     def _wait(self, error: JudgeError) -> float | None:
-        self.tries += 1
-        if not error.retry or self.tries >= self.policy.tries or not self.guard.may_retry():
+        self.tries += self.guard.counts(error)
+        self.pauses += 1
+        if not error.retry or self.tries >= self.policy.tries:
             return None
         wait = self._pause(error.retry_after)
         spent = sum(call.seconds + call.waited for call in self.calls)
@@ -245,31 +249,12 @@ class _Retries:
 
     def _pause(self, retry_after: float | None) -> float:
         """Full jitter: a random time up to the exponential bound, but not before the server's `retry_after`."""
-        bound = min(self.policy.longest_wait, self.policy.base_seconds * 2.0 ** (self.tries - 1))
+        doubled = self.policy.base_seconds * 2.0 ** min(self.pauses - 1, 60)
+        bound = min(self.policy.longest_wait, doubled)
         jitter = self.random.uniform(0.0, bound)
         if retry_after is None:
             return jitter
         return min(retry_after, self.policy.longest_retry_after) + min(jitter, self.policy.base_seconds)
-
-
-class RetryBudget:
-    """The retries left for an endpoint: at most 100, replenished by one per reply.
-
-    It keeps retries from doubling the load on a server that fails more often than it answers.
-    """
-
-    def __init__(self, most: int = 100) -> None:
-        self._most = self._left = most
-
-    def earn(self) -> None:
-        self._left = min(self._most, self._left + 1)
-
-    def spend(self) -> bool:
-        """Take one retry; returns whether one was left."""
-        if self._left < 1:
-            return False
-        self._left -= 1
-        return True
 
 
 async def ask(
@@ -279,11 +264,10 @@ async def ask(
 
     Raises JudgeError, whose message contains no secret.
     """
-    import aiohttp
     import httpx
 
-    call, connecting = _RequestInFlight(settings.timeouts, on_text), settings.timeouts.connect
-    with _without_secrets(settings):
+    call, connecting = _RequestInFlight(settings.timeouts, request, on_text), settings.timeouts.connect
+    with _messages_shown(settings):
         http_request = client.build_request(
             "POST",
             _parsed_url(settings.url),
@@ -300,41 +284,47 @@ async def ask(
                     await call.read(response, deadline)
                 finally:
                     await response.aclose()
-        except (TimeoutError, httpx.HTTPError, aiohttp.ClientError, OSError, UnicodeError) as error:
+        except network_errors() as error:
             if not call.assembly.done:
                 raise call.failure(error) from error
-        return call.assembly.finish(call.now() - call.started, call.first_token)
+        reply = call.assembly.finish(call.now() - call.started, call.first_token)
+        return replace(reply, closed_for=call.closed_for) if call.closed_for else reply
 
 
 @contextmanager
-def _without_secrets(settings: JudgeSettings) -> Iterator[None]:
+def _messages_shown(settings: JudgeSettings) -> Iterator[None]:
+    """Make the messages of errors fit to be shown: the only place where they are redacted and shortened."""
     try:
         yield
     except JudgeError as error:
-        error.message = redacted(error.message, settings.secrets())
+        error.message = shown_message(error.message, settings.secrets())
+        error.args = (error.code, error.message)
         raise
 
 
 class _RequestInFlight:
     """One request in flight, with its deadline and the current phase."""
 
-    def __init__(self, timeouts: Timeouts, on_text: OnText | None) -> None:
+    def __init__(self, timeouts: Timeouts, request: Request, on_text: OnText | None) -> None:
         self.timeouts = timeouts
+        self.request = request
         self.on_text = on_text
         self.now = asyncio.get_running_loop().time
         self.started = self.now()
         self.first_token: float | None = None
+        self.closed_for: float | None = None
         self.waiting_for = "timeout_first_byte"
         self.ends = self.started + timeouts.whole
         self.assembly = ReplyReader()
 
     async def read(self, response: httpx.Response, deadline: asyncio.Timeout) -> None:
         if response.status_code >= 300:
-            raise error_for_status(response.status_code, response.headers, await _start_of(response))
-        assembly = self.assembly = ReplyReader(response.status_code, self.on_text)
+            body = await _start_of(response)
+            raise error_for_status(response.status_code, response.headers, body, self.request)
+        self.closed_for = reset_seconds(response.headers, unknown="1")
+        assembly = self.assembly = ReplyReader(response.status_code, self.on_text, self.request)
         extended, step = 0.0, min(1.0, self.timeouts.idle / 10)
-        compressed = "content-encoding" in response.headers
-        async for data in response.aiter_bytes() if compressed else response.aiter_raw():
+        async for data in body_of(response):
             now = self.now()
             assembly.feed(data)
             if self.first_token is None and assembly.size:
@@ -356,10 +346,13 @@ class _RequestInFlight:
 
 async def _start_of(response: httpx.Response) -> bytes:
     body = bytearray()
-    async for data in response.aiter_bytes():
-        body += data
-        if len(body) >= MAX_ERROR_BYTES:
-            break
+    try:
+        async for data in body_of(response):
+            body += data
+            if len(body) >= MAX_ERROR_BYTES:
+                break
+    except Unusable:  # the status says enough
+        pass
     return bytes(body[:MAX_ERROR_BYTES])
 
 

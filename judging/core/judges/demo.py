@@ -74,9 +74,9 @@ def read_prompt(text: str) -> DemoPrompt:
 
 
 def _scale(said: str) -> tuple[int, int]:
-    for found in _SCALE.finditer(said):
-        if int(found[1]) < int(found[2]):
-            return int(found[1]), int(found[2])
+    for match in _SCALE.finditer(said):
+        if int(match[1]) < int(match[2]):
+            return int(match[1]), int(match[2])
     return 1, 10
 
 
@@ -108,18 +108,18 @@ def demo_reply(request: Received) -> Answer:
     return Answer(content=content, reasoning=reasoning, model=MODEL, tokens=tokens)
 
 
-def _compared(prompt: DemoPrompt, found: int, pairs: int) -> str:
-    verdict = _verdict(prompt, found / pairs)
-    percent = round(100 * found / pairs)
+def _compared(prompt: DemoPrompt, matching: int, pairs: int) -> str:
+    verdict = _verdict(prompt, matching / pairs)
+    percent = round(100 * matching / pairs)
     if prompt.chinese:
         return (
             "演示裁判不是语言模型，只比较字符。"
-            f"参考答案中有 {pairs} 个相邻字符对，其中 {found} 个（{percent}%）也出现在回答里。\n\n{verdict}"
+            f"参考答案中有 {pairs} 个相邻字符对，其中 {matching} 个（{percent}%）也出现在回答里。\n\n{verdict}"
         )
     return (
         "This demo judge is not a language model; it only compares characters. "
         f"Of the {pairs} pairs of adjacent characters in the reference, "
-        f"{found} ({percent}%) also occur in the answer.\n\n{verdict}"
+        f"{matching} ({percent}%) also occur in the answer.\n\n{verdict}"
     )
 
 
@@ -154,8 +154,12 @@ def _without_reference(prompt: DemoPrompt) -> str:
 def _reasoning(prompt: DemoPrompt, compared: tuple[int, int] | None) -> str:
     if compared is None:
         return "没有找到参考答案。" if prompt.chinese else "No reference found in the prompt."
-    found, pairs = compared
-    return f"{found} / {pairs} 个字符对。" if prompt.chinese else f"{found} of {pairs} pairs of characters."
+    matching, pairs = compared
+    return (
+        f"{matching} / {pairs} 个字符对。"
+        if prompt.chinese
+        else f"{matching} of {pairs} pairs of characters."
+    )
 
 
 def demo_server() -> Server:

@@ -1,6 +1,8 @@
 """HTTP clients for OpenAI-compatible endpoints: httpx with aiohttp's transport, at a fraction of httpx's overhead.
 
-Nothing is read from the environment. Redirects are rejected, because they would send the key to another server.
+Nothing is read from the environment. Redirects are rejected, because they would send the key to another server. No
+cookie is kept: a client serves several keys and projects. A compressed body, which was not asked for, is decompressed
+in small pieces, so that a few bytes can't fill the memory.
 
 Here, in `client` and in `probe`, httpx and aiohttp are imported where they are used: they take a quarter of the time
 in which a process starts, and most processes call no endpoint.
@@ -8,14 +10,18 @@ in which a process starts, and most processes call no endpoint.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import ssl
+import zlib
+from collections.abc import AsyncIterator
 from functools import cache, lru_cache
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from judging.core.judges.error_responses import redacted
 from judging.core.judges.errors import Interrupted, JudgeError, Unreachable, Unusable
+from judging.core.judges.outside_text import shown_message
 from judging.core.judges.settings import JudgeSettings, chat_url
 
 if TYPE_CHECKING:
@@ -24,6 +30,8 @@ if TYPE_CHECKING:
 
 # Less than the 5 s after which uvicorn, and so most model servers, close an idle connection.
 KEEP_ALIVE_SECONDS = 4.0
+PIECE_BYTES = 64 * 1024
+MAX_DECOMPRESSED = 8 * 2**20
 
 
 def open_client(settings: JudgeSettings) -> httpx.AsyncClient:
@@ -36,12 +44,46 @@ def open_client(settings: JudgeSettings) -> httpx.AsyncClient:
     proxy = _proxy(settings) if settings.proxy else None
 
     def session() -> aiohttp.ClientSession:
-        # No limit, because the endpoint client limits concurrency. No cookies, because judge calls must be independent.
+        # No limit, because the endpoint client limits concurrency.
         connector = aiohttp.TCPConnector(ssl=context, limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS)
         return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 
     transport = AiohttpTransport(verify=context, trust_env=False, proxy=proxy, client=session)
-    return httpx.AsyncClient(transport=transport, trust_env=False, follow_redirects=False)
+    return httpx.AsyncClient(
+        transport=transport, trust_env=False, follow_redirects=False, cookies=no_cookies()
+    )
+
+
+def no_cookies() -> CookieJar:
+    """A jar that takes and sends no cookie; httpx would otherwise keep a jar of its own."""
+    return CookieJar(DefaultCookiePolicy(allowed_domains=()))
+
+
+def body_of(response: httpx.Response) -> AsyncIterator[bytes]:
+    """The body in pieces, decompressed. Raises Unusable `bad_reply` for another encoding than one gzip or deflate,
+    `too_long` if it grows too much."""
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    if encoding in ("", "identity"):
+        return response.aiter_raw()
+    if encoding in ("gzip", "x-gzip", "deflate"):
+        return _decompressed(response)
+    raise Unusable("bad_reply", f"content-encoding: {encoding}", status=response.status_code)
+
+
+async def _decompressed(response: httpx.Response) -> AsyncIterator[bytes]:
+    inflater, total = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32), 0
+    async for data in response.aiter_raw():
+        while data:
+            try:
+                piece = inflater.decompress(data, PIECE_BYTES)
+            except zlib.error as error:
+                raise Unusable("bad_reply", str(error), status=response.status_code) from None
+            total += len(piece)
+            if total > MAX_DECOMPRESSED:
+                raise Unusable("too_long", status=response.status_code)
+            yield piece
+            data = inflater.unconsumed_tail
+            await asyncio.sleep(0)  # other calls wait for this event loop
 
 
 class HttpClients:
@@ -77,14 +119,14 @@ def request_headers(settings: JudgeSettings) -> httpx.Headers:
 def _headers(api_key: str, extra: tuple[tuple[str, str], ...]) -> httpx.Headers:
     import httpx
 
-    found = {"content-type": "application/json", "accept-encoding": "identity"}
+    headers = {"content-type": "application/json", "accept-encoding": "identity"}
     if api_key.strip():
-        found["authorization"] = f"Bearer {api_key.strip()}"
-    found |= {name.strip().lower(): value.strip() for name, value in extra}
-    for name, value in found.items():
+        headers["authorization"] = f"Bearer {api_key.strip()}"
+    headers |= {name.strip().lower(): value.strip() for name, value in extra}
+    for name, value in headers.items():
         if not (f"{name}{value}".isascii() and f"{name}{value}".isprintable() and name):
             raise Unreachable("bad_header", name if name.isascii() else "")
-    return httpx.Headers(found)
+    return httpx.Headers(headers)
 
 
 def _proxy(settings: JudgeSettings) -> httpx.Proxy:
@@ -94,7 +136,7 @@ def _proxy(settings: JudgeSettings) -> httpx.Proxy:
     try:
         proxy = httpx.Proxy(settings.proxy)
     except (ValueError, httpx.InvalidURL) as error:
-        raise Unreachable("bad_url", redacted(str(error), settings.secrets())) from error
+        raise Unreachable("bad_url", shown_message(str(error), settings.secrets())) from error
     if proxy.auth is None:
         return proxy
     credentials = base64.b64encode(":".join(proxy.auth).encode()).decode()
@@ -139,8 +181,18 @@ def _codes() -> dict[type[BaseException], tuple[type[JudgeError], str]]:
         httpx.ProxyError: (Unreachable, "proxy"),
         httpx.ConnectTimeout: (Unreachable, "timeout_connect"),
         httpx.ConnectError: (Unreachable, "connect"),
+        UnicodeEncodeError: (Unusable, "bad_reply"),  # a reason phrase
         UnicodeError: (Unreachable, "bad_url"),  # a host name that cannot be encoded
     }
+
+
+@cache
+def network_errors() -> tuple[type[Exception], ...]:
+    """What httpx, aiohttp and the operating system raise for a server that can't be reached or breaks the protocol."""
+    import aiohttp
+    import httpx
+
+    return (TimeoutError, httpx.HTTPError, httpx.InvalidURL, aiohttp.ClientError, OSError, UnicodeError)
 
 
 def network_error(error: BaseException) -> JudgeError:
@@ -151,5 +203,5 @@ def network_error(error: BaseException) -> JudgeError:
     cause = error.__cause__ if isinstance(error.__cause__, aiohttp.ClientError) else error
     for kind, (branch, code) in _codes().items():
         if isinstance(cause, kind):
-            return branch(code, str(cause)[:500])
-    return Interrupted("cut", str(cause)[:500])
+            return branch(code, str(cause))
+    return Interrupted("cut", str(cause))

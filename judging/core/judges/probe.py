@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from judging.core.judges.client import NO_GUARD, AskResult, Guard, RetryPolicy, ask_with_retries
-from judging.core.judges.errors import JudgeError
-from judging.core.judges.http_clients import open_client, request_headers
+from judging.core.judges.errors import JudgeError, Unusable
+from judging.core.judges.http_clients import body_of, network_errors, open_client, request_headers
+from judging.core.judges.outside_text import MAX_NAME, clean
 from judging.core.judges.settings import JudgeSettings, build_request, models_url
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 QUESTION = "Reply with the single word OK."
 MAX_MODELS = 200
 MAX_LIST_BYTES = 2**20
+LIST_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,9 @@ class Probe:
     """Result of a connection test.
 
     `ok`: the endpoint answers, at least without the parameters in `refuses`; otherwise `code` and `detail` say why not.
-    `waited` is how long the test waited for its turn, `seconds` how long the reply took.
+    `waited` is how long the test waited for its turn, `seconds` how long the reply took. `list_broken`: what the
+    server sent as its list of models could not be received. `failed_calls`: calls without a usable reply, retries
+    included.
     """
 
     ok: bool = False
@@ -38,7 +43,9 @@ class Probe:
     model: str = ""
     seconds: float = 0.0
     models: tuple[str, ...] = ()
+    list_broken: bool = False
     waited: float = 0.0
+    failed_calls: int = 0
 
 
 async def probe(settings: JudgeSettings, guard: Guard = NO_GUARD) -> Probe:
@@ -53,49 +60,61 @@ async def probe(settings: JudgeSettings, guard: Guard = NO_GUARD) -> Probe:
     except JudgeError as error:
         return Probe(code=error.code, detail=error.message)
     async with client:
-        asked = await ask_with_retries(
+        result = await ask_with_retries(
             client, fresh, build_request(fresh, QUESTION), policy=RetryPolicy(tries=2), guard=guard
         )
-        answered = asked.error is None or asked.error.status is not None
+        answered = result.error is None or result.error.status is not None
         models = await _models(client, fresh) if answered else ()
-    return _result(asked, models)
+    return _result(result, models)
 
 
-def _result(asked: AskResult, models: tuple[str, ...]) -> Probe:
-    reply, error = asked.reply, asked.error
+def _result(result: AskResult, models: tuple[str, ...] | None) -> Probe:
+    reply, error = result.reply, result.error
     # A reasoning model may spend all tokens of the short question on thinking; that still counts as an answer.
     error = None if error is not None and error.code == "truncated" else error
     return Probe(
         ok=error is None,
         code=error.code if error else "",
         detail=error.message if error else "",
-        refuses=tuple(sorted(asked.refuses)),
+        refuses=tuple(sorted(result.refuses)),
         streams=reply is not None and reply.streamed,
         reasoning=reply is not None and bool(reply.reasoning_content),
         usage=reply is not None and reply.usage.completion_tokens is not None,
         model=(reply.model if reply else "") or "",
-        seconds=round(asked.calls[-1].seconds, 3) if asked.calls else 0.0,
-        models=models,
+        seconds=round(result.calls[-1].seconds, 3) if result.calls else 0.0,
+        models=models or (),
+        list_broken=models is None,
     )
 
 
-async def _models(client: httpx.AsyncClient, settings: JudgeSettings) -> tuple[str, ...]:
-    """The model ids; () if the endpoint has no list, like most gateways."""
-    import httpx
-
+async def _models(client: httpx.AsyncClient, settings: JudgeSettings) -> tuple[str, ...] | None:
+    """The model ids; () if the endpoint has no list, like most gateways, and None if it could not be received."""
     try:
-        async with client.stream(
-            "GET", models_url(settings.url), headers=request_headers(settings), timeout=5.0
-        ) as response:
-            body = bytearray()
-            async for data in response.aiter_bytes():
-                body += data
-                if len(body) > MAX_LIST_BYTES:
-                    return ()
-        listed = _decode(body).data
-    except (httpx.HTTPError, OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
+        async with asyncio.timeout(LIST_SECONDS):
+            body = await _list(client, settings)
+        listed = _decode(body).data if body else []
+    except network_errors():
+        return None
+    except JudgeError:
+        return None
+    except (msgspec.MsgspecError, RecursionError):
         return ()
-    return tuple(sorted({model.id for model in listed})[:MAX_MODELS])
+    return tuple(sorted({clean(model.id)[:MAX_NAME] for model in listed})[:MAX_MODELS])
+
+
+async def _list(client: httpx.AsyncClient, settings: JudgeSettings) -> bytes:
+    """The list as sent; b"" if there is none."""
+    body = bytearray()
+    async with client.stream(
+        "GET", models_url(settings.url), headers=request_headers(settings), timeout=LIST_SECONDS
+    ) as response:
+        if response.status_code != 200:
+            return b""
+        async for data in body_of(response):
+            body += data
+            if len(body) > MAX_LIST_BYTES:
+                raise Unusable("too_long", status=response.status_code)
+    return bytes(body)
 
 
 class _Model(msgspec.Struct):

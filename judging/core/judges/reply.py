@@ -18,7 +18,8 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A reply; `finish_reason` "length" means that it was cut off by its token limit."""
+    """A reply; `finish_reason` "length" means that it was cut off by its token limit. `closed_for`: seconds for which
+    the server will accept no further call, if its headers say so."""
 
     content: str
     reasoning_content: str | None
@@ -30,3 +31,4 @@ class Reply:
     first_token_seconds: float | None
     status: int
     streamed: bool
+    closed_for: float | None = None

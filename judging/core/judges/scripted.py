@@ -32,7 +32,8 @@ MODEL = "scripted-judge"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The server's response to one request. A `body` is sent as is, instead of the content.
+    """The server's response to one request. A `body` is sent as is, instead of the content; `raw` instead of the whole
+    response, status line included, and then the connection is closed.
 
     `fault`: the connection closes before the first byte ("cut") or in the middle ("half_stream"), or nothing is sent.
     """
@@ -43,6 +44,7 @@ class Answer:
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
+    raw: bytes | None = None
     delay: float = 0.0
     fault: Fault = ""
     tokens: tuple[int, int] = (10, 10)  # input and output tokens, as counted by the server
@@ -118,6 +120,7 @@ class Server:
     latency: Latency = Latency()
     tls: ssl.SSLContext | None = None
     models: tuple[str, ...] = (MODEL,)
+    listing: Answer | None = None  # sent instead of the list of models
     keep: bool = True
     requests: list[Received] = field(default_factory=list)
     in_flight: int = 0
@@ -137,8 +140,8 @@ class Server:
     async def stop(self) -> None:
         self._stopping.set()
         # asyncio leaks the socket of an accepted connection without a transport when the server is closed.
-        for one in self._listening.sockets:
-            asyncio.get_running_loop().remove_reader(one)
+        for socket in self._listening.sockets:
+            asyncio.get_running_loop().remove_reader(socket)
         await asyncio.sleep(0.01)
         self._listening.close()
         await self._server.shutdown(0.1)
@@ -151,6 +154,8 @@ class Server:
         if self.api_key and request.headers.get("authorization") != f"Bearer {self.api_key}":
             return _plain(refusal(401, f"Incorrect API key provided: {request.headers.get('authorization')}"))
         if request.path.endswith("/models"):
+            if self.listing is not None:
+                return await _sent_raw(request, self.listing) if self.listing.raw else _plain(self.listing)
             listed = [{"id": name, "object": "model"} for name in self.models]
             return web.Response(body=msgspec.json.encode({"data": listed}), content_type="application/json")
         if request.method != "POST" or not request.path.endswith("/chat/completions"):
@@ -174,6 +179,8 @@ class Server:
             return _aborted(request)
         if answer.fault == "half_stream":
             return await _half(request, answer)
+        if answer.raw is not None:
+            return await _sent_raw(request, answer)
         if answer.body is not None or answer.status != 200:
             return _plain(answer)
         # A search in the bytes, because decoding every body would be too expensive for a load test.
@@ -287,6 +294,14 @@ async def _half(request: web.BaseRequest, answer: Answer) -> web.StreamResponse:
     await asyncio.sleep(0.05)
     _aborted(request)
     return response
+
+
+async def _sent_raw(request: web.BaseRequest, answer: Answer) -> web.Response:
+    """Send bytes that need not be HTTP, and close the connection."""
+    if request.transport is not None and isinstance(request.transport, asyncio.Transport):
+        request.transport.write(answer.raw or b"")
+        request.transport.close()
+    return web.Response()
 
 
 def _aborted(request: web.BaseRequest) -> web.Response:

@@ -11,6 +11,8 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from judging.core.judges.errors import Unreachable
+from judging.core.judges.outside_text import SHORTEST_SECRET
+from judging.core.judges.refused_parameters import SYSTEM_ROLE, TOGETHER
 
 Request = dict[str, Any]
 
@@ -25,6 +27,15 @@ class Timeouts:
     first_byte: float = 300.0
     idle: float = 120.0
     whole: float = 1200.0
+
+    def within(self, longest: Timeouts) -> Timeouts:
+        """Each of these, at most that of `longest`."""
+        return Timeouts(
+            connect=min(self.connect, longest.connect),
+            first_byte=min(self.first_byte, longest.first_byte),
+            idle=min(self.idle, longest.idle),
+            whole=min(self.whole, longest.whole),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +56,10 @@ class JudgeSettings:
     def secrets(self) -> tuple[str, ...]:
         """Values that must never be stored or shown: the key, header values and the proxy's password."""
         password = urlsplit(self.proxy).password if "@" in self.proxy else None
-        found = (self.api_key.strip(), *self.headers.values(), password or "")
-        return tuple(secret for secret in found if len(secret) >= 4)
+        # A server may repeat a header's value without its scheme, as in "Bearer KEY".
+        words = [word for value in self.headers.values() for word in value.split() if len(word) >= 8]
+        values = (self.api_key.strip(), *self.headers.values(), *words, password or "")
+        return tuple(secret for secret in values if len(secret) >= SHORTEST_SECRET)
 
 
 def build_request(settings: JudgeSettings, prompt: str) -> Request:
@@ -76,14 +89,42 @@ def request_of(
 
 
 def without(request: Request, refuses: frozenset[str]) -> Request:
-    """The request without the rejected parameters; a rejected `max_tokens` becomes `max_completion_tokens`."""
-    kept = {name: value for name, value in request.items() if name not in refuses}
-    if "max_tokens" in refuses and "max_tokens" in request:
-        kept.setdefault("max_completion_tokens", request["max_tokens"])
+    """The request without the rejected parameters; a rejected `max_tokens` becomes `max_completion_tokens`, and a
+    system message the beginning of the next user message."""
+    accepted = {name: value for name, value in request.items() if name not in refuses}
+    for name, _together, other in (refusal.partition(TOGETHER) for refusal in sorted(refuses)):
+        if other in accepted:
+            accepted.pop(name, None)
+    if "max_tokens" in refuses and "max_tokens" in request and "max_completion_tokens" not in refuses:
+        accepted.setdefault("max_completion_tokens", request["max_tokens"])
     # OpenAI rejects stream_options in a request that does not stream.
-    if not kept.get("stream"):
-        kept.pop("stream_options", None)
-    return kept
+    if not accepted.get("stream"):
+        accepted.pop("stream_options", None)
+    if SYSTEM_ROLE in refuses:
+        accepted["messages"] = _without_system(request["messages"])
+    return accepted
+
+
+def _without_system(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The messages with each system text at the beginning of the next user message."""
+    changed: list[Mapping[str, Any]] = []
+    texts: list[str] = []
+    for message in messages:
+        content = message.get("content")
+        if message.get("role") == "system" and isinstance(content, str):
+            texts.append(content)
+        elif message.get("role") == "user" and texts:
+            changed.append({**message, "content": _beginning_with(texts, content)})
+            texts = []
+        else:
+            changed.append(message)
+    return [*changed, {"role": "user", "content": "\n\n".join(texts)}] if texts else changed
+
+
+def _beginning_with(texts: list[str], content: Any) -> Any:
+    if isinstance(content, list):
+        return [{"type": "text", "text": "\n\n".join(texts)}, *content]
+    return "\n\n".join([*texts, str(content or "")])
 
 
 @lru_cache(maxsize=256)

@@ -70,12 +70,12 @@ def mixed(
     Gold items and repeats come at positions drawn by the seed, so that their position does not reveal them. Gold items
     are only mixed in among usual items; repeats left over when those have run out come at the end.
     """
-    normal, known, again = list(usual), list(gold), [twin.pk for twin in twins if twin.ago >= REPEAT_GAP]
+    normal, gold_left, again = list(usual), list(gold), [twin.pk for twin in twins if twin.ago >= REPEAT_GAP]
     chosen: list[int] = []
     while len(chosen) < count and normal:
         drawn = _drawn(seed, rater, place + len(chosen))
-        if known and drawn < shares.gold:
-            chosen.append(known.pop(0))
+        if gold_left and drawn < shares.gold:
+            chosen.append(gold_left.pop(0))
         elif again and drawn > 1 - shares.repeats:
             chosen.append(again.pop(0))
         else:

@@ -50,6 +50,11 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True):
         return self.scale in COMPARING
 
     @property
+    def is_ordered(self) -> bool:
+        """Whether its values lie on a scale with a width; the others are labels."""
+        return self.compares or self.scale in ("five", "ten")
+
+    @property
     def choices(self) -> tuple[Value, ...]:
         """All valid values, in the order of their keys; none for free text."""
         if self.scale in ("five", "ten"):
@@ -100,7 +105,7 @@ def is_empty(value: Any) -> bool:
 
 def accepted(criteria: Mapping[int, Criterion], values: Mapping[int, Any]) -> dict[int, Value]:
     """The given values by criterion number. Raises ValuesRefused with all invalid values."""
-    codes = {number: problem_of(one, values.get(number)) for number, one in criteria.items()}
+    codes = {number: problem_of(criterion, values.get(number)) for number, criterion in criteria.items()}
     codes |= {number: "unknown" for number in values if number not in criteria}
     if any(codes.values()):
         raise ValuesRefused({number: code for number, code in codes.items() if code})

@@ -42,7 +42,7 @@ def draw(strata: Sequence[str], size: int | None, seed: int, *, stratified: bool
         for name, there in sorted(places.items())
         for place in order.sample(there, quotas[name])
     ]
-    return sorted(drawn, key=lambda one: one.place)
+    return sorted(drawn, key=lambda pick: pick.place)
 
 
 def shares_of(sizes: dict[str, int], size: int) -> dict[str, int]:
@@ -77,7 +77,7 @@ def against(baseline: int, there: Sequence[int]) -> list[Pair]:
     """Each candidate paired with the baseline; none if the baseline did not answer."""
     if baseline not in there:
         return []
-    return [(one, baseline) for one in sorted(set(there)) if one != baseline]
+    return [(candidate, baseline) for candidate in sorted(set(there)) if candidate != baseline]
 
 
 def balanced(items: Sequence[Sequence[int]], per_item: int, seed: int) -> list[list[Pair]]:
@@ -97,7 +97,7 @@ def balanced(items: Sequence[Sequence[int]], per_item: int, seed: int) -> list[l
         free = every_pair(items[place])
         order.shuffle(free)
         for _ in range(min(per_item, len(free))):
-            pair = min(free, key=lambda one: _burden(one, used, pair_counts))
+            pair = min(free, key=lambda pair: _burden(pair, used, pair_counts))
             free.remove(pair)
             used.update(pair)
             pair_counts[pair] += 1
@@ -106,8 +106,8 @@ def balanced(items: Sequence[Sequence[int]], per_item: int, seed: int) -> list[l
 
 
 def _burden(pair: Pair, used: Counter[int], pair_counts: Counter[Pair]) -> tuple[int, int, int]:
-    one, other = used[pair[0]], used[pair[1]]
-    return max(one, other), one + other, pair_counts[pair]
+    first, other = used[pair[0]], used[pair[1]]
+    return max(first, other), first + other, pair_counts[pair]
 
 
 def first_sides(pairs: Sequence[Name], seed: int) -> list[int]:

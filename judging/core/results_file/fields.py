@@ -12,7 +12,6 @@ from judging.core.values import Value
 
 MOST = 2**31 - 1
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
-_FORMULA_BEGINS = tuple("=+-@\t\r＝＋－＠")
 
 
 class Refusal(Exception):
@@ -29,11 +28,6 @@ class TableCell(str):
     __slots__ = ()
 
 
-def cell(text: str) -> TableCell:
-    """A cell without the apostrophe that exports put before text that a spreadsheet would take for a formula."""
-    return TableCell(text[1:] if text[:1] == "'" and text[1:2] in _FORMULA_BEGINS else text)
-
-
 def clean(text: str) -> str:
     """The text with NUL and lone surrogates, which databases reject, replaced."""
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
@@ -41,51 +35,51 @@ def clean(text: str) -> str:
 
 def text_of(record: Mapping[str, Any], name: str, most: int | None = None) -> str:
     """A text, or an integer as text; '' if the field is absent or blank."""
-    given = record.get(name)
-    if given is None:
+    value = record.get(name)
+    if value is None:
         return ""
-    if isinstance(given, int) and not isinstance(given, bool):
-        given = str(given)
-    if not isinstance(given, str):
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str):
         raise Refusal("not_text", field=name)
-    if not given.strip():
+    if not value.strip():
         return ""
-    if most is not None and len(given) > most:
+    if most is not None and len(value) > most:
         raise Refusal("text_too_long", field=name, most=str(most))
-    return clean(given)
+    return clean(value)
 
 
 def number_of(record: Mapping[str, Any], name: str, low: float = 0.0, high: float = math.inf) -> float | None:
     """A finite number within the bounds; None if the field is absent."""
-    given = plain(record.get(name))
-    if given is None:
+    number = plain(record.get(name))
+    if number is None:
         return None
-    if isinstance(given, bool) or not isinstance(given, int | float):
+    if isinstance(number, bool) or not isinstance(number, int | float):
         raise Refusal("not_number", field=name)
-    if not is_finite(given) or not low <= given <= high:
+    if not is_finite(number) or not low <= number <= high:
         raise Refusal("number_out_of_range", field=name)
-    return float(given)
+    return float(number)
 
 
 def whole_of(record: Mapping[str, Any], name: str, least: int = 1, most: int = MOST) -> int | None:
     """A whole number within the bounds; None if the field is absent."""
-    given = number_of(record, name, -math.inf)
-    if given is None:
+    number = number_of(record, name, -math.inf)
+    if number is None:
         return None
-    if not given.is_integer() or not least <= given <= most:
+    if not number.is_integer() or not least <= number <= most:
         raise Refusal("not_whole", field=name, least=str(least))
-    return int(given)
+    return int(number)
 
 
 def moment_of(record: Mapping[str, Any]) -> float | None:
     """The time `at` in Unix seconds, given as ISO 8601 (UTC by default) or Unix seconds."""
-    given = plain(record.get("at"))
-    if given is None:
+    value = plain(record.get("at"))
+    if value is None:
         return None
-    if isinstance(given, int | float) and not isinstance(given, bool):
+    if isinstance(value, int | float) and not isinstance(value, bool):
         return number_of(record, "at")
     try:
-        moment = datetime.fromisoformat(str(given))
+        moment = datetime.fromisoformat(str(value))
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         raise Refusal("not_moment", field="at") from None
@@ -93,15 +87,15 @@ def moment_of(record: Mapping[str, Any]) -> float | None:
 
 def value_of(record: Mapping[str, Any]) -> Value | None:
     """The verdict's value, or None. The type of a table cell is inferred from its text."""
-    given = plain(record.get("value"))
-    if given is None or isinstance(given, bool):
-        return given
-    if isinstance(given, int | float):
-        if not is_finite(given):
+    value = plain(record.get("value"))
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        if not is_finite(value):
             raise Refusal("value_not_finite")
-        return given
-    if isinstance(given, str):
-        return clean(given).strip() or None
+        return value
+    if isinstance(value, str):
+        return clean(value).strip() or None
     raise Refusal("value_type")
 
 
@@ -113,13 +107,13 @@ def is_finite(number: float) -> bool:
         return False
 
 
-def plain(given: Any) -> Any:
+def plain(value: Any) -> Any:
     """The value that a cell's text stands for; any other value unchanged."""
-    if not isinstance(given, TableCell):
-        return given
-    text = given.strip()
+    if not isinstance(value, TableCell):
+        return value
+    text = value.strip()
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     if not _NUMBER.fullmatch(text):
-        return float(text) if text.lower() in ("nan", "inf", "-inf") else str(given) or None
+        return float(text) if text.lower() in ("nan", "inf", "-inf") else str(value) or None
     return int(text) if text.lstrip("+-").isdigit() and len(text) < 300 else float(text)

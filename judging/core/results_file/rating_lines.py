@@ -5,15 +5,16 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
 from uuid import UUID
 
+from datasets.core.own_exports import is_own_table, text_of_cell
 from judging.core.people.criteria import Criterion, active_seconds
-from judging.core.results_file.fields import Refusal, cell
+from judging.core.results_file.fields import Refusal
 from judging.core.results_file.records import RefusedLine
 from judging.core.values import Value
 
@@ -48,8 +49,8 @@ class RatingLine:
 
 def read_lines(text: str, criteria: Sequence[Criterion]) -> Iterator[RatingLine | RefusedLine]:
     """Parse all lines of a file, in order; text that starts with `{` is JSON Lines, other text CSV with a header."""
-    given = _json_records(text) if text.lstrip().startswith("{") else _csv_records(text, criteria)
-    for line, record in given:
+    records = _json_records(text) if text.lstrip().startswith("{") else _csv_records(text, criteria)
+    for line, record in records:
         if isinstance(record, str):
             yield RefusedLine(line, record)
             continue
@@ -72,28 +73,30 @@ def _json_records(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
 
 
 def _csv_records(text: str, criteria: Sequence[Criterion]) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    scales = {one.name: one for one in criteria}
+    scales = {criterion.name: criterion for criterion in criteria}
     reader = csv.reader(StringIO(text, newline=""), strict=True)
     head: list[str] | None = None
+    text_of: Callable[[str], str] = str
     try:
         for cells in reader:
             if head is None:
-                head = cells
+                text_of = text_of_cell if is_own_table(cells) else str
+                head = [text_of(name) for name in cells]
             elif len(cells) > len(head):
                 yield reader.line_num, "too_many_cells"
             elif any(cells):
-                yield reader.line_num, _from_cells(dict(zip(head, cells, strict=False)), scales)
+                texts = {name: text_of(cell) for name, cell in zip(head, cells, strict=False)}
+                yield reader.line_num, _from_cells(texts, scales)
     except csv.Error:
         yield reader.line_num, "not_csv"
 
 
 def _from_cells(cells: dict[str, str], scales: Mapping[str, Criterion]) -> dict[str, Any]:
-    """Convert a table row's texts; empty cells are left out, as is an apostrophe put before a formula."""
+    """Convert a table row's texts; empty cells are left out."""
     record: dict[str, Any] = {}
     values: dict[str, Any] = {}
-    for head, given in cells.items():
-        text = str(cell(given))
-        if not given:
+    for head, text in cells.items():
+        if not text:
             continue
         if head.startswith(VALUE):
             name = head.removeprefix(VALUE)
@@ -128,7 +131,7 @@ def _value(criterion: Criterion | None, cell: str) -> Any:
 def _rating(line: int, record: dict[str, Any]) -> RatingLine:
     values = record.get("values")
     if not isinstance(values, dict) or not all(
-        isinstance(one, bool | int | float | str) for one in values.values()
+        isinstance(value, bool | int | float | str) for value in values.values()
     ):
         raise Refusal("values")
     rater = record.get("rater")
@@ -153,38 +156,38 @@ def _rating(line: int, record: dict[str, Any]) -> RatingLine:
     )
 
 
-def _key(given: Any) -> UUID | None:
-    if given is None:
+def _key(key: Any) -> UUID | None:
+    if key is None:
         return None
     try:
-        return UUID(str(given))
+        return UUID(str(key))
     except ValueError:
         raise Refusal("key") from None
 
 
 def _whole(record: dict[str, Any], name: str) -> int | None:
-    given = record.get(name)
-    if given is None:
+    number = record.get(name)
+    if number is None:
         return None
-    if isinstance(given, bool) or not isinstance(given, int) or not 0 < given < _MOST:
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 < number < _MOST:
         raise Refusal("number", name=name)
-    return given
+    return number
 
 
 def _text(record: dict[str, Any], name: str) -> str:
-    given = record.get(name)
-    if given is None:
+    text = record.get(name)
+    if text is None:
         return ""
-    if not isinstance(given, str):
+    if not isinstance(text, str):
         raise Refusal("text", name=name)
-    return given
+    return text
 
 
-def _moment(given: Any) -> datetime | None:
-    if given is None:
+def _moment(value: Any) -> datetime | None:
+    if value is None:
         return None
     try:
-        moment = datetime.fromisoformat(str(given))
+        moment = datetime.fromisoformat(str(value))
     except ValueError:
         raise Refusal("moment") from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -17,8 +17,10 @@ import msgspec
 
 from datasets.core.decode import Block, Unreadable, Upload, blocks, encoding_of
 from datasets.core.limits import Limits
+from datasets.core.own_exports import is_own_table, text_of_cell
+from datasets.core.texts import Text, gettext_noop
 from judging.core.people.criteria import BOTH_BAD, STEPS
-from judging.core.results_file.fields import TableCell, cell, plain
+from judging.core.results_file.fields import TableCell, plain
 
 FIELDS = (
     *("line", "id", "model", "response", "other_model", "other_response", "metric", "value", "state"),
@@ -52,9 +54,75 @@ VALUE, ADJUDICATED = "value: ", "adjudicated: "
 Record = dict[str, Any]
 
 
+REFUSALS: dict[str, Text] = {
+    "not_json": gettext_noop("Not valid JSON."),
+    "not_utf8": gettext_noop("Not valid UTF-8."),
+    "not_object": gettext_noop("Not a JSON object."),
+    "not_csv": gettext_noop("A quotation mark is not closed. The rest of the file was not read."),
+    "too_many_cells": gettext_noop("More cells than the header has columns."),
+    "line_too_long": gettext_noop("Longer than 16 MB."),
+    "no_row_named": gettext_noop("Names no row: add line or id."),
+    "no_model_named": gettext_noop("Names no model: add model."),
+    "no_source": gettext_noop("Says neither judge nor rater. Exactly one is required."),
+    "two_sources": gettext_noop("Says both judge and rater. Exactly one is required."),
+    "no_value": gettext_noop(
+        "No value. Where there is none, set state to no_score, unparsed, error or not_run."
+    ),
+    "unknown_line": gettext_noop("The data set has no row at line %(line)s."),
+    "invalid_row": gettext_noop("The row at line %(line)s is invalid and was excluded."),
+    "unknown_id": gettext_noop("The data set has no row with the id %(id)s."),
+    "id_not_unique": gettext_noop("Several rows have the id %(id)s. Use line instead."),
+    "two_rows": gettext_noop("Line %(line)s and the id %(id)s are different rows."),
+    "unknown_model": gettext_noop("The data set has no model called %(model)s."),
+    "model_not_unique": gettext_noop("Several runs generated answers of a model called %(model)s."),
+    "no_such_answer": gettext_noop("%(model)s has no answer %(number)s to this row."),
+    "no_reference": gettext_noop("This row has no reference."),
+    "same_answer": gettext_noop("Compares an answer with itself."),
+    "not_a_comparison": gettext_noop(
+        "%(value)s is not a comparison. Use A>>B, A>B, A=B, B>A, B>>A or both_bad."
+    ),
+    "compares": gettext_noop("Compares two answers, but the other lines of %(metric)s judge one."),
+    "compares_not": gettext_noop("Judges one answer, but the other lines of %(metric)s compare two."),
+    "other_kind_of_value": gettext_noop(
+        "%(value)s does not fit: the other values of %(metric)s are of the type %(wanted)s."
+    ),
+    "value_not_finite": gettext_noop("The value is not a finite number."),
+    "value_type": gettext_noop("The value must be a number, true, false or a text."),
+    "unknown_state": gettext_noop("There is no state %(state)s."),
+    "value_beside_state": gettext_noop("Has a value although its state is %(state)s."),
+    "not_text": gettext_noop("%(field)s must be a text."),
+    "text_too_long": gettext_noop("%(field)s has more than %(most)s characters."),
+    "not_number": gettext_noop("%(field)s must be a number."),
+    "number_out_of_range": gettext_noop("%(field)s is out of range."),
+    "not_whole": gettext_noop("%(field)s must be a whole number from %(least)s."),
+    "not_moment": gettext_noop("%(field)s must be a time in ISO 8601, or Unix seconds."),
+    "scale": gettext_noop("min_score must be below max_score."),
+    "contradicts": gettext_noop("Contradicts an earlier verdict on the same question: %(said)s."),
+}
+"""Why a line is skipped, by code."""
+
+VALUE_KINDS: dict[str, Text] = {
+    "number": gettext_noop("number"),
+    "bool": gettext_noop("true or false"),
+    "category": gettext_noop("category"),
+    "comparison": gettext_noop("comparison"),
+    "": gettext_noop("no value"),
+}
+"""Types of a metric's values, as in the parameter `wanted`."""
+
+NOT_RESULTS: dict[str, Text] = {
+    "empty": gettext_noop("The file is empty."),
+    "json_array": gettext_noop("The file is a JSON array. Write one object per line (JSON Lines)."),
+    "other_kind": gettext_noop("The file is not text: %(kind)s. Use JSON Lines or CSV."),
+    "no_columns": gettext_noop("The header must name model and line or id, as in a results file."),
+    "unreadable": gettext_noop("The file could not be read to its end: %(finding)s."),
+}
+"""Why a file is not a results file, by code."""
+
+
 @dataclass(frozen=True, slots=True)
 class RefusedLine:
-    """A skipped line: its number, a code, and the parameters of the code's message."""
+    """A skipped line: its number, a code of REFUSALS, and the parameters of its sentence."""
 
     line: int
     code: str
@@ -65,7 +133,7 @@ NumberedRecord = tuple[int, Record | RefusedLine]
 
 
 class NotResults(Exception):
-    """The file is not a results file: a code and the parameters of its message."""
+    """The file is not a results file: a code of NOT_RESULTS and the parameters of its sentence."""
 
     def __init__(self, code: str, **params: str) -> None:
         super().__init__(code)
@@ -82,7 +150,7 @@ def records(path: Path) -> Iterator[NumberedRecord]:
                 else:
                     yield line, record
         except Unreadable as error:
-            raise NotResults("unreadable", finding=error.found.code) from None
+            raise NotResults("unreadable", finding=error.finding.code) from None
 
 
 def _records(upload: Upload) -> Iterator[NumberedRecord]:
@@ -105,22 +173,24 @@ def _json_records(parts: Iterator[Block]) -> Iterator[NumberedRecord]:
             if number in part.oversized:
                 yield number, RefusedLine(number, "line_too_long")
             elif line.strip():
-                found = _json_object(line)
-                yield number, RefusedLine(number, found) if isinstance(found, str) else found
+                decoded = _json_object(line)
+                yield number, RefusedLine(number, decoded) if isinstance(decoded, str) else decoded
 
 
 def _json_object(line: bytes) -> Record | str:
     """A JSON object, or an error code."""
     try:
-        found = msgspec.json.decode(line)
+        decoded = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         try:
-            found = json.loads(line.decode())  # accepts NaN and lone surrogates, which are reported per field
+            decoded = json.loads(
+                line.decode()
+            )  # accepts NaN and lone surrogates, which are reported per field
         except UnicodeDecodeError:
             return "not_utf8"
         except (ValueError, RecursionError):
             return "not_json"
-    return found if isinstance(found, dict) else "not_object"
+    return decoded if isinstance(decoded, dict) else "not_object"
 
 
 def _table_records(parts: Iterator[Block]) -> Iterator[NumberedRecord]:
@@ -128,7 +198,7 @@ def _table_records(parts: Iterator[Block]) -> Iterator[NumberedRecord]:
     before: list[str] = []
     while not (head := next(lines)).strip():
         before.append(head)
-    delimiter = max(_DELIMITERS, key=lambda one: len(_known(head, one)))
+    delimiter = max(_DELIMITERS, key=lambda delimiter: len(_known(head, delimiter)))
     names = _known(head, delimiter)
     if not ("model" in names and names & {"line", "id"}) and not names >= _RATING_FIELDS:
         raise NotResults("no_columns")
@@ -144,6 +214,7 @@ def _known(head: str, delimiter: str) -> set[str]:
 
 def _rows(reader: Any) -> Iterator[NumberedRecord]:
     names: list[str] = []
+    text_of: Callable[[str], str] = str
     while True:
         line = reader.line_num + 1
         try:
@@ -154,11 +225,13 @@ def _rows(reader: Any) -> Iterator[NumberedRecord]:
             yield line, RefusedLine(line, "not_csv")
             return
         if not names:
-            names = [name.strip() for name in cells]
+            text_of = text_of_cell if is_own_table(cells) else str
+            names = [text_of(name.strip()) for name in cells]
         elif len(cells) > len(names):
             yield line, RefusedLine(line, "too_many_cells")
         elif any(cells):
-            yield line, {name: cell(text) for name, text in zip(names, cells, strict=False) if text.strip()}
+            texts = zip(names, map(text_of, cells), strict=False)
+            yield line, {name: TableCell(text) for name, text in texts if text.strip()}
 
 
 def _is_rating(record: Record) -> bool:
@@ -170,7 +243,7 @@ def _verdicts(record: Record) -> Iterator[Record]:
     """The verdicts of a rating; none if it does not count: outdated, on a gold item, or a repeat."""
     if plain(record.get("current")) is False or plain(record.get("gold")) or plain(record.get("repeat_of")):
         return
-    about = {name: record[known] for known, name in _RATING_NAMES.items() if known in record}
+    about = {name: record[column] for column, name in _RATING_NAMES.items() if column in record}
     for metric, value in _values(record, "values", VALUE).items():
         yield about | _criterion(metric, value)
     decided = {"rater": "adjudicator", "role": "adjudicator", "reasoning": None, "shown_first": None}
@@ -184,9 +257,9 @@ def _criterion(metric: str, value: Any) -> Record:
 
 
 def _values(record: Record, field: str, prefix: str) -> dict[str, Any]:
-    given = record.get(field)
-    if isinstance(given, dict):
-        return {name: value for name, value in given.items() if value not in (None, "")}
+    nested = record.get(field)
+    if isinstance(nested, dict):
+        return {name: value for name, value in nested.items() if value not in (None, "")}
     columns = {name: value for name, value in record.items() if name.startswith(prefix)}
     return {
         name.removeprefix(prefix): value for name, value in columns.items() if isinstance(value, TableCell)

@@ -115,29 +115,29 @@ class MetricSummary:
         return max(self.scales, key=lambda scale: self.scales[scale], default=None)
 
 
-def metric_summaries(found: Iterable[NumberedRecord]) -> dict[str, MetricSummary]:
+def metric_summaries(records: Iterable[NumberedRecord]) -> dict[str, MetricSummary]:
     """Summarize every metric of a file, in order of first appearance."""
     metrics: dict[str, MetricSummary] = {}
-    for _line, record in found:
+    for _line, record in records:
         if isinstance(record, RefusedLine):
             continue
         try:
-            one = metrics.setdefault(_metric(record), MetricSummary())
-            one.lines += 1
-            one.scales.update(_scale(record))
+            summary = metrics.setdefault(_metric(record), MetricSummary())
+            summary.lines += 1
+            summary.scales.update(_scale(record))
             value = value_of(record)
             if value is not None:
-                one.kinds[_kind(record, value)] += 1
+                summary.kinds[_kind(record, value)] += 1
         except Refusal:
             continue  # reported when the line is parsed
     return metrics
 
 
 def verdicts(
-    found: Iterable[NumberedRecord], kinds: Mapping[str, Kind | None]
+    records: Iterable[NumberedRecord], kinds: Mapping[str, Kind | None]
 ) -> Iterator[FileVerdict | RefusedLine]:
     """Each line as a verdict, or why it is skipped; `kinds`: the kind of values of each metric."""
-    for line, record in found:
+    for line, record in records:
         if isinstance(record, RefusedLine):
             yield record
             continue
@@ -186,15 +186,15 @@ def _verdict(line: int, record: Record, kinds: Mapping[str, Kind | None]) -> Fil
     )
 
 
-def row_name(given: Any) -> str:
+def row_name(value: Any) -> str:
     """A custom field `id` as text; '' if absent. Raises Refusal for a value that cannot be an id."""
-    if given is None:
+    if value is None:
         return ""
-    if isinstance(given, bool | list | dict):
+    if isinstance(value, bool | list | dict):
         raise Refusal("not_text", field="id")
-    if isinstance(given, float) and given.is_integer():
-        given = int(given)
-    return str(given)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value)
 
 
 def _answer(record: Record, prefix: str) -> AnswerKey | None:
@@ -224,7 +224,7 @@ def _source(record: Record) -> tuple[SourceKind, str]:
         return ADJUDICATOR if text_of(record, "role") == ADJUDICATOR else "rater", rater
     if not judge:
         raise Refusal("no_source")
-    return next((one for one in _PROGRAMS if one == judge), "judge"), judge
+    return next((program for program in _PROGRAMS if program == judge), "judge"), judge
 
 
 def _compares(record: Record) -> bool:
@@ -272,8 +272,8 @@ def _why(record: Record) -> tuple[str, str]:
     text = text_of(record, "reason").strip()
     if not text:
         return NOT_GIVEN, ""
-    known = _REASON.fullmatch(text)
-    return (known[1], known[2] or "") if known else (ELSEWHERE, text)
+    match = _REASON.fullmatch(text)
+    return (match[1], match[2] or "") if match else (ELSEWHERE, text)
 
 
 class SeenVerdicts:
@@ -290,9 +290,9 @@ class SeenVerdicts:
     def agrees(self, question: Hashable, said: str) -> bool | None:
         """Whether an earlier verdict on the question is the same; without one, stores this one and returns None."""
         key, value = _digest(repr(question)), _digest(said)
-        known = self._table.execute("SELECT said FROM seen WHERE question = ?", (key,)).fetchone()
-        if known is not None:
-            return bool(known[0] == value)
+        stored = self._table.execute("SELECT said FROM seen WHERE question = ?", (key,)).fetchone()
+        if stored is not None:
+            return bool(stored[0] == value)
         self._table.execute("INSERT INTO seen VALUES (?, ?)", (key, value))
         return None
 

@@ -62,9 +62,9 @@ def read_program(text: str) -> CheckedProgram:
     """Parse and check `text`. Any text gives a program or at least one error; nothing is raised."""
     checker = _Checker(parse(text))
     program = checker.program()
-    found = sorted(checker.problems, key=lambda problem: problem.place)
-    language = language_of(checker.sheet) if found else ""
-    problems = tuple(replace(one, params={**one.params, "language": language}) for one in found)
+    ordered = sorted(checker.problems, key=lambda problem: problem.place)
+    language = language_of(checker.sheet) if ordered else ""
+    problems = tuple(replace(problem, params={**problem.params, "language": language}) for problem in ordered)
     broken = any(not problem.is_warning for problem in problems)
     return CheckedProgram(None if broken else program, problems)
 
@@ -81,7 +81,7 @@ def language_of(sheet: Sheet) -> str:
     return keywords.language_of(
         (word, pairs)
         for word, pairs in written
-        if word not in (*keywords.AGGREGATES, keywords.JSON, keywords.XML)
+        if word not in (*keywords.AGGREGATE_WORDS, keywords.JSON, keywords.XML)
     )
 
 
@@ -105,27 +105,27 @@ class _Checker:
             return None
         return Program(tuple(rules), aggregate, form)
 
-    def _note(self, code: str, place: SourcePlace, **params: str) -> None:
+    def _report(self, code: str, place: SourcePlace, **params: str) -> None:
         self.problems.append(Problem(code, place, {name: value[:100] for name, value in params.items()}))
 
-    def _near(self, word: str, known: Iterable[str]) -> str:
+    def _near(self, word: str, words: Iterable[str]) -> str:
         self.guesses += 1
-        return keywords.near(word, known) if self.guesses <= _MOST_GUESSES else ""
+        return keywords.near(word, words) if self.guesses <= _MOST_GUESSES else ""
 
     # settings
 
     def _format(self) -> Format | None:
         entry = self.sheet.format
         if entry is None:
-            self._note("missing_format", self.sheet.header_end)
+            self._report("missing_format", self.sheet.header_end)
             return None
         kind, root = entry.function, entry.argument
         form = _read_format(kind.text, root.text if root else "")
         if form is None and root is not None and kind.text in keywords.FORMATS:
             code = "argument_invalid" if kind.text == keywords.XML else "argument_unexpected"
-            self._note(code, root.place, function=kind.text, met=root.text, kind="root")
+            self._report(code, root.place, function=kind.text, met=root.text, kind="root")
         elif form is None:
-            self._note(
+            self._report(
                 "unknown_format", kind.place, met=kind.text, near=self._near(kind.text, keywords.FORMATS)
             )
         return form
@@ -134,28 +134,28 @@ class _Checker:
         entries = [entry for entry in self.sheet.entries if entry.name.text in keywords.AGGREGATE]
         for again in entries[1:]:
             first = str(entries[0].name.place.line)
-            self._note("duplicate_aggregate", again.name.place, name=again.name.text, first=first)
+            self._report("duplicate_aggregate", again.name.place, name=again.name.text, first=first)
         for entry in entries:
             self._check_aggregate(entry)
-        return entries[0].function.text if entries else _MEAN
+        return keywords.AGGREGATE_WORDS.get(entries[0].function.text, _MEAN) if entries else _MEAN
 
     def _check_aggregate(self, entry: HeaderLine) -> None:
         met, further = entry.function, entry.argument
-        if met.text not in keywords.AGGREGATES:
-            near = self._near(met.text, keywords.AGGREGATES)
-            self._note("unknown_aggregate", met.place, met=met.text, near=near)
+        if met.text not in keywords.AGGREGATE_WORDS:
+            near = self._near(met.text, keywords.AGGREGATE_WORDS)
+            self._report("unknown_aggregate", met.place, met=met.text, near=near)
         elif further is not None:
-            self._note("argument_unexpected", further.place, function=met.text, met=further.text)
+            self._report("argument_unexpected", further.place, function=met.text, met=further.text)
 
     # lines
 
     def _rule(self, entry: HeaderLine) -> Rule | None:
         function = BY_WORD.get(entry.function.text)
         if function is None:
-            self._note_unknown_function(entry)
+            self._report_unknown_function(entry)
             return None
         if entry.argument is None and function.argument not in OPTIONAL:
-            self._note(
+            self._report(
                 "argument_missing",
                 _behind(entry.function),
                 function=entry.function.text,
@@ -164,18 +164,20 @@ class _Checker:
             return None
         if entry.argument is not None and function.argument == "none":
             met = entry.argument
-            self._note("argument_unexpected", met.place, function=entry.function.text, met=met.text)
+            self._report("argument_unexpected", met.place, function=entry.function.text, met=met.text)
             return None
         argument = self._argument(function, entry)
         return Rule(_field(entry.name), function, argument, entry.function.text, entry.name.place)
 
-    def _note_unknown_function(self, entry: HeaderLine) -> None:
+    def _report_unknown_function(self, entry: HeaderLine) -> None:
         met, name = entry.function, entry.name.text
-        known = [word for pair in keywords.OWN_NAMES for word in pair.both()]
+        own_names = [word for pair in keywords.OWN_NAMES for word in pair.both()]
         # `@聚合法式:min` is a misspelt setting name, not an unknown function.
-        near_name = self._near(name, known) if name.startswith(("@", "＠")) and name not in known else ""
+        near_name = (
+            self._near(name, own_names) if name.startswith(("@", "＠")) and name not in own_names else ""
+        )
         near = "" if near_name else self._near(met.text, BY_WORD)
-        self._note("unknown_function", met.place, met=met.text, near=near, near_name=near_name, name=name)
+        self._report("unknown_function", met.place, met=met.text, near=near, near_name=near_name, name=name)
 
     def _argument(self, function: Function, entry: HeaderLine) -> Argument:
         word = entry.argument
@@ -186,19 +188,19 @@ class _Checker:
         if function.argument in _LABEL_KINDS:
             return self._labelled(function.argument, word)
         read = read_length if function.argument == "length" else _read_format_argument
-        found: Argument = read(word.text)
-        if found is None:
+        argument: Argument = read(word.text)
+        if argument is None:
             params = {"function": entry.function.text, "met": word.text, "kind": function.argument}
-            self._note("argument_invalid", word.place, **params)
-        return found
+            self._report("argument_invalid", word.place, **params)
+        return argument
 
     def _labelled(self, kind: str, label: Word) -> Argument:
         if not label.text.startswith(_LABEL_KINDS[kind].both()):
-            self._note("label_prefix", label.place, label=label.text, kind=kind)
+            self._report("label_prefix", label.place, label=label.text, kind=kind)
         block = self.blocks.get(label.text)
         if block is None:
             near = self._near(label.text, self.blocks)
-            self._note("label_undefined", label.place, label=label.text, near=near)
+            self._report("label_undefined", label.place, label=label.text, near=near)
             return None
         if kind == "rule":
             return RuleText(block.label.text, block.text)
@@ -209,15 +211,15 @@ class _Checker:
     def _check_fields(self, lines: list[HeaderLine], form: Format | None) -> None:
         if not lines and not self.sheet.misplaced and not _has_bad_lines(self.sheet):
             place = self.sheet.format.name.place if self.sheet.format else self.sheet.header_end
-            self._note("no_rules", place)
+            self._report("no_rules", place)
         whole = [entry.name.text in keywords.WHOLE for entry in lines]
         if True in whole and False in whole:
             odd = lines[whole.index(not whole[0])].name
-            self._note("mixed_fields", odd.place, name=odd.text)
+            self._report("mixed_fields", odd.place, name=odd.text)
         if form is not None and form.kind == "text":
             for entry, is_whole in zip(lines, whole, strict=True):
                 if not is_whole:
-                    self._note("field_not_allowed", entry.name.place, name=entry.name.text)
+                    self._report("field_not_allowed", entry.name.place, name=entry.name.text)
 
     def _check_blocks(self) -> None:
         functions = ((entry.argument, BY_WORD.get(entry.function.text)) for entry in self.sheet.entries)
@@ -228,7 +230,7 @@ class _Checker:
             label = block.label.text
             if label in self.blocks:
                 first = str(self.blocks[label].label.place.line)
-                self._note("block_duplicate", block.label.place, label=label, first=first)
+                self._report("block_duplicate", block.label.place, label=label, first=first)
                 continue
             self.blocks[label] = block
             if label.startswith(keywords.CODE_LABEL.both()) or label in called:
@@ -243,7 +245,7 @@ class _Checker:
                 if problem.line
                 else block.label.place
             )
-            self._note(problem.code, place, label=block.label.text, **problem.params)
+            self._report(problem.code, place, label=block.label.text, **problem.params)
 
     def _check_labels(self) -> None:
         entries = (*self.sheet.entries, *self.sheet.misplaced)
@@ -253,7 +255,7 @@ class _Checker:
             if label in used:
                 continue
             code = "label_unused" if label.startswith(prefixes) else "label_prefix"
-            self._note(code, block.label.place, label=label, kind="")
+            self._report(code, block.label.place, label=label, kind="")
 
 
 def _is_setting(entry: HeaderLine) -> bool:

@@ -1,8 +1,8 @@
 """Applies a program to one answer: scores mechanical lines at once, collects questions and calls, then concludes.
 
     evaluation = plan(program, answer, reference)
-    found = {line: …}      results of questions (ask.read_reply) and calls (python_blocks.run_code) by line
-    result = conclude(evaluation, found)
+    results = {line: …}    results of questions (ask.read_reply) and calls (python_blocks.run_code) by line
+    result = conclude(evaluation, results)
 
 `judge_by_rules` does all of this for one item of a run.
 """
@@ -16,9 +16,11 @@ from typing import Any
 
 import msgspec
 
+from datasets.core.texts import Text, gettext_noop
 from datasets.core.variables import reference_in
 from judging.core.results import JudgeCall, JudgedItem, Question, Ruled, RuledLine, Verdict
-from judging.core.rules.ask import prompt_for, read_asked
+from judging.core.rules import keywords
+from judging.core.rules.ask import prompt_for, read_call
 from judging.core.rules.formats import (
     MISSING,
     Fields,
@@ -27,6 +29,8 @@ from judging.core.rules.formats import (
     check_depth,
     look_up,
     read_fields,
+    read_reference,
+    root_around,
 )
 from judging.core.rules.functions import aggregate
 from judging.core.rules.program import WORST, BlockCall, Code, Field, Format, Program, Reason, Rule, Scored
@@ -35,9 +39,33 @@ from judging.core.values import Outcome
 
 FIELD_MISSING, REFERENCE_FORMAT = "reference.field_missing", "reference.format"
 ANSWER_LACKS = "field_missing"  # a reason that comes with a score of 1
+FORGIVEN = "forgiven"  # a parameter of reasons: the reference's trailing commas and comments were left out
 _IN_THE_LINE = ("json_met", "json_wanted")  # already in the sentence about the line
 NOT_ASKED, NO_JUDGE = "not_asked", "judge.missing"
 PENDING = Reason("pending")
+
+REASONS: dict[str, Text] = {
+    "field_missing": gettext_noop("The answer has no field “%(name)s”."),
+    "field_missing.root": gettext_noop(
+        "The answer has no field “%(name)s” at its top: it stands inside “%(root)s”. Write “%(format)s:XML:%(root)s”."
+    ),
+    "pending": gettext_noop("Not scored yet."),
+    "not_asked": gettext_noop("Not scored, because another line has an error."),
+    "judge.missing": gettext_noop("This line needs a judge model, but none is set."),
+    "reference.field_missing": gettext_noop("The reference has no field “%(name)s”. Fix the row."),
+    "reference.field_missing.none": gettext_noop(
+        "The row has no reference (neither ref_answer nor an answer in its messages), and this line needs one."
+    ),
+    "reference.field_missing.root": gettext_noop(
+        "The reference has no field “%(name)s” at its top: it stands inside “%(root)s”. "
+        "Write “%(format)s:XML:%(root)s”."
+    ),
+    "reference.field_missing.empty": gettext_noop(
+        "The reference has no fields, so “%(name)s” matches none. Fix the row."
+    ),
+    "reference.format": gettext_noop("The reference doesn't match the program's format. Fix the row."),
+}
+"""Why a line has no score or a missing field, by code, or by code and `why`."""
 
 Run = Callable[[BlockCall], Awaitable[Scored | Reason]]
 # One reply per question, in order; None if stored replies are parsed again and have none for this question.
@@ -96,10 +124,11 @@ def plan(program: Program, answer: str, reference: Any) -> RuleEvaluation:
 
 
 class _Side(msgspec.Struct, frozen=True):
-    """The answer or the reference: its fields, and all of it."""
+    """The answer or the reference: its fields, and all of it. `forgiven`: read without trailing commas and comments."""
 
     fields: Fields
     whole: Value
+    forgiven: bool = False
 
     def value_of(self, target: Field, name: str) -> FieldValue:
         return text_of(self.whole) if target.kind == "whole" else look_up(self.fields, name, target.path)
@@ -111,13 +140,14 @@ class _RowError(Exception):
         self.reason = reason
 
 
-def _side_of(form: Format, given: Any) -> _Side:
-    if isinstance(given, str):
-        return _Side(read_fields(form, given), given)
+def _side_of(form: Format, content: Any) -> _Side:
+    if isinstance(content, str):
+        fields, text = read_reference(form, content)
+        return _Side(fields, text, forgiven=text != content)
     if form.kind == "xml":
         raise NotInFormat("not_xml", line="1", column="1")
-    check_depth(given)
-    value = from_python(given)
+    check_depth(content)
+    value = from_python(content)
     if form.kind == "text":
         return _Side({}, value)
     if not isinstance(value, dict):
@@ -165,17 +195,20 @@ class _Planner:
                 raise _RowError(Reason(REFERENCE_FORMAT, {"why": error.reason, **error.params})) from None
         return self._parsed
 
-    def _reference_value(self, target: Field, name: str) -> Value:
-        value = self._reference(name).value_of(target, name)
+    def _reference_value(self, rule: Rule, name: str) -> Value:
+        reference = self._reference(name)
+        value = reference.value_of(rule.target, name)
         if value is MISSING:
-            raise _RowError(Reason(FIELD_MISSING, {"name": name, "why": "lacks"}))
+            raise _RowError(
+                Reason(FIELD_MISSING, {"name": name, "why": "lacks", **_inside(reference, rule, name)})
+            )
         return value
 
     def _add_line(self, rule: Rule, name: str) -> None:
         answer, wanted = self._answer.value_of(rule.target, name), None
         if rule.needs_reference:
             try:
-                wanted = self._reference_value(rule.target, name)
+                wanted = self._reference_value(rule, name)
             except _RowError as error:
                 shown = None if answer is MISSING else answer
                 self.lines.append(LineResult(rule, name, None, error.reason, shown))
@@ -183,7 +216,7 @@ class _Planner:
         elif rule.function.needs_reference:
             wanted = str(rule.argument)
         if answer is MISSING:
-            missing = Reason(ANSWER_LACKS, {"name": name})
+            missing = Reason(ANSWER_LACKS, {"name": name, **_inside(self._answer, rule, name)})
             self.lines.append(LineResult(rule, name, WORST, missing, None, wanted))
         else:
             self._add_scored(rule, name, answer, wanted)
@@ -191,15 +224,31 @@ class _Planner:
     def _add_scored(self, rule: Rule, name: str, answer: Value, reference: Value) -> None:
         if rule.function.score is not None:
             scored: Scored = rule.function.score(answer, reference, rule.argument)
-            self.lines.append(LineResult(rule, name, scored.score, scored.reason, answer, reference))
+            reason = self._of_reference(rule, scored.reason)
+            self.lines.append(LineResult(rule, name, scored.score, reason, answer, reference))
             return
         index = len(self.lines)
-        self.lines.append(LineResult(rule, name, None, PENDING, answer, reference))
+        self.lines.append(LineResult(rule, name, None, self._of_reference(rule, PENDING), answer, reference))
         if isinstance(rule.argument, Code):
             arguments = json_text({"ref_answer": reference, "model_answer": answer})
             self.calls.append(BlockCall(index, rule.argument, arguments))
         else:
             self.questions.append(LineQuestion(index, prompt_for(rule, name, answer, reference)))
+
+    def _of_reference(self, rule: Rule, reason: Reason) -> Reason:
+        """The reason, saying so if it rests on a reference that was read without its trailing commas and comments."""
+        forgiven = rule.needs_reference and self._parsed is not None and self._parsed.forgiven
+        return _forgiving(reason) if forgiven else reason
+
+
+def _forgiving(reason: Reason) -> Reason:
+    return Reason(reason.code, {**reason.params, FORGIVEN: "yes"})
+
+
+def _inside(side: _Side, rule: Rule, name: str) -> dict[str, str]:
+    """Parameters of the reason for a missing field that stands inside an XML root; else none."""
+    root = root_around(side.fields, name) if rule.target.kind == "named" else ""
+    return {"why": "root", "root": root, "format": keywords.FORMAT.in_language(rule.language)} if root else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +280,7 @@ class Result(msgspec.Struct, frozen=True):
         if self.error is None:
             return Outcome("scored", self.score)
         details = "; ".join(
-            one for name, one in self.error.params.items() if one and name not in _IN_THE_LINE
+            text for name, text in self.error.params.items() if text and name not in _IN_THE_LINE
         )
         return Outcome.error(self.error.code, f"{self.error.line}: {details}")
 
@@ -241,16 +290,16 @@ def needs_answers(evaluation: RuleEvaluation) -> bool:
     return all(line.score is not None or line.reason.code == "pending" for line in evaluation.lines)
 
 
-def conclude(evaluation: RuleEvaluation, found: Mapping[int, Scored | Reason]) -> Result:
+def conclude(evaluation: RuleEvaluation, results: Mapping[int, Scored | Reason]) -> Result:
     """Combine all lines into the result.
 
-    `found`: by index of the line, its score or the reason why there is none.
+    `results`: by index of the line, its score or the reason why there is none.
     """
     if evaluation.failure is not None:
         return Result(WORST, (), evaluation.failure)
     lines = evaluation.lines
     if evaluation.questions or evaluation.calls:
-        lines = tuple(_with_result(line, found.get(index)) for index, line in enumerate(lines))
+        lines = tuple(_with_result(line, results.get(index)) for index, line in enumerate(lines))
     scores = [line.score for line in lines if line.score is not None]
     if len(scores) < len(lines):
         failed = [line for line in lines if line.score is None]
@@ -260,12 +309,14 @@ def conclude(evaluation: RuleEvaluation, found: Mapping[int, Scored | Reason]) -
     return Result(aggregate(evaluation.program.aggregate, scores), lines)
 
 
-def _with_result(line: LineResult, found: Scored | Reason | None) -> LineResult:
+def _with_result(line: LineResult, result: Scored | Reason | None) -> LineResult:
     if line.reason.code != "pending":
         return line
-    if isinstance(found, Scored):
-        return msgspec.structs.replace(line, score=found.score, reason=found.reason)
-    return msgspec.structs.replace(line, reason=found or Reason(NOT_ASKED))
+    score, reason = (
+        (result.score, result.reason) if isinstance(result, Scored) else (None, result or Reason(NOT_ASKED))
+    )
+    reason = _forgiving(reason) if FORGIVEN in line.reason.params else reason
+    return msgspec.structs.replace(line, score=score, reason=reason)
 
 
 def evaluate(program: Program, item: JudgedItem) -> RuleEvaluation:
@@ -287,37 +338,41 @@ async def judge_by_rules(program: Program, item: JudgedItem, run: Run, ask: Ask 
     if not needs_answers(evaluation):
         return ruled(evaluation)
     scored = await asyncio.gather(*(run(call) for call in evaluation.calls))
-    found: LineResults = {call.line: one for call, one in zip(evaluation.calls, scored, strict=True)}
-    if not evaluation.questions or any(isinstance(one, Reason) for one in scored):
-        return ruled(evaluation, found)
+    results: LineResults = {call.line: result for call, result in zip(evaluation.calls, scored, strict=True)}
+    if not evaluation.questions or any(isinstance(result, Reason) for result in scored):
+        return ruled(evaluation, results)
     if ask is None:
-        return ruled(evaluation, found | {one.line: Reason(NO_JUDGE) for one in evaluation.questions})
-    replies = await ask([Question(JUDGE, one.line, one.prompt) for one in evaluation.questions])
+        return ruled(
+            evaluation, results | {question.line: Reason(NO_JUDGE) for question in evaluation.questions}
+        )
+    replies = await ask(
+        [Question(JUDGE, question.line, question.prompt) for question in evaluation.questions]
+    )
     verdicts = []
     for question, reply in zip(evaluation.questions, replies, strict=True):
         if reply is None:
             continue
-        result = found[question.line] = read_asked(reply)
+        result = results[question.line] = read_call(reply)
         if reply.failure is None:
             value, reason = (result.score, "") if isinstance(result, Scored) else (None, result.code)
             verdicts.append(Verdict(reply.judge, reply.repeat, value, reason))
-    return ruled(evaluation, found, tuple(one for one in replies if one is not None), tuple(verdicts))
+    return ruled(evaluation, results, tuple(call for call in replies if call is not None), tuple(verdicts))
 
 
 def ruled(
     evaluation: RuleEvaluation,
-    found: LineResults | None = None,
-    asked: tuple[JudgeCall, ...] = (),
+    results: LineResults | None = None,
+    calls: tuple[JudgeCall, ...] = (),
     verdicts: tuple[Verdict, ...] = (),
 ) -> Ruled:
     """The evaluation with the results of its open lines, in the stored form."""
-    result = conclude(evaluation, found or {})
+    result = conclude(evaluation, results or {})
     failure = result.failure
     return Ruled(
         result.outcome(),
         tuple(map(_ruled_line, result.lines)),
         {"reason": failure.code, "params": failure.params} if failure else None,
-        asked,
+        calls,
         verdicts,
     )
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 import json
 import re
 from enum import Enum
+from io import StringIO
 from json.scanner import make_scanner
 from typing import Any, Final, Literal, NoReturn
 from xml.parsers import expat
 
 from datasets.core.json_errors import JsonProblem, nests_deeper, parse
+from datasets.core.json_repairs import without_comments, without_trailing_commas
+from datasets.core.texts import Text, gettext_noop
 from judging.core.rules.program import Format
 from judging.core.rules.values import Markup, Number, Value
 
@@ -24,12 +27,23 @@ _AROUND = "fields"
 _DECLARATION = re.compile(r"<\?xml\s[^<>]*\?>")
 
 
-class NotInFormat(Exception):
-    """The text does not have the format: a reason from a fixed list, and its parameters.
+REASONS: dict[str, Text] = {
+    "not_json": gettext_noop("Not JSON: line %(line)s, column %(column)s."),
+    "not_object": gettext_noop("JSON, but not an object in braces."),
+    "duplicate_key": gettext_noop("Duplicate key “%(name)s” in one object."),
+    "not_a_number": gettext_noop("Not JSON: “%(name)s” is not a number."),
+    "not_xml": gettext_noop("Not XML: line %(line)s, column %(column)s."),
+    "doctype": gettext_noop("A document type (DOCTYPE) is not allowed."),
+    "no_element": gettext_noop("No XML element found."),
+    "text_between": gettext_noop("There is text between the XML elements; only white space is allowed."),
+    "other_root": gettext_noop("Expected one root element “%(wanted)s”, found “%(met)s”."),
+    "too_deep": gettext_noop("Nested deeper than 100 levels."),
+}
+"""Why a text does not have its format, by code."""
 
-    Reasons: `not_json`, `not_object`, `duplicate_key`, `not_a_number`, `not_xml`, `doctype`, `no_element`,
-    `text_between`, `other_root`, `too_deep`.
-    """
+
+class NotInFormat(Exception):
+    """The text does not have the format: a reason of REASONS, and its parameters."""
 
     def __init__(self, reason: str, **params: str) -> None:
         super().__init__(reason)
@@ -43,6 +57,38 @@ def read_fields(form: Format, text: str) -> Fields:
     if form.kind == "xml":
         return read_xml(text, form.root)
     return {}
+
+
+def read_reference(form: Format, text: str) -> tuple[Fields, str]:
+    """A reference's fields, and the text they were read from: without trailing commas and comments in JSON.
+
+    Raises NotInFormat, with the places of the text as it was written.
+    """
+    try:
+        return read_fields(form, text), text
+    except NotInFormat:
+        plain = _plain_json(text) if form.kind == "json" else text
+        try:
+            return read_fields(form, plain), plain
+        except NotInFormat:
+            pass
+        raise
+
+
+def _plain_json(text: str) -> str:
+    """The text without comments and without commas before closing brackets."""
+    lines = StringIO(text, newline="\n")
+    return "".join(without_trailing_commas(without_comments(lines)))
+
+
+def root_around(fields: Fields, name: str) -> str:
+    """The only element of an XML text if `name` is one of its children, else ''."""
+    for root, value in fields.items() if len(fields) == 1 else ():
+        if isinstance(value, Markup) and any(
+            isinstance(part, tuple) and part[0] == name for part in value.parts
+        ):
+            return root
+    return ""
 
 
 def _lead(text: str) -> int:
@@ -134,16 +180,16 @@ def read_xml(text: str, root: str = "") -> Fields:
         raise NotInFormat("not_xml", line=str(max(1, line)), column=str(error.offset + 1)) from None
     except UnicodeEncodeError:  # a lone surrogate
         raise NotInFormat("not_xml", line="1", column="1") from None
-    if not reader.found:
+    if not reader.elements:
         raise NotInFormat("no_element")
-    return {name: texts[0] if len(texts) == 1 else list(texts) for name, texts in reader.found.items()}
+    return {name: texts[0] if len(texts) == 1 else list(texts) for name, texts in reader.elements.items()}
 
 
 class _XmlReader:
     """Collects the elements at one depth: 1 is the wrapper, 2 the siblings (or the root), 3 the root's children."""
 
     def __init__(self, root: str) -> None:
-        self.found: dict[str, list[str]] = {}
+        self.elements: dict[str, list[str]] = {}
         self._root = root
         self._fields_at = 3 if root else 2
         self._depth = 0
@@ -186,7 +232,7 @@ class _XmlReader:
             if self._open:
                 self._open[-1].append((name, parts))
             else:
-                self.found.setdefault(name, []).append(self._value(parts))
+                self.elements.setdefault(name, []).append(self._value(parts))
         self._depth -= 1
 
     def _add_text(self) -> None:

@@ -5,10 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from statistics import fmean, median, multimode
 
+from datasets.core.texts import Text, gettext_noop
 from judging.core.rules.formats import NotInFormat, read_fields
 from judging.core.rules.keywords import Keyword
 from judging.core.rules.program import BEST, WORST, Format, Function, Length, Reason, Scored
 from judging.core.rules.values import Value, identity, same, text_of
+
+REASONS: dict[str, Text] = {
+    "equal": gettext_noop("Equal to the reference."),
+    "different": gettext_noop("Not equal to the reference."),
+    "length_within": gettext_noop("Length %(length)s; %(low)s to %(high)s characters are allowed."),
+    "length_beyond": gettext_noop("Length %(length)s, but only %(low)s to %(high)s characters are allowed."),
+    "format_held": gettext_noop("Matches the format."),
+    "is_constant": gettext_noop("It is “%(constant)s”."),
+    "is_not_constant": gettext_noop("It is not “%(constant)s”."),
+    "part_of_reference": gettext_noop("A part of the reference."),
+    "not_part_of_reference": gettext_noop("Not a part of the reference."),
+    "holds_reference": gettext_noop("Contains the whole reference."),
+    "does_not_hold_reference": gettext_noop("Does not contain the whole reference."),
+    "part_of_argument": gettext_noop("A part of “%(argument)s”."),
+    "not_part_of_argument": gettext_noop("Not a part of “%(argument)s”."),
+    "holds_argument": gettext_noop("Contains “%(argument)s”."),
+    "does_not_hold_argument": gettext_noop("Does not contain “%(argument)s”."),
+}
+"""Why a line has its score, by code."""
 
 _EQUAL, _DIFFERENT = Scored(BEST, Reason("equal")), Scored(WORST, Reason("different"))
 _FORMAT_HELD = Scored(BEST, Reason("format_held"))
@@ -92,23 +112,100 @@ def _as_list(value: Value) -> list[Value]:
 
 
 FUNCTIONS: tuple[Function, ...] = (
-    Function("exact_match", Keyword("精确匹配", "exact_match"), "none", True, "machine", exact_match),
-    Function("fuzzy_match", Keyword("模糊匹配", "fuzzy_match"), "none", True, "judge"),
-    Function("length", Keyword("字数限制", "length"), "length", False, "machine", length),
-    Function("format", Keyword("格式限制", "format"), "format", False, "machine", has_format),
-    Function("equals", Keyword("常量等于", "equals"), "constant", False, "machine", equals),
-    Function("not_equals", Keyword("常量不等于", "not_equals"), "constant", False, "machine", not_equals),
+    Function(
+        "exact_match",
+        Keyword("精确匹配", "exact_match"),
+        gettext_noop(
+            "5 if the answer equals the reference, else 1. Texts by their characters, numbers by value."
+        ),
+        "none",
+        True,
+        "machine",
+        exact_match,
+    ),
+    Function(
+        "fuzzy_match",
+        Keyword("模糊匹配", "fuzzy_match"),
+        gettext_noop("A whole number from 1 to 5 from the judge model: how far the two mean the same."),
+        "none",
+        True,
+        "judge",
+    ),
+    Function(
+        "length",
+        Keyword("字数限制", "length"),
+        gettext_noop(
+            "5 if the length in characters is within the limit, else 1. White space at the ends does not count."
+        ),
+        "length",
+        False,
+        "machine",
+        length,
+    ),
+    Function(
+        "format",
+        Keyword("格式限制", "format"),
+        gettext_noop("5 if the field's text has the format, else 1."),
+        "format",
+        False,
+        "machine",
+        has_format,
+    ),
+    Function(
+        "equals",
+        Keyword("常量等于", "equals"),
+        gettext_noop("5 if the field's text is the constant, else 1."),
+        "constant",
+        False,
+        "machine",
+        equals,
+    ),
+    Function(
+        "not_equals",
+        Keyword("常量不等于", "not_equals"),
+        gettext_noop("5 if the field's text is not the constant, else 1."),
+        "constant",
+        False,
+        "machine",
+        not_equals,
+    ),
     Function(
         "contained_in",
         Keyword("精确存在于", "contained_in"),
+        gettext_noop(
+            "5 if the answer is a part of the reference (or of the argument), else 1: of a text a piece, of a list "
+            "every element, of an object every pair."
+        ),
         "replacement",
         True,
         "machine",
         contained_in,
     ),
-    Function("contains", Keyword("精确全包括", "contains"), "replacement", True, "machine", contains),
-    Function("rule", Keyword("自然语言规则", "rule"), "rule", True, "judge"),
-    Function("python", Keyword("Python代码", "python"), "code", True, "code"),
+    Function(
+        "contains",
+        Keyword("精确全包括", "contains"),
+        gettext_noop("5 if the reference (or the argument) is a part of the answer, else 1."),
+        "replacement",
+        True,
+        "machine",
+        contains,
+    ),
+    Function(
+        "rule",
+        Keyword("自然语言规则", "rule"),
+        gettext_noop("A whole number from 1 to 5 from the judge model, by a rule in your own words."),
+        "rule",
+        True,
+        "judge",
+    ),
+    Function(
+        "python",
+        Keyword("Python代码", "python"),
+        gettext_noop("The number from 1 to 5 that your Python function returns."),
+        "code",
+        True,
+        "code",
+    ),
 )
 
 BY_WORD: dict[str, Function] = {word: function for function in FUNCTIONS for word in function.name.both()}

@@ -38,6 +38,10 @@ TEXT = Keyword("字符串", "text")
 FORMATS = (JSON, XML, *TEXT.both())
 
 AGGREGATES = ("min", "max", "mean", "median", "mode")
+# Every word for an aggregate → the aggregate.
+AGGREGATE_WORDS = dict(
+    zip((*AGGREGATES, "最小值", "最大值", "平均数", "中位数", "众数"), AGGREGATES * 2, strict=True)
+)
 
 RULE_LABEL = Keyword("规则", "rule")
 CODE_LABEL = Keyword("代码", "code")
@@ -63,11 +67,11 @@ def language_of(written: Iterable[tuple[str, Iterable[Keyword]]]) -> str:
 _MOST_KNOWN = 200
 
 
-def near(word: str, known: Iterable[str]) -> str:
+def near(word: str, words: Iterable[str]) -> str:
     """The known word closest to `word`, or ''. Character width and case are ignored."""
-    by_plain = {_plain(one): one for one in islice(known, _MOST_KNOWN)}
-    found = difflib.get_close_matches(_plain(word)[:80], by_plain, n=1, cutoff=0.6)
-    return by_plain[found[0]] if found else ""
+    by_plain = {_plain(candidate): candidate for candidate in islice(words, _MOST_KNOWN)}
+    matches = difflib.get_close_matches(_plain(word)[:80], by_plain, n=1, cutoff=0.6)
+    return by_plain[matches[0]] if matches else ""
 
 
 def _plain(word: str) -> str:

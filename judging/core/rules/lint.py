@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from datasets.core.texts import Text, gettext_noop, pgettext_noop
 from judging.core.rules.evaluate import (
     ANSWER_LACKS,
     FIELD_MISSING,
@@ -17,11 +18,17 @@ from judging.core.rules.evaluate import (
     conclude,
     plan,
 )
-from judging.core.rules.formats import NotInFormat, check_depth
+from judging.core.rules.formats import NotInFormat, check_depth, read_reference
 from judging.core.rules.program import BEST, BlockCall, Code, Program, Reason, Rule, Scored
 from judging.core.rules.values import Number, Value, from_python, text_of
 
 BREAKS_RULE, OTHER_TYPE = "reference.breaks_rule", "reference.other_type"
+REASONS: dict[str, Text] = {
+    "reference.other_type": gettext_noop(
+        "“%(name)s” is %(met)s in these rows and %(usual)s in most others. Fix the rows."
+    ),
+}
+
 FIRST_ROWS = 12  # rows listed for each complaint
 
 RunCode = Callable[[Code, list[BlockCall]], list[Scored | Reason]]
@@ -69,24 +76,24 @@ class References:
         self._lines = {rule.target.name: rule.place.line for rule in reversed(program.rules)}
         self._all = next((rule.place.line for rule in program.rules if rule.target.kind == "all"), 0)
         self._rows = self._faulty = self._missing = 0
-        self._found: dict[tuple[int, str, str], ReferenceFinding] = {}
+        self._findings: dict[tuple[int, str, str], ReferenceFinding] = {}
         self._kinds: dict[tuple[str, str], ReferenceFinding] = {}
         # Rows without any other complaint, by the kinds of their fields.
         self._faultless: Counter[Kinds] = Counter()
 
     def add(self, batch: Sequence[tuple[int, Any]]) -> None:
         """Check references (a text, a decoded JSON value or None), each given with its row's line number."""
-        planned = [_planned(self._program, reference) for _row, reference in batch]
-        scored = self._scored([one for one in planned if isinstance(one, RuleEvaluation)])
-        for (row, reference), one in zip(batch, planned, strict=True):
-            if isinstance(one, RuleEvaluation):
+        entries = [_planned(self._program, reference) for _row, reference in batch]
+        scored = self._scored([entry for entry in entries if isinstance(entry, RuleEvaluation)])
+        for (row, reference), entry in zip(batch, entries, strict=True):
+            if isinstance(entry, RuleEvaluation):
                 lines = next(scored)
-                self._note(row, [_of_line(line) for line in lines if _has_problem(line)], _kinds(lines))
+                self._record(row, [_of_line(line) for line in lines if _has_problem(line)], _kinds(lines))
             else:
-                self._missing += reference is None and bool(one)
-                self._note(row, one, ())
+                self._missing += reference is None and bool(entry)
+                self._record(row, entry, ())
 
-    def found(self) -> ReferenceLint:
+    def result(self) -> ReferenceLint:
         """The result so far."""
         usual = self._usual()
         odd = [
@@ -97,13 +104,13 @@ class References:
             for kinds, rows in self._faultless.items()
             if any(usual[name] != kind for name, kind in kinds)
         )
-        every = [*self._found.values(), *odd]
-        complaints = sorted(every, key=lambda one: (one.line, -one.rows))
+        every = [*self._findings.values(), *odd]
+        complaints = sorted(every, key=lambda complaint: (complaint.line, -complaint.rows))
         return ReferenceLint(self._rows, faulty, complaints, self._missing)
 
     def _scored(self, evaluations: list[RuleEvaluation]) -> Iterator[tuple[LineResult, ...]]:
         """The lines of each evaluation, after running the Python blocks; all calls of a block run together."""
-        found: list[dict[int, Scored | Reason]] = [{} for _ in evaluations]
+        by_evaluation: list[dict[int, Scored | Reason]] = [{} for _ in evaluations]
         by_block: dict[str, list[tuple[int, BlockCall]]] = {}
         for index, evaluation in enumerate(evaluations):
             for call in evaluation.calls:
@@ -111,17 +118,20 @@ class References:
         for calls in by_block.values() if self._run else ():
             assert self._run is not None
             results = self._run(calls[0][1].code, [call for _index, call in calls])
-            for (index, call), one in zip(calls, results, strict=True):
-                found[index][call.line] = one
-        return (conclude(one, results).lines for one, results in zip(evaluations, found, strict=True))
+            for (index, call), result in zip(calls, results, strict=True):
+                by_evaluation[index][call.line] = result
+        return (
+            conclude(evaluation, results).lines
+            for evaluation, results in zip(evaluations, by_evaluation, strict=True)
+        )
 
-    def _note(self, row: int, findings: Sequence[ReferenceFinding], kinds: Kinds) -> None:
+    def _record(self, row: int, findings: Sequence[ReferenceFinding], kinds: Kinds) -> None:
         self._rows += 1
-        for one in findings:
-            self._found.setdefault((one.line, one.name, one.code), one).add(row)
+        for finding in findings:
+            self._findings.setdefault((finding.line, finding.name, finding.code), finding).add(row)
         for name, kind in kinds:
-            one = ReferenceFinding(OTHER_TYPE, self._lines.get(name, self._all), name, Reason(OTHER_TYPE))
-            self._kinds.setdefault((name, kind), one).add(row)
+            finding = ReferenceFinding(OTHER_TYPE, self._lines.get(name, self._all), name, Reason(OTHER_TYPE))
+            self._kinds.setdefault((name, kind), finding).add(row)
         if findings:
             self._faulty += 1
         else:
@@ -130,18 +140,28 @@ class References:
     def _usual(self) -> dict[str, str]:
         """The most common kind of value of each field."""
         usual: dict[str, str] = {}
-        for name, kind in sorted(self._kinds, key=lambda one: -self._kinds[one].rows):
+        for name, kind in sorted(self._kinds, key=lambda pair: -self._kinds[pair].rows):
             usual.setdefault(name, kind)
         return usual
 
     def _odd(self, name: str, kind: str, usual: str) -> ReferenceFinding:
-        one = self._kinds[name, kind]
+        finding = self._kinds[name, kind]
         reason = Reason(OTHER_TYPE, {"name": name, "met": kind, "usual": usual})
-        return ReferenceFinding(OTHER_TYPE, one.line, name, reason, one.rows, one.first)
+        return ReferenceFinding(OTHER_TYPE, finding.line, name, reason, finding.rows, finding.first)
+
+
+KINDS: dict[str, Text] = {
+    "text": pgettext_noop("kind of value", "a text"),
+    "number": pgettext_noop("kind of value", "a number"),
+    "bool": pgettext_noop("kind of value", "true or false"),
+    "null": pgettext_noop("kind of value", "null"),
+    "list": pgettext_noop("kind of value", "a list"),
+    "object": pgettext_noop("kind of value", "an object"),
+}
 
 
 def kind_of(value: Value) -> str:
-    """The JSON type of a value: text, number, bool, null, list or object."""
+    """The JSON type of a value, a key of KINDS."""
     if isinstance(value, bool):
         return "bool"
     kinds = ((str, "text"), (Number, "number"), (list, "list"), (dict, "object"))
@@ -157,11 +177,22 @@ def _planned(program: Program, reference: Any) -> RuleEvaluation | list[Referenc
         check_depth(reference)
     except NotInFormat as error:
         return [_complaint(needing, Reason(REFERENCE_FORMAT, {"why": error.reason}))] if needing else []
-    evaluation = plan(program, text_of(from_python(reference)), reference)
+    text = text_of(from_python(reference))
+    evaluation = plan(program, text, reference)
+    if evaluation.failure is not None:  # as an answer it is not forgiven what a reference is
+        evaluation = plan(program, _forgiven(program, text), reference)
     if evaluation.failure is not None:
         params = {"why": evaluation.failure.code, **evaluation.failure.params}
         return [_complaint(needing, Reason(REFERENCE_FORMAT, params))] if needing else []
     return evaluation
+
+
+def _forgiven(program: Program, text: str) -> str:
+    """A reference's text without what references are forgiven; as it is if it lacks the format all the same."""
+    try:
+        return read_reference(program.format, text)[1]
+    except NotInFormat:
+        return text
 
 
 def _kinds(lines: Sequence[LineResult]) -> Kinds:
@@ -190,7 +221,7 @@ def _complaint(rule: Rule, reason: Reason) -> ReferenceFinding:
 def _of_line(line: LineResult) -> ReferenceFinding:
     code, reason = line.reason.code, line.reason
     if code == ANSWER_LACKS:  # the reference takes the place of the answer here
-        code, reason = FIELD_MISSING, Reason(FIELD_MISSING, {"name": line.name, "why": "lacks"})
+        code, reason = FIELD_MISSING, Reason(FIELD_MISSING, {"why": "lacks", **reason.params})
     elif code not in (FIELD_MISSING, REFERENCE_FORMAT):
         code = BREAKS_RULE
     return ReferenceFinding(code, line.rule.place.line, line.name, reason)

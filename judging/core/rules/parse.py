@@ -61,10 +61,10 @@ def lines_of(text: str) -> list[SourceLine]:
 
 def tag_on(line: SourceLine) -> Tag | None:
     """The tag that makes up the whole line, or None."""
-    found = _TAG.fullmatch(line.stripped) if "<" in line.text else None
-    if found is None or not found[2].strip():
+    match = _TAG.fullmatch(line.stripped) if "<" in line.text else None
+    if match is None or not match[2].strip():
         return None
-    return Tag(Word(found[2].strip(), line.start), bool(found[1]))
+    return Tag(Word(match[2].strip(), line.start), bool(match[1]))
 
 
 def parse(text: str) -> Sheet:
@@ -94,7 +94,7 @@ class _Parser:
         if self.format is not None:
             for block in self.blocks:
                 if block.label.place < self.format.name.place:
-                    self._note("block_before_format", block.label.place, label=block.label.text)
+                    self._report("block_before_format", block.label.place, label=block.label.text)
         return Sheet(
             tuple(self.entries),
             self.format,
@@ -104,7 +104,7 @@ class _Parser:
             tuple(self.problems),
         )
 
-    def _note(self, code: str, place: SourcePlace, **params: str) -> None:
+    def _report(self, code: str, place: SourcePlace, **params: str) -> None:
         self.problems.append(Problem(code, place, {name: value[:100] for name, value in params.items()}))
 
     def _read_first_line(self) -> None:
@@ -113,7 +113,7 @@ class _Parser:
             self.at = first.number
             self.header_end = first.end
             return
-        self._note("missing_header", first.start, met=first.stripped)
+        self._report("missing_header", first.start, met=first.stripped)
         # Skip a first line that was meant as the header, so that it is reported only once.
         if first.stripped.startswith(("#", "＃")) or first.stripped.upper() == "DSL":
             self.at = first.number
@@ -141,19 +141,19 @@ class _Parser:
         entry = _entry(line)
         if entry is not None and self.format is not None and entry.name.text in keywords.FORMAT:
             first = str(self.format.name.place.line)
-            self._note("duplicate_format", line.start, name=entry.name.text, first=first)
+            self._report("duplicate_format", line.start, name=entry.name.text, first=first)
         elif ":" in line.text or "：" in line.text:
             self.misplaced += [entry] if entry else []
-            self._note("header_after_format", line.start, met=line.stripped, **_crowded(line))
+            self._report("header_after_format", line.start, met=line.stripped, **_crowded(line))
         else:
             self._note_bad_line(line)
 
     def _note_bad_line(self, line: SourceLine) -> None:
-        self._note("bad_line", line.start, met=line.stripped, **_crowded(line))
+        self._report("bad_line", line.start, met=line.stripped, **_crowded(line))
 
     def _read_tag(self, tag: Tag) -> None:
         if tag.closes:
-            self._note("block_unopened", tag.label.place, label=tag.label.text)
+            self._report("block_unopened", tag.label.place, label=tag.label.text)
             return
         closing = self._closing(tag.label.text)
         end = self._where_something_begins() if closing is None else closing
@@ -162,14 +162,14 @@ class _Parser:
         if closing is None:
             is_crowded = any(f"</{tag.label.text}>" in line.text for line in self.lines[self.at : end])
             kind = {"kind": "crowded"} if is_crowded else {}
-            self._note("block_unclosed", tag.label.place, label=tag.label.text, **kind)
+            self._report("block_unclosed", tag.label.place, label=tag.label.text, **kind)
         self.at = end if closing is None else closing + 1
 
     def _closing(self, label: str) -> int | None:
         """The index of the next line that closes a block with this label."""
         closing = self.closings.get(label, [])
-        found = bisect.bisect_left(closing, self.at)
-        return closing[found] if found < len(closing) else None
+        position = bisect.bisect_left(closing, self.at)
+        return closing[position] if position < len(closing) else None
 
     def _where_something_begins(self) -> int:
         """The index of the next line that cannot belong to an unclosed block."""
@@ -189,27 +189,27 @@ def _crowded(line: SourceLine) -> dict[str, str]:
     if "<" not in line.text or tag_on(line) is not None:
         return {}
     text = line.stripped
-    found = (tag for tag in _TAG.finditer(text) if tag.start() == 0 or tag.end() == len(text))
-    labels = (tag[2].strip() for tag in found)
+    tags = (tag for tag in _TAG.finditer(text) if tag.start() == 0 or tag.end() == len(text))
+    labels = (tag[2].strip() for tag in tags)
     return next(({"kind": "crowded", "label": label} for label in labels if label.startswith(_LABELS)), {})
 
 
 def _closings(lines: list[SourceLine]) -> dict[str, list[int]]:
     """Indices of the closing lines by label."""
-    found: dict[str, list[int]] = {}
+    by_label: dict[str, list[int]] = {}
     for index, line in enumerate(lines):
         tag = tag_on(line)
         if tag is not None and tag.closes:
-            found.setdefault(tag.label.text, []).append(index)
-    return found
+            by_label.setdefault(tag.label.text, []).append(index)
+    return by_label
 
 
 def _entry(line: SourceLine) -> HeaderLine | None:
     """Parse `name : function [: argument]`; None for a line of any other form."""
-    found = _ENTRY.fullmatch(line.text)
-    if found is None:
+    match = _ENTRY.fullmatch(line.text)
+    if match is None:
         return None
-    name, function, argument = (line.word(*found.span(group)) for group in (1, 2, 3))
+    name, function, argument = (line.word(*match.span(group)) for group in (1, 2, 3))
     if not name.text or not (function.text or any(name.text in pair for pair in _NEED_NO_FUNCTION)):
         return None
     return HeaderLine(name, function, argument if argument.text else None)

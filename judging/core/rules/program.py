@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from datasets.core.texts import Text, gettext_noop
 from judging.core.rules import keywords
 from judging.core.rules.keywords import Keyword
 from judging.core.rules.values import Value
@@ -137,18 +138,28 @@ class Code:
 
 Argument = str | Length | Format | RuleText | Code | None
 ArgumentKind = Literal["none", "length", "format", "constant", "replacement", "rule", "code"]
+ARGUMENTS: dict[ArgumentKind, Text] = {
+    "none": gettext_noop("no argument"),
+    "length": gettext_noop("60, or (20, 60)"),
+    "format": gettext_noop("JSON, XML, XML:root or text"),
+    "constant": gettext_noop("a text to compare with"),
+    "replacement": gettext_noop("a text to use instead of the reference (optional)"),
+    "rule": gettext_noop("the label of a block, such as rule1"),
+    "code": gettext_noop("the label of a block, such as code1"),
+}
 OPTIONAL: frozenset[ArgumentKind] = frozenset({"none", "replacement"})
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A scoring function. `code` also names its help text; `by`: scored by us, the judge model or a Python block.
+    """A scoring function. `help` says what it scores; `by`: scored by us, the judge model or a Python block.
 
     `score` takes the answer's value, the reference's (None if not needed) and the argument.
     """
 
     code: str
     name: Keyword
+    help: Text
     argument: ArgumentKind
     needs_reference: bool
     by: Literal["machine", "judge", "code"]

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
+from datasets.core.texts import Text, gettext_noop
+from evalsite.rounding import significant
 from judging.core.rules.program import BEST, WORST, BlockCall, Code, Reason, Scored
 from judging.core.sandbox.job import SandboxFailure
 from judging.core.sandbox.pool import Sandbox
@@ -43,6 +45,15 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _ASYNC = (ast.AsyncFor, ast.AsyncWith, ast.Await)
 
+REASONS: dict[str, Text] = {
+    "code_returned": gettext_noop("The block “%(label)s” returned %(score)s."),
+    "code.failed": gettext_noop("The Python block failed. Fix it, or check the values it received."),
+    "code.result": gettext_noop(
+        "The Python block did not return a number from 1 to 5 (True and False don't count)."
+    ),
+}
+"""Why a line has the score of its block or none, by code."""
+
 REFERENCE, ANSWER = "ref_answer", "model_answer"
 
 
@@ -59,12 +70,14 @@ class PythonProblem(Exception):
 
 def scoring_function(source: str) -> str:
     """The name of the only top-level function that accepts both values by name. Raises PythonProblem."""
-    found = [node for node in _parsed(source).body if isinstance(node, ast.FunctionDef) and _takes_both(node)]
-    if not found:
+    functions = [
+        node for node in _parsed(source).body if isinstance(node, ast.FunctionDef) and _takes_both(node)
+    ]
+    if not functions:
         raise PythonProblem("python_no_function", count="0")
-    if len(found) > 1:
-        raise PythonProblem("python_no_function", found[1].lineno, count=str(len(found)))
-    return found[0].name
+    if len(functions) > 1:
+        raise PythonProblem("python_no_function", functions[1].lineno, count=str(len(functions)))
+    return functions[0].name
 
 
 def _parsed(source: str) -> ast.Module:
@@ -100,10 +113,13 @@ def _takes_both(function: ast.FunctionDef) -> bool:
 
 def _required(arguments: ast.arguments) -> list[str]:
     """The names of parameters without a default; positional-only ones get a `/`, so that no keyword can match them."""
-    positional = [*(f"/{one.arg}" for one in arguments.posonlyargs), *(one.arg for one in arguments.args)]
+    positional = [
+        *(f"/{argument.arg}" for argument in arguments.posonlyargs),
+        *(argument.arg for argument in arguments.args),
+    ]
     needed = positional[: len(positional) - len(arguments.defaults)]
     pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    return needed + [one.arg for one, default in pairs if default is None]
+    return needed + [argument.arg for argument, default in pairs if default is None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +156,12 @@ def _wrong(node: ast.stmt | ast.expr, around: _Around) -> str:
 def _inside(node: ast.AST, around: _Around) -> list[tuple[ast.AST, _Around]]:
     """The node's children with their surroundings: only a body is inside its function, class or loop."""
     body = _of_body(node, around)
-    found: list[tuple[ast.AST, _Around]] = []
+    pairs: list[tuple[ast.AST, _Around]] = []
     for name, value in ast.iter_fields(node):
         children = value if isinstance(value, list) else [value]
         place = body if name == "body" else around
-        found += [(child, place) for child in children if isinstance(child, ast.AST)]
-    return found
+        pairs += [(child, place) for child in children if isinstance(child, ast.AST)]
+    return pairs
 
 
 def _of_body(node: ast.AST, around: _Around) -> _Around:
@@ -176,7 +192,7 @@ def _found(outcome: ScriptOutcome, code: Code) -> Scored | Reason:
         return Reason(FAILED, _error_params(outcome.failure, code))
     score = outcome.result
     if isinstance(score, (int, float)) and not isinstance(score, bool) and WORST <= score <= BEST:
-        return Scored(score, Reason("code_returned", {"label": code.label, "score": f"{score:g}"}))
+        return Scored(score, Reason("code_returned", {"label": code.label, "score": significant(score, 6)}))
     return Reason(NO_SCORE, {"label": code.label, "met": str(score)[:200]})
 
 

@@ -52,7 +52,9 @@ def from_python(value: Any) -> Value:
     if type(value) in _AS_IT_IS:
         return value  # type: ignore[no-any-return]
     if isinstance(value, dict):
-        return {key: one if type(one) in _AS_IT_IS else from_python(one) for key, one in value.items()}
+        return {
+            key: member if type(member) in _AS_IT_IS else from_python(member) for key, member in value.items()
+        }
     if isinstance(value, list):
         return [from_python(element) for element in value]
     if isinstance(value, str):  # an instance of a str subclass becomes a plain str
@@ -78,17 +80,17 @@ def text_of(value: Value) -> str:
     return value if isinstance(value, str) else json_text(value)
 
 
-def same(one: Value, other: Value) -> bool:
+def same(value: Value, other: Value) -> bool:
     """Whether two values are equal.
 
     Texts are compared by characters, numbers exactly (1 = 1.0 ≠ "1"), objects and lists deeply, XML elements with
     children by tags, order and texts.
     """
-    if isinstance(one, Markup) or isinstance(other, Markup):
-        return identity(one) == identity(other)
-    if isinstance(one, str) or isinstance(other, str):
-        return one == other
-    return identity(one) == identity(other)
+    if isinstance(value, Markup) or isinstance(other, Markup):
+        return identity(value) == identity(other)
+    if isinstance(value, str) or isinstance(other, str):
+        return value == other
+    return identity(value) == identity(other)
 
 
 def identity(value: Value) -> Hashable:

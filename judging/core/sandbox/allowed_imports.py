@@ -42,8 +42,8 @@ def failing_import(tree: ast.AST) -> tuple[str, int] | None:
 
     Imports whose failure the script handles are allowed to fail, as are those for type checkers, which never run.
     """
-    found = sorted(_failing(tree), key=lambda one: one[1])
-    return found[0] if found else None
+    failing = sorted(_failing(tree), key=lambda pair: pair[1])
+    return failing[0] if failing else None
 
 
 def _failing(tree: ast.AST) -> Iterator[tuple[str, int]]:
@@ -61,9 +61,9 @@ def _failing(tree: ast.AST) -> Iterator[tuple[str, int]]:
 def _modules(node: ast.Import | ast.ImportFrom) -> list[str]:
     """The modules that a statement imports, including imported names that are not values of their module."""
     if isinstance(node, ast.Import):
-        return [one.name for one in node.names]
+        return [alias.name for alias in node.names]
     module = "." * node.level + (node.module or "")
-    return [module, *(f"{module}.{one.name}" for one in node.names if _is_no_value(module, one.name))]
+    return [module, *(f"{module}.{alias.name}" for alias in node.names if _is_no_value(module, alias.name))]
 
 
 def _is_no_value(module: str, name: str) -> bool:
@@ -84,7 +84,7 @@ def _handled_body(node: ast.AST) -> list[ast.stmt]:
 def _catches(handler: ast.ExceptHandler) -> bool:
     caught = handler.type
     several = caught.elts if isinstance(caught, ast.Tuple) else [caught]
-    return any(one is None or _name_of(one) in _CATCHING for one in several)
+    return any(exception is None or _name_of(exception) in _CATCHING for exception in several)
 
 
 def _suppresses(item: ast.withitem) -> bool:
@@ -92,7 +92,7 @@ def _suppresses(item: ast.withitem) -> bool:
     return (
         isinstance(call, ast.Call)
         and _name_of(call.func) == "suppress"
-        and any(_name_of(one) in _CATCHING for one in call.args)
+        and any(_name_of(exception) in _CATCHING for exception in call.args)
     )
 
 

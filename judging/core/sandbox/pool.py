@@ -113,7 +113,7 @@ class Sandbox:
     def reset_after_fork(self) -> None:
         """Reset in a forked child: the processes are the parent's, and threads that may hold the locks are gone."""
         if self._supervisor:
-            self._supervisor.let_go()
+            self._supervisor.detach()
         self._supervisor = None
         self._make_locks()
 

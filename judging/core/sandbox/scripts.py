@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import difflib
 import inspect
 import io
 import linecache
@@ -34,7 +35,7 @@ _BARE: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 _encode = make_encoder(allow_nan=True)
 _OF_DATA = ("messages", "ref_answer", "gt", "question", "history")
 _INT64 = range(-(2**63), 2**63)
-GIVEN = {
+ARGUMENTS = {
     "preprocess": ("data", "resp"),
     "postprocess": (
         *("judge_reqs", "judge_resps", "judge_models", "data", "resp"),
@@ -119,10 +120,10 @@ class Printed(io.StringIO):
         return without_places(text), was_cut
 
     def write(self, text: str, /) -> int:
-        kept = str(text)[: self._room]
-        self._room -= len(kept)
-        self.was_cut = self.was_cut or len(kept) < len(text)
-        super().write(kept)
+        written = str(text)[: self._room]
+        self._room -= len(written)
+        self.was_cut = self.was_cut or len(written) < len(text)
+        super().write(written)
         return len(text)
 
 
@@ -210,10 +211,10 @@ class LoadedScript:
         return [result, changed, *self._printed.take(), failure]
 
     def _call(self, raw: Raw) -> tuple[Any, dict[str, dict[str, Any]]]:
-        given = filled(_decode(raw), self._kind)
-        data, response = given["data"], given["resp"]
+        arguments = filled(_decode(raw), self._kind)
+        data, response = arguments["data"], arguments["resp"]
         before = Before(data), Before(response)
-        result = checked_result(self._invoke(given), self._kind, self._most)
+        result = checked_result(self._invoke(arguments), self._kind, self._most)
         changed = {
             "data": before[0].changed(data, "data"),
             "response": before[1].changed(response, "response"),
@@ -227,40 +228,42 @@ class LoadedScript:
 
 def filled(item: dict[str, Any], kind: str) -> dict[str, Any]:
     """The arguments of a call, with the defaults for absent fields that are specified for scripts."""
-    given = dict(item)  # a plain dict, because it is read on every call
-    fill_data = given["data"].setdefault
+    arguments = dict(item)  # a plain dict, because it is read on every call
+    fill_data = arguments["data"].setdefault
     for name in _OF_DATA:
         fill_data(name, None)
-    response = given["resp"]
+    response = arguments["resp"]
     if response.get("content") is None:
         response["content"] = ""
     responses = [response]
     if kind == "postprocess":
         for name in ("judge_reqs", "judge_resps", "judge_models"):
-            several = given.setdefault(name, [])
-            given[name[:-1]] = several[-1] if several else None
-        responses += given["judge_resps"]
-    for one in responses:
-        if "error" not in one:
-            one.setdefault("reasoning_content", None)
-            one.setdefault("tool_calls", None)
-    return given
+            several = arguments.setdefault(name, [])
+            arguments[name[:-1]] = several[-1] if several else None
+        responses += arguments["judge_resps"]
+    for reply in responses:
+        if "error" not in reply:
+            reply.setdefault("reasoning_content", None)
+            reply.setdefault("tool_calls", None)
+    return arguments
 
 
 def invocation(function: Callable[..., Any], kind: str) -> Callable[[dict[str, Any]], Any]:
     """A caller that passes the function the parameters it declares. Raises Failed for an unknown required parameter."""
-    given = GIVEN[kind]
-    if kind == "preprocess" and _declares_just(function, given):  # `inspect` would take longer than a call
+    names = ARGUMENTS[kind]
+    if kind == "preprocess" and _declares_just(function, names):  # `inspect` would take longer than a call
         return lambda values: function(values["data"], values["resp"])
     positional: list[str] = []
     named: list[str] = []
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
-            named += [other for other in given if other not in named and other not in positional]
-        elif parameter.kind is not parameter.VAR_POSITIONAL and name in given:
+            named += [other for other in names if other not in named and other not in positional]
+        elif parameter.kind is not parameter.VAR_POSITIONAL and name in names:
             (positional if parameter.kind is parameter.POSITIONAL_ONLY else named).append(name)
         elif parameter.kind is not parameter.VAR_POSITIONAL and parameter.default is parameter.empty:
-            raise Failed("load", f"{kind} has an unknown parameter {name!r}", _first_line(function))
+            near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+            advice = f"; did you mean {near[0]!r}?" if near else ""
+            raise Failed("load", f"unknown parameter {name!r}{advice}", _first_line(function))
     return lambda values: function(
         *[values[name] for name in positional], **{name: values[name] for name in named}
     )
@@ -338,15 +341,15 @@ class Before:
     def changed(self, after: dict[str, Any], name: str) -> dict[str, Any]:
         """Fields that were added or changed; a removed field is None."""
         values, texts = self._values, self._texts
-        kept = 0
+        remaining = 0
         fields = {}
         for key, value in dict.items(after):
             if key in values:
-                kept += 1
+                remaining += 1
                 if (values[key] is value and key not in texts) or self._is_same(key, value):
                     continue
             fields[_checked_key(key, name)] = as_json(value, f"{name}.{key}", 0)
-        if kept < len(values):
+        if remaining < len(values):
             fields |= {key: None for key, value in values.items() if key not in after and value is not None}
         return fields
 

@@ -80,11 +80,11 @@ def read_reply(body: bytes | bytearray, job: Job[Any]) -> tuple[float, Any, Sand
     return (seconds, value, None) if failure is None else (seconds, None, failure_of(failure))
 
 
-def failure_of(given: ReportedFailure | None) -> SandboxFailure | None:
+def failure_of(reported: ReportedFailure | None) -> SandboxFailure | None:
     """A failure as reported by a worker, with its message truncated."""
-    if given is None:
+    if reported is None:
         return None
-    code, message, line = given
+    code, message, line = reported
     return SandboxFailure(code, message[:MOST_MESSAGE], line)
 
 

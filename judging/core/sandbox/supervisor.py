@@ -131,7 +131,7 @@ class ZygoteSupervisor:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(2)
 
-    def let_go(self) -> None:
-        """Detach in a forked child: the zygote is the parent's, and must still notice when the parent ends."""
+    def detach(self) -> None:
+        """Forget the zygote in a forked child: it is the parent's, and must still notice when the parent ends."""
         self._control.close()
         self._process.returncode = 0  # so that it is not waited for here

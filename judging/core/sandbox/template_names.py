@@ -7,8 +7,8 @@ from jinja2 import Environment, nodes
 from judging.core.sandbox.wire import Path, dotted
 
 _SPECIAL = {"loop", "self", "super", "caller", "varargs", "kwargs"}
-_ASKING_TESTS = {"defined", "undefined"}
-ASKING_FILTERS = {"default", "d"}
+_EXISTENCE_TESTS = {"defined", "undefined"}
+DEFAULT_FILTERS = {"default", "d"}
 
 PathAndLine = tuple[Path, int]
 
@@ -32,7 +32,7 @@ def expression_name(node: nodes.Node) -> str:
     For `a if b else c`, the name comes from the values that may be output, not from the condition.
     """
     if isinstance(node, nodes.CondExpr):
-        shown = (expression_name(one) for one in (node.expr1, node.expr2) if one is not None)
+        shown = (expression_name(branch) for branch in (node.expr1, node.expr2) if branch is not None)
         return next((name for name in shown if name), "")
     return next((dotted(path) for path, _ in _chains(node)), "")
 
@@ -44,25 +44,58 @@ def parts_of_text(node: nodes.Filter) -> Iterator[nodes.Node | None]:
         yield from node.node.items
     if node.name == "format":
         yield from node.args
-        yield from (one.value for one in node.kwargs)
+        yield from (keyword.value for keyword in node.kwargs)
 
 
 def used_names(tree: nodes.Template, environment: Environment) -> list[PathAndLine]:
     """Names that must come from outside, each once per line, in template order."""
     own = {node.name for node in tree.find_all(nodes.Name) if node.ctx != "load"}
     own |= {node.name for node in tree.find_all(nodes.Macro)}
-    known = own | _SPECIAL | set(environment.globals)
-    found = (chain for chain in _chains(tree) if chain[0][0] not in known)
-    return list(dict.fromkeys(found))
+    defined = own | _SPECIAL | set(environment.globals)
+    chains = (chain for chain in _chains(tree) if chain[0][0] not in defined)
+    return list(dict.fromkeys(chains))
 
 
-def asked_names(tree: nodes.Template) -> list[Path]:
+def names_set_in_loops(tree: nodes.Template) -> list[PathAndLine]:
+    """Variables of a loop's surroundings that are set inside it, where Jinja2 forgets the new value at each turn."""
+    # By id: nodes with the same contents are equal, wherever they stand.
+    inside = {
+        id(assignment): assignment
+        for loop in tree.find_all(nodes.For)
+        for assignment in loop.find_all(nodes.Assign)
+    }
+    outside = {
+        assigned.target.name
+        for assigned in tree.find_all(nodes.Assign)
+        if isinstance(assigned.target, nodes.Name) and id(assigned) not in inside
+    }
+    names = [
+        ((assigned.target.name,), assigned.lineno)
+        for assigned in inside.values()
+        if isinstance(assigned.target, nodes.Name)
+        and (assigned.target.name in outside or assigned.target.name in _names_in(assigned.node))
+    ]
+    return list(dict.fromkeys(names))
+
+
+def other_file(tree: nodes.Template) -> nodes.Node | None:
+    """The first tag that would load another template, of which there is none."""
+    return next(tree.find_all((nodes.Include, nodes.Extends, nodes.Import, nodes.FromImport)), None)
+
+
+def _names_in(node: nodes.Node) -> set[str]:
+    return {part.name for part in (node, *node.find_all(nodes.Name)) if isinstance(part, nodes.Name)}
+
+
+def existence_tested_names(tree: nodes.Template) -> list[Path]:
     """Names whose existence the template tests, so that they may be missing."""
-    asked = [node.node for node in tree.find_all(nodes.Test) if node.name in _ASKING_TESTS]
-    asked += [node.node for node in tree.find_all(nodes.Filter) if node.name in ASKING_FILTERS and node.node]
-    paths = [path for path in map(path_of, asked) if path]
+    tested = [node.node for node in tree.find_all(nodes.Test) if node.name in _EXISTENCE_TESTS]
+    tested += [
+        node.node for node in tree.find_all(nodes.Filter) if node.name in DEFAULT_FILTERS and node.node
+    ]
+    paths = [path for path in map(path_of, tested) if path]
     for compared in tree.find_all(nodes.Compare):
-        paths += _asked_by_in(compared)
+        paths += _existence_tested_by_in(compared)
     return list(dict.fromkeys(paths))
 
 
@@ -76,18 +109,18 @@ def tested_names(tree: nodes.Template) -> list[PathAndLine]:
         for target, value in _assigned(tree)
         if isinstance(target, nodes.Name) and (path := _path_looked_up(value))
     }
-    found = [
+    chains = [
         ((*names.get(str(path[0]), path[:1]), *path[1:]), node.lineno)
         for node in _tested(tree)
         if (path := _path_looked_up(node))
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(chains))
 
 
 def _assigned(tree: nodes.Template) -> Iterator[tuple[nodes.Node, nodes.Node]]:
     """Targets and values of `{% set %}` and `{% with %}`."""
-    for one in tree.find_all(nodes.Assign):
-        yield one.target, one.node
+    for assignment in tree.find_all(nodes.Assign):
+        yield assignment.target, assignment.node
     for block in tree.find_all(nodes.With):
         yield from zip(block.targets, block.values, strict=True)
 
@@ -116,9 +149,12 @@ def _tested(tree: nodes.Template) -> Iterator[nodes.Node]:
     for negation in tree.find_all(nodes.Not):
         yield from _parts_tested(negation.node)
     for used in tree.find_all(nodes.Filter):
-        falls_back = [*used.args[1:2], *(one.value for one in used.kwargs if one.key == "boolean")]
-        wide = any(isinstance(one, nodes.Const) and one.value for one in falls_back)
-        if used.name in ASKING_FILTERS and used.node and wide:
+        falls_back = [
+            *used.args[1:2],
+            *(keyword.value for keyword in used.kwargs if keyword.key == "boolean"),
+        ]
+        wide = any(isinstance(argument, nodes.Const) and argument.value for argument in falls_back)
+        if used.name in DEFAULT_FILTERS and used.node and wide:
             yield used.node
 
 
@@ -133,7 +169,7 @@ def _parts_tested(node: nodes.Node) -> Iterator[nodes.Node]:
         yield node
 
 
-def _asked_by_in(compared: nodes.Compare) -> Iterator[Path]:
+def _existence_tested_by_in(compared: nodes.Compare) -> Iterator[Path]:
     """`data.x` in `'x' in data`."""
     key = compared.expr.value if isinstance(compared.expr, nodes.Const) else None
     for operand in compared.ops:

@@ -16,9 +16,11 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import escape
 
 from judging.core.sandbox.template_names import (
-    ASKING_FILTERS,
-    asked_names,
+    DEFAULT_FILTERS,
+    existence_tested_names,
     expression_name,
+    names_set_in_loops,
+    other_file,
     parts_of_text,
     tested_names,
     used_names,
@@ -33,15 +35,15 @@ _decode = make_decoder()
 
 
 class Notes:
-    """Names recorded during a render, each once per line, in order of use. ``found``: names that have a value."""
+    """Names recorded during a render, each once per line, in order of use. ``resolved``: names that have a value."""
 
     def __init__(self) -> None:
         self.undefined: dict[Note, str] = {}
         self.none: dict[Note, None] = {}
-        self.found: set[str] = set()
+        self.resolved: set[str] = set()
 
     def clear(self) -> None:
-        """Reset for the next item; `found` accumulates."""
+        """Reset for the next item; `resolved` accumulates."""
         self.undefined.clear()
         self.none.clear()
 
@@ -130,13 +132,13 @@ class Generator(CodeGenerator):
         self._taken_in.update(id(node) for node in taken if node is not None)
 
     def visit_Filter(self, node: nodes.Filter, frame: Frame) -> None:  # noqa: N802 - Jinja2's name
-        if node.name not in ASKING_FILTERS:
+        if node.name not in DEFAULT_FILTERS:
             self._take_in(parts_of_text(node))
         super().visit_Filter(node, frame)
 
     def visit_Call(self, node: nodes.Call, frame: Frame, forward_caller: bool = False) -> None:  # noqa: N802
         if isinstance(node.node, nodes.Getattr) and node.node.attr == "format":
-            self._take_in((*node.args, *(one.value for one in node.kwargs)))
+            self._take_in((*node.args, *(keyword.value for keyword in node.kwargs)))
         super().visit_Call(node, frame, forward_caller=forward_caller)
 
     def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802
@@ -189,6 +191,7 @@ class SandboxEnvironment(ImmutableSandboxedEnvironment):
         self.notes, self.keep_pieces = Notes(), False
         self.undefined = type("Undefined", (Missing,), {"notes": self.notes})
         self.filters["tojson"] = self.to_json
+        del self.globals["lipsum"]  # needs random words, not a judge's
 
     def to_json(self, value: Any, indent: int | None = None) -> str:
         return json.dumps(value, ensure_ascii=False, indent=indent, default=self._no_json)
@@ -212,7 +215,7 @@ class SandboxEnvironment(ImmutableSandboxedEnvironment):
         if type(obj) is dict and attribute in obj:  # skips the extra steps for nearly all lookups
             value = obj[attribute]
             if not isinstance(value, Missing):
-                self.notes.found.add(name)
+                self.notes.resolved.add(name)
                 return value
         return self._named(self.getattr(obj, attribute), obj, name, line)
 
@@ -221,7 +224,7 @@ class SandboxEnvironment(ImmutableSandboxedEnvironment):
 
     def _named(self, value: Any, obj: Any, name: str, line: int) -> Any:
         if not isinstance(value, Missing):
-            self.notes.found.add(name)
+            self.notes.resolved.add(name)
         elif not value.dotted:  # a field of an undefined value is that same undefined value
             value.dotted, value.line = str(value._undefined_name) if value is obj else name, line
         return value
@@ -251,6 +254,14 @@ class SandboxEnvironment(ImmutableSandboxedEnvironment):
 _environment = SandboxEnvironment()
 
 
+def parsed(source: str) -> nodes.Template:
+    """The template's tree. Raises TemplateSyntaxError, also for a tag that would load another template."""
+    tree = _environment.parse(source)
+    if (tag := other_file(tree)) is not None:
+        raise TemplateSyntaxError("a prompt can't include, import or extend other templates", tag.lineno)
+    return tree
+
+
 def template_line(trace: TracebackType | None) -> int | None:
     """The template's line in a traceback: the innermost one in a compiled template."""
     line = None
@@ -275,10 +286,10 @@ class Renderer:
         environment = _environment
         environment.keep_pieces = self._keep_pieces
         self._notes = environment.notes
-        self._notes.found.clear()
-        self._found_before: set[str] = set()
+        self._notes.resolved.clear()
+        self._resolved_before: set[str] = set()
         try:
-            tree = environment.parse(job["source"])
+            tree = parsed(job["source"])
             names = used_names(tree, environment)
             self._first_lines = {dotted(path): line for path, line in reversed(names)}
             self._template = environment.from_string(tree)
@@ -288,9 +299,9 @@ class Renderer:
     line_of = staticmethod(template_line)
 
     def answer(self, raw: Raw) -> list[Any]:
-        """Render one item: ``[text, undefined, none, failure, pieces, found]``.
+        """Render one item: ``[text, undefined, none, failure, pieces, resolved]``.
 
-        ``found`` has the names that no earlier item had.
+        ``resolved`` has the names that no earlier item had.
         """
         self._notes.clear()
         pieces: list[str] = []
@@ -305,15 +316,15 @@ class Renderer:
             if failure is None or failure[0] == "exception":
                 failure = ("undefined", message, line)
         text = None if failure else "".join(pieces)
-        kept = described(pieces) if self._keep_pieces else None
+        described_pieces = described(pieces) if self._keep_pieces else None
         names = [note for note, _ in undefined]
-        return [text, names, list(self._notes.none), failure, kept, self._newly_found()]
+        return [text, names, list(self._notes.none), failure, described_pieces, self._newly_resolved()]
 
-    def _newly_found(self) -> list[str]:
-        if self._notes.found <= self._found_before:
+    def _newly_resolved(self) -> list[str]:
+        if self._notes.resolved <= self._resolved_before:
             return []
-        new = self._notes.found - self._found_before
-        self._found_before |= new
+        new = self._notes.resolved - self._resolved_before
+        self._resolved_before |= new
         return sorted(new)
 
     def _render(self, values: dict[str, Any], pieces: list[str], most: int) -> None:
@@ -361,9 +372,9 @@ def context_of(item: dict[str, Any]) -> dict[str, Any]:
     if response.get("content") is None:
         response["content"] = ""
     judges = item.get("judge_resps", ())
-    for one in (response, *(reply for reply in judges if "error" not in reply)):
+    for message in (response, *(reply for reply in judges if "error" not in reply)):
         for name in _RESPONSE_DEFAULTS:
-            one.setdefault(name, None)
+            message.setdefault(name, None)
     return item
 
 
@@ -375,8 +386,13 @@ class NameFinder:
 
     def __init__(self, job: dict[str, Any]) -> None:
         try:
-            tree = _environment.parse(job["source"])
-            self._names = [used_names(tree, _environment), asked_names(tree), tested_names(tree)]
+            tree = parsed(job["source"])
+            self._names = [
+                used_names(tree, _environment),
+                existence_tested_names(tree),
+                tested_names(tree),
+                names_set_in_loops(tree),
+            ]
             _environment.from_string(tree)
         except TemplateSyntaxError as error:
             raise Failed("syntax", error.message or "syntax error", error.lineno) from None
@@ -384,5 +400,7 @@ class NameFinder:
     line_of = staticmethod(template_line)
 
     def answer(self, raw: Raw) -> list[Any]:
-        """``[[[path, line], …], [path, …], [[path, line], …]]``: used, asked and tested names."""
+        """``[[[path, line], …], [path, …], [[path, line], …], [[path, line], …]]``: used, asked and tested names, and
+        those set in loops.
+        """
         return self._names

@@ -22,7 +22,7 @@ from judging.core.sandbox.wire import (
     make_encoder,
 )
 
-Given = TypeVar("Given")
+Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 
 _encode = make_encoder(allow_nan=False)
@@ -102,15 +102,15 @@ def serve(watch: Watch) -> None:
 
 
 def attempt(
-    act: Callable[[Given], Result],
-    given: Given,
+    act: Callable[[Argument], Result],
+    argument: Argument,
     watch: Watch,
     line_of: Callable[[TracebackType | None], int | None],
 ) -> tuple[Result | None, WireFailure | None]:
     try:
         watch.is_running = True
         try:
-            return act(given), None
+            return act(argument), None
         finally:
             watch.is_running = False
     except BaseException as error:  # a script may raise anything, and that is a valid answer

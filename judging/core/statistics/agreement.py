@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .document import RaterFigures, RaterPair, Raters
+from .document import ChanceCorrected, RaterFigures, RaterPair, Raters
 from .frame import Level
-from .numeric import ROUNDING, Bools, Draws, Floats, Ints, finite, percentiles, same
+from .numeric import FEWEST_RESAMPLED, ROUNDING, Bools, Draws, Floats, Ints, finite, percentiles, same
 from .verdicts import Verdicts, steps_of
 
 if TYPE_CHECKING:
@@ -82,23 +82,50 @@ def fleiss_kappa(ratings: Floats) -> float | None:
     return None if chance >= 1 else float((agreed - chance) / (1 - chance))
 
 
-def gwet_ac1(ratings: Floats) -> float | None:
-    """`(P - P_e) / (1 - P_e)` with `P_e = sum_k pi_k (1 - pi_k) / (q - 1)` over the q labels that occur.
+def gwet_ac1(ratings: Floats, labels: int | None = None) -> float | None:
+    """`(P - P_e) / (1 - P_e)` with `P_e = sum_k pi_k (1 - pi_k) / (q - 1)` over the q labels that raters could give.
 
-    `ratings` (items, raters) as in `krippendorff_alpha`, treated as labels; P is the mean over items with at least two
-    ratings, pi_k the mean share of label k over all items. Unlike kappa, stable if one label dominates. None if nothing
-    varies. Source: Gwet, British Journal of Mathematical and Statistical Psychology 61(1), 2008.
+    `ratings` (items, raters) as in `krippendorff_alpha`, treated as labels; `labels`: q, by default the number of those
+    that occur. P is the mean over items with at least two ratings, pi_k the mean share of label k over all items.
+    Unlike kappa, stable if one label dominates. None for a single label. Source: Gwet, British Journal of Mathematical
+    and Statistical Psychology 61(1), 2008.
     """
+    size = np.unique(ratings[~np.isnan(ratings)]).size
+    q = size if labels is None else max(size, labels)
+    return None if q < 2 else _gwet(ratings, np.eye(size), q)
+
+
+def gwet_ac2(ratings: Floats, low: float, high: float) -> float | None:
+    """AC1 for the whole numbers from `low` to `high`, with the quadratic weights `1 - (k - l)² / (high - low)²`.
+
+    P is the mean over items with at least two ratings of `sum_k r_k (sum_l w_kl r_l - 1) / (r (r - 1))`, with r_k of an
+    item's r ratings being k, and `P_e = T sum_k pi_k (1 - pi_k) / (q (q - 1))`, T the sum of all weights. A rating off
+    the scale widens it. Source: Gwet, Handbook of Inter-Rater Reliability, 4th ed., 2014, chapter 4.
+    """
+    values = np.unique(ratings[~np.isnan(ratings)])
+    if values.size:
+        low, high = min(low, float(values[0])), max(high, float(values[-1]))
+    if not high > low:
+        return None
+    weights = 1 - ((values[:, None] - values[None, :]) / (high - low)) ** 2
+    q = high - low + 1
+    total = q * q * (1 - (q + 1) / (6 * (q - 1)))  # the sum of all q² weights
+    return _gwet(ratings, weights, q, total)
+
+
+def _gwet(ratings: Floats, weights: Floats, q: float, total: float | None = None) -> float | None:
+    """`weights` (values, values) of the values that occur; `total`: the sum of the weights of all q labels."""
     counts = _counts(ratings)
     sizes = counts.sum(axis=1)
     counts, sizes = counts[sizes > 0], sizes[sizes > 0]
     several = sizes >= 2
-    if not several.any() or counts.shape[1] < 2:
+    if not several.any():
         return None
-    pairs = (counts[several] * (counts[several] - 1)).sum(axis=1) / (sizes[several] * (sizes[several] - 1))
+    twice, many = counts[several], sizes[several]
+    agreed = (twice * (twice @ weights - 1)).sum(axis=1) / (many * (many - 1))
     shares = (counts / sizes[:, None]).mean(axis=0)
-    chance = float((shares * (1 - shares)).sum()) / (counts.shape[1] - 1)
-    return float((pairs.mean() - chance) / (1 - chance))
+    chance = (q if total is None else total) / (q * (q - 1)) * float((shares * (1 - shares)).sum())
+    return finite((agreed.mean() - chance) / (1 - chance))
 
 
 def _counts(ratings: Floats) -> Floats:
@@ -137,11 +164,12 @@ def quadratic_kappa_interval(
 ) -> tuple[float | None, float | None]:
     """Percentile bootstrap interval of `quadratic_kappa`, resampling whole clusters of items.
 
-    None if either side is constant: kappa is then 0 in every draw, whatever the other side is.
+    None if either side is constant: kappa is then 0 in every draw, whatever the other side is; and as `percentiles`.
     """
-    if np.unique(clusters).size < 2 or same(a) or same(b):
+    units = np.unique(clusters).size
+    if units < FEWEST_RESAMPLED or same(a) or same(b):
         return None, None
-    return percentiles(_quadratic_kappas(draws.sums(clusters, _kappa_parts(a, b))))
+    return percentiles(_quadratic_kappas(draws.sums(clusters, _kappa_parts(a, b))), units)
 
 
 def _kappa_parts(a: Floats, b: Floats) -> Floats:
@@ -152,8 +180,8 @@ def _quadratic_kappas(sums: Floats) -> Floats:
     """Kappa for each row of summed `_kappa_parts` (draws, parts); NaN if nothing varies."""
     total, of_a, of_b, squares_a, squares_b, observed = sums.T
     expected = squares_a + squares_b - 2 * of_a * of_b / np.maximum(total, 1)
-    known = expected > ROUNDING * np.maximum(1.0, squares_a + squares_b)
-    kappas: Floats = 1 - np.divide(observed, expected, out=np.full(total.shape, np.nan), where=known)
+    varies = expected > ROUNDING * np.maximum(1.0, squares_a + squares_b)
+    kappas: Floats = 1 - np.divide(observed, expected, out=np.full(total.shape, np.nan), where=varies)
     return kappas
 
 
@@ -177,10 +205,11 @@ def alpha_interval(
     `ratings` (units, raters), `clusters` (units,). Source: Efron and Tibshirani 1993; resampling units as in Zapf et
     al., BMC Medical Research Methodology 16, 2016.
     """
-    kept = (~np.isnan(ratings)).sum(axis=1) >= 2
-    ratings, clusters = ratings[kept], clusters[kept]
+    rated_twice = (~np.isnan(ratings)).sum(axis=1) >= 2
+    ratings, clusters = ratings[rated_twice], clusters[rated_twice]
     values = np.unique(ratings[~np.isnan(ratings)])
-    if len(ratings) < 2 or values.size < 2 or values.size > MOST_RATED:
+    units = np.unique(clusters).size
+    if units < FEWEST_RESAMPLED or values.size < 2 or values.size > MOST_RATED:
         return None, None
     counts = _counts(ratings)
     weights = 1.0 / (counts.sum(axis=1) - 1.0)
@@ -188,7 +217,7 @@ def alpha_interval(
     places = np.arange(values.size)
     matrix[:, places, places] -= counts * weights[:, None]
     observed = draws.sums(clusters, matrix.reshape(len(matrix), -1)).reshape(-1, values.size, values.size)
-    return percentiles(_alphas(values, observed, level))
+    return percentiles(_alphas(values, observed, level), units)
 
 
 def _alphas(values: Floats, observed: Floats, level: Level) -> Floats:
@@ -198,8 +227,10 @@ def _alphas(values: Floats, observed: Floats, level: Level) -> Floats:
     distance = _squared_distances(values, marginal, level)
     expected = marginal[:, :, None] * marginal[:, None, :]
     by_chance = (expected * distance).sum(axis=(1, 2))
-    found = (observed * distance).sum(axis=(1, 2)) * (total - 1)
-    alphas: Floats = 1.0 - np.divide(found, by_chance, out=np.full(total.shape, np.nan), where=by_chance > 0)
+    disagreement = (observed * distance).sum(axis=(1, 2)) * (total - 1)
+    alphas: Floats = 1.0 - np.divide(
+        disagreement, by_chance, out=np.full(total.shape, np.nan), where=by_chance > 0
+    )
     return alphas
 
 
@@ -307,7 +338,7 @@ def ratings_of(rows: DataFrame, verdicts: Verdicts) -> Ratings:
         values = steps_of(scored)
     else:
         values = scored["value"].to_numpy(dtype=np.float64)
-    names = [str(one) for one in scored["by"].cat.remove_unused_categories().cat.categories]
+    names = [str(category) for category in scored["by"].cat.remove_unused_categories().cat.categories]
     authors = scored["by"].cat.remove_unused_categories().cat.codes.to_numpy().astype(np.int64)
     first = np.unique(items, return_index=True)[1]
     return Ratings(
@@ -348,10 +379,29 @@ def rater_agreement(verdicts: Verdicts, draws: Draws) -> Raters | None:
         ci_low=low,
         ci_high=high,
         percent=percent_agreement(table.said),
-        ac1=gwet_ac1(table.said),
+        **_chance_corrected(verdicts, table),
         fleiss=fleiss_kappa(table.said),
         pairs=_pairs(table),
         each=_each(table, rows),
+    )
+
+
+def _chance_corrected(verdicts: Verdicts, table: Ratings) -> ChanceCorrected:
+    """AC1 of labels, bools and the three directions of comparisons, AC2 of scales of whole numbers."""
+    metric, choices = verdicts.metric, verdicts.metric.choices
+    if table.level == "ordinal" and not verdicts.compares:
+        assert metric.low is not None and metric.high is not None  # noqa: PT018
+        ac2 = gwet_ac2(table.by_slot, metric.low, metric.high)
+        return ChanceCorrected(ac1=None, ac2=ac2, labels=None, labels_offered=None)
+    if table.level == "interval":
+        return ChanceCorrected(ac1=None, ac2=None, labels=None, labels_offered=None)
+    said, offered = (np.sign(table.by_slot), 3) if verdicts.compares else (table.said, 0)
+    labels = np.unique(said[~np.isnan(said)]).size
+    if choices is not None:
+        seen = {str(label) for label in raters_of(verdicts)["label"].dropna().unique()}
+        labels = max(labels, offered or len({*choices, *seen}))
+    return ChanceCorrected(
+        ac1=gwet_ac1(said, labels), ac2=None, labels=labels, labels_offered=choices is not None
     )
 
 
@@ -363,14 +413,14 @@ def _pairs(table: Ratings) -> list[RaterPair]:
         here = table.authors == author
         items, first = np.unique(table.items[here], return_index=True)
         mine[author] = items, table.values[here][first], table.codes[here][first]
-    found = []
+    pairs = []
     for a, b in combinations(mine, 2):
         shared, of_a, of_b = np.intersect1d(mine[a][0], mine[b][0], assume_unique=True, return_indices=True)
         if not shared.size:
             continue
         said = mine[a][2][of_a], mine[b][2][of_b]
         ordinal = table.level != "nominal"
-        found.append(
+        pairs.append(
             RaterPair(
                 a=table.names[a],
                 b=table.names[b],
@@ -380,20 +430,20 @@ def _pairs(table: Ratings) -> list[RaterPair]:
                 kappa_weighted=quadratic_kappa(mine[a][1][of_a], mine[b][1][of_b]) if ordinal else None,
             )
         )
-    return found
+    return pairs
 
 
 def _each(table: Ratings, rows: DataFrame) -> dict[str, RaterFigures]:
-    """Each rater's item count, share of other raters' matching verdicts on them, and mean seconds per item."""
+    """Each rater's item count, share of other raters' matching verdicts on them, and mean known seconds per item."""
     pairs = np.column_stack([table.items, table.codes])
     _, same, alike = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
     agreeing = np.bincount(table.authors, weights=alike[same.ravel()] - 1.0)
     others = np.bincount(table.authors, weights=np.bincount(table.items)[table.items] - 1.0)
-    given = np.bincount(table.authors)
-    seconds = rows.groupby("by", observed=True)["seconds"].mean()
+    totals = np.bincount(table.authors)
+    seconds = rows[(rows["seconds"] > 0).to_numpy()].groupby("by", observed=True)["seconds"].mean()
     return {
         name: RaterFigures(
-            items=int(given[place]),
+            items=int(totals[place]),
             agreement_with_others=float(agreeing[place] / others[place]) if others[place] else None,
             seconds=finite(seconds.get(name, np.nan)),
         )

@@ -4,6 +4,9 @@ from typing import NotRequired, TypedDict
 
 from .numeric import BinCount
 
+LAYOUT = 11
+"""Of stored documents. Increase it for a new figure or another formula, so that they are computed again."""
+
 
 class Interval(TypedDict):
     """The ends of a 95 % interval, in the unit of the figure beside them."""
@@ -22,7 +25,7 @@ class EstimatedDifference(Interval):
 class Outcomes(Interval):
     """Comparisons of one candidate with another, or all others; `ties` include `both_bad`.
 
-    `win_rate`: over items, with a tie as half a win and Wilson's interval on the effective size.
+    `win_rate`: over items, with a tie as half a win; see `intervals.rate_interval`.
     """
 
     wins: int
@@ -33,7 +36,7 @@ class Outcomes(Interval):
 
 
 class CategoryShare(Interval):
-    """`count`: responses; `share` (0…1): the mean of the items' shares, with Wilson's interval."""
+    """`count`: responses; `share` (0…1): the mean of the items' shares; see `intervals.rate_interval`."""
 
     count: int
     share: float | None
@@ -65,7 +68,7 @@ class Cell(Interval):
 
     `kind`: "number", "bool" or "category", the kind of values that the mean is over; None if nothing is scored.
     `kinds`: number of scored responses by kind. `mean`: over items, averaging each item's responses first; a bool
-    counts as 1 or 0; None for categories. `ci_low`, `ci_high`: 95 %; t interval, or Wilson for bools. `items`: items
+    counts as 1 or 0; None for categories. `ci_low`, `ci_high`: see `intervals`, for bools as a rate. `items`: items
     behind the main figure; `clusters`: independent units among them. `responses` = scored + no_score + unparsed +
     errors + not_run; `asked` = responses − no_score; `coverage` = scored / asked, None if `asked` is 0. `low_bound`,
     `high_bound`: the mean if every unparsed, failed or not run response had got the lowest/highest score (of the scale
@@ -157,6 +160,22 @@ class SidePair(Outcomes):
     b: str
 
 
+class SideDifference(TypedDict):
+    """Two candidates' strengths: `difference` of their ratings (a − b, log-odds), or None without ratings, where the
+    test is about the comparisons of the two alone. `higher`: who is better; None if neither.
+
+    `p_holm` is corrected over all pairs; `distinguishable`: whether it is below 1 − level.
+    """
+
+    a: str
+    b: str
+    difference: float | None
+    higher: str | None
+    p: float | None
+    p_holm: float | None
+    distinguishable: bool | None
+
+
 class FirstSide(Interval):
     """How often the answer shown first won; `share` counts a tie as half a win."""
 
@@ -185,6 +204,7 @@ class SideBySide(TypedDict):
     by: str
     candidates: dict[str, SideCell]
     pairs: list[SidePair]
+    differences: list[SideDifference]
     steps: dict[str, int]
     connected: bool
     perfect: list[str]
@@ -192,13 +212,30 @@ class SideBySide(TypedDict):
     style: dict[str, Coefficient] | None
 
 
+class AgainstOthers(TypedDict):
+    """Each rater compared with the value of the item's other raters, and the judge with the same values.
+
+    `items`: rated by at least two people; each counts once for every rater.
+    """
+
+    items: int
+    exact: float | None
+    kappa_weighted: float | None
+    judge_exact: float | None
+    judge_kappa_weighted: float | None
+
+
 class HumanCeiling(TypedDict):
-    """How well people agree with each other on the same items, over pairs of raters."""
+    """How well people agree with each other on the same items, over pairs of raters.
+
+    `others`: a comparison that is fair to the judge; None with one rater an item.
+    """
 
     items: int
     exact: float | None
     kappa_weighted: float | None
     alpha: float | None
+    others: AgainstOthers | None
 
 
 class CandidateBias(Interval):
@@ -222,7 +259,7 @@ class JudgeAgreement(TypedDict):
     are 0 without an interval; if both are, they are None. `bias`: judge − other. `confusion[i][j]`: how often the judge
     gave `labels[i]` when the other gave `labels[j]`; empty if there are too many different values.
     `true_positive_rate`, `true_negative_rate`, if both are binary: the share of what the other calls true (false) for
-    which the judge agrees, with Wilson's interval.
+    which the judge agrees; see `intervals.rate_interval`.
     """
 
     metric: str
@@ -341,8 +378,25 @@ class RaterFigures(TypedDict):
     gold: NotRequired[GoldHits]
 
 
-class Raters(Interval):
-    """How well people agree under one metric, over `items` rated by at least two; `level` is the one used for alpha."""
+class ChanceCorrected(TypedDict):
+    """Gwet's agreement, which is stable if one label dominates.
+
+    `ac1`: of labels, bools and the three directions of comparisons, over `labels` that raters could choose from
+    (`labels_offered`), or that occur where the verdicts came from elsewhere. `ac2`: of a scale of whole numbers, with
+    quadratic weights.
+    """
+
+    ac1: float | None
+    ac2: float | None
+    labels: int | None
+    labels_offered: bool | None
+
+
+class Raters(Interval, ChanceCorrected):
+    """How well people agree under one metric, over `items` rated by at least two; `level` is the one used for alpha.
+
+    Gold items and hidden repeats are in none of the figures.
+    """
 
     metric: str
     level: str
@@ -350,7 +404,6 @@ class Raters(Interval):
     raters: int
     alpha: float | None
     percent: float | None
-    ac1: float | None
     fleiss: float | None
     pairs: list[RaterPair]
     each: dict[str, RaterFigures]
@@ -362,8 +415,10 @@ _Corrected = TypedDict("_Corrected", {"lambda": float | None})  # a keyword cann
 class Corrected(_Corrected, Interval):
     """A candidate's mean, from people's labels on a random sample and a judge's scores of the rest (PPI++).
 
-    `labelled` items have both, `judged` only the judge's score. `halve`: how many more ratings would halve the
-    interval. `lambda`: the weight of the judge's scores. `refused`: why there is no figure, a code of `REFUSED`.
+    `labelled` answers have both, `judged` only the judge's score; `people_mean` is over the former, `judge_mean` over
+    all of them. `halve`: how many more ratings would halve the interval, None where ratings of all answers would not.
+    `lambda`: the weight of the judge's scores. `draw`: "even", "strata" or "own" probabilities, see `correction`.
+    `source`: "own", the run's own ratings. `refused`: why there is no figure, a code of `REFUSED`.
     """
 
     metric: str
@@ -376,11 +431,34 @@ class Corrected(_Corrected, Interval):
     value: float | None
     se: float | None
     halve: int | None
+    draw: str | None
+    source: str
     refused: str | None
 
 
+class CorrectedPair(_Corrected, EstimatedDifference):
+    """Two candidates' corrected scores by one judge; `difference` is a − b, corrected as one quantity over the `items`
+    rows on which both are labelled, or the difference of the two corrected scores (`lambda` is None then).
+
+    `p_holm` is corrected over all pairs of the same metric and judge; `distinguishable`: whether it is below 1 − level.
+    """
+
+    metric: str
+    judge: str
+    a: str
+    b: str
+    items: int
+    se: float | None
+    p_holm: float | None
+    distinguishable: bool | None
+
+
 class Deviation(EstimatedDifference):
-    """A candidate's mean on the rows with one value minus its mean on the rest; `p_bh` is over the whole breakdown."""
+    """A candidate's mean on the rows with one value minus its mean on the rest.
+
+    `p`: of the permutation test, see `permutation`; `p_bh` is over all tested cells of the breakdown. The interval is
+    `means.apart`.
+    """
 
     value: str
     candidate: str
@@ -430,12 +508,14 @@ class Report(TypedDict):
     scale_ends: list[ScaleEnds]
     raters: list[Raters]
     corrected: list[Corrected]
+    corrected_pairs: list[CorrectedPair]
 
 
-REFUSED = ("not_random", "too_few")
+REFUSED = ("not_random", "too_few", "unrated_stratum")
 NOTES = (
     "nothing_scored",
     "one_unit",
+    "two_units",
     "few_items",
     "few_clusters",
     "no_variation",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from evalsite.rounding import significant
 from judging.core.values import Value
 
 from .agreement import raters_of, ratings_of
@@ -86,8 +87,8 @@ class Comparisons(msgspec.Struct, frozen=True):
     def _where(self, outcome: str) -> Bools:
         step = self.table[:, 5]
         side = np.where(step == _BAD, 0, np.sign(step))
-        found: dict[str, Bools] = {WINS: side > 0, TIES: side == 0, LOSSES: side < 0, BOTH_BAD: step == _BAD}
-        return found[outcome] if outcome in found else step == STEPS.get(outcome, _BAD + 1)
+        masks: dict[str, Bools] = {WINS: side > 0, TIES: side == 0, LOSSES: side < 0, BOTH_BAD: step == _BAD}
+        return masks[outcome] if outcome in masks else step == STEPS.get(outcome, _BAD + 1)
 
 
 def comparisons_listed(verdicts: Verdicts) -> dict[str, Comparisons]:
@@ -156,13 +157,16 @@ class ListedVerdicts(Listed, frozen=True):
         Entries need at least `least` verdicts; with `apart`, verdicts that differ. Raises ValueError for an unknown
         name.
         """
-        asked = [(self.names.index(name), value) for name, value in wanted if name]
+        conditions = [(self.names.index(name), value) for name, value in wanted if name]
         return [
             place
             for place, said in enumerate(self.said)
             if (self.apart[place] or not apart)
             and len(said) >= least
-            and all(any(who == one and is_meant(value, what) for who, what in said) for one, value in asked)
+            and all(
+                any(who == number and matches_key(value, what) for who, what in said)
+                for number, value in conditions
+            )
         ]
 
 
@@ -179,7 +183,7 @@ def judges_listed(verdicts: Verdicts) -> ListedVerdicts | None:
     judges = [rows for rows in verdicts.authors.values() if (rows["source"] == "judge").all()]
     if len(judges) < 2:
         return None
-    rows = pd.concat([one.astype({"by": object, "label": object}) for one in judges])
+    rows = pd.concat([of_judge.astype({"by": object, "label": object}) for of_judge in judges])
     rows = _several(rows)
     return _by_author(rows.assign(by=pd.Categorical(rows["by"])), verdicts)
 
@@ -199,14 +203,14 @@ def _several(rows: DataFrame) -> DataFrame:
 
 def repeats_listed(verdicts: Verdicts) -> dict[str, ListedVerdicts]:
     """By judge, the answers that it judged several times, as `judges.judge_repeats` counts them."""
-    found = {}
+    by_judge = {}
     for judge, every in repeated(verdicts).items():
         rows = _several(every)
         if len(rows):
             table = ratings_of(rows, verdicts)
             places, names = _numbered(rows["repeat"])
-            found[judge] = _by_item(rows, table.items, places, names, table.values, table.codes)
-    return found
+            by_judge[judge] = _by_item(rows, table.items, places, names, table.values, table.codes)
+    return by_judge
 
 
 def _numbered(column: Series[int]) -> tuple[Ints, list[str]]:
@@ -220,7 +224,7 @@ SHOWN_FIRST = ("1", "2")  # which of the two answers was shown first
 
 def orders_listed(verdicts: Verdicts) -> dict[str, ListedVerdicts]:
     """By judge, its verdicts on two answers in both orders, as `judges.order_effects` counts them."""
-    found = {}
+    by_judge = {}
     for judge, all_rows in verdicts.judges.items() if verdicts.compares else ():
         seen, twice = seen_both_ways(all_rows)
         if not len(twice):
@@ -230,8 +234,8 @@ def orders_listed(verdicts: Verdicts) -> dict[str, ListedVerdicts]:
         steps = twice.to_numpy().ravel()
         rows = rows.assign(label=[LABELS[step] for step in steps.tolist()])
         pairs, places = np.repeat(np.arange(len(twice)), 2), np.tile([0, 1], len(twice))
-        found[judge] = _by_item(rows, pairs, places, [*SHOWN_FIRST], steps, np.sign(steps), opposed=True)
-    return found
+        by_judge[judge] = _by_item(rows, pairs, places, [*SHOWN_FIRST], steps, np.sign(steps), opposed=True)
+    return by_judge
 
 
 def first_sides_listed(verdicts: Verdicts) -> dict[str, ListedVerdicts]:
@@ -239,14 +243,14 @@ def first_sides_listed(verdicts: Verdicts) -> dict[str, ListedVerdicts]:
 
     `apart`: whether the answer shown first won.
     """
-    found = {}
+    by_author = {}
     for by, _, all_of in comparisons_by(verdicts):
         rows = with_known_order(all_of)
         if len(rows):
             places = rows["shown_first"].to_numpy().astype(np.int64) - 1
             steps = steps_of(rows)
-            found[by] = _alone(rows, places, [*SHOWN_FIRST], steps * np.where(places, -1, 1) > 0)
-    return found
+            by_author[by] = _alone(rows, places, [*SHOWN_FIRST], steps * np.where(places, -1, 1) > 0)
+    return by_author
 
 
 def scale_ends_listed(mine: DataFrame, metric: ScaledMetric, end: float | None) -> dict[str, ListedVerdicts]:
@@ -257,8 +261,10 @@ def scale_ends_listed(mine: DataFrame, metric: ScaledMetric, end: float | None) 
         ((mine["source"] == "judge") & (mine["kind"] == "number") & (mine["value"] == end)).to_numpy()
     ]
     return {
-        str(judge): _alone(one, np.zeros(len(one), np.int64), [str(judge)], np.zeros(len(one), np.bool_))
-        for judge, one in rows.groupby("by", observed=True)
+        str(judge): _alone(
+            at_end, np.zeros(len(at_end), np.int64), [str(judge)], np.zeros(len(at_end), np.bool_)
+        )
+        for judge, at_end in rows.groupby("by", observed=True)
     }
 
 
@@ -267,7 +273,7 @@ def answers_listed(values: DataFrame, metric: ScaledMetric) -> dict[str, ListedV
 
     `values`: the rows that a cell is computed from (`verdicts.counted`).
     """
-    scale, found = scale_of(values, metric), {}
+    scale, by_candidate = scale_of(values, metric), {}
     if scale.kind in (None, "category"):
         return {}
     for name, mine in of_kind(values, scale.kind).groupby("candidate", observed=True):
@@ -275,15 +281,15 @@ def answers_listed(values: DataFrame, metric: ScaledMetric) -> dict[str, ListedV
         if len(rows):
             places, names = _numbered(rows["response"])
             scores = rows["value"].to_numpy(dtype=np.float64)
-            found[str(name)] = _by_item(rows, rows["row"].to_numpy(), places, names, scores, scores)
-    return found
+            by_candidate[str(name)] = _by_item(rows, rows["row"].to_numpy(), places, names, scores, scores)
+    return by_candidate
 
 
 def _alone(rows: DataFrame, places: Ints, names: list[str], apart: Bools) -> ListedVerdicts:
     """One entry per verdict, with those that are `apart` first."""
     order = np.argsort(~apart, kind="stable")[:MOST_LISTED]
     about = rows.iloc[order]
-    said = [[one] for one in zip(places[order].tolist(), _values(about), strict=True)]
+    said = [[entry] for entry in zip(places[order].tolist(), _values(about), strict=True)]
     return ListedVerdicts(
         total=len(rows), **_answers(about), names=names, said=said, apart=apart[order].tolist()
     )
@@ -320,10 +326,10 @@ def _by_item(
     unknown = verdicts["number"].isna().groupby(verdicts["entry"]).any()  # labels among numbers
     ends["closeness"] = (ends["low"] - ends["high"]).mask(unknown)
     listed = ends.sort_values(["apart", "closeness"], ascending=[False, True])[:MOST_LISTED]
-    given = verdicts[verdicts["entry"].isin(listed.index)]
+    shown = verdicts[verdicts["entry"].isin(listed.index)]
     said = defaultdict(list)
     for entry, place, value in zip(
-        given["entry"], given["place"], _values(rows.iloc[given["at"]]), strict=True
+        shown["entry"], shown["place"], _values(rows.iloc[shown["at"]]), strict=True
     ):
         said[entry].append((place, value))
     return ListedVerdicts(
@@ -368,7 +374,7 @@ class Paired(Listed, frozen=True):
     def places(self, judge: str = "", people: str = "") -> list[int]:
         """Indices of the entries with these values, given as `value_key` (exact or rounded); '' is any value."""
         both = enumerate(zip(self.judge, self.people, strict=True))
-        return [place for place, (a, b) in both if is_meant(judge, a) and is_meant(people, b)]
+        return [place for place, (a, b) in both if matches_key(judge, a) and matches_key(people, b)]
 
     def counts(self) -> Counter[tuple[Value, Value]]:
         """How many answers have each pair of values."""
@@ -381,14 +387,14 @@ def value_key(value: Value, *, rounded: bool = False) -> str:
         return value
     if isinstance(value, bool):
         return str(value).lower()
-    return f"{ABOUT}{math.floor(value + 0.5)}" if rounded else f"{value:.6g}"
+    return f"{ABOUT}{math.floor(value + 0.5)}" if rounded else significant(value, 6)
 
 
-def is_meant(asked: str, value: Value) -> bool:
+def matches_key(key: str, value: Value) -> bool:
     """Whether a value has this key; '' matches any."""
-    if not asked or asked == value_key(value):
+    if not key or key == value_key(value):
         return True
-    return asked.startswith(ABOUT) and not isinstance(value, str) and asked == value_key(value, rounded=True)
+    return key.startswith(ABOUT) and not isinstance(value, str) and key == value_key(value, rounded=True)
 
 
 def paired_under(
@@ -399,13 +405,13 @@ def paired_under(
     if not of_people(mine).any():
         return {}
     verdicts = verdicts_under(mine, metric)
-    found = {name: _paired(verdicts, rows, most) for name, rows in verdicts.authors.items()}
-    return {name: one for name, one in found.items() if len(one)}
+    pairs = {name: _paired(verdicts, rows, most) for name, rows in verdicts.authors.items()}
+    return {name: paired for name, paired in pairs.items() if len(paired)}
 
 
 def _paired(verdicts: Verdicts, judged: DataFrame, most: int) -> Paired:
     rows, people = on_both(judged, verdicts.value)
-    shared = shared_values(rows, people, verdicts.level)
+    shared = shared_values(rows, people, verdicts)
     differs: Floats = np.abs(shared.a - shared.b)
     if shared.level == "nominal":
         differs = (shared.said[0] != shared.said[1]).astype(np.float64)

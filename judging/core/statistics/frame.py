@@ -19,6 +19,7 @@
 | main           | bool     | whether it counts in results; False: one of several verdicts that were combined |
 | shown_first    | int64    | comparisons: the answer shown first: 1 `response`, 2 `other_response`, 0 unknown |
 | drawn_with     | float64  | probability with which the item was sampled for human rating; NaN: not at random |
+| stratum        | category | the stratum of the draw that the answer belongs to; missing: none, or unknown |
 | seconds        | float64  | duration; NaN if unknown |
 | cluster        | category | the conversation or group that the row belongs to; missing: none |
 | weight         | float64  | number of rows that the row represents; must be 1, because rows have equal weight |
@@ -72,7 +73,8 @@ ANSWERS = [
 VERDICT = [*ANSWERS, "source", "by", "repeat", "order", "shown_first", "main"]  # unique per judgement
 COLUMNS = [
     "metric", "candidate", "other", "row", "response", "other_response", "state", "kind", "value", "label",
-    "by", "source", "repeat", "order", "main", "shown_first", "drawn_with", "seconds", "cluster", "weight",
+    "by", "source", "repeat", "order", "main", "shown_first", "drawn_with", "stratum", "seconds", "cluster",
+    "weight",
 ]  # fmt: skip
 DTYPES = {
     **dict.fromkeys(("other_response", "repeat", "shown_first"), "int64"),
@@ -89,6 +91,7 @@ class ScaledMetric:
     `pass_threshold`: the lowest score that passes (pass@k); None means the top of the scale, true for bools.
     `wanted_difference`: the difference between candidates that the run should be able to detect, in score units.
     `compares`: its numbers 1…5 compare the row's reference (A) with the answer (B): 1 is A>>B, 5 is B>>A.
+    `choices`: the labels that people could choose from, None if their verdicts came from elsewhere.
     """
 
     name: str
@@ -97,6 +100,7 @@ class ScaledMetric:
     pass_threshold: float | None = None
     wanted_difference: float | None = None
     compares: bool = False
+    choices: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,7 @@ class VerdictRow(NamedTuple):
     main: bool = True
     shown_first: int = 0
     drawn_with: float = np.nan
+    stratum: str | None = None
     seconds: float = np.nan
     cluster: Hashable | None = None
 
@@ -154,13 +159,13 @@ def judgement_frame(
     while batch := list(islice(stream, BATCH)):
         parts.append(_part(batch, JUDGEMENT, metrics, candidates))
     frame = pd.concat(parts, ignore_index=True)
-    known = [(authors or {}).get(key, Author("judge", "judge")) for key in metrics]
+    metric_authors = [(authors or {}).get(key, Author("judge", "judge")) for key in metrics]
     of_metric = frame["metric"].cat.codes.to_numpy()
     return _completed(
         frame.assign(
-            by=_texts([one.by for one in known]).take(of_metric),
-            source=_texts([one.source for one in known]).take(of_metric),
-            order=_texts([one.order for one in known]).take(of_metric),
+            by=_texts([author.by for author in metric_authors]).take(of_metric),
+            source=_texts([author.source for author in metric_authors]).take(of_metric),
+            order=_texts([author.order for author in metric_authors]).take(of_metric),
         )
     )
 
@@ -184,7 +189,7 @@ def joined(frames: Sequence[DataFrame]) -> DataFrame:
         name: union_categoricals(
             [_as_objects(frame[name]) for frame in filled], sort_categories=name != "cluster"
         )
-        for name in ("other", "label", "by", "cluster")
+        for name in ("other", "label", "by", "stratum", "cluster")
     }
     rest = [frame.drop(columns=list(texts)) for frame in filled]
     return pd.concat(rest, ignore_index=True).assign(**texts)[COLUMNS]
@@ -205,12 +210,12 @@ def _part(
     """Tuples as a table of objects, in which metric, candidate and state are categories."""
     import pandas as pd
 
-    given = pd.DataFrame(rows, columns=list(columns), dtype=object)
-    return given.assign(
-        metric=_coded(given["metric"], {key: metric.name for key, metric in metrics.items()}),
-        candidate=_coded(given["candidate"], candidates),
-        state=_coded(given["state"], {state: state for state in STATES}),
-        value=pd.Series(_texts(given["value"])).astype(object),  # equal texts share one object
+    table = pd.DataFrame(rows, columns=list(columns), dtype=object)
+    return table.assign(
+        metric=_coded(table["metric"], {key: metric.name for key, metric in metrics.items()}),
+        candidate=_coded(table["candidate"], candidates),
+        state=_coded(table["state"], {state: state for state in STATES}),
+        value=pd.Series(_texts(table["value"])).astype(object),  # equal texts share one object
     ).astype({"row": np.int64, "response": np.int64})
 
 
@@ -236,7 +241,7 @@ def _completed(frame: DataFrame) -> DataFrame:
     """Add the missing columns with their defaults, split the JSON into kind, value and label, and set the dtypes."""
     import pandas as pd
 
-    usual = {name: one for name, one in VerdictRow._field_defaults.items() if name not in frame}
+    usual = {name: default for name, default in VerdictRow._field_defaults.items() if name not in frame}
     frame = frame.assign(**usual, weight=1.0)
     kind, value, label = _values(_texts(frame["value"]))
     return frame.assign(
@@ -245,7 +250,7 @@ def _completed(frame: DataFrame) -> DataFrame:
         label=label,
         source=pd.Categorical(frame["source"], categories=list(SOURCES)),
         order=pd.Categorical(frame["order"], categories=list(ORDERS)),
-        **{name: _texts(frame[name]) for name in ("other", "by", "cluster")},
+        **{name: _texts(frame[name]) for name in ("other", "by", "stratum", "cluster")},
     ).astype(DTYPES)[COLUMNS]
 
 
@@ -314,16 +319,16 @@ def _units(frame: DataFrame) -> Series[int]:
     import pandas as pd
 
     clusters = frame.drop_duplicates("row").set_index("row")["cluster"].sort_index()
-    codes, known = pd.factorize(clusters)
+    codes, clustered = pd.factorize(clusters)
     alone = codes < 0
-    codes[alone] = len(known) + np.arange(alone.sum())
+    codes[alone] = len(clustered) + np.arange(alone.sum())
     return frame["row"].map(pd.Series(pd.factorize(codes)[0], index=clusters.index))
 
 
 def rated_candidates(judgements: DataFrame) -> list[str]:
     """The candidates' names, with or without judgements; the reference is included only if it was rated itself."""
     rated = (judgements["candidate"] == REFERENCE).any()
-    return [str(one) for one in judgements["candidate"].cat.categories if one != REFERENCE or rated]
+    return [str(name) for name in judgements["candidate"].cat.categories if name != REFERENCE or rated]
 
 
 def of_kind(judgements: DataFrame, kind: Kind | None) -> DataFrame:

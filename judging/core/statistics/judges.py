@@ -17,7 +17,9 @@ import numpy as np
 
 from . import agreement
 from .agreement import kendall, pearson, raters_of, ratings_of, spearman
+from .correction import Labelled, correct, why_refused
 from .document import (
+    AgainstOthers,
     CandidateBias,
     Corrected,
     FirstSide,
@@ -30,21 +32,10 @@ from .document import (
     ScaleEnds,
 )
 from .frame import Level, ScaledMetric
-from .means import NO_ESTIMATE, estimate_mean, welch, wilson
-from .numeric import (
-    UPPER,
-    Draws,
-    Floats,
-    Ints,
-    Labelled,
-    correct,
-    finite,
-    normal_quantile,
-    percentiles,
-    ratings_to_halve,
-    why_refused,
-)
-from .verdicts import STEPS, Verdicts, counted, on_both, steps_of, without_single_orders
+from .intervals import Ends
+from .means import NO_ESTIMATE, apart, estimate_difference, rate_of
+from .numeric import Draws, Floats, Ints, finite, percentiles
+from .verdicts import STEPS, Verdicts, combined_per_item, counted, on_both, steps_of, without_single_orders
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -59,8 +50,8 @@ class Shared:
     """The answers for which two authors both have a value; arrays have shape (answers,).
 
     `rows`: the first author's verdicts on them; `a`, `b`: the values as numbers; `said`: codes to compare for equality;
-    `level`: of the values' scale. `labels` and `counts` (labels, labels): the confusion table. `coded`: whether `said`
-    holds indices into `labels` rather than numbers.
+    `level`: of the values' scale; `width`: its width, None if it is not declared. `labels` and `counts` (labels,
+    labels): the confusion table. `coded`: whether `said` holds indices into `labels` rather than numbers.
     """
 
     rows: DataFrame
@@ -70,6 +61,7 @@ class Shared:
     said: tuple[Floats, Floats]
     labels: list[str | float]
     counts: Floats
+    width: float | None = None
     coded: bool = True
     binary: bool = False
 
@@ -80,42 +72,42 @@ class Shared:
 
 def judge_agreements(verdicts: Verdicts, draws: Draws) -> list[JudgeAgreement]:
     """Agreement of every judge, rule program and script with people, then of each pair of judges, by name."""
-    authors, found = verdicts.authors, agreements_with_people(verdicts, draws)
+    authors, agreements = verdicts.authors, agreements_with_people(verdicts, draws)
     judges = [name for name, rows in authors.items() if (rows["source"] == "judge").all()]
     for a, b in combinations(judges, 2):
         rows, others = on_both(authors[a], authors[b])
         if len(rows):
-            shared = shared_values(rows, others, verdicts.level)
-            found.append(_agreement(verdicts, a, b, shared, draws))
-    return found
+            shared = shared_values(rows, others, verdicts)
+            agreements.append(_agreement(verdicts, a, b, shared, draws))
+    return agreements
 
 
 def agreements_with_people(verdicts: Verdicts, draws: Draws) -> list[JudgeAgreement]:
     """Agreement with people of every judge, rule program and script that has answers in common with them, by name."""
-    found = []
+    agreements = []
     for judge, judged in verdicts.authors.items() if len(verdicts.people) else ():
         rows, people = on_both(judged, verdicts.value)
         if len(rows):
-            shared = shared_values(rows, people, verdicts.level)
-            one = _agreement(verdicts, judge, "people", shared, draws)
-            one["human"] = human_ceiling(verdicts, rows)
+            shared = shared_values(rows, people, verdicts)
+            entry = _agreement(verdicts, judge, "people", shared, draws)
+            entry["human"] = human_ceiling(verdicts, rows)
             if not verdicts.compares and shared.level != "nominal":
-                one["by_candidate"] = bias_by_candidate(shared)
-            found.append(one)
-    return found
+                entry["by_candidate"] = bias_by_candidate(shared)
+            agreements.append(entry)
+    return agreements
 
 
 def _agreement(verdicts: Verdicts, judge: str, against: str, shared: Shared, draws: Draws) -> JudgeAgreement:
     a, b = shared.a, shared.b
     ordinal, small = shared.level != "nominal" or shared.binary, len(shared.labels) <= MOST_LABELS
-    bias = estimate_mean(a - b, shared.clusters) if ordinal else NO_ESTIMATE
+    bias = estimate_difference(a - b, shared.clusters, shared.width) if ordinal else NO_ESTIMATE
     low, high = agreement.quadratic_kappa_interval(a, b, shared.clusters, draws) if ordinal else (None, None)
-    found = JudgeAgreement(
+    figures = JudgeAgreement(
         metric=verdicts.metric.name,
         judge=judge,
         against=against,
         items=int(a.size),
-        exact=finite(np.mean(shared.said[0] == shared.said[1])) if a.size else None,
+        exact=_exact(shared),
         kappa=agreement.cohen_kappa(*shared.said),
         kappa_weighted=agreement.quadratic_kappa(a, b) if ordinal else None,
         kappa_low=low,
@@ -133,40 +125,42 @@ def _agreement(verdicts: Verdicts, judge: str, against: str, shared: Shared, dra
         human=None,
     )
     if shared.binary:
-        _add_rates(found, shared)
-    return found
+        _add_rates(figures, shared)
+    return figures
 
 
 def bias_by_candidate(shared: Shared) -> list[CandidateBias]:
-    """A judge's bias on each candidate's answers compared with the other candidates', by name (`means.welch`).
+    """A judge's bias on each candidate's answers compared with the other candidates', by name (`means.apart`).
 
     Rows shared between candidates make the interval too wide rather than too narrow.
     """
     names = shared.rows["candidate"].astype(str).to_numpy()
-    found = []
+    biases = []
     for name in np.unique(names):
         here = names == name
         mine, others = (
-            estimate_mean(shared.a[one] - shared.b[one], shared.clusters[one]) for one in (here, ~here)
+            estimate_difference(shared.a[part] - shared.b[part], shared.clusters[part], shared.width)
+            for part in (here, ~here)
         )
-        apart = welch(mine, others)
-        found.append(
+        gap = apart(mine, others)
+        biases.append(
             CandidateBias(
                 candidate=str(name),
                 items=int(here.sum()),
                 bias=mine.mean,
                 bias_low=mine.low,
                 bias_high=mine.high,
-                difference=apart["difference"],
-                ci_low=apart["ci_low"],
-                ci_high=apart["ci_high"],
+                difference=gap.mean,
+                ci_low=gap.low,
+                ci_high=gap.high,
             )
         )
-    return found
+    return biases
 
 
-def shared_values(rows: DataFrame, others: DataFrame, level: Level) -> Shared:
-    """The values of two authors on the same items, in the same order."""
+def shared_values(rows: DataFrame, others: DataFrame, verdicts: Verdicts) -> Shared:
+    """The values of two authors on the same items, in the same order; `verdicts` supplies the metric's scale."""
+    level = verdicts.level
     kinds = {*rows["kind"].unique(), *others["kind"].unique()}
     if "category" in kinds:
         compared = rows["other"].notna().all()
@@ -177,7 +171,19 @@ def shared_values(rows: DataFrame, others: DataFrame, level: Level) -> Shared:
     values, counts = agreement.contingency(a, b)
     if values.size > MOST_LABELS:  # the table then holds rounded values
         values, counts = agreement.contingency(np.floor(a + 0.5), np.floor(b + 0.5))
-    return Shared(rows, level, a, b, (a, b), [plain_number(one) for one in values], counts, coded=False)
+    labels: list[str | float] = [plain_number(value) for value in values]
+    ends = extended(verdicts.metric, a, b)
+    width = None if ends is None else ends[1] - ends[0]
+    return Shared(rows, level, a, b, (a, b), labels, counts, width, coded=False)
+
+
+def extended(metric: ScaledMetric, *values: Floats) -> Ends | None:
+    """The ends of the metric's scale, extended to the values; None if it is not declared."""
+    if metric.low is None or metric.high is None:
+        return None
+    all_of = np.concatenate([*values, [metric.low, metric.high]])
+    low, high = float(all_of.min()), float(all_of.max())
+    return (low, high) if low < high else None
 
 
 def plain_number(value: float) -> float:
@@ -188,42 +194,44 @@ def _of_bools(rows: DataFrame, others: DataFrame) -> Shared:
     """Several people count as their majority; items on which they are tied are left out."""
     a, b = rows["value"].to_numpy(), others["value"].to_numpy()
     decided = (a != 0.5) & (b != 0.5)
-    a, b = ((one[decided] > 0.5).astype(np.float64) for one in (a, b))
+    a, b = ((values[decided] > 0.5).astype(np.float64) for values in (a, b))
     counts = agreement.pair_counts(a, b, 2)
-    return Shared(rows[decided], "nominal", a, b, (a, b), [False, True], counts, binary=True)
+    return Shared(rows[decided], "nominal", a, b, (a, b), [False, True], counts, 1.0, binary=True)
 
 
 def _of_labels(rows: DataFrame, others: DataFrame, level: Level) -> Shared:
     """Comparisons count by their steps; if one author's labels have no strengths, both count by direction only."""
     labelled = rows["label"].notna().to_numpy() & others["label"].notna().to_numpy()
-    first, second = (one["label"].astype(object)[labelled] for one in (rows, others))
-    if level != "nominal" and not (first.isin(list(WEAKER)).any() and second.isin(list(WEAKER)).any()):
-        first, second = (one.map(lambda label: WEAKER.get(label, label)) for one in (first, second))
-    known = {*first, *second}
-    labels = sorted(known) if level == "nominal" else [label for label in STEPS if label in known]
+    first, second = (side["label"].astype(object)[labelled] for side in (rows, others))
+    strong = first.isin(list(WEAKER)).any() and second.isin(list(WEAKER)).any()
+    if level != "nominal" and not strong:
+        first, second = (side.map(lambda label: WEAKER.get(label, label)) for side in (first, second))
+    said = {*first, *second}
+    labels = sorted(said) if level == "nominal" else [label for label in STEPS if label in said]
     places = {label: float(place) for place, label in enumerate(labels)}
     codes = first.map(places).to_numpy(np.float64), second.map(places).to_numpy(np.float64)
     a, b = codes
     if level != "nominal":
         a, b = first.map(STEPS).to_numpy(np.float64), second.map(STEPS).to_numpy(np.float64)
-    return Shared(rows[labelled], level, a, b, codes, [*labels], agreement.pair_counts(*codes, len(labels)))
+    counts = agreement.pair_counts(*codes, len(labels))
+    width = 4.0 if strong else 2.0  # of the steps, −2…2 or −1…1
+    return Shared(rows[labelled], level, a, b, codes, [*labels], counts, width)
 
 
-def _add_rates(found: JudgeAgreement, shared: Shared) -> None:
-    """Add true positive and negative rates, from the columns of the confusion table."""
-    for name, truth in (("positive", 1), ("negative", 0)):
-        column = shared.counts[:, truth]
-        total, right = column.sum(), column[truth]
-        low, high = wilson(right / total, total) if total else (None, None)
-        rates = {f"true_{name}_rate": right / total if total else None}
-        rates |= {f"true_{name}_low": low, f"true_{name}_high": high}
-        found.update({key: None if one is None else float(one) for key, one in rates.items()})  # type: ignore[typeddict-item]
+def _add_rates(entry: JudgeAgreement, shared: Shared) -> None:
+    """Add true positive and negative rates: how often the judge agrees where the other says true, or false."""
+    for name, truth in (("positive", 1.0), ("negative", 0.0)):
+        here = shared.b == truth
+        rate = rate_of((shared.a[here] == truth).astype(np.float64), shared.clusters[here])
+        figures = {"rate": rate.rate, "low": rate.low, "high": rate.high}
+        entry.update({f"true_{name}_{key}": value for key, value in figures.items()})  # type: ignore[typeddict-item]
 
 
 def human_ceiling(verdicts: Verdicts, rows: DataFrame) -> HumanCeiling:
     """How well people agree with each other on these items of a judge."""
     raters = raters_of(verdicts)
-    table = ratings_of(raters[raters["item"].isin(rows["item"]).to_numpy()], verdicts)
+    raters = raters[raters["item"].isin(rows["item"]).to_numpy()]
+    table = ratings_of(raters, verdicts)
     by_slot, said = table.by_slot[table.several], table.said[table.several]
     ordinal = table.level != "nominal" or verdicts.is_binary
     return HumanCeiling(
@@ -231,7 +239,42 @@ def human_ceiling(verdicts: Verdicts, rows: DataFrame) -> HumanCeiling:
         exact=agreement.percent_agreement(said) if len(said) else None,
         kappa_weighted=agreement.quadratic_kappa(*_pairs_of(by_slot)) if ordinal else None,
         alpha=agreement.krippendorff_alpha(by_slot, table.level) if len(by_slot) else None,
+        others=_against_others(verdicts, raters, rows),
     )
+
+
+def _against_others(verdicts: Verdicts, raters: DataFrame, judged: DataFrame) -> AgainstOthers | None:
+    """Each rater, and the judge, against the value of the other raters of the same items."""
+    import pandas as pd
+
+    raters = raters[raters["kind"].notna().to_numpy()]
+    mine, others, of_judge = [], [], []
+    for name in raters["by"].unique():
+        own = (raters["by"] == name).to_numpy()
+        rest = raters[~own & raters["item"].isin(raters["item"][own]).to_numpy()]
+        rows, values = on_both(raters[own], combined_per_item(rest))
+        verdict, _same = on_both(judged, values)
+        mine.append(rows)
+        others.append(values)
+        of_judge.append(verdict)
+    if not sum(map(len, others)):
+        return None
+    values = pd.concat(others)
+    by_people = shared_values(pd.concat(mine), values, verdicts)
+    by_judge = shared_values(pd.concat(of_judge), values, verdicts)
+    ordinal = by_people.level != "nominal" or by_people.binary
+    return AgainstOthers(
+        items=values["item"].nunique(),
+        exact=_exact(by_people),
+        kappa_weighted=agreement.quadratic_kappa(by_people.a, by_people.b) if ordinal else None,
+        judge_exact=_exact(by_judge),
+        judge_kappa_weighted=agreement.quadratic_kappa(by_judge.a, by_judge.b) if ordinal else None,
+    )
+
+
+def _exact(shared: Shared) -> float | None:
+    """The share of the items on which both say the same."""
+    return finite(np.mean(shared.said[0] == shared.said[1])) if shared.a.size else None
 
 
 def _pairs_of(ratings: Floats) -> tuple[Floats, Floats]:
@@ -239,19 +282,19 @@ def _pairs_of(ratings: Floats) -> tuple[Floats, Floats]:
     columns = [(a, b) for a, b in permutations(range(ratings.shape[1]), 2)]
     if not columns:
         return np.zeros(0), np.zeros(0)
-    a = np.concatenate([ratings[:, one] for one, _ in columns])
+    a = np.concatenate([ratings[:, first] for first, _ in columns])
     b = np.concatenate([ratings[:, other] for _, other in columns])
-    known = ~np.isnan(a) & ~np.isnan(b)
-    return a[known], b[known]
+    both_rated = ~np.isnan(a) & ~np.isnan(b)
+    return a[both_rated], b[both_rated]
 
 
 def judge_repeats(verdicts: Verdicts) -> list[Repeats]:
     """The consistency of each judge's repeats of the same question."""
-    found = []
+    repeats = []
     for name, rows in repeated(verdicts).items():
         table = ratings_of(rows, verdicts)
         if table.several.any():
-            found.append(
+            repeats.append(
                 Repeats(
                     metric=verdicts.metric.name,
                     judge=name,
@@ -260,7 +303,7 @@ def judge_repeats(verdicts: Verdicts) -> list[Repeats]:
                     alpha=agreement.krippendorff_alpha(table.by_slot, table.level),
                 )
             )
-    return found
+    return repeats
 
 
 def repeated(verdicts: Verdicts) -> dict[str, DataFrame]:
@@ -275,26 +318,26 @@ def repeated(verdicts: Verdicts) -> dict[str, DataFrame]:
 
 def order_effects(verdicts: Verdicts) -> list[OrderEffect]:
     """Position effects in each judge's comparisons seen in both orders; a flip means that the winner changed."""
-    found = []
+    effects = []
     for name, rows in verdicts.judges.items() if verdicts.compares else ():
         seen, twice = seen_both_ways(rows)
         if not len(twice):
             continue
-        flips = int((twice[1] * twice[2] < 0).sum())
-        low, high = wilson(flips / len(twice), len(twice))
-        found.append(
+        flipped = (twice[1] * twice[2] < 0).to_numpy()
+        rate = rate_of(flipped.astype(np.float64), _units_of(twice, seen))
+        effects.append(
             OrderEffect(
                 metric=verdicts.metric.name,
                 judge=name,
                 pairs=len(twice),
-                flips=flips,
-                share=flips / len(twice),
-                ci_low=low,
-                ci_high=high,
+                flips=rate.count,
+                share=rate.rate,
+                ci_low=rate.low,
+                ci_high=rate.high,
                 first_side=first_side(seen),
             )
         )
-    return found
+    return effects
 
 
 def seen_both_ways(rows: DataFrame) -> tuple[DataFrame, DataFrame]:
@@ -309,20 +352,26 @@ def seen_both_ways(rows: DataFrame) -> tuple[DataFrame, DataFrame]:
     return seen, wide.reindex(columns=[1, 2]).dropna()
 
 
+def _units_of(twice: DataFrame, seen: DataFrame) -> Ints:
+    """The unit of each row of a table indexed by item."""
+    units = seen.drop_duplicates("item").set_index("item")["unit"]
+    return units.reindex(twice.index.get_level_values("item")).to_numpy(dtype=np.int64)
+
+
 def with_known_order(rows: DataFrame) -> DataFrame:
     """The scored comparisons for which the answer shown first is known."""
     return rows[((rows["order"] != "both") & (rows["shown_first"] > 0) & rows["kind"].notna()).to_numpy()]
 
 
 def first_side(rows: DataFrame) -> FirstSide:
-    """How often the answer shown first won, over verdicts with a known order, with Wilson's interval."""
-    known = with_known_order(rows)
-    ahead = np.sign(steps_of(known)) * np.where(known["shown_first"] == 1, 1, -1)
+    """How often the answer shown first won, over verdicts with a known order."""
+    ordered = with_known_order(rows)
+    ahead = np.sign(steps_of(ordered)) * np.where(ordered["shown_first"] == 1, 1, -1)
     first, second, ties = (int((ahead == sign).sum()) for sign in (1, -1, 0))
-    total = first + second + ties
-    share = (first + ties / 2) / total if total else None
-    low, high = wilson(share, total) if share is not None else (None, None)
-    return FirstSide(first=first, second=second, ties=ties, share=share, ci_low=low, ci_high=high)
+    rate = rate_of((ahead + 1) / 2, ordered["unit"].to_numpy())
+    return FirstSide(
+        first=first, second=second, ties=ties, share=rate.rate, ci_low=rate.low, ci_high=rate.high
+    )
 
 
 def scale_ends(mine: DataFrame, metric: ScaledMetric) -> list[ScaleEnds]:
@@ -337,11 +386,11 @@ def scale_ends(mine: DataFrame, metric: ScaledMetric) -> list[ScaleEnds]:
         ScaleEnds(
             metric=metric.name,
             judge=str(judge),
-            scores=len(one),
-            lowest=float((one == metric.low).mean()),
-            highest=float((one == metric.high).mean()),
+            scores=len(values),
+            lowest=float((values == metric.low).mean()),
+            highest=float((values == metric.high).mean()),
         )
-        for judge, one in scores.groupby("by", observed=True)["value"]
+        for judge, values in scores.groupby("by", observed=True)["value"]
     ]
 
 
@@ -360,13 +409,13 @@ def injected_verdicts(
 
     `flagged` is keyed by (metric, candidate). A mean is None without a numeric score.
     """
-    found = []
+    comparisons = []
     for metric in metrics:
-        mine = {name: one for (of, name), one in flagged.items() if of == metric.name}
+        mine = {name: marked for (of, name), marked in flagged.items() if of == metric.name}
         if mine:
             values = counted(frame, metric)
-            found += [_injected(metric, name, one, values) for name, one in mine.items()]
-    return found
+            comparisons += [_injected(metric, name, marked, values) for name, marked in mine.items()]
+    return comparisons
 
 
 def _injected(metric: ScaledMetric, candidate: str, flagged: Flagged, values: DataFrame) -> InjectedVerdicts:
@@ -396,8 +445,8 @@ def answer_features(answers: Iterable[tuple[str, int, int, str]]) -> DataFrame:
     """Features of answers (candidate, row, response, text): one row each, indexed by the first three."""
     import pandas as pd  # imported in functions: it takes 300 ms, which most processes do not need
 
-    found = [(candidate, row, number, *features_of(text)) for candidate, row, number, text in answers]
-    table = pd.DataFrame(found, columns=["candidate", "row", "response", *FEATURES])
+    records = [(candidate, row, number, *features_of(text)) for candidate, row, number, text in answers]
+    table = pd.DataFrame(records, columns=["candidate", "row", "response", *FEATURES])
     return table.set_index(["candidate", "row", "response"])
 
 
@@ -414,14 +463,14 @@ def length_effects(verdicts: Verdicts, features: DataFrame | None, draws: Draws)
     """
     if features is None or features.empty or verdicts.compares:
         return []
-    found = []
+    effects = []
     for name, rows in verdicts.authors.items():
-        known = np.isin(rows["row"].to_numpy(), features.index.unique("row"))
-        scored = rows[known & rows["kind"].isin(["number", "bool"]).to_numpy()]
+        with_texts = np.isin(rows["row"].to_numpy(), features.index.unique("row"))
+        scored = rows[with_texts & rows["kind"].isin(["number", "bool"]).to_numpy()]
         effect = _length_effect(verdicts.metric, name, scored, features, draws)
         if effect is not None:
-            found.append(effect)
-    return found
+            effects.append(effect)
+    return effects
 
 
 def _length_effect(
@@ -432,15 +481,15 @@ def _length_effect(
     length = (
         features["length"].reindex(answer_keys(scored, "candidate", "response")).to_numpy(dtype=np.float64)
     )
-    known = np.isfinite(length)
-    of_row = np.unique(scored["row"].to_numpy()[known], return_inverse=True)[1]
+    with_length = np.isfinite(length)
+    of_row = np.unique(scored["row"].to_numpy()[with_length], return_inverse=True)[1]
     several = np.bincount(of_row)[of_row] > 1 if of_row.size else np.zeros(0, np.bool_)
     rows = np.unique(of_row[several], return_inverse=True)[1].astype(np.int64)
-    units = scored["unit"].to_numpy()[known][several]
+    units = scored["unit"].to_numpy()[with_length][several]
     if not rows.size:
         return None
-    score = scored["value"].to_numpy(dtype=np.float64)[known][several]
-    size = np.log2(np.maximum(length[known][several], 1.0))
+    score = scored["value"].to_numpy(dtype=np.float64)[with_length][several]
+    size = np.log2(np.maximum(length[with_length][several], 1.0))
     both = pd.DataFrame({"score": score, "size": size})
     apart, ranks = both - both.groupby(rows).transform("mean"), both.groupby(rows).rank()
     ranks -= ranks.groupby(rows).transform("mean")
@@ -448,8 +497,9 @@ def _length_effect(
     parts = np.column_stack([a * b, a**2, b**2, x * y, y**2])
     correlations, slopes = _figures(draws.sums(units, parts))
     whole = _figures(parts.sum(axis=0)[None])
-    low, high = percentiles(correlations)
-    slope_low, slope_high = percentiles(slopes)
+    count = np.unique(units).size
+    low, high = percentiles(correlations, count)
+    slope_low, slope_high = percentiles(slopes, count)
     return LengthEffect(
         metric=metric.name,
         judge=judge,
@@ -477,45 +527,54 @@ def corrected_scores(verdicts: Verdicts) -> list[Corrected]:
     people = verdicts.value[verdicts.value["kind"].isin(["number", "bool"]).to_numpy()]
     if people.empty or verdicts.compares:
         return []
-    labels = people.set_index("item")[["value", "drawn_with"]]
-    found = []
+    labels = people.set_index("item")[["kind", "value", "drawn_with"]]
+    scores = []
     for judge, rows in verdicts.authors.items():
         scored = rows[rows["kind"].isin(["number", "bool"]).to_numpy()]
         for candidate, cell in scored.groupby("candidate", observed=True, sort=False):
-            of_people = labels.reindex(cell["item"])
-            given = _labelled(cell["value"].to_numpy(), of_people)
-            if given.people.size:
-                found.append(_corrected(verdicts.metric, str(candidate), judge, given))
-    return found
+            answers = _labelled(cell, labels.reindex(cell["item"]))
+            if answers.has_label.any():
+                scores.append(_corrected(verdicts.metric, str(candidate), judge, answers))
+    return scores
 
 
-def _labelled(judged: Floats, people: DataFrame) -> Labelled:
-    labels = people["value"].to_numpy(dtype=np.float64)
-    known = ~np.isnan(labels)
-    chances = people["drawn_with"].to_numpy(dtype=np.float64)
-    return Labelled(labels[known], judged[known], chances[known], judged[~known])
+def _labelled(cell: DataFrame, people: DataFrame) -> Labelled:
+    """A candidate's answers scored by a judge, with people's values of the same answers in the same order."""
+    strata = cell["stratum"].astype("category").cat.codes.to_numpy().astype(np.int64)
+    kinds = {*cell["kind"].unique(), *people["kind"].dropna().unique()}
+    return Labelled(
+        judge=cell["value"].to_numpy(dtype=np.float64),
+        people=people["value"].to_numpy(dtype=np.float64),
+        drawn_with=people["drawn_with"].to_numpy(dtype=np.float64),
+        units=cell["unit"].to_numpy(),
+        rows=cell["row"].to_numpy(),
+        strata=strata if (strata >= 0).all() else None,
+        passes=kinds == {"bool"},
+    )
 
 
-def _corrected(metric: ScaledMetric, candidate: str, judge: str, given: Labelled) -> Corrected:
-    whole = np.concatenate([given.judge, given.rest])
-    refused = why_refused(given)
-    found = None if refused else correct(given)
-    reach = normal_quantile(UPPER) * found.se if found else 0.0
+def _corrected(metric: ScaledMetric, candidate: str, judge: str, answers: Labelled) -> Corrected:
+    labels = answers.people[answers.has_label]
+    refused = why_refused(answers)
+    ends = (0.0, 1.0) if answers.passes else extended(metric, answers.judge, labels)
+    correction = None if refused else correct(answers, ends)
     return Corrected(
         {
             "metric": metric.name,
             "candidate": candidate,
             "judge": judge,
-            "labelled": int(given.people.size),
-            "judged": int(given.rest.size),
-            "people_mean": finite(given.people.mean()),
-            "judge_mean": finite(whole.mean()),
-            "value": finite(found.value) if found else None,
-            "se": finite(found.se) if found else None,
-            "ci_low": finite(found.value - reach) if found else None,
-            "ci_high": finite(found.value + reach) if found else None,
-            "lambda": finite(found.weight) if found else None,
-            "halve": ratings_to_halve(given) if found else None,
+            "labelled": labels.size,
+            "judged": answers.judge.size - labels.size,
+            "people_mean": finite(labels.mean()),
+            "judge_mean": finite(answers.judge.mean()),
+            "value": finite(correction.value) if correction else None,
+            "se": finite(correction.se) if correction else None,
+            "ci_low": correction.low if correction else None,
+            "ci_high": correction.high if correction else None,
+            "lambda": finite(correction.weight) if correction else None,
+            "halve": correction.halve if correction else None,
+            "draw": None if refused else answers.draw,
+            "source": "own",
             "refused": refused,
         }
     )

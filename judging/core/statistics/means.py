@@ -1,18 +1,19 @@
-"""Means over items with standard errors, intervals and clusters; rates; differences of candidates on shared items,
-with tests, corrections and power; and figures of several responses per item."""
+"""Means over items with standard errors and clusters; rates; differences of candidates on shared items, with tests,
+corrections and power; and figures of several responses per item. The intervals are those of `intervals`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .document import EstimatedDifference, Pair
+from .document import Pair
 from .frame import ScaledMetric
+from .intervals import Ends, Interval, difference_interval, mean_interval, rate_interval
 from .numeric import (
     LEVEL,
     POWER,
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
 class Estimate:
     """A mean and its uncertainty.
 
-    `se`, `low` and `high` are None with fewer than two independent units (items, or clusters of items), because there
-    is no spread to estimate; `mean` is None without items.
+    `mean` is None without items. `se` is None with fewer than two independent units (items, or clusters of items),
+    because there is no spread to estimate; `low` and `high` also with fewer than three, see `intervals`.
     """
 
     mean: float | None
@@ -92,40 +93,54 @@ def clustered_standard_error(values: Floats, clusters: Ints) -> float | None:
         return finite(np.sqrt(count / (count - 1) * np.sum(sums**2)) / values.size)
 
 
-def estimate_mean(values: Floats, clusters: Ints | None = None) -> Estimate:
-    """The mean of the items' scores (items,) with its t interval: `mean ± t(0.975, df) * se`.
+def estimate_mean(values: Floats, clusters: Ints | None = None, ends: Ends | None = None) -> Estimate:
+    """The mean of the items' scores (items,) with its standard error and `intervals.mean_interval`.
 
-    `df` is items - 1, or clusters - 1 with `clusters` (items,). If all values are equal, `se` is 0 and the interval has
-    no width, because the sample shows no spread; the report adds a note. Not clipped to a scale.
+    `clusters` (items,): items that depend on each other; by default each item is its own unit. `ends`: of the scale,
+    None if it has none. If all values are equal, `se` is 0.
     """
-    n = values.size
-    units = n if clusters is None else np.unique(clusters).size
-    if n == 0:
+    estimate = _estimate(values, clusters)
+    return _with_interval(estimate, mean_interval(estimate.mean, estimate.se, estimate.clusters, ends))
+
+
+def estimate_difference(values: Floats, clusters: Ints | None = None, width: float | None = None) -> Estimate:
+    """The mean of the items' differences (items,), with `intervals.difference_interval`.
+
+    `width`: of the scale of the scores that were subtracted, None if it has none.
+    """
+    estimate = _estimate(values, clusters)
+    return _with_interval(estimate, difference_interval(estimate.mean, estimate.se, estimate.clusters, width))
+
+
+def _estimate(values: Floats, clusters: Ints | None) -> Estimate:
+    """Without an interval."""
+    if not values.size:
         return NO_ESTIMATE
-    mean = mean_of_items(values)
     se = standard_error(values) if clusters is None else clustered_standard_error(values, clusters)
-    if mean is None or se is None:
-        return Estimate(mean, se, None, None, n, units)
-    reach = t_quantile(UPPER, units - 1) * se if se else 0.0
-    return Estimate(mean, se, finite(mean - reach), finite(mean + reach), n, units)
+    units = values.size if clusters is None else np.unique(clusters).size
+    return Estimate(mean_of_items(values), se, None, None, values.size, units)
 
 
-def welch(a: Estimate, b: Estimate) -> EstimatedDifference:
-    """Welch's t test of two means of different items: `t = (a - b) / sqrt(se_a² + se_b²)`.
+def _with_interval(estimate: Estimate, interval: Interval) -> Estimate:
+    low, high = interval
+    return replace(estimate, low=low, high=high)
 
-    Degrees of freedom by Welch and Satterthwaite. Source: Welch, Biometrika 34, 1947.
+
+def apart(a: Estimate, b: Estimate) -> Estimate:
+    """The difference a − b of two means of different items, with an interval made of their own intervals.
+
+    `d - sqrt((a - a_low)² + (b_high - b)²)` … `d + sqrt((a_high - a)² + (b - b_low)²)`, so it stays on the scale of the
+    differences if theirs stay on the scale. None if a mean has no interval. Source: Zou and Donner, Statistics in
+    Medicine 27(10), 2008; Newcombe, Statistics in Medicine 17, 1998, for rates.
     """
     if a.mean is None or b.mean is None:
-        return EstimatedDifference(difference=None, ci_low=None, ci_high=None, p=None)
-    difference = a.mean - b.mean
-    if a.se is None or b.se is None or not a.se + b.se > 0:
-        return EstimatedDifference(difference=finite(difference), ci_low=None, ci_high=None, p=None)
-    error = math.hypot(a.se, b.se)
-    df = 1 / ((a.se / error) ** 4 / (a.clusters - 1) + (b.se / error) ** 4 / (b.clusters - 1))
-    reach = t_quantile(UPPER, df) * error
-    p = t_two_sided(difference / error, df)
-    low, high = finite(difference - reach), finite(difference + reach)
-    return EstimatedDifference(difference=finite(difference), ci_low=low, ci_high=high, p=p)
+        return NO_ESTIMATE
+    counts = a.items + b.items, a.clusters + b.clusters
+    difference = Estimate(finite(a.mean - b.mean), None, None, None, *counts)
+    if a.low is None or a.high is None or b.low is None or b.high is None:
+        return difference
+    down, up = math.hypot(a.mean - a.low, b.high - b.mean), math.hypot(a.high - a.mean, b.mean - b.low)
+    return _with_interval(difference, (finite(a.mean - b.mean - down), finite(a.mean - b.mean + up)))
 
 
 def mean_if_all_got(judgements: DataFrame, fill: float) -> float | None:
@@ -156,44 +171,26 @@ class Rate:
     count: int
 
 
-def wilson(rate: float, n: float) -> tuple[float, float]:
-    """`(p + z²/2n ± z sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n)`: Wilson's interval of a rate over n > 0 trials.
-
-    Stays within 0…1 and has a width even if all trials agree. Assumes independent trials; `n` may be fractional.
-    Source: Wilson 1927; recommended by Brown, Cai and DasGupta, Statistical Science 16(2), 2001.
-    """
-    z = normal_quantile(UPPER)
-    spread = z * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
-    centre = rate + z * z / (2 * n)
-    low, high = (centre - spread) / (1 + z * z / n), (centre + spread) / (1 + z * z / n)
-    return (0.0 if rate == 0 else max(0.0, low)), (1.0 if rate == 1 else min(1.0, high))
-
-
-def effective_size(estimate: Estimate, responses: int) -> float:
-    """The number of independent trials that a rate is worth: `1 + p (1 - p) / se²`, at most `responses`.
-
-    This is n itself with one response per item and no clusters. If nothing varies, the design effect cannot be
-    estimated and only the independent units count. Source: Franco, Little, Louis and Slud, Journal of Survey Statistics
-    and Methodology 7(3), 2019 (Wilson's interval with the effective sample size).
-    """
-    rate = estimate.mean or 0.0
-    if estimate.se is None or not 0 < rate < 1:
-        return float(estimate.clusters)
-    if estimate.se == 0:
-        return float(responses)
-    return float(min(1 + rate * (1 - rate) / estimate.se**2, responses))
-
-
 def estimate_rate(judgements: DataFrame) -> Rate:
-    """The rate of true values in one cell, averaged per item first, with Wilson's interval on the effective size.
+    """The rate of true values in one cell, averaged per item first, with its `intervals.rate_interval`.
 
     `value` is 1 if true, otherwise 0.
     """
-    mean = estimate_mean(np.asarray(item_means(judgements), dtype=np.float64), item_units(judgements))
-    low = high = None
-    if mean.mean is not None:
-        low, high = wilson(mean.mean, effective_size(mean, len(judgements)))
-    return Rate(mean.mean, low, high, count=int(judgements["value"].sum()))
+    means = np.asarray(item_means(judgements), dtype=np.float64)
+    return _rate(_estimate(means, item_units(judgements)), judgements["value"].to_numpy(np.float64))
+
+
+def rate_of(values: Floats, clusters: Ints) -> Rate:
+    """The rate over responses with values (responses,) 1 for true, 0 for false and ½ for a tie.
+
+    `clusters` (responses,): their rows, or clusters of rows.
+    """
+    return _rate(_estimate(values, clusters), values)
+
+
+def _rate(estimate: Estimate, responses: Floats) -> Rate:
+    low, high = rate_interval(estimate.mean, estimate.se, estimate.clusters, responses.size)
+    return Rate(estimate.mean, low, high, count=int((responses == 1).sum()))
 
 
 TIE = 1e-9  # relative; item means of equal responses may differ by rounding
@@ -210,16 +207,19 @@ class MeanDifference:
     losses: int
 
 
-def metric_pairs(means: DataFrame, units: Series[int], metric: ScaledMetric) -> list[Pair]:
+def metric_pairs(
+    means: DataFrame, units: Series[int], metric: ScaledMetric, width: float | None
+) -> list[Pair]:
     """All pairs of candidates under one metric, by name, with Holm's correction over all of them.
 
-    `means` has a row per item and a column per candidate, NaN for a missing mean; `units` are the items' units.
+    `means` has a row per item and a column per candidate, NaN for a missing mean; `units` are the items' units;
+    `width` is that of the scale, None if it has none.
     """
     clusters, values = units.to_numpy(), {str(name): means[name].to_numpy() for name in means}
     pairs = []
     for a, b in combinations(sorted(values), 2):
         shared = ~(np.isnan(values[a]) | np.isnan(values[b]))
-        difference = paired_difference(values[a][shared], values[b][shared], clusters[shared])
+        difference = paired_difference(values[a][shared], values[b][shared], clusters[shared], width)
         pairs.append(_pair(a, b, metric, difference))
     for pair, corrected in zip(pairs, holm([pair["p"] for pair in pairs]), strict=True):
         pair["p_holm"] = corrected
@@ -251,15 +251,17 @@ def _pair(a: str, b: str, metric: ScaledMetric, difference: MeanDifference) -> P
     )
 
 
-def paired_difference(a: Floats, b: Floats, clusters: Ints | None = None) -> MeanDifference:
-    """Compare two candidates' item means on shared items; all arguments have shape (shared items,).
+def paired_difference(
+    a: Floats, b: Floats, clusters: Ints | None = None, width: float | None = None
+) -> MeanDifference:
+    """Compare two candidates' item means on shared items; `a`, `b` and `clusters` have shape (shared items,).
 
-    The difference is the mean of a_i − b_i with the (clustered) t interval and t test of `estimate_mean`. Differences
-    within rounding are ties. Source: paired t test (Student 1908).
+    The difference is the mean of a_i − b_i with the interval of `estimate_difference` and the (clustered) t test, so
+    that at the border the two may disagree. Differences within rounding are ties. Source: paired t test (Student 1908).
     """
-    apart = differences(a, b)
-    wins, losses = int(np.sum(apart > 0)), int(np.sum(apart < 0))
-    estimate = estimate_mean(apart, clusters)
+    gaps = differences(a, b)
+    wins, losses = int(np.sum(gaps > 0)), int(np.sum(gaps < 0))
+    estimate = estimate_difference(gaps, clusters, width)
     return MeanDifference(estimate, p_value(estimate), wins, int(a.size) - wins - losses, losses)
 
 

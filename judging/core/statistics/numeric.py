@@ -66,6 +66,11 @@ def t_two_sided(statistic: float, df: float) -> float:
     return float(2 * stdtr(df, -abs(statistic)))
 
 
+def z_two_sided(statistic: float) -> float:
+    """P(|Z| >= |statistic|) of the standard normal distribution."""
+    return math.erfc(abs(statistic) / math.sqrt(2))
+
+
 DRAWS = 1000
 MOST_UNITS = 1000
 """With more units than this, they are assigned at random to this many groups, which are resampled whole.
@@ -106,12 +111,19 @@ class Draws:
         return np.asarray(drawn @ of_units, dtype=np.float64)
 
 
-def percentiles(values: Floats) -> tuple[float | None, float | None]:
-    """The percentile interval of bootstrap values (draws,); None if fewer than half of the draws are finite."""
-    known = values[np.isfinite(values)]
-    if known.size < max(2, values.size / 2):
+FEWEST_RESAMPLED = 10  # independent rows
+MOST_UNDEFINED = 0.05  # share of the draws
+
+
+def percentiles(values: Floats, units: int) -> tuple[float | None, float | None]:
+    """The percentile interval of bootstrap values (draws,) over `units` independent rows.
+
+    None with fewer than ten rows, or if more than 5 % of the draws are undefined.
+    """
+    defined = values[np.isfinite(values)]
+    if units < FEWEST_RESAMPLED or values.size - defined.size > MOST_UNDEFINED * values.size:
         return None, None
-    low, high = np.quantile(known, [1 - UPPER, UPPER])
+    low, high = np.quantile(defined, [1 - UPPER, UPPER])
     return finite(low), finite(high)
 
 
@@ -162,120 +174,6 @@ def mean_so_far(values: Sequence[float], low: float, high: float, alpha: float =
     if least > most:  # has a probability of at most alpha
         least = most = (least + most) / 2
     return MeanBounds(low + least * (high - low), low + most * (high - low))
-
-
-FEWEST_LABELLED = 2
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Labelled:
-    """People's labels and a judge's scores.
-
-    `people` and `judge` (n,): of the labelled items. `drawn_with` (n,): each one's sampling probability (NaN: not
-    sampled at random). `rest` (N,): the judge's scores of the unlabelled items.
-    """
-
-    people: Floats
-    judge: Floats
-    drawn_with: Floats
-    rest: Floats
-
-
-@dataclass(frozen=True, slots=True)
-class Correction:
-    """The corrected mean, its standard error and λ, the weight of the judge's scores (0…1)."""
-
-    value: float
-    se: float
-    weight: float
-
-
-def correct(given: Labelled) -> Correction:
-    """Correct by `inverse_probability` if sampling probabilities differ, otherwise by `prediction_powered`."""
-    differing = not np.allclose(given.drawn_with, given.drawn_with[0], rtol=1e-9, atol=0.0)
-    return inverse_probability(given) if differing else prediction_powered(given)
-
-
-def prediction_powered(given: Labelled) -> Correction:
-    """`λ mean_N(f) + mean_n(y − λ f)`, `se² = λ² var_N(f) / N + var_n(y − λ f) / n`.
-
-    `λ = cov_n(y, f) / ((1 + n/N) var(f))` clipped to 0…1, var(f) over all n + N items; 0 without unlabelled items. In
-    score units. Assumes that the n are a simple random sample. Source: Angelopoulos, Duchi and Zrnic, "PPI++", 2023,
-    with the closed form of λ for the mean; the same estimator as `ppi_py.ppi_mean_ci`.
-    """
-    y, f, rest = given.people, given.judge, given.rest
-    weight = _weight(y, f, rest)
-    rectified = y - weight * f
-    value = float(rectified.mean()) + (weight * float(rest.mean()) if rest.size else 0.0)
-    variance = float(rectified.var()) / y.size
-    if rest.size:
-        variance += weight**2 * float(rest.var()) / rest.size
-    return Correction(value, math.sqrt(variance), weight)
-
-
-def _weight(y: Floats, f: Floats, rest: Floats) -> float:
-    spread = float(np.concatenate([f, rest]).var(ddof=1)) if f.size + rest.size > 1 else 0.0
-    if not rest.size or spread <= 0:
-        return 0.0
-    together = float(np.cov(y, f, ddof=0)[0, 1])
-    return float(np.clip(together / ((1 + y.size / rest.size) * spread), 0.0, 1.0))
-
-
-def inverse_probability(given: Labelled) -> Correction:
-    """`mean_T(λ f + ξ (y − λ f) / π)` over all T = n + N items, ξ = 1 if labelled, π the probability of being labelled.
-
-    λ minimises the variance of these terms, clipped to 0…1; `se² = var_T(terms) / T`. Unbiased for any π > 0. Source:
-    Horvitz and Thompson 1952; Zrnic and Candès, "Active Statistical Inference", 2024.
-    """
-    y, f, chance = given.people, given.judge, given.drawn_with
-    none = np.zeros(given.rest.size)
-    labelled = np.concatenate([y / chance, none])
-    judged = np.concatenate([f - f / chance, given.rest])
-    spread = float(judged.var())
-    weight = 0.0
-    if spread > 0:
-        weight = float(
-            np.clip(-np.mean((labelled - labelled.mean()) * (judged - judged.mean())) / spread, 0, 1)
-        )
-    terms = labelled + weight * judged
-    return Correction(float(terms.mean()), math.sqrt(float(terms.var()) / terms.size), weight)
-
-
-def ratings_to_halve(given: Labelled) -> int | None:
-    """How many more random labels halve the interval: the smallest m with `v(n + m) <= v(n) / 4`.
-
-    `v(n) = (var(y) - N/(n + N) cov(y, f)² / var(f)) / n` at the optimal λ, with n + N fixed while unlabelled items
-    remain. None if nothing varies. Source: PPI++ (above), the variance at its λ.
-    """
-    n, pool = given.people.size, given.people.size + given.rest.size
-    spread = float(np.concatenate([given.judge, given.rest]).var())
-    together = float(np.cov(given.people, given.judge, ddof=0)[0, 1])
-    explained = max(0.0, together) ** 2 / spread if spread > 0 else 0.0
-    variance = float(given.people.var())
-    if not 0 < variance < math.inf or not math.isfinite(explained):
-        return None
-
-    def spread_of(labels: int) -> float:
-        rest = max(0.0, 1 - labels / pool)
-        return max(variance - rest * explained, variance * 1e-9) / labels
-
-    wanted = spread_of(n) / 4
-    low, high = n, max(4 * n, pool, math.ceil(variance / wanted)) + 1
-    while low < high:
-        middle = (low + high) // 2
-        if spread_of(middle) <= wanted:
-            high = middle
-        else:
-            low = middle + 1
-    return low - n
-
-
-def why_refused(given: Labelled) -> str | None:
-    """A code of `document.REFUSED` if the labels cannot correct the judge, otherwise None."""
-    chance = given.drawn_with
-    if np.isnan(chance).any() or (chance <= 0).any() or (chance > 1).any():
-        return "not_random"
-    return "too_few" if given.people.size < FEWEST_LABELLED else None
 
 
 MOST_INTEGER_BINS = 21

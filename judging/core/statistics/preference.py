@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,11 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .agreement import raters_of
-from .document import Coefficient, Outcomes, SideBySide, SideCell, SidePair
+from .document import Coefficient, Outcomes, SideBySide, SideCell, SideDifference, SidePair
 from .frame import ScaledMetric
 from .judges import FEATURES, answer_keys, first_side
-from .means import effective_size, estimate_mean, wilson
-from .numeric import UPPER, Floats, Ints, finite, normal_quantile
+from .means import estimate_mean, holm, p_value, rate_of
+from .numeric import LEVEL, UPPER, Floats, Ints, finite, normal_quantile, z_two_sided
 from .verdicts import BOTH_BAD, STEPS, Verdicts, steps_of
 
 if TYPE_CHECKING:
@@ -94,10 +96,10 @@ def bradley_terry(comparisons: PairedComparisons, features: Floats | None = None
     design = candidate_design(comparisons)
     if features is not None:
         design = np.hstack([design, features])
-    found = _fitted(design, comparisons.won, comparisons.size)
-    if found is None:
+    fit = _fitted(design, comparisons.won, comparisons.size)
+    if fit is None:
         return None
-    parameters, inverse = found
+    parameters, inverse = fit
     scores = design * (comparisons.won - _chance(design @ parameters))[:, None]
     covariance = _sandwich(inverse, scores, comparisons.clusters)
     size = comparisons.size
@@ -157,19 +159,67 @@ def _sandwich(inverse: Floats, scores: Floats, clusters: Ints) -> Floats:
     return covariance
 
 
-def rank_intervals(found: Strengths) -> list[tuple[int, int]]:
-    """The range of ranks (1 is best) that each candidate can have.
-
-    Best: 1 + the number of candidates that are surely better; worst: the number of candidates minus those surely worse.
-    Sure means that the interval of the two ratings' difference does not contain zero.
+def rating_tests(strengths: Strengths) -> list[float | None]:
+    """Two-sided p of each pair's "both ratings are equal", in the order of `combinations`: a z test of the ratings'
+    difference, with its variance from their covariance. 1 if they are equal and nothing varies, None without errors.
     """
-    ratings, covariance = found.ratings, found.covariance
-    variances = np.diag(covariance)
-    errors = np.sqrt(np.maximum(variances[:, None] + variances[None, :] - 2 * covariance, 0.0))
-    ahead = ratings[None, :] - ratings[:, None] > normal_quantile(UPPER) * errors  # [i, j]: j ahead of i
-    np.fill_diagonal(ahead, False)
-    size = ratings.size
-    return [(1 + int(ahead[i].sum()), size - int(ahead[:, i].sum())) for i in range(size)]
+    ratings, covariance = strengths.ratings, strengths.covariance
+
+    def test(a: int, b: int) -> float | None:
+        apart, variance = ratings[a] - ratings[b], covariance[a, a] + covariance[b, b] - 2 * covariance[a, b]
+        if variance > SMALL_STEP**2:
+            return z_two_sided(apart / math.sqrt(variance))
+        return 1.0 if np.isfinite(variance) and abs(apart) < SMALL_STEP else None
+
+    return [test(a, b) for a, b in combinations(range(ratings.size), 2)]
+
+
+def win_tests(paired: PairedComparisons) -> list[float | None]:
+    """Two-sided p of each pair's "both win equally often", in the order of `combinations`: the t test of `p_value`
+    over the wins beyond one half, by clusters. None for pairs that were not compared, or in one cluster only."""
+    tests: list[float | None] = []
+    for a, b in combinations(range(paired.size), 2):
+        here = ((paired.a == a) & (paired.b == b)) | ((paired.a == b) & (paired.b == a))
+        beyond = np.where(paired.a == a, paired.won, 1 - paired.won)[here] - 0.5
+        tests.append(p_value(estimate_mean(beyond, paired.clusters[here])))
+    return tests
+
+
+def side_differences(
+    names: Sequence[str], paired: PairedComparisons, ratings: Strengths | None
+) -> list[SideDifference]:
+    """Who is better in each pair, and whether significantly, with Holm's correction over all pairs: by their ratings,
+    or by the comparisons of the two alone where there are no ratings."""
+    wins, tests = wins_between(paired), win_tests(paired) if ratings is None else rating_tests(ratings)
+    pairs = combinations(range(len(names)), 2)
+    differences = []
+    for (a, b), p, p_holm in zip(pairs, tests, holm(tests), strict=True):
+        apart = finite(ratings.ratings[a] - ratings.ratings[b]) if ratings else None
+        ahead = wins[a, b] - wins[b, a] if apart is None else apart
+        differences.append(
+            SideDifference(
+                a=names[a],
+                b=names[b],
+                difference=apart,
+                higher=None if ahead == 0 else names[a] if ahead > 0 else names[b],
+                p=p,
+                p_holm=p_holm,
+                distinguishable=None if p_holm is None else p_holm < 1 - LEVEL,
+            )
+        )
+    return differences
+
+
+def rank_ranges(names: Sequence[str], differences: Sequence[SideDifference]) -> dict[str, tuple[int, int]]:
+    """The ranks (1 is best) that each candidate can have: from 1 + the number of candidates that are significantly
+    better to the number of candidates minus those significantly worse."""
+    better, worse = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
+    for difference in differences:
+        if difference["distinguishable"] and difference["higher"] is not None:
+            lower = difference["b"] if difference["higher"] == difference["a"] else difference["a"]
+            worse[difference["higher"]] += 1
+            better[lower] += 1
+    return {name: (1 + better[name], len(names) - worse[name]) for name in names}
 
 
 def side_by_side(verdicts: Verdicts, features: DataFrame | None = None) -> list[SideBySide]:
@@ -177,11 +227,11 @@ def side_by_side(verdicts: Verdicts, features: DataFrame | None = None) -> list[
 
     `features`: of the answers, from `judges.answer_features`.
     """
-    found = [
+    entries = [
         _of_author(verdicts.metric, name, each, all_of, features)
         for name, each, all_of in comparisons_by(verdicts)
     ]
-    return [one for one in found if one["candidates"]]
+    return [entry for entry in entries if entry["candidates"]]
 
 
 def comparisons_by(verdicts: Verdicts) -> list[tuple[str, DataFrame, DataFrame]]:
@@ -192,13 +242,17 @@ def comparisons_by(verdicts: Verdicts) -> list[tuple[str, DataFrame, DataFrame]]
     if not verdicts.compares:
         return []
     rows = verdicts.rows
-    found = [
-        (name, one, rows[((rows["by"] == name) & (rows["source"] == one["source"].iloc[0])).to_numpy()])
-        for name, one in verdicts.authors.items()
+    authors = [
+        (
+            name,
+            own,
+            rows[((rows["by"] == name) & (rows["source"] == own["source"].iloc[0])).to_numpy()],
+        )
+        for name, own in verdicts.authors.items()
     ]
     if len(verdicts.people):
-        found.append(("people", verdicts.value, raters_of(verdicts)))
-    return [(name, one[one["kind"].notna().to_numpy()], all_of) for name, one, all_of in found]
+        authors.append(("people", verdicts.value, raters_of(verdicts)))
+    return [(name, own[own["kind"].notna().to_numpy()], all_of) for name, own, all_of in authors]
 
 
 def _of_author(
@@ -207,9 +261,10 @@ def _of_author(
     names = sorted({*each["candidate"].astype(object), *each["other"].astype(object)})
     paired = _comparisons(each, names)
     ratings = bradley_terry(paired)
-    cells = {one: _cell(place, paired, each) for place, one in enumerate(names)}
+    cells = {name: _cell(place, paired, each) for place, name in enumerate(names)}
+    differences = side_differences(names, paired, ratings)
     if ratings is not None:
-        _add_ratings(cells, ratings)
+        _add_ratings(cells, ratings, rank_ranges(names, differences))
     style = None if features is None or features.empty else style_effects(each, paired, features)
     for place, cell in enumerate(cells.values()):
         cell["style_rating"] = finite(style.ratings[place]) if style else None
@@ -218,9 +273,14 @@ def _of_author(
         by=name,
         candidates=cells,
         pairs=_pairs(names, paired, each),
+        differences=differences,
         steps={step: int((each["label"] == step).sum()) for step in STEPS},
         connected=is_connected(paired),
-        perfect=[one for one, cell in cells.items() if cell["comparisons"] in (cell["wins"], cell["losses"])],
+        perfect=[
+            candidate
+            for candidate, cell in cells.items()
+            if cell["comparisons"] in (cell["wins"], cell["losses"])
+        ],
         first_side=first_side(verdicts),
         style=style.coefficients if style else None,
     )
@@ -243,16 +303,15 @@ def _outcomes(paired: PairedComparisons, each: DataFrame, first: int, second: in
     if second is not None:
         here &= (paired.a == second) | (paired.b == second)
     won = np.where(paired.a == first, paired.won, 1 - paired.won)[here]
-    mean = estimate_mean(won, paired.clusters[here])
-    low, high = (None, None) if mean.mean is None else wilson(mean.mean, effective_size(mean, won.size))
+    rate = rate_of(won, paired.clusters[here])
     return Outcomes(
-        wins=int((won == 1).sum()),
+        wins=rate.count,
         ties=int((won == 0.5).sum()),
         losses=int((won == 0).sum()),
         both_bad=int((each["label"] == BOTH_BAD).to_numpy()[here].sum()),
-        win_rate=mean.mean,
-        ci_low=low,
-        ci_high=high,
+        win_rate=rate.rate,
+        ci_low=rate.low,
+        ci_high=rate.high,
     )
 
 
@@ -270,16 +329,17 @@ def _cell(place: int, paired: PairedComparisons, each: DataFrame) -> SideCell:
     )
 
 
-def _add_ratings(cells: dict[str, SideCell], found: Strengths) -> None:
+def _add_ratings(
+    cells: dict[str, SideCell], strengths: Strengths, ranks: Mapping[str, tuple[int, int]]
+) -> None:
     reach = normal_quantile(UPPER)
-    errors = np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
-    ranks = rank_intervals(found)
-    for place, cell in enumerate(cells.values()):
-        rating, error = finite(found.ratings[place]), finite(errors[place])
+    errors = np.sqrt(np.maximum(np.diag(strengths.covariance), 0.0))
+    for place, (name, cell) in enumerate(cells.items()):
+        rating, error = finite(strengths.ratings[place]), finite(errors[place])
         cell["rating"], cell["se"] = rating, error
         if rating is not None and error is not None:
             cell["rating_low"], cell["rating_high"] = rating - reach * error, rating + reach * error
-            cell["rank_low"], cell["rank_high"] = ranks[place]
+            cell["rank_low"], cell["rank_high"] = ranks[name]
 
 
 def _pairs(names: list[str], paired: PairedComparisons, each: DataFrame) -> list[SidePair]:
@@ -311,33 +371,37 @@ def style_effects(each: DataFrame, paired: PairedComparisons, features: DataFram
         features.reindex(answer_keys(each, name, number)).to_numpy(dtype=np.float64)
         for name, number in (("candidate", "response"), ("other", "other_response"))
     ]
-    known = ~np.isnan(sides[0]).any(axis=1) & ~np.isnan(sides[1]).any(axis=1)
-    if not known.any():
+    with_texts = ~np.isnan(sides[0]).any(axis=1) & ~np.isnan(sides[1]).any(axis=1)
+    if not with_texts.any():
         return None
-    a, b = sides[0][known], sides[1][known]
+    a, b = sides[0][with_texts], sides[1][with_texts]
     apart = np.divide(a - b, a + b, out=np.zeros_like(a), where=a + b > 0)
     spread = apart.std(axis=0)
     part = PairedComparisons(
-        paired.size, paired.a[known], paired.b[known], paired.won[known], paired.clusters[known]
+        paired.size,
+        paired.a[with_texts],
+        paired.b[with_texts],
+        paired.won[with_texts],
+        paired.clusters[with_texts],
     )
-    kept = _informative(part, apart, spread)
-    found = bradley_terry(part, apart[:, kept] / spread[kept]) if kept else None
-    if found is None or not np.isfinite(found.coefficient_errors).all():
+    informative = _informative(part, apart, spread)
+    strengths = bradley_terry(part, apart[:, informative] / spread[informative]) if informative else None
+    if strengths is None or not np.isfinite(strengths.coefficient_errors).all():
         return None
-    pairs = zip(kept, found.coefficients, found.coefficient_errors, strict=True)
+    pairs = zip(informative, strengths.coefficients, strengths.coefficient_errors, strict=True)
     coefficients = {
-        FEATURES[one]: Coefficient(coefficient=float(b), se=float(error)) for one, b, error in pairs
+        FEATURES[feature]: Coefficient(coefficient=float(b), se=float(error)) for feature, b, error in pairs
     }
-    return StyleEffects(coefficients, found.ratings)
+    return StyleEffects(coefficients, strengths.ratings)
 
 
 def _informative(paired: PairedComparisons, apart: Floats, spread: Floats) -> list[int]:
     """The features that vary and are not collinear with the candidates and the features before them."""
     design = candidate_design(paired)
-    kept: list[int] = []
+    informative: list[int] = []
     for place in np.flatnonzero(spread > 0).tolist():
         wider = np.column_stack([design, apart[:, place]])
         if np.linalg.matrix_rank(wider) > np.linalg.matrix_rank(design):
             design = wider
-            kept.append(place)
-    return kept
+            informative.append(place)
+    return informative

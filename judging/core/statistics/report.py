@@ -13,6 +13,7 @@ import numpy as np
 from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED
 
 from .agreement import rater_agreement
+from .corrected_pairs import corrected_pairs
 from .document import (
     Breakdown,
     CategoryShare,
@@ -25,6 +26,7 @@ from .document import (
     VarianceShares,
 )
 from .frame import KINDS, REFERENCE, Kind, ScaledMetric, of_kind, ordered, rated_candidates
+from .intervals import Ends
 from .judges import (
     agreements_with_people,
     corrected_scores,
@@ -37,6 +39,7 @@ from .judges import (
 from .means import (
     Estimate,
     all_pass_at_k,
+    apart,
     benjamini_hochberg,
     best_at_k,
     estimate_mean,
@@ -50,19 +53,19 @@ from .means import (
     ranked,
     sizes_shown,
     variance_components,
-    welch,
     worst_at_k,
 )
 from .numeric import LEVEL, POWER, Bins, Draws, Floats, Ints, choose_bins, histogram, quiet, same
+from .permutation import slice_p_values
 from .preference import side_by_side
-from .verdicts import counted, of_people, one_each, says_one_thing_each, verdicts_under
+from .verdicts import combined_per_item, counted, has_single_scores, of_people, verdicts_under
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 Cells = dict[str, dict[str, Cell]]
 MOST_CATEGORIES = 30
-FEW = 30  # below this many independent units, the t interval relies on scores being roughly normal
+FEW = 30  # below this many independent units, the report says so
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +84,17 @@ class Scale:
     lowest: float | None = None
     highest: float | None = None
     bins: Bins | None = None
+
+    @property
+    def ends(self) -> Ends | None:
+        """The scale within which every mean lies; None if none is declared."""
+        if self.lowest is None or self.highest is None or self.lowest >= self.highest:
+            return None
+        return self.lowest, self.highest
+
+    @property
+    def width(self) -> float | None:
+        return None if self.ends is None else self.ends[1] - self.ends[0]
 
     @property
     def threshold(self) -> float | None:
@@ -108,24 +122,24 @@ def metric_cells(
     mine: DataFrame, scale: Scale, names: Sequence[str], *, clustered: bool
 ) -> tuple[dict[str, Cell], dict[str, Series[float]]]:
     """Each candidate's cell under one metric and its items' means, from one row per answer."""
-    given: Mapping[str, DataFrame] = dict(iter(mine.groupby("candidate", observed=True)))  # type: ignore[arg-type]
+    by_candidate: Mapping[str, DataFrame] = dict(iter(mine.groupby("candidate", observed=True)))  # type: ignore[arg-type]
     cells, means = {}, {}
     for name in names:
-        cell = given.get(name, mine.iloc[:0])
+        cell = by_candidate.get(name, mine.iloc[:0])
         means[name] = item_means(of_kind(cell, scale.kind))
         cells[name] = _cell(cell, np.asarray(means[name], dtype=np.float64), scale, clustered)
     return cells, means
 
 
-def _cell(given: DataFrame, means: Floats, scale: Scale, clustered: bool) -> Cell:
+def _cell(rows: DataFrame, means: Floats, scale: Scale, clustered: bool) -> Cell:
     """The figures of one metric for one candidate; `means`: of its items with a value of the scale's kind."""
-    scored = of_kind(given, scale.kind)
-    cell = _counts_and_mean(given, _main(means, item_units(scored), scale), scale)
+    scored = of_kind(rows, scale.kind)
+    cell = _counts_and_mean(rows, _main(means, item_units(scored), scale), scale)
     cell["off_scale"] = _off_scale(scored, scale)
     cell["top_share"] = _top_share(scored, scale)
     cell["distribution"] = histogram(scored["value"].to_numpy(), scale.bins) if scale.bins else []
-    _add_rate(cell, given, scale)
-    _add_categories(cell, given)
+    _add_rate(cell, rows, scale)
+    _add_categories(cell, rows)
     if means.size < len(scored) and scale.kind != "category":
         _add_repeats(cell, scored, scale)
     cell["notes"] = _notes(cell, means, clustered)
@@ -135,17 +149,17 @@ def _cell(given: DataFrame, means: Floats, scale: Scale, clustered: bool) -> Cel
 def _main(means: Floats, units: Ints, scale: Scale) -> Estimate:
     if scale.kind == "category":
         return Estimate(None, None, None, None, means.size, np.unique(units).size)
-    return estimate_mean(means, units)
+    return estimate_mean(means, units, scale.ends)
 
 
-def _counts_and_mean(given: DataFrame, main: Estimate, scale: Scale) -> Cell:
+def _counts_and_mean(rows: DataFrame, main: Estimate, scale: Scale) -> Cell:
     """Counts, mean and bounds; the other fields are left empty."""
-    counts, kinds = _counts(given["state"]), _counts(given["kind"])
+    counts, kinds = _counts(rows["state"]), _counts(rows["kind"])
     states = {state: int(counts.get(state, 0)) for state in (SCORED, NO_SCORE, UNPARSED, ERROR, NOT_RUN)}
-    asked = len(given) - states[NO_SCORE]
+    asked_for = len(rows) - states[NO_SCORE]
     low = high = main.mean
-    if asked > states[SCORED] and scale.kind != "category":
-        low, high = _bounds(given, scale)
+    if asked_for > states[SCORED] and scale.kind != "category":
+        low, high = _bounds(rows, scale)
     return Cell(
         kind=scale.kind,
         kinds={kind: int(kinds.get(kind, 0)) for kind in KINDS},
@@ -155,14 +169,14 @@ def _counts_and_mean(given: DataFrame, main: Estimate, scale: Scale) -> Cell:
         se=main.se,
         items=main.items,
         clusters=main.clusters,
-        responses=len(given),
-        asked=asked,
+        responses=len(rows),
+        asked=asked_for,
         scored=states[SCORED],
         no_score=states[NO_SCORE],
         unparsed=states[UNPARSED],
         errors=states[ERROR],
         not_run=states[NOT_RUN],
-        coverage=states[SCORED] / asked if asked else None,
+        coverage=states[SCORED] / asked_for if asked_for else None,
         low_bound=low,
         high_bound=high,
         top_share=None,
@@ -178,10 +192,10 @@ def _counts(column: Series[Any]) -> dict[str, int]:
     return dict(zip(column.cat.categories, counts.tolist(), strict=True))
 
 
-def _bounds(given: DataFrame, scale: Scale) -> tuple[float | None, float | None]:
+def _bounds(rows: DataFrame, scale: Scale) -> tuple[float | None, float | None]:
     """The mean if all unscored responses had got the lowest, or the highest, score; None if that is unknown."""
-    unscored = ~given["state"].isin([SCORED, NO_SCORE])
-    counted = given[unscored | (given["kind"] == scale.kind)]
+    unscored = ~rows["state"].isin([SCORED, NO_SCORE])
+    counted = rows[unscored | (rows["kind"] == scale.kind)]
     low, high = (
         None if end is None else mean_if_all_got(counted, end) for end in (scale.lowest, scale.highest)
     )
@@ -202,21 +216,21 @@ def _top_share(scored: DataFrame, scale: Scale) -> float | None:
     return mean_of_items(np.asarray(at_top, dtype=np.float64))
 
 
-def _add_rate(cell: Cell, given: DataFrame, scale: Scale) -> None:
+def _add_rate(cell: Cell, rows: DataFrame, scale: Scale) -> None:
     """Add the rate of true values if there are bools; if they are the main kind, its interval replaces the cell's."""
     if scale.kind != "bool" and not cell["kinds"]["bool"]:
         return
-    rate = estimate_rate(of_kind(given, "bool"))
+    rate = estimate_rate(of_kind(rows, "bool"))
     cell["rate"], cell["rate_ci_low"], cell["rate_ci_high"] = rate.rate, rate.low, rate.high
     if scale.kind == "bool":
         cell["ci_low"], cell["ci_high"] = rate.low, rate.high
 
 
-def _add_categories(cell: Cell, given: DataFrame) -> None:
+def _add_categories(cell: Cell, rows: DataFrame) -> None:
     """Add the most frequent labels, by frequency and then name, and the number of the rest."""
     if not cell["kinds"]["category"]:
         return
-    mine = of_kind(given, "category")[["row", "unit", "label"]]
+    mine = of_kind(rows, "category")[["row", "unit", "label"]]
     counts = mine["label"].value_counts()
     present = sorted(((-count, str(label)) for label, count in counts[counts > 0].items()))
     cell["categories"] = {}
@@ -256,11 +270,14 @@ def _add_repeats(cell: Cell, scored: DataFrame, scale: Scale) -> None:
 def _notes(cell: Cell, means: Floats, clustered: bool) -> list[str]:
     """What a reader must know before trusting the mean, as codes from `document.NOTES`."""
     units = cell["clusters"]
+    two = units == 2 and cell["kind"] == "number"  # rates have an interval
+    few = 1 < units < FEW and not two
     reasons = {
         "nothing_scored": cell["scored"] == 0,
         "one_unit": units == 1,
-        "few_items": 1 < units < FEW and not clustered,
-        "few_clusters": 1 < units < FEW and clustered,
+        "two_units": two,
+        "few_items": few and not clustered,
+        "few_clusters": few and clustered,
         "no_variation": units > 1 and cell["mean"] is not None and same(means),
         "mixed_kinds": sum(count > 0 for count in cell["kinds"].values()) > 1,
         "off_scale": cell["off_scale"] > 0,
@@ -279,10 +296,10 @@ def report(
 
     `metrics`: the metrics to report, with their scales, in this order. `rows`: how many rows the run covers; defaults
     to those with a judgement. `features`: of the answers, from `judges.answer_features`. Every candidate has a cell
-    under every metric, with zeros and None if it has no judgement. If nothing is scored, every figure is None. A single
-    item (or cluster) has a mean without standard error or interval (a rate has Wilson's). If all values are equal, the
-    standard error is 0, the interval has no width and `notes` says so. The result does not depend on the order of the
-    judgements. Raises ValueError as `frame.ordered` does.
+    under every metric, with zeros and None if it has no judgement. If nothing is scored, every figure is None. One or
+    two items (or clusters) have a mean without interval (a rate has one). If all values are equal, the standard error
+    is 0 and `notes` says so. The result does not depend on the order of the judgements. Raises ValueError as
+    `frame.ordered` does.
     """
     frame = ordered(judgements)
     units = frame.drop_duplicates("row").set_index("row")["unit"].sort_index()
@@ -314,13 +331,13 @@ def _cells_and_pairs(
     for metric in metrics:
         mine = counted(frame, metric)
         scale = scale_of(mine, metric)
-        found, means = metric_cells(mine, scale, names, clustered=clustered)
+        by_candidate, means = metric_cells(mine, scale, names, clustered=clustered)
         for name in names:
-            cells[name][metric.name] = found[name]
+            cells[name][metric.name] = by_candidate[name]
         scored = [name for name in names if name != REFERENCE or means[name].size]
         table = pd.DataFrame({name: means[name].reindex(units.index) for name in scored}, index=units.index)
         compared = scale.kind != "category"
-        pairs[metric.name] = metric_pairs(table, units, metric) if compared else []
+        pairs[metric.name] = metric_pairs(table, units, metric, scale.width) if compared else []
     return cells, pairs
 
 
@@ -330,11 +347,11 @@ def people_cells(frame: DataFrame, metrics: Sequence[ScaledMetric]) -> Cells:
     clustered = bool(frame["cluster"].notna().any())
     cells: Cells = {}
     for metric in metrics:
-        mine = one_each(people[(people["metric"] == metric.name).to_numpy()])
+        mine = combined_per_item(people[(people["metric"] == metric.name).to_numpy()])
         names = [str(name) for name in mine["candidate"].cat.remove_unused_categories().cat.categories]
-        found, _means = metric_cells(mine, scale_of(mine, metric), names, clustered=clustered)
+        by_candidate, _means = metric_cells(mine, scale_of(mine, metric), names, clustered=clustered)
         for name in names:
-            cells.setdefault(name, {})[metric.name] = found[name]
+            cells.setdefault(name, {})[metric.name] = by_candidate[name]
     return cells
 
 
@@ -344,22 +361,24 @@ def _verdict_figures(
     """The sections about individual verdicts and their authors, in the order of `metrics`."""
     draws = Draws()
     names = ("side_by_side", "judges", "repeats", "order", "length", "scale_ends", "raters", "corrected")
-    found: dict[str, list[Any]] = {name: [] for name in names}
+    sections: dict[str, list[Any]] = {name: [] for name in (*names, "corrected_pairs")}
     for metric in metrics:
         mine = frame[(frame["metric"] == metric.name).to_numpy()]
-        found["scale_ends"] += scale_ends(mine, metric)
-        if features is None and says_one_thing_each(mine, metric):
+        sections["scale_ends"] += scale_ends(mine, metric)
+        if features is None and has_single_scores(mine, metric):
             continue
         verdicts = verdicts_under(mine, metric)
-        found["side_by_side"] += side_by_side(verdicts, features)
-        found["judges"] += judge_agreements(verdicts, draws)
-        found["repeats"] += judge_repeats(verdicts)
-        found["order"] += order_effects(verdicts)
-        found["length"] += length_effects(verdicts, features, draws)
+        sections["side_by_side"] += side_by_side(verdicts, features)
+        sections["judges"] += judge_agreements(verdicts, draws)
+        sections["repeats"] += judge_repeats(verdicts)
+        sections["order"] += order_effects(verdicts)
+        sections["length"] += length_effects(verdicts, features, draws)
         raters = rater_agreement(verdicts, draws)
-        found["raters"] += [raters] if raters else []
-        found["corrected"] += corrected_scores(verdicts)
-    return found
+        sections["raters"] += [raters] if raters else []
+        corrected = corrected_scores(verdicts)
+        sections["corrected"] += corrected
+        sections["corrected_pairs"] += corrected_pairs(verdicts, corrected)
+    return sections
 
 
 MOST_VALUES = 50
@@ -376,28 +395,28 @@ def breakdown(
     The most frequent values are included, sorted by name. `p_bh` is corrected over all comparisons.
     """
     rows = frame["row"].to_numpy()
-    known, place = np.unique(rows, return_inverse=True)
-    value_of_row = np.array([values.get(int(row), "") for row in known], dtype=object)
+    numbers, place = np.unique(rows, return_inverse=True)
+    value_of_row = np.array([values.get(int(row), "") for row in numbers], dtype=object)
     frequent = Counter(value_of_row.tolist()).most_common()
-    kept = sorted(value for value, _ in frequent[:MOST_VALUES])
+    shown = sorted(value for value, _ in frequent[:MOST_VALUES])
     frame = frame.assign(part=value_of_row[place] if len(rows) else value_of_row)
-    cells: dict[str, dict[str, dict[str, Cell]]] = {value: {} for value in kept}
+    cells: dict[str, dict[str, dict[str, Cell]]] = {value: {} for value in shown}
     deviations: list[Deviation] = []
     judges: list[ValueAgreement] = []
     for metric in metrics:
         mine = counted(frame, metric)
-        judges += _agreements(frame, metric, kept, Draws())
+        judges += _agreements(frame, metric, shown, Draws())
         _add_cells(cells, mine, metric)
-        deviations += _deviations(mine, metric, kept)
-    corrected = benjamini_hochberg([one["p"] for one in deviations])
-    for one, p in zip(deviations, corrected, strict=True):
-        one["p_bh"] = p
+        deviations += _deviations(mine, metric, shown)
+    corrected = benjamini_hochberg([deviation["p"] for deviation in deviations])
+    for deviation, p in zip(deviations, corrected, strict=True):
+        deviation["p_bh"] = p
     left_out = max(0, len(frequent) - MOST_VALUES)
     return Breakdown(field=field, values=cells, comparisons=deviations, judges=judges, left_out=left_out)
 
 
 def _agreements(
-    frame: DataFrame, metric: ScaledMetric, kept: Sequence[str], draws: Draws
+    frame: DataFrame, metric: ScaledMetric, shown: Sequence[str], draws: Draws
 ) -> list[ValueAgreement]:
     """Each judge's agreement with people under one metric, per value."""
     mine = frame[(frame["metric"] == metric.name).to_numpy()]
@@ -406,9 +425,9 @@ def _agreements(
     with quiet():
         verdicts = verdicts_under(mine, metric)
         return [
-            ValueAgreement(value=value, **one)
-            for value in kept
-            for one in agreements_with_people(verdicts.of_part(value), draws)
+            ValueAgreement(value=value, **agreement)
+            for value in shown
+            for agreement in agreements_with_people(verdicts.of_part(value), draws)
         ]
 
 
@@ -419,32 +438,37 @@ def _add_cells(cells: dict[str, dict[str, dict[str, Cell]]], mine: DataFrame, me
     parts = dict(iter(mine.groupby("part")))
     for value, by_candidate in cells.items():
         part = parts.get(value, mine.iloc[:0])
-        found, _means = metric_cells(part, scale, names, clustered=clustered)
-        for name, cell in found.items():
+        by_name, _means = metric_cells(part, scale, names, clustered=clustered)
+        for name, cell in by_name.items():
             by_candidate.setdefault(name, {})[metric.name] = cell
 
 
-def _deviations(mine: DataFrame, metric: ScaledMetric, kept: Sequence[str]) -> list[Deviation]:
+def _deviations(mine: DataFrame, metric: ScaledMetric, shown: Sequence[str]) -> list[Deviation]:
     """The deviations of every value and candidate; none if the metric has no mean."""
     scale = scale_of(mine, metric)
     if scale.kind in (None, "category"):
         return []
-    found = []
+    deviations = []
     for name, cell in of_kind(mine, scale.kind).groupby("candidate", observed=True):
         means = np.asarray(item_means(cell), dtype=np.float64)
         units = item_units(cell)
         part = cell.drop_duplicates("row")["part"].to_numpy()
-        for value in kept:
-            here = part == value
-            a, b = (estimate_mean(means[one], units[one]) for one in (here, ~here))
-            found.append(
+        slices = np.array([part == value for value in shown], dtype=np.bool_)
+        p_values = slice_p_values(means, units, slices, Draws().seed)
+        for value, here, p in zip(shown, slices, p_values, strict=True):
+            inside, rest = (estimate_mean(means[side], units[side], scale.ends) for side in (here, ~here))
+            gap = apart(inside, rest)
+            deviations.append(
                 Deviation(
                     value=value,
                     candidate=str(name),
                     metric=metric.name,
-                    items=a.items,
-                    **welch(a, b),
+                    items=inside.items,
+                    difference=gap.mean,
+                    ci_low=gap.low,
+                    ci_high=gap.high,
+                    p=p,
                     p_bh=None,
                 )
             )
-    return found
+    return deviations

@@ -73,7 +73,7 @@ def _oriented(rows: DataFrame) -> DataFrame:
     import pandas as pd
 
     mine, others = rows["candidate"].astype(object), rows["other"].astype(object)
-    names = [(one == REFERENCE, one) for one in mine], [(one == REFERENCE, one) for one in others]
+    names = [(name == REFERENCE, name) for name in mine], [(name == REFERENCE, name) for name in others]
     numbers = rows["response"].tolist(), rows["other_response"].tolist()
     turn = np.array([(a, m) > (b, n) for a, b, m, n in zip(*names, *numbers, strict=True)], dtype=np.bool_)
     if not turn.any():
@@ -85,7 +85,7 @@ def _oriented(rows: DataFrame) -> DataFrame:
         other=pd.Categorical(others.where(~turn, mine)),
         response=np.where(turn, rows["other_response"], rows["response"]),
         other_response=np.where(turn, rows["response"], rows["other_response"]),
-        label=pd.Categorical(labels.where(~turn, labels.map(lambda one: _TURNED.get(one, one)))),
+        label=pd.Categorical(labels.where(~turn, labels.map(lambda label: _TURNED.get(label, label)))),
         shown_first=np.where(turn & (first > 0), 3 - first, first),
     )
 
@@ -95,7 +95,7 @@ def steps_of(rows: DataFrame) -> Floats:
     return np.asarray(rows["label"].astype(object).map(STEPS), dtype=np.float64)
 
 
-def one_each(judgements: DataFrame) -> DataFrame:
+def combined_per_item(judgements: DataFrame) -> DataFrame:
     """Combine the verdicts into one row for each answer (or pair) and metric, in the same order.
 
     A single row is returned unchanged. A reviewer's override, otherwise an adjudicator's decision, otherwise an already
@@ -118,7 +118,7 @@ def counted(frame: DataFrame, metric: ScaledMetric) -> DataFrame:
     """The rows behind a metric's cells, one per answer: judges' and rules' values, or people's if only people rated."""
     mine = frame[((frame["metric"] == metric.name) & frame["main"]).to_numpy()]
     people = of_people(mine)
-    return one_each(mine if people.all() else mine[~people])
+    return combined_per_item(mine if people.all() else mine[~people])
 
 
 def _deciding(rows: DataFrame, item: Ints) -> Bools:
@@ -180,9 +180,9 @@ def _means(scores: DataFrame, item: Ints, size: int) -> Floats:
 def _majorities(scores: DataFrame, item: Ints, size: int) -> NDArray[np.object_]:
     """Each item's majority label: (items,), None without a majority."""
     labelled = scores["label"].notna().to_numpy()
-    found = np.full(size, None, dtype=object)
+    majorities = np.full(size, None, dtype=object)
     if not labelled.any():
-        return found
+        return majorities
     scores, item = scores[labelled], item[labelled]
     names = np.array([*scores["label"].cat.categories, None], dtype=object)
     if scores["other"].notna().all() and set(scores["label"].dropna()) <= set(STEPS):
@@ -194,20 +194,20 @@ def _directions(steps: Floats, labels: NDArray[np.object_], item: Ints, size: in
     """Each item's combined direction and strength as a label: (items,)."""
     side = np.sign(steps).astype(np.int64)
     winner = _majority(side + 1, item, size, 3) - 1  # 2: no majority
-    found = np.full(size, None, dtype=object)
+    combined = np.full(size, None, dtype=object)
     present = np.bincount(item, minlength=size) > 0
-    found[present & ((winner == 2) | (winner == 0))] = "A=B"
+    combined[present & ((winner == 2) | (winner == 0))] = "A=B"
     ties = (side == 0) & (winner[item] == 0)
     bad = (labels == BOTH_BAD)[ties]
     share = np.bincount(item[ties], weights=bad, minlength=size) * 2 > np.bincount(item[ties], minlength=size)
-    found[share] = BOTH_BAD
+    combined[share] = BOTH_BAD
     agreeing = (side != 0) & (side == winner[item])
     of, strength = item[agreeing], np.abs(steps[agreeing])
     order = np.lexsort((strength, of))
     items, start, many = np.unique(of[order], return_index=True, return_counts=True)
     middle = strength[order][start + (many - 1) // 2] * winner[items]
-    found[items] = [LABELS[one] for one in middle.tolist()]
-    return found
+    combined[items] = [LABELS[step] for step in middle.tolist()]
+    return combined
 
 
 def _majority(votes: Ints, item: Ints, size: int, none: int) -> Ints:
@@ -248,7 +248,7 @@ class Verdicts:
         if not len(numbers):
             return "nominal"
         of = (of_people(numbers), (numbers["source"] == "judge").to_numpy(), np.ones(len(numbers), np.bool_))
-        values = numbers["value"].to_numpy()[next(one for one in of if one.any())]
+        values = numbers["value"].to_numpy()[next(mask for mask in of if mask.any())]
         ends = [end for end in (self.metric.low, self.metric.high) if end is not None]
         whole = len(ends) == 2 and all(float(end).is_integer() for end in ends)
         return "ordinal" if whole and np.array_equal(np.floor(values), values, equal_nan=True) else "interval"
@@ -261,11 +261,13 @@ class Verdicts:
     def of_part(self, part: str) -> Verdicts:
         """The verdicts on the rows of this `part`. `rows` is not filtered, so that `level` stays the same."""
 
-        def kept(rows: DataFrame) -> DataFrame:
+        def of_this_part(rows: DataFrame) -> DataFrame:
             return rows[(rows["part"] == part).to_numpy()]
 
-        authors = {name: kept(rows) for name, rows in self.authors.items()}
-        return replace(self, people=kept(self.people), value=kept(self.value), authors=authors)
+        authors = {name: of_this_part(rows) for name, rows in self.authors.items()}
+        return replace(
+            self, people=of_this_part(self.people), value=of_this_part(self.value), authors=authors
+        )
 
     @property
     def judges(self) -> dict[str, DataFrame]:
@@ -275,7 +277,7 @@ class Verdicts:
         return {name: parts[name] for name in sorted(parts)}
 
 
-def says_one_thing_each(mine: DataFrame, metric: ScaledMetric) -> bool:
+def has_single_scores(mine: DataFrame, metric: ScaledMetric) -> bool:
     """Whether a single judge scored every answer once, so that there are no verdicts to compare."""
     authors = np.unique(_codes(mine["by"])).size <= 1 and not of_people(mine).any()
     return bool(authors and not compares(mine, metric) and (mine["repeat"] <= 1).all() and mine["main"].all())
@@ -288,14 +290,14 @@ def verdicts_under(mine: DataFrame, metric: ScaledMetric) -> Verdicts:
     rows = rows.assign(item=answers_coded(rows))
     by_people = of_people(rows)
     people = rows[by_people]
-    return Verdicts(metric, comparing, rows, people, one_each(people), _by_author(rows[~by_people]))
+    return Verdicts(metric, comparing, rows, people, combined_per_item(people), _by_author(rows[~by_people]))
 
 
 def _by_author(rows: DataFrame) -> dict[str, DataFrame]:
     """One row per item for each author: repeats averaged, and both orders replaced by their combined verdict."""
     rows = rows[(rows["source"] != "override").to_numpy()]
     parts = {str(name): mine for name, mine in rows.groupby("by", observed=True)}
-    return {name: one_each(without_single_orders(parts[name])) for name in sorted(parts)}
+    return {name: combined_per_item(without_single_orders(parts[name])) for name in sorted(parts)}
 
 
 def without_single_orders(rows: DataFrame) -> DataFrame:

@@ -7,8 +7,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from evalsite.storage import data_dir
-from judging.comparison.services import comparison_document
 from judging.management.command_line import add_json_option, json_line, run_named
+from judging.reports.comparison.services import comparison_document
+from judging.reports.labels import decimal, interval, shares_signed, signed
 
 
 class Command(BaseCommand):
@@ -33,17 +34,27 @@ def plain_comparison(document: dict[str, dict[str, Any]]) -> str:
     for metric, candidates in document.items():
         for candidate, change in candidates.items():
             lines.append(f"{metric} · {candidate}: {_figures(change)}")
-            lines += [
-                f"    {share['difference']:+.3f}  {share['cause']} ({share['items']} items)"
-                for share in change["shares"]
-            ]
+            lines += _shares(change)
     return "\n".join(lines)
+
+
+def _shares(change: dict[str, Any]) -> list[str]:
+    shares = change["shares"]
+    texts = shares_signed([share["difference"] for share in shares], change["difference"] or 0.0)
+    return [
+        f"    {text}{_interval(share)}  {share['cause']} ({share['items']} items)"
+        for share, text in zip(shares, texts, strict=True)
+    ]
 
 
 def _figures(change: dict[str, Any]) -> str:
     if change["difference"] is None:
         return "no mean in one of the runs"
-    figures = f"{change['a']:.3f} → {change['b']:.3f}, {change['difference']:+.3f}"
+    figures = f"{decimal(change['a'])} → {decimal(change['b'])}, {signed(change['difference'])}"
     if change["ci_low"] is None:
         return figures
-    return f"{figures} [{change['ci_low']:+.3f}, {change['ci_high']:+.3f}] over {change['items']} items"
+    return f"{figures}{_interval(change)} over {change['items']} items"
+
+
+def _interval(figure: dict[str, Any]) -> str:
+    return "" if figure["ci_low"] is None else f" {interval(figure['ci_low'], figure['ci_high'])}"

@@ -15,10 +15,17 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection
 
 from datasets.models import Candidate
+from evalsite.rounding import fixed, significant
 from evalsite.storage import data_dir
 from evalsite.tasks import workers
 from judging.core.judges.client import RetryPolicy
+from judging.core.metric_definition import MetricDefinition
 from judging.core.metrics_file import MetricsFile
+from judging.core.reading.reasons import NOTHING_OFFERED
+from judging.engine.reconcile import free_dead_leases
+from judging.engine.run_worker import work
+from judging.engine.stopping import stopped_by_endpoint
+from judging.filters.counts import counts_in_force, unscored_groups
 from judging.management.command_line import (
     HAS_ERRORS,
     WRONG_USAGE,
@@ -30,17 +37,16 @@ from judging.management.command_line import (
     refusals,
     upload,
 )
+from judging.messages import reason_sentence, why_down
+from judging.records.definitions import definitions_now
+from judging.records.models import JudgementState, Run, RunState
 from judging.reports.services import report_document
-from judging.runs.counts import counts_in_force
-from judging.runs.export.files import jsonl_lines, write_lines
-from judging.runs.models import Run, RunState
-from judging.runs.selectors import run_called
+from judging.runs.selectors import find_run
 from judging.runs.services import ChosenMetric, refuse_broken_scripts, run_create, run_resume
-from judging.runs.worker.reconcile import free_dead_leases
-from judging.runs.worker.run_worker import work
+from judging.transfer.export.files import jsonl_lines, write_lines
 
 PROGRESS_SECONDS = 1.0
-# A command must end even if its judge is down or its key is wrong; in the browser, a run waits until this is fixed.
+# A command must end even if its judge is down or its key is wrong; in the browser, a run waits until it is stopped.
 RETRY_POLICY = RetryPolicy(max_outage_seconds=20, max_consecutive_failures=None)
 
 
@@ -69,18 +75,26 @@ class Command(BaseCommand):
         with refusals():
             out.mkdir(parents=True, exist_ok=True)
             if options["resume"]:
-                run = go_on(options["resume"])
+                run = resume_run(options["resume"])
             else:
-                run = begin(options["file"], options["metrics"], options["name"])
+                run = start_run(options["file"], options["metrics"], options["name"])
             with ProgressLine(run, shown=sys.stderr.isatty()):
-                run, report = work_to_the_end(run, out, stop)
+                run, report = work_until_finished(run, out, stop)
         result = document(run, report)
         self.stdout.write(json_line(result) if options["json"] else in_words(run, result, out))
         if run.state != RunState.FINISHED:
             raise CommandError(
-                f"Stopped. Nothing is lost: manage.py evaluate --resume {run.pk} --out {out}",
+                f"Stopped{why_stopped(run)}. Nothing is lost: manage.py evaluate --resume {run.pk} --out {out}",
                 returncode=HAS_ERRORS,
             )
+
+
+def why_stopped(run: Run) -> str:
+    """What stopped a run that nobody stopped: usually a server that is down."""
+    if not stopped_by_endpoint(run):
+        return ""
+    name, _colon, detail = run.problem_detail.partition(": ")
+    return f": no answer from {name}. {why_down(run.problem, detail).rstrip('.')}"
 
 
 def refuse_wrong_usage(options: dict[str, Any]) -> None:
@@ -97,23 +111,23 @@ def refuse_wrong_usage(options: dict[str, Any]) -> None:
         path.open("rb").close()
 
 
-def begin(file: Path, metrics_path: Path, name: str) -> Run:
+def start_run(file: Path, metrics_path: Path, name: str) -> Run:
     """Upload and import the file, and create a run for this process only. Raises CannotStart."""
     if name and Run.objects.filter(name=name).exists():
         raise CannotStart(f"There is a run called {name} already; choose another --name, or --resume {name}.")
-    asked_for = read_metrics(metrics_path)
-    refuse_missing_keys(metrics_path, asked_for)
+    metrics_file = read_metrics(metrics_path)
+    refuse_missing_keys(metrics_path, metrics_file)
     try:
-        refuse_broken_scripts(asked_for.metrics)
+        refuse_broken_scripts(metrics_file.metrics)
         project = own_project()
-        version = upload(project, file, asked_for.data_name)
+        version = upload(project, file, metrics_file.data_name)
         return run_create(
             project=project,
             name=name,
             version=version,
             candidates=list(Candidate.uploaded.filter(version=version).order_by("pk")),
-            metrics=[ChosenMetric(metric) for metric in asked_for.metrics],
-            asked=asked_for.candidates,
+            metrics=[ChosenMetric(metric) for metric in metrics_file.metrics],
+            candidate_models=metrics_file.candidates,
             user=None,
             only_worker=workers.owner(),
         )
@@ -130,9 +144,9 @@ def refuse_missing_keys(path: Path, file: MetricsFile) -> None:
         raise CannotStart(f"{path}: keys are read from the environment, but {', '.join(missing)} is not set.")
 
 
-def go_on(name_or_id: str) -> Run:
+def resume_run(name_or_id: str) -> Run:
     """Resume a run in this process. Raises CannotStart."""
-    run = run_called(name_or_id)
+    run = find_run(name_or_id)
     if run is None:
         raise CannotStart(f"There is no run called {name_or_id} in this DATA_DIR.")
     if run.state == RunState.FINISHED:
@@ -146,10 +160,13 @@ def go_on(name_or_id: str) -> Run:
     return run
 
 
-def work_to_the_end(run: Run, out: Path, stop: threading.Event) -> tuple[Run, dict[str, Any]]:
-    """Judge until the run has ended or `stop` is set, then write both files. Returns the run and its report."""
-    while not stop.is_set() and not Run.objects.get(pk=run.pk).ended:
-        work(workers.owner(), stop=stop, only=run.pk, policy=RETRY_POLICY)
+def work_until_finished(
+    run: Run, out: Path, stop: threading.Event, policy: RetryPolicy = RETRY_POLICY
+) -> tuple[Run, dict[str, Any]]:
+    """Judge until the run has ended or was paused, or `stop` is set, then write both files. Returns the run and its
+    report."""
+    while not stop.is_set() and not Run.objects.get(pk=run.pk).is_idle:
+        work(workers.owner(), stop=stop, only=run.pk, policy=policy)
         stop.wait(0.2)
     run = Run.objects.get(pk=run.pk)
     report = report_document(run)
@@ -160,7 +177,7 @@ def work_to_the_end(run: Run, out: Path, stop: threading.Event) -> tuple[Run, di
 
 
 def document(run: Run, report: dict[str, Any]) -> dict[str, Any]:
-    """The JSON document (spec: commands, `evaluate --json`)."""
+    """The document of `evaluate --json` (docs/metrics-file.md)."""
     counts = counts_in_force(run)
     return {
         "run": run.pk,
@@ -180,14 +197,40 @@ def in_words(run: Run, result: dict[str, Any], out: Path) -> str:
         f"Run {run.pk} ({run.name}): {run.total} judgements, {result['scored']} scored, {result['no_score']} without "
         f"a score, {result['unparsed']} unparsed, {result['errors']} errors, {result['not_run']} not run."
     ]
+    lines += [f"  {sentence}" for sentence in why_unscored(run)]
+    lines += [f"  {headline['metric']}: {headline['text']}." for headline in result["report"]["headline"]]
     for candidate, metrics in result["report"]["candidates"].items():
         for metric, figures in metrics.items():
             mean, low, high = figures["mean"], figures["ci_low"], figures["ci_high"]
-            shown = "no score" if mean is None else f"{mean:.3f}"
-            interval = "" if low is None else f"  (95 % interval {low:.3f} to {high:.3f})"
+            shown = "no score" if mean is None else fixed(mean, 3)
+            interval = "" if low is None else f"  (95 % interval {fixed(low, 3)} to {fixed(high, 3)})"
             lines.append(f"  {candidate} · {metric}: {shown}{interval}")
     lines.append(f"Written: {out / 'judgements.jsonl'} and {out / 'report.json'}")
     return "\n".join(lines)
+
+
+def why_unscored(run: Run) -> list[str]:
+    """For each reason why judgements have no score: how many, why, and the first line concerned."""
+    definitions = definitions_now(run)
+    states = {JudgementState.UNPARSED: "unparsed", JudgementState.ERROR: "errors"}
+    sentences = []
+    for group in unscored_groups(run):
+        definition = definitions[group.metric]
+        metric = f" ({definition.name})" if len(definitions) > 1 else ""
+        why = _reason(group.reason, definition)
+        sentences.append(
+            f"{group.count} {states[JudgementState(group.state)]}: {why}; first: line {group.line}{metric}"
+        )
+    return sentences
+
+
+def _reason(reason: str, definition: MetricDefinition) -> str:
+    if reason == NOTHING_OFFERED:
+        compares = any(judge.parse == "comparison" for judge in definition.judges)
+        return (
+            f"no verdict such as {'[[A>B]]' if compares else f'[[{significant(definition.max_score, 6)}]]'}"
+        )
+    return reason_sentence(reason).rstrip(".。") or "no reason given"
 
 
 class ProgressLine:

@@ -7,12 +7,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from judging.filters.judgement_filter import ATTEMPTS, CURRENT, Filters
 from judging.management.command_line import WRONG_USAGE, run_named
 from judging.reports.labels import left_out_sentences
 from judging.reports.services import left_out
-from judging.runs.export.files import FORMS, write_lines
-from judging.runs.export.other_tools import not_held_sentences
-from judging.runs.filters import ATTEMPTS, CURRENT, Filters
+from judging.transfer.export.files import FORMS, write_lines
+from judging.transfer.export.other_tools import not_held_sentences
 
 
 class Command(BaseCommand):
@@ -30,17 +30,17 @@ class Command(BaseCommand):
         parser.add_argument("--out", type=Path, required=True, metavar="FILE")
 
     def handle(self, *, run: str, out: Path, **options: Any) -> None:
-        found = run_named(run)
+        named_run = run_named(run)
         make, _type = FORMS[options["format"]]
-        meant = Filters(attempts=options["attempts"])
+        filters = Filters(attempts=options["attempts"])
         try:
-            write_lines(make(found, meant), out)
+            write_lines(make(named_run, filters), out)
         except OSError as error:
             raise CommandError(
                 f"{out} cannot be written: {error.strerror}.", returncode=WRONG_USAGE
             ) from None
         for sentence in [
-            *left_out_sentences(left_out(found)),
-            *not_held_sentences(found, meant, options["format"]),
+            *left_out_sentences(left_out(named_run)),
+            *not_held_sentences(named_run, filters, options["format"]),
         ]:
             self.stderr.write(f"Excluded: {sentence}")

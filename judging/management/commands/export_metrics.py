@@ -23,12 +23,12 @@ class Command(BaseCommand):
 
     def handle(self, *, name: list[str], project: str | None, **options: Any) -> None:
         data_dir.prepare()
-        found = {one.name: one for one in Metric.objects.filter(project=project_called(project))}
-        missing = [one for one in name if one not in found]
+        metrics = {metric.name: metric for metric in Metric.objects.filter(project=project_called(project))}
+        missing = [metric_name for metric_name in name if metric_name not in metrics]
         if missing:
             raise CommandError(f"There is no metric called {', '.join(missing)}.", returncode=WRONG_USAGE)
         names = list(dict.fromkeys(name))
-        text = metrics_text([newest_version(found[one]) for one in names])
+        text = metrics_text([newest_version(metrics[metric_name]) for metric_name in names])
         if options["json"]:
             self.stdout.write(json_line({"metrics": names, "yaml": text}))
         else:

@@ -5,29 +5,29 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import translation
 
-from datasets.core.imports.model import NotUsable, SourceFile
+from datasets.core.imports import table
+from datasets.core.imports.encodings import is_known
+from datasets.core.imports.json_records import is_blank
+from datasets.core.imports.model import LeftOut, NotUsable, Place, Source, SourceFile
 from datasets.core.imports.registry import recognise
-from datasets.core.imports.table import is_native
-from datasets.import_messages import left_out_reason, not_usable_sentence, source_name
 from datasets.importing.worker import import_or_wait
-from datasets.management.commands.validate import terminal_language
-from datasets.messages import message
-from datasets.models import FileImport, StoredFinding, Version, VersionState
-from datasets.versions.file_import import draft_change, draft_of_files, import_commit
-from datasets.versions.row_findings import as_finding
+from datasets.messages import not_usable_sentence, source_name
+from datasets.models import FileImport, VersionState
+from datasets.versions.file_import import draft_change, draft_encoding, draft_of_files, import_commit
 from evalsite.accounts.models import Project
 from evalsite.storage import data_dir
-from evalsite.tasks import workers
+from evalsite.tasks import jobs
+from evalsite.terminal import terminal_language
 from judging.core.results_file.records import RefusedLine
 from judging.management.command_line import (
     HAS_ERRORS,
+    WRONG_USAGE,
     CannotStart,
     add_json_option,
     json_line,
@@ -35,28 +35,26 @@ from judging.management.command_line import (
     refusals,
     uploaded,
 )
-from judging.management.commands.import_results import imported, refuse_failed, take_tool_file
-from judging.runs.models import Run
-from judging.runs.results_import.messages import refused_sentence
-from judging.runs.results_import.models import ResultsImport
-from judging.runs.results_import.services import work
-from judging.runs.results_import.tool_files import free_name
+from judging.management.commands.import_results import import_file, refuse_failed, take_tool_file
+from judging.management.import_report import (
+    ImportReport,
+    add_encoding,
+    first_encoding,
+    in_utf8,
+    sentence,
+    write_copy,
+    write_native,
+)
+from judging.messages import refused_sentence
+from judging.records.models import Run
+from judging.transfer.results_import.models import ResultsImport
+from judging.transfer.results_import.services import JOB
+from judging.transfer.results_import.tool_files import free_name
 
 NATIVE = "native"
 """The source of a file in one of the four native formats."""
 _SHOWN = 20
 _PAUSE = 0.2  # seconds
-
-
-@dataclass(slots=True)
-class TakenFiles:
-    """The result of an import."""
-
-    version: Version
-    source: str
-    left_out: list[dict[str, Any]] = field(default_factory=list)
-    refused: list[RefusedLine] = field(default_factory=list)
-    run: Run | None = None
 
 
 class Command(BaseCommand):
@@ -73,36 +71,90 @@ class Command(BaseCommand):
             "--columns",
             default="",
             metavar="question=…,answer=…",
-            help="for tables: question, messages, system, reference, model, answer, answer:MODEL, score:METRIC, "
-            "field:NAME, each with its column (default: guessed)",
+            help="for tables: question, messages, system, reference, model, answer, answer:MODEL, outputs, "
+            "score:METRIC, field:NAME, each with its column (default: guessed)",
+        )
+        parser.add_argument(
+            "--encoding",
+            default="",
+            metavar="NAME",
+            help="of the text files, such as gb18030, big5 or cp1252 (default: detected)",
+        )
+        parser.add_argument(
+            "--out",
+            type=Path,
+            metavar="FILE",
+            help="write the rows as JSON Lines of our format, and store nothing",
         )
         add_json_option(parser)
 
-    def handle(self, *, files: list[Path], name: str, columns: str, **options: Any) -> None:
-        data_dir.prepare()
-        with translation.override(terminal_language()):
-            with refusals():
-                taken = take(files, name, columns)
-            summary = document(taken)
-            self.stdout.write(json_line(summary) if options["json"] else in_words(summary))
-        if not taken.version.valid_rows:
+    def handle(self, *, files: list[Path], encoding: str, out: Path | None, **options: Any) -> None:
+        if encoding and not is_known(encoding):
+            raise CommandError(f"There is no text encoding called {encoding}.", returncode=WRONG_USAGE)
+        if out is None:
+            data_dir.prepare()
+        with translation.override(terminal_language()), refusals():
+            source_files = [SourceFile.of(path, _name_of(path, files), encoding) for path in files]
+            for path in files:
+                path.open("rb").close()
+            if out is not None and out.exists() and any(out.samefile(path) for path in files):
+                raise CommandError(f"{out} is one of the files; name another.", returncode=WRONG_USAGE)
+            report = ImportReport()
+            try:
+                self._import_files(source_files, files, report, out, **options)
+            except (NotUsable, CannotStart) as error:
+                report.problem = sentence(error) if isinstance(error, NotUsable) else str(error)
+                add_encoding(source_files, report)
+            if report.source or report.encoding:
+                document = report.document()
+                self.stdout.write(json_line(document) if options["json"] else in_words(document))
+        if report.problem:
+            raise CommandError(report.problem, returncode=HAS_ERRORS)
+        if not report.valid_rows:
             raise CommandError("Nothing usable: no row is valid.", returncode=HAS_ERRORS)
 
+    def _import_files(
+        self,
+        files: Sequence[SourceFile],
+        paths: Sequence[Path],
+        report: ImportReport,
+        out: Path | None,
+        *,
+        name: str,
+        columns: str,
+        **_options: Any,
+    ) -> None:
+        """Import the files. Raises NotUsable, CannotStart, ValidationError or OSError."""
+        if all(map(is_blank, files)):
+            raise NotUsable("empty", file=", ".join(file.name for file in files))
+        source = table.SOURCE if columns else recognise(files)
+        if source is not None:
+            report.source = source.name
+            if out is not None:
+                write_copy(files, source, columns, out, report)
+            else:
+                _of_tool(own_project(), files, source, name, columns, report)
+            return
+        native = [path for path, file in zip(paths, files, strict=True) if table.is_native(file)]
+        rest = [file for path, file in zip(paths, files, strict=True) if path not in native]
+        if len(native) != 1 or (rest and recognise(rest) is None):
+            raise not_a_table(files)
+        report.source = NATIVE
+        with in_utf8(native[0], files[0].encoding) as path:
+            report.encoding = files[0].encoding or None
+            if out is not None:
+                write_native(path, out, report)
+            else:
+                _of_native(own_project(), path, rest, name or native[0].stem, report)
 
-def take(paths: Sequence[Path], name: str, columns: str) -> TakenFiles:
-    """Import the files. Raises NotUsable, CannotStart, ValidationError or OSError."""
-    files = [SourceFile.of(path, _name_of(path, paths)) for path in paths]
-    for path in paths:
-        path.open("rb").close()
-    project = own_project()
-    source = recognise(files)
-    if source is not None:
-        return _of_tool(project, files, source, name, columns)
-    native = [path for path, file in zip(paths, files, strict=True) if is_native(file)]
-    rest = [file for path, file in zip(paths, files, strict=True) if path not in native]
-    if len(native) != 1 or columns or (rest and recognise(rest) is None):
-        raise NotUsable("no_table", file=", ".join(file.name for file in files))
-    return _of_native(project, native[0], rest, name)
+
+def not_a_table(files: Sequence[SourceFile]) -> NotUsable:
+    """Why the files cannot be imported: one that is no text, or no table."""
+    for file in files:
+        with file.upload() as upload:
+            if kind := upload.other_kind():
+                return NotUsable("other_kind", kind=kind, file=file.name)
+    return NotUsable("no_table", file=", ".join(file.name for file in files))
 
 
 def _name_of(path: Path, paths: Sequence[Path]) -> str:
@@ -112,101 +164,79 @@ def _name_of(path: Path, paths: Sequence[Path]) -> str:
 
 
 def _of_tool(
-    project: Project, files: Sequence[SourceFile], source: Any, name: str, columns: str
-) -> TakenFiles:
+    project: Project,
+    files: Sequence[SourceFile],
+    source: Source,
+    name: str,
+    columns: str,
+    report: ImportReport,
+) -> None:
     with ExitStack() as opened:
-        given = [(opened.enter_context(file.open_file()), file.name) for file in files]
-        draft = draft_of_files(project=project, name=name, given=given, source=source, user=None)
-    if columns:
-        draft_change(draft, columns=columns, sheet="")
-    version = import_or_wait(import_commit(draft=draft, user=None).pk, workers.owner())
+        named_files = [(opened.enter_context(file.open_file()), file.name) for file in files]
+        draft = draft_of_files(project=project, name=name, named_files=named_files, source=source, user=None)
+    draft_encoding(draft, files[0].encoding)
+    draft_change(draft, columns=columns, sheet="")
+    version = import_or_wait(import_commit(draft=draft, user=None).pk)
     done = FileImport.objects.get(pk=draft.pk)
+    report.add_left_out(LeftOut(Place(*where), code, detail) for *where, code, detail in done.left_out)
     if done.problem:
         raise CannotStart(not_usable_sentence(done.problem["code"], done.problem["params"]))
     if version.state != VersionState.READY:
         raise CannotStart(f"{files[0].name}: {version.problem}")
-    taken = TakenFiles(version, source.name, [_left_out(*one) for one in done.left_out])
+    report.encoding = first_encoding(files)
+    report.add_version(version)
     for waiting in ResultsImport.objects.filter(version=version):
-        ended = _imported(waiting)
+        ended = _run_import(waiting)
         refuse_failed(ended)
-        taken.refused += [RefusedLine(line, code, params) for line, code, params in ended.listed]
-        taken.run = ended.run
-    return taken
+        _add_run(report, [RefusedLine(line, code, params) for line, code, params in ended.listed], ended.run)
 
 
-def _imported(waiting: ResultsImport) -> ResultsImport:
+def _run_import(waiting: ResultsImport) -> ResultsImport:
     """Import in this process, or wait for the worker that does."""
     while waiting.under_way:
-        work(waiting.pk, workers.owner())
+        jobs.run(JOB, waiting.pk)
         waiting.refresh_from_db()
         if waiting.under_way:
             time.sleep(_PAUSE)
     return waiting
 
 
-def _of_native(project: Project, path: Path, rest: Sequence[SourceFile], name: str) -> TakenFiles:
+def _of_native(
+    project: Project, path: Path, rest: Sequence[SourceFile], name: str, report: ImportReport
+) -> None:
     """Import a file in a native format, and verdicts on its answers from files of other tools."""
-    taken = TakenFiles(uploaded(project, path, name), NATIVE)
+    version = uploaded(project, path, name)
+    report.add_version(version)
     for file in rest:
-        run = taken.run.name if taken.run else free_name(taken.version)
-        waiting, left_out = take_tool_file(file, taken.version, run)
-        taken.left_out += [
-            _finding(one["line"], one["code"], f"{file.name}: {one['message']}") for one in left_out
-        ]
+        run = Run.objects.get(pk=report.run).name if report.run else free_name(version)
+        waiting, left_out = take_tool_file(file, version, run)
+        report.add_left_out(left_out)
         refused: list[RefusedLine] = []
-        taken.run = imported(waiting, refused, strict=False) or taken.run
-        taken.refused += refused
-    return taken
+        _add_run(report, refused, import_file(waiting, refused, strict=False))
 
 
-def _left_out(file: str, line: int | None, sheet: str, code: str, detail: str) -> dict[str, Any]:
-    where = f"{file}, {sheet}" if sheet else file
-    said = f"{where}: {left_out_reason(code)}" + (f" ({detail})" if detail else "")
-    return _finding(line, code, said)
-
-
-def _finding(line: int | None, code: str, said: str, **more: Any) -> dict[str, Any]:
-    """A finding in the format of `validate --json`."""
-    given = {"line": line, "column": None, "path": None, "code": code, "severity": "warning", "message": said}
-    return given | {"repair": None} | more
-
-
-def document(taken: TakenFiles) -> dict[str, Any]:
-    """The JSON document (spec: results, `import_dataset --json`)."""
-    version, run = taken.version, taken.run
-    return {
-        "dataset": version.dataset.name,
-        "version": version.number,
-        "format": version.format or None,
-        "source": taken.source,
-        "rows": version.rows,
-        "valid_rows": version.valid_rows,
-        "models": list(version.models_found),
-        "verdicts": run.total if run else 0,
-        "run": run.pk if run else None,
-        "findings": [
-            *taken.left_out,
-            *(_finding(one.line, one.code, refused_sentence(one)) for one in taken.refused),
-            *(_stored(one) for one in StoredFinding.objects.filter(version=version).order_by("line", "pk")),
-        ],
-    }
-
-
-def _stored(finding: StoredFinding) -> dict[str, Any]:
-    said = message(as_finding(finding))
-    more = {"column": finding.column, "path": finding.path or None, "repair": finding.repair or None}
-    return _finding(finding.line, finding.code, said, severity=finding.severity, **more)
+def _add_run(report: ImportReport, refused: Sequence[RefusedLine], run: Run | None) -> None:
+    report.left_out += [
+        {"line": entry.line, "code": entry.code, "message": refused_sentence(entry)} for entry in refused
+    ]
+    if run is not None:
+        report.run, report.verdicts = run.pk, run.total
 
 
 def in_words(summary: dict[str, Any]) -> str:
     """A readable summary in a few lines."""
-    lines = [
-        f"{summary['dataset']}, version {summary['version']} ({source_name(summary['source'])}): "
+    figures = (
         f"{summary['rows']} rows, {summary['valid_rows']} valid, {len(summary['models'])} models, "
-        f"{summary['verdicts']} verdicts" + (f" in run {summary['run']}." if summary["run"] else ".")
-    ]
-    for one in summary["findings"][:_SHOWN]:
-        where = f"line {one['line']}: " if one["line"] else ""
-        lines.append(f"  {where}{one['message']} ({one['code']})")
-    more = len(summary["findings"]) - _SHOWN
+        f"{summary['answers']} answers, {summary['references']} references, {summary['verdicts']} verdicts"
+    )
+    lines = []
+    if summary["rows"]:
+        stored = f"{summary['dataset']}, version {summary['version']} " if summary["dataset"] else ""
+        run = f" in run {summary['run']}" if summary["run"] else ""
+        lines.append(f"{stored}({source_name(summary['source'] or '')}): {figures}{run}.")
+    listed = [*summary["left_out"], *summary["findings"]]
+    for entry in listed[:_SHOWN]:
+        where = f"line {entry['line']}: " if entry["line"] else ""
+        lines.append(f"  {where}{entry['message']} ({entry['code']})")
+    more = len(listed) - _SHOWN
     return "\n".join([*lines, *([f"  and {more} more"] if more > 0 else [])])

@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import translation
 
-from datasets.management.commands.validate import terminal_language
 from evalsite.storage import data_dir
+from evalsite.terminal import terminal_language
 from judging.management.command_line import (
     add_json_option,
     json_line,
@@ -39,10 +39,10 @@ class Command(BaseCommand):
             with refusals():
                 imported = metrics_import(project=target, metrics=placed, user=None)
         done = [
-            {"name": one.version.metric.name, "version": one.version.number, "done": one.done}
-            for one in imported
+            {"name": entry.version.metric.name, "version": entry.version.number, "done": entry.done}
+            for entry in imported
         ]
-        lines = [f"{one['name']}: version {one['version']} ({one['done']})" for one in done]
+        lines = [f"{metric['name']}: version {metric['version']} ({metric['done']})" for metric in done]
         self.stdout.write(json_line({"metrics": done}) if options["json"] else "\n".join(lines))
         if file.candidates:
             self.stderr.write("Candidates were ignored: choose them when you create a run.")

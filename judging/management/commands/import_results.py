@@ -10,12 +10,13 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db.models import Q
 
-from datasets.core.imports.model import NotUsable, Options, SourceFile
-from datasets.import_messages import left_out_reason
+from datasets.core.imports.model import LeftOut, NotUsable, Options, SourceFile
+from datasets.core.imports.reasons import is_record
+from datasets.messages import left_out_reason
 from datasets.models import Dataset, Version
 from datasets.uploads import limits
 from evalsite.storage import data_dir
-from evalsite.tasks import workers
+from evalsite.tasks import jobs
 from judging.core.results_file.records import RefusedLine
 from judging.management.command_line import (
     HAS_ERRORS,
@@ -27,11 +28,17 @@ from judging.management.command_line import (
     refusals,
     upload,
 )
-from judging.runs.models import Run, SourceKind
-from judging.runs.results_import.messages import file_problem, refused_sentence
-from judging.runs.results_import.models import ResultsImport, ResultsImportState
-from judging.runs.results_import.services import import_begin, import_confirm, import_discard, work
-from judging.runs.results_import.tool_files import tool_of, write_verdicts
+from judging.messages import refused_sentence
+from judging.records.models import Run, SourceKind
+from judging.transfer.results_import.models import ResultsImport, ResultsImportState
+from judging.transfer.results_import.services import (
+    JOB,
+    file_problem,
+    import_begin,
+    import_confirm,
+    import_discard,
+)
+from judging.transfer.results_import.tool_files import tool_of, write_verdicts
 
 _SHOWN = 20
 
@@ -53,45 +60,48 @@ class Command(BaseCommand):
     def handle(self, *, dataset: str, results: Path, name: str, **options: Any) -> None:
         data_dir.prepare()
         refused: list[RefusedLine] = []
-        left_out: list[dict[str, Any]] = []
+        omitted: list[LeftOut] = []
         with refusals(), results.open("rb") as file:
             version = version_of(dataset, name)
-            if tool_of(given := SourceFile.of(results)):
-                taken, left_out = take_tool_file(given, version, name)
+            if tool_of(source_file := SourceFile.of(results)):
+                results_import, omitted = take_tool_file(source_file, version, name)
             else:
-                taken = import_begin(
+                results_import = import_begin(
                     version=version, name=name, file=file, file_name=results.name, by=None, wait=True
                 )
-            run = imported(taken, refused, strict=options["strict"], left_out=len(left_out))
+            left_out = [omission for omission in omitted if is_record(omission.code)]
+            run = import_file(results_import, refused, strict=options["strict"], left_out=len(left_out))
         summary = document(run, refused)
-        summary["refused"] = [*left_out, *summary["refused"]]
+        summary["refused"] = [*map(_refused, left_out), *summary["refused"]]
+        for omission in omitted:
+            if not is_record(omission.code):
+                detail = f" ({omission.detail})" if omission.detail else ""
+                self.stderr.write(left_out_reason(omission.code) + detail)
         self.stdout.write(json_line(summary) if options["json"] else in_words(summary, name))
         if run is None:
             raise CommandError("Nothing was imported.", returncode=HAS_ERRORS)
 
 
-def take_tool_file(
-    file: SourceFile, version: Version, name: str
-) -> tuple[ResultsImport, list[dict[str, Any]]]:
-    """Create an import of another tool's verdicts on the version's rows. Returns it with a list of omitted records.
+def _refused(omitted: LeftOut) -> dict[str, Any]:
+    return {"line": omitted.place.line, "code": omitted.code, "message": left_out_reason(omitted.code)}
+
+
+def take_tool_file(file: SourceFile, version: Version, name: str) -> tuple[ResultsImport, list[LeftOut]]:
+    """Create an import of another tool's verdicts on the version's rows. Returns it with what was left out.
 
     Raises NotUsable or ValidationError.
     """
     source = tool_of(file)
     if source is None:
         raise NotUsable("no_table", file=file.name)
-    found = source.read([file], Options(limits=limits()))
+    contents = source.read([file], Options(limits=limits()))
     with tempfile.TemporaryFile() as verdicts:
-        write_verdicts(found, version, verdicts)
+        write_verdicts(contents, version, verdicts)
         verdicts.seek(0)
-        taken = import_begin(
+        results_import = import_begin(
             version=version, name=name, file=verdicts, file_name=file.name, by=None, wait=True
         )
-    summary = [
-        {"line": one.place.line, "code": one.code, "message": left_out_reason(one.code)}
-        for one in found.left_out
-    ]
-    return taken, summary
+    return results_import, contents.left_out
 
 
 def version_of(dataset: str, run_name: str) -> Version:
@@ -99,9 +109,9 @@ def version_of(dataset: str, run_name: str) -> Version:
     path = Path(dataset)
     if path.exists():
         return version_of_file(path)
-    known = Version.objects.filter(dataset__name=dataset, dataset__archived_at=None, number__gt=0)
-    extended = known.filter(runs__name=run_name).order_by("-pk").first()
-    versions = [one for one in known.order_by("-pk") if one.usable]
+    named = Version.objects.filter(dataset__name=dataset, dataset__archived_at=None, number__gt=0)
+    extended = named.filter(runs__name=run_name).order_by("-pk").first()
+    versions = [version for version in named.order_by("-pk") if version.usable]
     if extended is not None or versions:
         return extended or versions[0]
     if Dataset.objects.filter(name=dataset).exists():
@@ -114,35 +124,38 @@ def version_of_file(path: Path) -> Version:
     project = own_project()
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    known = Version.objects.filter(dataset__project=project, sha256=digest, number__gt=0).order_by("-pk")
-    return next((one for one in known if one.usable), None) or upload(project, path, "")
+    same_content = Version.objects.filter(dataset__project=project, sha256=digest, number__gt=0)
+    newest_first = same_content.order_by("-pk")
+    return next((version for version in newest_first if version.usable), None) or upload(project, path, "")
 
 
-def imported(
-    taken: ResultsImport, refused: list[RefusedLine], *, strict: bool, left_out: int = 0
+def import_file(
+    results_import: ResultsImport, refused: list[RefusedLine], *, strict: bool, left_out: int = 0
 ) -> Run | None:
     """Check and import a file. Returns the run, or None if nothing was imported. Raises CannotStart."""
-    work(taken.pk, workers.owner(), refused=refused)
-    taken.refresh_from_db()
-    refuse_failed(taken)
-    if (strict and (refused or left_out)) or not (taken.new or taken.same):
-        import_discard(taken)
+    jobs.run(JOB, results_import.pk, refused=refused)
+    results_import.refresh_from_db()
+    refuse_failed(results_import)
+    if (strict and (refused or left_out)) or not (results_import.new or results_import.same):
+        import_discard(results_import)
         return None
     refused.clear()
-    import_confirm(taken, wait=True)
-    work(taken.pk, workers.owner(), refused=refused)
-    taken.refresh_from_db()
-    refuse_failed(taken)
-    return taken.run
+    import_confirm(results_import, wait=True)
+    jobs.run(JOB, results_import.pk, refused=refused)
+    results_import.refresh_from_db()
+    refuse_failed(results_import)
+    return results_import.run
 
 
-def refuse_failed(taken: ResultsImport) -> None:
-    if taken.state == ResultsImportState.FAILED:
-        raise CannotStart(f"{taken.file_name}: {file_problem(taken.problem, taken.problem_params)}")
+def refuse_failed(results_import: ResultsImport) -> None:
+    if results_import.state == ResultsImportState.FAILED:
+        raise CannotStart(
+            f"{results_import.file_name}: {file_problem(results_import.problem, results_import.problem_params)}"
+        )
 
 
 def document(run: Run | None, refused: list[RefusedLine]) -> dict[str, Any]:
-    """The JSON document (spec: results, `import_results --json`)."""
+    """The document of `import_results --json` (docs/results.md)."""
     of_people = Q(current=True, source__kind__in=(SourceKind.RATER, SourceKind.ADJUDICATOR))
     return {
         "run": run.pk if run else None,
@@ -154,7 +167,7 @@ def document(run: Run | None, refused: list[RefusedLine]) -> dict[str, Any]:
         "not_run": run.not_run if run else 0,
         "people": run.judgements.filter(of_people).count() if run else 0,
         "refused": [
-            {"line": one.line, "code": one.code, "message": refused_sentence(one)} for one in refused
+            {"line": entry.line, "code": entry.code, "message": refused_sentence(entry)} for entry in refused
         ],
     }
 
@@ -169,7 +182,8 @@ def in_words(summary: dict[str, Any], name: str) -> str:
     if summary["run"] is None:
         lines = []
     lines += [
-        f"  line {one['line']}: {one['message']} ({one['code']})" for one in summary["refused"][:_SHOWN]
+        f"  line {entry['line']}: {entry['message']} ({entry['code']})"
+        for entry in summary["refused"][:_SHOWN]
     ]
     more = len(summary["refused"]) - _SHOWN
     return "\n".join([*lines, *([f"  and {more} more refused lines"] if more > 0 else [])])

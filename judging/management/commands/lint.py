@@ -15,9 +15,9 @@ from django.utils.translation import pgettext
 
 from datasets.core.reader import UploadReading, read
 from datasets.core.variables import row_and_response, row_data
-from datasets.management.commands.validate import progress, terminal_language
+from datasets.management.commands.validate import progress
+from evalsite.terminal import terminal_language
 from judging.core.lint import Answer, Lint, LintFinding, lint, subjects
-from judging.lint_messages import sentence
 from judging.management.command_line import (
     HAS_ERRORS,
     WRONG_USAGE,
@@ -26,6 +26,7 @@ from judging.management.command_line import (
     refusals,
     text_of,
 )
+from judging.messages import lint_sentence
 from judging.sandboxes import shared_sandbox
 
 
@@ -43,7 +44,7 @@ class Command(BaseCommand):
         source = text_of(template)
         script = None if preprocess is None else text_of(preprocess)
         with translation.override(terminal_language()):
-            result = linted(file, source, script)
+            result = lint_file(file, source, script)
             if options["json"]:
                 self.stdout.write(json_line(document(result)))
                 for line in in_words(pgettext("finding", "error"), result.errors):
@@ -54,7 +55,7 @@ class Command(BaseCommand):
             sys.exit(HAS_ERRORS)
 
 
-def linted(file: Path, source: str, script: str | None) -> Lint:
+def lint_file(file: Path, source: str, script: str | None) -> Lint:
     """Lint the template. Raises CommandError (status 2) if the file has no valid rows or can't be read, or if the
     sandbox is not available."""
     with refusals():
@@ -79,14 +80,14 @@ def answers(file: Path, reading: UploadReading) -> Iterator[Answer]:
 def document(result: Lint) -> dict[str, Any]:
     """The JSON document, whose keys are specified."""
     return {
-        "errors": [_found(one) for one in result.errors],
-        "warnings": [_found(one) for one in result.warnings],
+        "errors": [_finding_document(finding) for finding in result.errors],
+        "warnings": [_finding_document(finding) for finding in result.warnings],
         "longest": asdict(result.longest) if result.longest else None,
     }
 
 
-def _found(found: LintFinding) -> dict[str, Any]:
-    return {name: value for name, value in asdict(found).items() if name != "message"}
+def _finding_document(finding: LintFinding) -> dict[str, Any]:
+    return {name: value for name, value in asdict(finding).items() if name != "message"}
 
 
 def readable(result: Lint) -> Iterator[str]:
@@ -102,16 +103,16 @@ def readable(result: Lint) -> Iterator[str]:
 
 
 def in_words(severity: str, findings: tuple[LintFinding, ...]) -> Iterator[str]:
-    for found in findings:
-        yield f"{severity} {found.code}: {_place(found)}{sentence(found)}{_rows(found)}"
+    for finding in findings:
+        yield f"{severity} {finding.code}: {_place(finding)}{lint_sentence(finding)}{_rows(finding)}"
 
 
-def _place(found: LintFinding) -> str:
-    return _("line %(line)s: ") % {"line": found.line} if found.line else ""
+def _place(finding: LintFinding) -> str:
+    return _("line %(line)s: ") % {"line": finding.line} if finding.line else ""
 
 
-def _rows(found: LintFinding) -> str:
-    if not found.first_rows or found.code in ("unknown_name", "syntax"):
+def _rows(finding: LintFinding) -> str:
+    if not finding.first_rows or finding.code in ("unknown_name", "syntax"):
         return ""
-    shown = ", ".join(map(str, found.first_rows)) + (" …" if found.rows > len(found.first_rows) else "")
+    shown = ", ".join(map(str, finding.first_rows)) + (" …" if finding.rows > len(finding.first_rows) else "")
     return " " + _("[rows at lines %(lines)s]") % {"lines": shown}

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from datasets.core.reader import read
 from datasets.core.rows import RawRow
 from datasets.core.variables import row_and_response, row_data
+from evalsite.rounding import significant
 from judging.core.prompts import RenderItem, render
 from judging.core.sandbox.job import SandboxFailure
 from judging.core.sandbox.pool import Sandbox
@@ -47,9 +48,9 @@ class Command(BaseCommand):
         scale = checked_scale(options["min_score"], options["max_score"])
         source = text_of(template)
         script = text_of(options["preprocess"]) if options["preprocess"] else None
-        pair = chosen(file, options["row"], options["model"], options["response"])
+        pair = select_pair(file, options["row"], options["model"], options["response"])
         with refusals():
-            document = rendered(shared_sandbox(), source, script, pair, scale)
+            document = render_document(shared_sandbox(), source, script, pair, scale)
         if options["json"]:
             self.stdout.write(json_line(document))
         elif document["prompt"] is not None:
@@ -69,11 +70,14 @@ def score(text: str) -> float:
 def checked_scale(low: float, high: float) -> tuple[float, float]:
     """Both ends of the scale. Raises CommandError (status 2) unless `low` is below `high`."""
     if low >= high:
-        raise CommandError(f"--min-score {low:g} must be below --max-score {high:g}.", returncode=WRONG_USAGE)
+        raise CommandError(
+            f"--min-score {significant(low, 6)} must be below --max-score {significant(high, 6)}.",
+            returncode=WRONG_USAGE,
+        )
     return low, high
 
 
-def chosen(file: Path, line: int | None, model: str | None, number: int | None) -> Pair:
+def select_pair(file: Path, line: int | None, model: str | None, number: int | None) -> Pair:
     """The row and answer as templates see them. Raises CommandError (status 2) if not found."""
     with refusals(), read(file, digest=False) as reading:
         row = next((row for row in reading if (row.valid if line is None else row.line == line)), None)
@@ -95,15 +99,17 @@ def answer_of(row: RawRow, model: str | None, number: int | None) -> str:
         answers = [answer for answer in answers if answer[0] == answers[0][0]]
     if not row.responses and model is None and number is None:
         return "{}"
-    wanted = 1 if number is None else number
+    response_number = 1 if number is None else number
     for _, index, text in answers:
-        if index == wanted:
+        if index == response_number:
             return text
     whose = f"of model {model!r}" if model is not None else "of any model"
-    raise CommandError(f"The row at line {row.line} has no answer {wanted} {whose}.", returncode=WRONG_USAGE)
+    raise CommandError(
+        f"The row at line {row.line} has no answer {response_number} {whose}.", returncode=WRONG_USAGE
+    )
 
 
-def rendered(
+def render_document(
     sandbox: Sandbox, source: str, script: str | None, pair: Pair, scores: tuple[float, float]
 ) -> dict[str, Any]:
     """The JSON document."""
@@ -118,12 +124,12 @@ def rendered(
         data |= ran.changed["data"]
         response |= ran.changed["response"]
     item = RenderItem(data, response, result, min_score=scores[0], max_score=scores[1])
-    (made,) = render(sandbox, source, [item])
+    (prompt,) = render(sandbox, source, [item])
     return {
-        "prompt": made.text,
+        "prompt": prompt.text,
         "preprocess_result": result,
-        "undefined": list(dict.fromkeys(note.name for note in made.undefined)),
-        "error": failure_document(made.error) if made.error else None,
+        "undefined": list(dict.fromkeys(note.name for note in prompt.undefined)),
+        "error": failure_document(prompt.error) if prompt.error else None,
     }
 
 

@@ -48,11 +48,11 @@ class Command(BaseCommand):
         self, *, run: str, by: Sequence[str], require: Sequence[str], strict: bool, **options: Any
     ) -> None:
         data_dir.prepare()
-        found = run_named(run)
+        named_run = run_named(run)
         try:
-            wanted = [parse_requirement(text) for text in require]
-            document = report_by(found, by)
-            decisions = [decide(one, document, strict=strict) for one in wanted]
+            requirements = [parse_requirement(text) for text in require]
+            document = report_by(named_run, by)
+            decisions = [decide(requirement, document, strict=strict) for requirement in requirements]
         except (RequirementError, FieldUnknown) as error:
             raise CommandError(str(error), returncode=WRONG_USAGE) from error
         self._print(document, decisions, as_json=options["json"])
@@ -60,7 +60,7 @@ class Command(BaseCommand):
             sys.exit(status)
 
     def _print(self, document: Mapping[str, Any], decisions: Sequence[Decision], *, as_json: bool) -> None:
-        sentences = [one.sentence for one in decisions]
+        sentences = [decision.sentence for decision in decisions]
         if not as_json:
             parts = [plain_report(document), "\n".join(sentences)]
             self.stdout.write("\n\n".join(filter(None, parts)))

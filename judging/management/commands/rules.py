@@ -11,9 +11,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from datasets.management.commands.validate import terminal_language
 from evalsite.secrets import Undecryptable
 from evalsite.storage import data_dir
+from evalsite.terminal import terminal_language
 from judging.core.judges.client import AskResult, ask_with_retries
 from judging.core.judges.http_clients import HttpClients
 from judging.core.judges.settings import JudgeSettings, build_request
@@ -31,6 +31,7 @@ from judging.core.rules.evaluate import (
 from judging.core.rules.program import Problem, Reason, Scored
 from judging.core.rules.python_blocks import run_code
 from judging.core.rules.values import from_python, json_text
+from judging.core.values import value_text
 from judging.endpoints.connection_test import endpoint_settings
 from judging.endpoints.models import Endpoint
 from judging.management.command_line import HAS_ERRORS, WRONG_USAGE, add_json_option, refusals, text_of
@@ -62,13 +63,13 @@ class Command(BaseCommand):
         with translation.override(terminal_language()):
             reading = read_program(text_of(program))
             if action == "check":
-                document = checked(reading)
+                document = check_document(reading)
                 failed, words = bool(document["errors"]), check_in_words(document)
             else:
-                document, unfit = scored(reading, options["answer"], options["reference"], options["judge"])
-                failed, words = document["error"] is not None, score_in_words(document, unfit)
+                document = score_answer(reading, options["answer"], options["reference"], options["judge"])
+                failed, words = document["error"] is not None, score_in_words(document)
         as_json = options["json"]
-        text = written(document) if as_json else words
+        text = document_json(document) if as_json else words
         self.stdout.write(encodable(text, getattr(self.stdout, "encoding", None), as_json=as_json))
         if failed:
             raise SystemExit(HAS_ERRORS)
@@ -77,7 +78,7 @@ class Command(BaseCommand):
 # --- check -----------------------------------------------------------------------------------------------------
 
 
-def checked(reading: CheckedProgram) -> Document:
+def check_document(reading: CheckedProgram) -> Document:
     """The JSON document of `check --json`."""
     return {
         "errors": [problem_document(problem) for problem in reading.errors],
@@ -98,9 +99,9 @@ def check_in_words(document: Document) -> str:
     """A line per problem, or a message that there are none."""
     kinds = ((_("error"), document["errors"]), (_("warning"), document["warnings"]))
     lines = [
-        f"{one['line']}:{one['column']}: {kind} {one['code']}: {one['message']}"
+        f"{problem['line']}:{problem['column']}: {kind} {problem['code']}: {problem['message']}"
         for kind, problems in kinds
-        for one in problems
+        for problem in problems
     ]
     return "\n".join(lines or [_("The program has no errors.")])
 
@@ -108,20 +109,22 @@ def check_in_words(document: Document) -> str:
 # --- score -----------------------------------------------------------------------------------------------------
 
 
-def scored(reading: CheckedProgram, answer: str, reference: str, judge: str | None) -> tuple[Document, str]:
-    """The JSON document of `score --json`, and why the answer's format is invalid ('' if it is valid).
+def score_answer(reading: CheckedProgram, answer: str, reference: str, judge: str | None) -> Document:
+    """The JSON document of `score --json`.
 
-    `error`: the first error of the program or the row; `errors`: all errors of the program.
+    `error`: the first error of the program or the row; `errors`: all errors of the program. `format_reason`: why the
+    answer does not match the program's format, None if it does or the program has errors.
     """
     settings = settings_of(judge) if judge is not None else None
     if reading.program is None:
         errors = [problem_document(problem) for problem in reading.errors]
         first = {name: errors[0][name] for name in ("code", "line", "message")}
-        return {"score": None, "format_ok": None, "lines": [], "error": first, "errors": errors}, ""
+        document = {"score": None, "format_ok": None, "format_reason": None}
+        return {**document, "lines": [], "error": first, "errors": errors}
     evaluation = plan(reading.program, answer, reference)
-    found = found_for(evaluation, settings) if needs_answers(evaluation) else {}
-    result = conclude(evaluation, found)
-    return score_document(result), reason_sentence(result.failure) if result.failure else ""
+    results = results_for(evaluation, settings) if needs_answers(evaluation) else {}
+    result = conclude(evaluation, results)
+    return score_document(result)
 
 
 def score_document(result: Result) -> Document:
@@ -139,6 +142,7 @@ def score_document(result: Result) -> Document:
     return {
         "score": result.score,
         "format_ok": result.format_ok,
+        "format_reason": reason_sentence(result.failure) if result.failure else None,
         "lines": lines,
         "error": result.error
         and {
@@ -150,33 +154,37 @@ def score_document(result: Result) -> Document:
     }
 
 
-def found_for(evaluation: RuleEvaluation, settings: JudgeSettings | None) -> dict[int, Scored | Reason]:
+def results_for(evaluation: RuleEvaluation, settings: JudgeSettings | None) -> dict[int, Scored | Reason]:
     """Results from the sandbox and the judge model for the lines that need them, by line index."""
-    found: dict[int, Scored | Reason] = {}
+    results: dict[int, Scored | Reason] = {}
     with refusals():
         for call in evaluation.calls:
-            (found[call.line],) = run_code(shared_sandbox(), call.code, [call])
-    if any(isinstance(one, Reason) for one in found.values()):
-        return found  # already failed, so don't call the judge model
+            (results[call.line],) = run_code(shared_sandbox(), call.code, [call])
+    if any(isinstance(result, Reason) for result in results.values()):
+        return results  # already failed, so don't call the judge model
     if settings is None:
-        return found | {question.line: Reason(NO_JUDGE) for question in evaluation.questions}
-    return found | asyncio.run(asked(evaluation.questions, settings))
+        return results | {question.line: Reason(NO_JUDGE) for question in evaluation.questions}
+    return results | asyncio.run(ask_judge(evaluation.questions, settings))
 
 
-async def asked(questions: tuple[LineQuestion, ...], settings: JudgeSettings) -> dict[int, Scored | Reason]:
+async def ask_judge(
+    questions: tuple[LineQuestion, ...], settings: JudgeSettings
+) -> dict[int, Scored | Reason]:
     """Send all questions to the judge model concurrently."""
     async with HttpClients() as clients:
         client = clients.of(settings)
         requests = [build_request(settings, question.prompt) for question in questions]
         replies = await asyncio.gather(*(ask_with_retries(client, settings, request) for request in requests))
-    return {question.line: read(reply) for question, reply in zip(questions, replies, strict=True)}
+    return {question.line: read_answer(reply) for question, reply in zip(questions, replies, strict=True)}
 
 
-def read(asked: AskResult) -> Scored | Reason:
-    if asked.error is not None or asked.reply is None:
-        code, words = (asked.error.code, asked.error.message) if asked.error else ("empty_reply", "")
+def read_answer(ask_result: AskResult) -> Scored | Reason:
+    if ask_result.error is not None or ask_result.reply is None:
+        code, words = (
+            (ask_result.error.code, ask_result.error.message) if ask_result.error else ("empty_reply", "")
+        )
         return Reason(code, {"detail": words})
-    return read_reply(asked.reply.content)
+    return read_reply(ask_result.reply.content)
 
 
 def settings_of(name: str) -> JudgeSettings:
@@ -196,11 +204,11 @@ def settings_of(name: str) -> JudgeSettings:
         raise CommandError(judge_sentence("key_unreadable"), returncode=WRONG_USAGE) from None
 
 
-def score_in_words(document: Document, unfit: str) -> str:
+def score_in_words(document: Document) -> str:
     """A line per scored rule, then the total score or the errors."""
     lines = [
-        f"{one['field']} · {one['function']}: {'–' if one['score'] is None else one['score']}  {one['reason']}"
-        for one in document["lines"]
+        f"{line['field']} · {line['function']}: {'–' if line['score'] is None else line['score']}  {line['reason']}"
+        for line in document["lines"]
     ]
     if document["error"]:
         errors = document["errors"] or [document["error"]]
@@ -209,15 +217,16 @@ def score_in_words(document: Document, unfit: str) -> str:
             for error in errors
         ]
         return "\n".join(lines)
-    if unfit:
-        lines.append(_("The answer doesn't match the program's format: %(why)s") % {"why": unfit})
-    return "\n".join([*lines, _("Score: %(score)s") % {"score": f"{document['score']:g}"}])
+    if document["format_reason"]:
+        sentence = _("The answer doesn't match the program's format: %(why)s")
+        lines.append(sentence % {"why": document["format_reason"]})
+    return "\n".join([*lines, _("Score: %(score)s") % {"score": value_text(document["score"])}])
 
 
 # --- writing ---------------------------------------------------------------------------------------------------
 
 
-def written(document: Document) -> str:
+def document_json(document: Document) -> str:
     """The document as JSON, with numbers exactly as written in the answer."""
     return json_text(from_python(document))
 

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from evalsite.accounts.models import Project
+from evalsite.rounding import significant
 from judging.core.builtin import BUILTINS
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.scripts import ScriptKind
@@ -168,7 +169,7 @@ def metric_forms(
     """The forms for a definition, with the submitted data, if any. Unless `checked`, errors are not shown."""
     initial = msgspec.structs.asdict(before)
     for name in ("min_score", "max_score"):
-        initial[name] = f"{initial[name]:g}"
+        initial[name] = significant(initial[name], 6)
     judges = [
         JudgeForm(
             typed, project=project, number=number, before=_judge_before(before, number), checked=checked

@@ -11,6 +11,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from datasets.messages import translated
 from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
 from judging.core.builtin import BUILTINS
@@ -18,13 +19,12 @@ from judging.core.metric_definition import JudgeModel, ParserSpec
 from judging.core.metrics_file import MAX_REPEATS
 from judging.core.paste_repair import repaired_pattern
 from judging.core.prompts import names_of
-from judging.core.replies import ParserError, make_parser
+from judging.core.replies import PARSER_PROBLEMS, ParserError, make_parser
 from judging.core.sandbox.job import SandboxError, SandboxFailure
 from judging.endpoints import selectors
 from judging.endpoints.fields import JsonObjectField
 from judging.endpoints.models import Endpoint
-from judging.messages import FILE_PROBLEMS, reason_sentence
-from judging.sandbox_messages import localized
+from judging.messages import localized, reason_sentence
 from judging.sandboxes import preview_sandbox
 
 MAX_TEMPLATE = 400_000  # characters
@@ -190,7 +190,7 @@ def parser_spec(kind: str, pattern: str) -> ParserSpec:
 
 
 def parser_problem(error: ParserError) -> str:
-    return str(FILE_PROBLEMS[error.code]) % {"detail": localized(error.detail)}
+    return translated(PARSER_PROBLEMS[error.code], {"detail": localized(error.detail)})
 
 
 def with_endpoint(judge: JudgeModel, endpoint: Endpoint | None) -> JudgeModel:
@@ -229,7 +229,7 @@ def with_judge_change(typed: QueryDict, before: int) -> QueryDict:
         numbers.remove(number)
         if action != "remove":
             numbers.insert(max(0, place + {"up": -1, "down": 1}.get(action, 0)), number)
-    changed.setlist(ORDER, [str(one) for one in numbers])
+    changed.setlist(ORDER, [str(number) for number in numbers])
     changed["judges"] = "1"
     return changed
 
@@ -238,9 +238,9 @@ def _fill(typed: QueryDict, source: int | None, number: int) -> None:
     """Fill in a new judge model's fields, copied from another or blank."""
     blank = {"parse": "score", "repeats": "1"}
     for name in JudgeForm.base_fields:
-        kept = typed.get(f"judge-{source}-{name}") if source is not None else blank.get(name, "")
-        if kept is not None and (name != "both_orders" or kept):
-            typed[f"judge-{number}-{name}"] = kept
+        value = typed.get(f"judge-{source}-{name}") if source is not None else blank.get(name, "")
+        if value is not None and (name != "both_orders" or value):
+            typed[f"judge-{number}-{name}"] = value
 
 
 def judge_initial(judge: JudgeModel) -> dict[str, Any]:

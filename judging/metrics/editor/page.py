@@ -29,7 +29,7 @@ from judging.core.builtin import BUILTINS, Builtin
 from judging.core.metric_definition import MetricDefinition
 from judging.core.replies import ParserError, make_parser
 from judging.metrics import services
-from judging.metrics.editor import try_prompt
+from judging.metrics.editor import samples, try_prompt
 from judging.metrics.editor.forms import MetricForms, metric_forms, starting_definition, typed_definition
 from judging.metrics.editor.judge_forms import parser_problem, parser_spec, with_judge_change
 from judging.metrics.editor.preview import definition_at, definition_before, prompt_preview
@@ -82,6 +82,11 @@ class EditorPage(ABC, Generic[Form]):
     @cached_property
     def form(self) -> Form:
         return self.make_form()
+
+    @cached_property
+    def last_version(self) -> int:
+        """The version that the visitor previewed last."""
+        return samples.last_version(self.request, self.project, self.typed)
 
     @classmethod
     def of_version(cls, request: HttpRequest, metric: Metric, newest: MetricVersion) -> Self:
@@ -144,16 +149,16 @@ class EditorPage(ABC, Generic[Form]):
             self.form.add_error(None, error)
             return self.render()
         if self.draft is not None:
-            self.draft.forget()
+            self.draft.delete()
         address = reverse("metrics:edit", args=[self.project.slug, metric.pk])
         return redirect(f"{address}?saved=1")
 
     def _save(self) -> Metric:
         definition, user = self.form.result(), signed_in(self.request)
         if self.metric is None or self.newest is None:
-            made = services.metric_create(project=self.project, definition=definition, user=user)
-            messages.success(self.request, _("“%(name)s” saved.") % {"name": made.name})
-            return made
+            created = services.metric_create(project=self.project, definition=definition, user=user)
+            messages.success(self.request, _("“%(name)s” saved.") % {"name": created.name})
+            return created
         saved = services.metric_edit(
             metric=self.metric, definition=definition, based_on=whole(self.seen) or 0, user=user
         )
@@ -207,7 +212,7 @@ class JudgeEditor(EditorPage[MetricForms]):
         return metric_forms(self.typed or None, self.project, self.before, checked=checked)
 
     def context(self) -> dict[str, Any]:
-        preview = prompt_preview(self.project, self.before, self.typed)
+        preview = prompt_preview(self.project, self.before, self.typed, self.last_version)
         return {
             "start": self.typed.get("start", self.request.GET.get("start", "")),
             "preview": preview,
@@ -217,24 +222,23 @@ class JudgeEditor(EditorPage[MetricForms]):
             else None,
             "sample_reply": self.typed.get("sample_reply", ""),
             "past": self.past_replies(),
-            "templates": [(one.name, template_label(one)) for one in templates()],
+            "templates": [(template.name, template_label(template)) for template in templates()],
         }
 
     def preview(self) -> HttpResponse:
         forms = metric_forms(self.typed, self.project, self.before, checked=False)
         context = {
-            "preview": prompt_preview(self.project, self.before, self.typed),
+            "preview": prompt_preview(self.project, self.before, self.typed, self.last_version),
             "judges": forms.judges,
         }
         return render(self.request, "metrics/_preview_answer.html", context)
 
     def try_on_row(self) -> HttpResponseBase:
         """Stream the judge's reply."""
-        preview = prompt_preview(self.project, self.before, self.typed)
+        preview = prompt_preview(self.project, self.before, self.typed, self.last_version)
         forms = metric_forms(self.typed, self.project, self.before)
         answer = StreamingHttpResponse(try_prompt.events(preview, forms), content_type="application/x-ndjson")
         answer["Content-Encoding"] = "identity"  # compression would delay chunks
-        answer["Cache-Control"] = "no-store"
         answer["X-Accel-Buffering"] = "no"
         return answer
 
@@ -247,12 +251,14 @@ class JudgeEditor(EditorPage[MetricForms]):
         kind, pattern = self.typed.get(f"{prefix}parse", "score"), self.typed.get(f"{prefix}pattern", "")
         scale = typed_definition(self.typed, self.before)
         try:
-            parser = make_parser(parser_spec(kind, pattern), scale.min_score, scale.max_score)
+            parser = make_parser(
+                parser_spec(kind, pattern), scale.min_score, scale.max_score, self.metric.name
+            )
         except ParserError as error:
             return PastReplies(number, [], parser_problem(error))
-        known = number < len(self.before.judges)
+        is_saved = number < len(self.before.judges)
         return PastReplies(
-            number, reply_history[0].parsed_again(self.metric, number, parser) if known else []
+            number, reply_history[0].try_on_newest_runs(self.metric, number, parser) if is_saved else []
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from django.http import QueryDict
 
@@ -10,13 +11,15 @@ from datasets.models import Version
 from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
 from judging.core.metric_definition import MetricDefinition
+from judging.core.placeholders import Hint, hints, with_suggestions
 from judging.core.prompts import Piece, TemplatePreview, estimated_tokens, preview, render_item
 from judging.core.results import JudgedItem
 from judging.core.sandbox.job import SandboxError, SandboxFailure
 from judging.core.scripts import ScriptOutcome
+from judging.messages import hint_sentence
 from judging.metrics.editor import samples
 from judging.metrics.editor.forms import starting_definition, typed_definition
-from judging.metrics.editor.judge_forms import prompt_sentence
+from judging.metrics.editor.judge_forms import judge_numbers, prompt_sentence
 from judging.metrics.editor.samples import OfferedName, Sample
 from judging.metrics.editor.scripts import ScriptRun, prepared_context, script_runs, script_sentence
 from judging.metrics.models import MetricVersion
@@ -32,11 +35,11 @@ def definition_before(project: Project, typed: QueryDict) -> MetricDefinition:
 
 def definition_at(project: Project, metric: str, number: str, start: str = "") -> MetricDefinition:
     """Version `number` of a metric, or the starting point `start`."""
-    found = MetricVersion.objects.filter(
+    version = MetricVersion.objects.filter(
         metric__project=project, metric=whole(metric) or 0, number=whole(number) or 0
     ).first()
-    if found is not None:
-        return MetricDefinition.from_json(found.definition)
+    if version is not None:
+        return MetricDefinition.from_json(version.definition)
     return starting_definition(start, "")
 
 
@@ -93,7 +96,7 @@ def _cut(pieces: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], bool]:
     return tuple(first), left < 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PromptPreview:
     """The preview of a judge metric. `prompt` is None without a sample row."""
 
@@ -103,6 +106,8 @@ class PromptPreview:
     prompt: Prompt | None
     versions: list[Version]
     scripts: dict[str, ScriptRun]
+    judge_number: int = 0
+    """The judge model's number in the form, which stays when others are moved."""
 
     address = "metrics:preview"  # posted to by the row picker
 
@@ -118,15 +123,38 @@ class PromptPreview:
         failure = self.prompt.preprocess.failure if self.prompt and self.prompt.preprocess else None
         return script_sentence("preprocess", failure) if failure else ""
 
+    @cached_property
+    def hints(self) -> list[Hint]:
+        """Placeholders of other tools in the template, and what to write instead."""
+        fields = self.sample.version.fields_found if self.sample else ()
+        return hints(self.template, fields)
+
+    @property
+    def hint_sentences(self) -> list[tuple[Hint, str]]:
+        return [(hint, hint_sentence(hint)) for hint in self.hints]
+
+    @property
+    def with_suggestions(self) -> str:
+        return with_suggestions(self.template, self.hints)
+
+    @property
+    def template(self) -> str:
+        return self.definition.judges[self.judge].template if self.definition.judges else ""
+
     @property
     def names(self) -> list[OfferedName]:
         return samples.names_offered(self.sample, self.judge) if self.sample else []
 
 
-def prompt_preview(project: Project, before: MetricDefinition, typed: QueryDict) -> PromptPreview:
-    """The preview of the current input for the row selected in the same form."""
+def prompt_preview(
+    project: Project, before: MetricDefinition, typed: QueryDict, last_version: int = 0
+) -> PromptPreview:
+    """The preview of the current input for the row selected in the same form, or one of `last_version`."""
     definition, judge = typed_judge(before, typed)
-    sample = samples.choose_sample(project, typed)
+    sample = samples.choose_sample(project, typed, last_version)
     prompt = preview_prompt(definition, judge, sample.item) if sample and definition.judges else None
     scripts = script_runs(definition, sample, whole(typed.get("metric", "")), typed.get("sample_reply", ""))
-    return PromptPreview(definition, judge, sample, prompt, list(samples.versions_offered(project)), scripts)
+    numbers = judge_numbers(typed or None, len(before.judges))
+    number = numbers[judge] if judge < len(numbers) else 0
+    versions = samples.versions_offered(project, sample)
+    return PromptPreview(definition, judge, sample, prompt, versions, scripts, number)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
-from django.http import QueryDict
+from django.db.models import Exists, OuterRef, QuerySet
+from django.http import HttpRequest, QueryDict
 
 from datasets import selectors
 from datasets.core.variables import row_and_response
-from datasets.models import Response, Row, Version
+from datasets.models import Candidate, Response, Row, Version
 from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
 from judging.core.results import JudgedItem
@@ -19,6 +19,7 @@ from judging.core.rules.values import exact_json
 MAX_LOOKED_AT = 20_000  # rows searched for one that lacks a field
 _COMPUTED = ("question", "gt", "history", "ref_answer")
 _MISSING = "missing:"
+_SESSION = "previewed_versions"  # {project: version}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,12 @@ class Sample:
     not_found: str = ""  # the field that no row lacks
 
     @property
+    def has_no_answers(self) -> bool:
+        """Whether no row of the version has an answer."""
+        answered = Candidate.uploaded.filter(version=self.version, responses__gt=0)
+        return not self.responses and not answered.exists()
+
+    @property
     def item(self) -> JudgedItem:
         data, response = row_and_response(self.data, self.response.raw) if self.response else (self.data, {})
         return JudgedItem(data, response, selectors.exact_reference(self.row, exact_json))
@@ -40,7 +47,10 @@ class Sample:
     @property
     def response_choices(self) -> list[tuple[str, str, int, bool]]:
         """(key, candidate name, number, whether selected) of each response."""
-        return [(_key(one), one.candidate.name, one.number, one == self.response) for one in self.responses]
+        return [
+            (_key(response), response.candidate.name, response.number, response == self.response)
+            for response in self.responses
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +67,12 @@ class OfferedName:
         return "{{ " + self.expression + " }}"
 
 
-def choose_sample(project: Project, query: QueryDict) -> Sample | None:
-    """The row selected by the form data (row_version, row_line, row_response, go); None without a usable version."""
-    version = chosen_version(project, query)
+def choose_sample(project: Project, query: QueryDict, last: int = 0) -> Sample | None:
+    """The row selected by the form data (row_version, row_line, row_response, go); None without a usable version.
+
+    `last`: the version that was chosen last.
+    """
+    version = chosen_version(project, query, last)
     row, not_found = _row(version, query) if version else (None, "")
     if version is None or row is None:
         return None
@@ -68,15 +81,41 @@ def choose_sample(project: Project, query: QueryDict) -> Sample | None:
     return Sample(version, row, selectors.row_values(row), responses, response, not_found)
 
 
-def chosen_version(project: Project, query: QueryDict) -> Version | None:
-    """The version selected by `row_version`, or the newest usable one."""
+def chosen_version(project: Project, query: QueryDict, last: int = 0) -> Version | None:
+    """The version selected by `row_version`, else the one chosen `last`, else the newest usable one with answers."""
     versions = selectors.usable_versions(project)
-    return versions.filter(pk=whole(query.get("row_version", "")) or 0).first() or versions.first()
+    for pk in (whole(query.get("row_version", "")), last):
+        if pk and (version := versions.filter(pk=pk).first()):
+            return version
+    return _newest(versions)
 
 
-def versions_offered(project: Project) -> QuerySet[Version]:
-    """The versions offered for a preview: the newest fifty."""
-    return selectors.usable_versions(project)[:50]
+def _newest(versions: QuerySet[Version]) -> Version | None:
+    """The newest version with answers, else the newest."""
+    with_answers = Candidate.uploaded.filter(version=OuterRef("pk"), responses__gt=0)
+    return versions.filter(Exists(with_answers)).first() or versions.first()
+
+
+def last_version(request: HttpRequest, project: Project, query: QueryDict) -> int:
+    """The version that this visitor previewed last in the project; 0 if none but the proposed one was.
+
+    Remembers the version selected in `query`.
+    """
+    remembered: dict[str, int] = request.session.get(_SESSION, {})
+    selected = whole(query.get("row_version", "")) or 0
+    if selected and remembered.get(project.slug, 0) != selected:
+        proposed = _newest(selectors.usable_versions(project))
+        version_id = 0 if proposed and proposed.pk == selected else selected
+        if remembered.get(project.slug, 0) != version_id:
+            request.session[_SESSION] = {**remembered, project.slug: version_id}
+        return version_id
+    return remembered.get(project.slug, 0)
+
+
+def versions_offered(project: Project, sample: Sample | None = None) -> list[Version]:
+    """The versions offered for a preview: the newest fifty, and that of the sample."""
+    versions = list(selectors.usable_versions(project)[:50])
+    return versions if sample is None or sample.version in versions else [*versions, sample.version]
 
 
 def _row(version: Version, query: QueryDict) -> tuple[Row | None, str]:
@@ -126,8 +165,10 @@ def names_offered(sample: Sample, judges_before: int = 0) -> list[OfferedName]:
         for name, rows in counted.items()
         if name not in _COMPUTED
     ]
-    given = sample.item.response
-    response = [OfferedName(dotted("response", name)) for name in given] or [OfferedName("response.content")]
+    response_names = sample.item.response
+    response = [OfferedName(dotted("response", name)) for name in response_names] or [
+        OfferedName("response.content")
+    ]
     scale = [OfferedName("min_score"), OfferedName("max_score"), OfferedName("preprocess_result")]
     earlier = [OfferedName("judge_resps[0].content")] if judges_before else []
     return [*data, OfferedName("data.messages"), *fields, *response, *scale, *earlier]

@@ -15,6 +15,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy
 
 from datasets.models import Response
+from evalsite.rounding import significant
 from judging.core.judges.settings import JudgeSettings, build_request
 from judging.core.metric_definition import MetricDefinition
 from judging.core.paste_repair import PasteRepair, repaired, repaired_pattern
@@ -52,7 +53,7 @@ class ReplyHistory(Protocol):
         """The newest reply about this response in a run of this metric."""
         ...
 
-    def parsed_again(self, metric: Metric, judge: int, parser: Parser) -> Sequence[Any]:
+    def try_on_newest_runs(self, metric: Metric, judge: int, parser: Parser) -> Sequence[Any]:
         """Replies in the metric's newest runs, with the stored values and those that `parser` returns."""
         ...
 
@@ -76,7 +77,8 @@ RecommendedScripts = dict[ScriptKind, list[tuple[Recommended, "StrPromise"]]]
 def recommended_scripts() -> RecommendedScripts:
     """Scripts to insert with one click, with their labels, by kind."""
     return {
-        kind: [(one, LABELS[one.name]) for one in RECOMMENDED.values() if one.kind == kind] for kind in KINDS
+        kind: [(script, LABELS[script.name]) for script in RECOMMENDED.values() if script.kind == kind]
+        for kind in KINDS
     }
 
 
@@ -135,7 +137,7 @@ class ScriptRun:
 
     @property
     def milliseconds(self) -> float:
-        return round(self.outcome.seconds * 1000, 2) if self.outcome else 0.0
+        return self.outcome.seconds * 1000 if self.outcome else 0.0
 
 
 def script_runs(
@@ -161,17 +163,17 @@ def _loaded(kind: ScriptKind, source: str) -> ScriptRun:
 def _runs_on(
     sample: Sample, definition: MetricDefinition, metric: int | None, typed_reply: str
 ) -> dict[ScriptKind, ScriptRun]:
-    found: dict[ScriptKind, ScriptRun] = {}
+    runs: dict[ScriptKind, ScriptRun] = {}
     context, before = prepared_context(definition.preprocess, sample.item)
     if before is not None:
-        found["preprocess"] = _run("preprocess", before)
+        runs["preprocess"] = _run("preprocess", before)
     if definition.postprocess.strip():
         reply, reply_from = _reply(definition, sample, metric, typed_reply)
-        context = replace(context, asked=_answered(definition, context, reply))
+        context = replace(context, calls=_answered(definition, context, reply))
         arguments = postprocess_arguments(definition, context)
         (after,) = run_postprocess(preview_sandbox(), definition.postprocess, [arguments])
-        found["postprocess"] = replace(_run("postprocess", after), reply=reply, reply_from=reply_from)
-    return found
+        runs["postprocess"] = replace(_run("postprocess", after), reply=reply, reply_from=reply_from)
+    return runs
 
 
 def prepared_context(source: str, item: JudgedItem) -> tuple[Context, ScriptOutcome | None]:
@@ -199,24 +201,24 @@ def _reply(definition: MetricDefinition, sample: Sample, metric: int | None, typ
     if stored is not None:
         return stored, "stored"
     compares = any(judge.parse == "comparison" for judge in definition.judges)
-    return ("[[B>A]]" if compares else f"Score: [[{definition.max_score:g}]]"), "example"
+    return ("[[B>A]]" if compares else f"Score: [[{significant(definition.max_score, 6)}]]"), "example"
 
 
 def _answered(definition: MetricDefinition, context: Context, reply: str) -> tuple[JudgeCall, ...]:
     """All the metric's judge calls, answered with the same reply."""
-    asked: tuple[JudgeCall, ...] = ()
+    calls: tuple[JudgeCall, ...] = ()
     for number, judge in enumerate(definition.judges):
         request = build_request(
             JudgeSettings(judge.url, judge.model, params=judge.params, system_prompt=judge.system_prompt),
-            _prompt(definition, number, replace(context, asked=asked)),
+            _prompt(definition, number, replace(context, calls=calls)),
         )
         answer: dict[str, Any] = {"content": reply, "reasoning_content": None, "tool_calls": None}
-        asked += tuple(
+        calls += tuple(
             JudgeCall(number, repeat, request, answer, None, [], swapped=swapped)
             for repeat in range(judge.repeats)
             for swapped in ((False, True) if judge.both_orders else (False,))
         )
-    return asked
+    return calls
 
 
 def _prompt(definition: MetricDefinition, number: int, context: Context) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,10 +21,18 @@ from judging.core.judges.errors import JudgeError
 from judging.core.judges.http_clients import open_client
 from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
 from judging.core.metric_definition import JudgeModel, MetricDefinition
-from judging.core.replies import Parsed, Parser, make_parser, why_unread
+from judging.core.reading.reader import why_unread
+from judging.core.replies import Parsed, Parser, make_parser
 from judging.core.sandbox.job import SandboxError
 from judging.core.scripts import ScriptOutcome, run_preprocess
-from judging.endpoints.manual_calls import Emit, ManualCall, WaitingFor, Work
+from judging.endpoints.manual_calls import (
+    Emit,
+    FailedTry,
+    ManualCall,
+    StillWaiting,
+    WaitingFor,
+    Work,
+)
 from judging.endpoints.models import Endpoint
 from judging.endpoints.settings import judge_settings, with_address
 from judging.messages import reason_sentence
@@ -56,15 +64,19 @@ class TryResult:
     """The result of a try: a reply with the parsed value, or an error code and detail."""
 
     request: dict[str, Any]
-    asked: AskResult | None = None
+    ask_result: AskResult | None = None
     parsed: Parsed | None = None
     code: str = ""
     detail: str = ""
     waited: float = 0.0  # seconds for a slot and the rate limit
+    failed_tries: tuple[FailedTry, ...] = ()
 
     @property
     def seconds(self) -> float:
-        return sum(call.seconds + call.waited for call in self.asked.calls) if self.asked else 0.0
+        return sum(call.seconds + call.waited for call in self.ask_result.calls) if self.ask_result else 0.0
+
+
+Event = Text | StillWaiting | WaitingFor | FailedTry | TryResult
 
 
 class CannotTry(Exception):
@@ -87,6 +99,16 @@ class TryView:
     about: str = ""  # the line of a rule program
 
     @property
+    def retries(self) -> list[str]:
+        """The failed calls, if there was more than the one that the sentence is about."""
+        failed = self.result.failed_tries
+        return (
+            [failed_sentence(failed_try) for failed_try in failed]
+            if len(failed) > 1 or not self.sentence
+            else []
+        )
+
+    @property
     def request_json(self) -> str:
         return json.dumps(self.result.request, ensure_ascii=False, indent=2)
 
@@ -102,35 +124,41 @@ def settings_for(judge: JudgeModel) -> JudgeSettings:
     if judge.api_key_env and not os.environ.get(judge.api_key_env):
         raise CannotTry("key_missing", judge.api_key_env)
     try:
-        return replace(judge_settings(with_address(judge, row) if row else judge, row), timeouts=TIMEOUTS)
+        settings = judge_settings(with_address(judge, row) if row else judge, row)
+        return replace(settings, timeouts=settings.timeouts.within(TIMEOUTS))
     except Undecryptable:
         raise CannotTry("key_unreadable") from None
 
 
 def try_prompt(
     settings: JudgeSettings, metric: MetricDefinition, judge: JudgeModel, prompt: str
-) -> Iterator[Text | WaitingFor | TryResult]:
-    """Yield WaitingFor events, then pieces of the reply, finally a TryResult. Closing the iterator ends the call."""
+) -> Generator[Event]:
+    """Yield the events of the call (manual_calls.py) and pieces of the reply, finally a TryResult.
+
+    All calls together take no longer than the endpoint's total time-out. Closing the iterator ends the call.
+    """
     request = build_request(settings, prompt)
     if not _tries.acquire(timeout=5):
         yield TryResult(request, code="busy_here")
         return
     try:
-        with ManualCall(judge, _asking(settings, request), max_wait=WAIT_SECONDS) as call:
+        total = min(TOTAL_SECONDS, settings.timeouts.whole)
+        with ManualCall(judge, _asking(settings, request), max_wait=WAIT_SECONDS, total=total) as call:
             yield from call.events()
-            asked: AskResult | TimeoutError | JudgeError
+            outcome: AskResult | TimeoutError | JudgeError
             try:
-                asked = call.result()
+                outcome = call.result()
             except (JudgeError, TimeoutError) as error:
-                asked = error
-        yield replace(_result(request, asked, metric, judge), waited=call.waited)
+                outcome = error
+        result = _result(request, outcome, metric, judge)
+        yield replace(result, waited=call.waited, failed_tries=call.failed_tries)
     finally:
         _tries.release()
 
 
 def _asking(settings: JudgeSettings, request: dict[str, Any]) -> Work[AskResult]:
     async def work(guard: Guard, emit: Emit) -> AskResult:
-        async with asyncio.timeout(TOTAL_SECONDS), open_client(settings) as client:
+        async with open_client(settings) as client:
             return await ask_with_retries(
                 client,
                 settings,
@@ -145,47 +173,48 @@ def _asking(settings: JudgeSettings, request: dict[str, Any]) -> Work[AskResult]
 
 def _result(
     request: dict[str, Any],
-    asked: AskResult | JudgeError | TimeoutError,
+    outcome: AskResult | JudgeError | TimeoutError,
     metric: MetricDefinition,
     judge: JudgeModel,
 ) -> TryResult:
     """The result of a call, with its reply parsed as in a run."""
-    if isinstance(asked, TimeoutError):
+    if isinstance(outcome, TimeoutError):
         return TryResult(request, code="timeout_whole")
-    if isinstance(asked, JudgeError):
-        return TryResult(request, code=asked.code, detail=asked.message)
-    if asked.error is not None:
-        return TryResult(asked.request, asked, code=asked.error.code, detail=asked.error.message)
-    assert asked.reply is not None
-    parser = make_parser(judge.parse, metric.min_score, metric.max_score)
-    (parsed,) = read_replies(parser, [asked.reply.content])
-    return TryResult(asked.request, asked, parsed, code=why_unread(parsed.reason, asked.reply.finish_reason))
+    if isinstance(outcome, JudgeError):
+        return TryResult(request, code=outcome.code, detail=outcome.message)
+    if outcome.error is not None:
+        return TryResult(outcome.request, outcome, code=outcome.error.code, detail=outcome.error.message)
+    assert outcome.reply is not None
+    parser = make_parser(judge.parse, metric.min_score, metric.max_score, metric.name)
+    finish_reason = outcome.reply.finish_reason
+    (parsed,) = read_replies(parser, [(outcome.reply.content, finish_reason)])
+    return TryResult(outcome.request, outcome, parsed, code=why_unread(parsed.reason, finish_reason))
 
 
-def read_replies(parser: Parser, contents: Sequence[str]) -> list[Parsed]:
-    """Parse several replies. A user's regular expression runs in the sandbox."""
+def read_replies(parser: Parser, replies: Sequence[tuple[str, str | None]]) -> list[Parsed]:
+    """Parse several replies, each with its finish reason. A user's regular expression runs in the sandbox."""
     if not parser.sandbox_script:
-        return [parser.read(content) for content in contents]
+        return [parser.read(content, finish_reason) for content, finish_reason in replies]
     items: list[tuple[dict[str, Any], dict[str, Any]]] = [
-        ({}, {"content": parser.readable(content)}) for content in contents
+        ({}, {"content": parser.readable(content)}) for content, _ in replies
     ]
     try:
-        found = run_preprocess(preview_sandbox(), parser.sandbox_script, items)
+        outcomes = run_preprocess(preview_sandbox(), parser.sandbox_script, items)
     except SandboxError:
         return [Parsed(None, "script_refused")] * len(items)
-    return [_parsed(parser, one) for one in found]
+    return [_parsed(parser, outcome) for outcome in outcomes]
 
 
-def _parsed(parser: Parser, found: ScriptOutcome) -> Parsed:
-    if found.failure is not None:
-        return Parsed(None, f"parser_{found.failure.code}")
-    return parser.conclude(found.result if isinstance(found.result, str) else None)
+def _parsed(parser: Parser, outcome: ScriptOutcome) -> Parsed:
+    if outcome.failure is not None:
+        return Parsed(None, f"parser_{outcome.failure.code}")
+    return parser.conclude(outcome.result if isinstance(outcome.result, str) else None)
 
 
 # --- on the page -----------------------------------------------------------------------------------------------
 
 
-def try_on(preview: PromptPreview, forms: MetricForms) -> Iterator[Text | WaitingFor | TryResult]:
+def try_on(preview: PromptPreview, forms: MetricForms) -> Generator[Event]:
     """Send the previewed prompt to the selected judge model with the form's current parameters."""
     try:
         if preview.prompt is None or preview.prompt.failed or preview.script_error:
@@ -209,14 +238,14 @@ def try_view(preview: PromptPreview, result: TryResult) -> TryView:
     )
 
 
-def cost_of(result: TryResult, asked: int | None) -> tuple[float | None, str]:
+def cost_of(result: TryResult, endpoint_id: int | None) -> tuple[float | None, str]:
     """The cost of the reply by the endpoint's prices, and the currency; (None, '') if unknown."""
-    if result.asked is None or result.asked.reply is None:
+    if result.ask_result is None or result.ask_result.reply is None:
         return None, ""
-    endpoint = Endpoint.objects.filter(pk=asked).first() if asked else None
-    if endpoint is None or endpoint.price_read is None or endpoint.price_written is None:
+    endpoint = Endpoint.objects.filter(pk=endpoint_id).first() if endpoint_id else None
+    if endpoint is None or endpoint.input_price is None or endpoint.output_price is None:
         return None, ""
-    cost = result.asked.reply.usage.cost(float(endpoint.price_read), float(endpoint.price_written))
+    cost = result.ask_result.reply.usage.cost(float(endpoint.input_price), float(endpoint.output_price))
     return cost / MILLION, endpoint.currency
 
 
@@ -228,19 +257,36 @@ def tried_at_once(preview: PromptPreview, forms: MetricForms) -> TryView:
 
 
 def events(preview: PromptPreview, forms: MetricForms) -> Iterator[bytes]:
-    """Yield the try as JSON lines for static/js/preview.js: pieces of text, finally the result as HTML."""
+    """Yield the try as JSON lines for static/js/preview.js: pieces of text, finally the result as HTML.
+
+    Between them come empty lines: a browser that has stopped the try is noticed at the next line, which ends the call.
+    """
     language = translation.get_language()
-    for one in try_on(preview, forms):
-        event: dict[str, Any]
-        with translation.override(language):
-            if isinstance(one, Text):
-                event = {"kind": one.kind, "text": one.text}
-            elif isinstance(one, WaitingFor):
-                event = {"kind": "wait", "text": waiting_sentence(one)}
-            else:
-                html = render_to_string("metrics/_try_result.html", {"tried": try_view(preview, one)})
-                event = {"kind": "end", "html": html}
-        yield json.dumps(event).encode() + b"\n"
+    with closing(try_on(preview, forms)) as tried:
+        for event in tried:
+            if isinstance(event, StillWaiting):
+                yield b"\n"
+                continue
+            with translation.override(language):
+                line = _line(preview, event)
+            yield json.dumps(line).encode() + b"\n"
+
+
+def _line(preview: PromptPreview, event: Text | WaitingFor | FailedTry | TryResult) -> dict[str, str]:
+    if isinstance(event, Text):
+        return {"kind": event.kind, "text": event.text}
+    if isinstance(event, WaitingFor):
+        return {"kind": "wait", "text": waiting_sentence(event)}
+    if isinstance(event, FailedTry):
+        return {"kind": "wait", "text": failed_sentence(event)}
+    html = render_to_string("metrics/_try_result.html", {"tried": try_view(preview, event)})
+    return {"kind": "end", "html": html}
+
+
+def failed_sentence(failed: FailedTry) -> str:
+    """What became of a request that may be sent again."""
+    values = {"number": failed.number, "why": reason_sentence(failed.code, failed.message)}
+    return _("Call %(number)s failed: %(why)s") % values
 
 
 def waiting_sentence(waits: WaitingFor) -> str:

@@ -46,9 +46,9 @@ class Guide:
 
 def guide(version: Version) -> Guide:
     """The form's choices, from the references of the version's first rows."""
-    references = [one for one in references_of(version) if one is not None]
+    references = [reference for reference in references_of(version) if reference is not None]
     form = guessed_format(references)
-    fields = [one for one in fields_seen(references, form) if can_be_written(one.name)]
+    fields = [field for field in fields_seen(references, form) if can_be_written(field.name)]
     return Guide(version, form, fields, len(references))
 
 
@@ -77,7 +77,7 @@ class FieldRules:
 
 def field_rules(guide: Guide, typed: QueryDict) -> list[FieldRules]:
     """The form's fields with the submitted or suggested rules. The field numbered `more` gets another rule."""
-    offered = [(one.name, one.rows, one.example, suggested_function(one)) for one in guide.fields]
+    offered = [(field.name, field.rows, field.example, suggested_function(field)) for field in guide.fields]
     whole = ("", guide.rows, "", "exact_match")
     fields = []
     for number, (name, rows, example, suggested) in enumerate(offered or [whole]):

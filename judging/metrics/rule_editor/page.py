@@ -9,20 +9,21 @@ from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
+from datasets.messages import translated
 from evalsite.web.numbers import whole
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.replies import Parsed
 from judging.core.rules.ask import read_reply
 from judging.core.rules.evaluate import LineQuestion, LineResult, evaluate
 from judging.core.rules.functions import FUNCTIONS
-from judging.core.rules.program import Reason, Scored
+from judging.core.rules.program import ARGUMENTS, Reason, Scored
 from judging.metrics.editor import try_prompt
 from judging.metrics.editor.page import EditorPage
 from judging.metrics.editor.scripts import with_script_change
 from judging.metrics.editor.try_prompt import CannotTry, TryResult, TryView
 from judging.metrics.rule_editor.forms import RuleForm
 from judging.metrics.rule_editor.preview import RulePreview, rule_preview
-from judging.rule_messages import ARGUMENTS, HELP, reader_language, reason_sentence
+from judging.rule_messages import reader_language, reason_sentence
 
 BLANK = {
     "zh": "# DSL\n@全部字段:精确匹配\n@聚合方式:mean\n@格式限制:JSON\n",
@@ -51,20 +52,23 @@ class RuleEditor(EditorPage[RuleForm]):
         return form
 
     def context(self) -> dict[str, Any]:
-        preview = rule_preview(self.project, self.before, self.typed)
+        preview = rule_preview(self.project, self.before, self.typed, self.last_version)
         return {
             "preview": preview,
             "tried": try_line(preview, self.form, self.typed.get("try", "")) if "try" in self.typed else None,
-            "functions": [(one, HELP[one.code], ARGUMENTS[one.argument]) for one in FUNCTIONS],
+            "functions": [
+                (function, translated(function.help), translated(ARGUMENTS[function.argument]))
+                for function in FUNCTIONS
+            ],
             "spoken": reader_language(),
         }
 
     def preview(self) -> HttpResponse:
-        context = {"preview": rule_preview(self.project, self.before, self.typed)}
+        context = {"preview": rule_preview(self.project, self.before, self.typed, self.last_version)}
         return render(self.request, "metrics/_rules_preview.html", context)
 
     def try_on_row(self) -> HttpResponse:
-        preview = rule_preview(self.project, self.before, self.typed)
+        preview = rule_preview(self.project, self.before, self.typed, self.last_version)
         tried = try_line(preview, self.form, self.typed.get("try", ""))
         return render(self.request, "metrics/_try_result.html", {"tried": tried})
 
@@ -94,12 +98,12 @@ def try_line(preview: RulePreview, form: RuleForm, which: str) -> TryView:
 
 def read_as_line(result: TryResult) -> TryResult:
     """The result with its reply parsed as for a rule line: an integer from 1 to 5."""
-    if result.asked is None or result.asked.reply is None or result.asked.error is not None:
+    if result.ask_result is None or result.ask_result.reply is None or result.ask_result.error is not None:
         return result
-    found = read_reply(result.asked.reply.content)
-    if isinstance(found, Scored):
-        return replace(result, parsed=Parsed(found.score), code="", detail="")
-    return replace(result, parsed=Parsed(None, found.code), code=found.code, detail="")
+    reading = read_reply(result.ask_result.reply.content)
+    if isinstance(reading, Scored):
+        return replace(result, parsed=Parsed(reading.score), code="", detail="")
+    return replace(result, parsed=Parsed(None, reading.code), code=reading.code, detail="")
 
 
 def _question(preview: RulePreview, which: str) -> tuple[LineResult, LineQuestion]:

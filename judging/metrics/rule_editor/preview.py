@@ -10,6 +10,7 @@ from typing import Any
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
+from datasets.messages import translated
 from datasets.models import Version
 from evalsite.accounts.models import Project
 from judging.core.metric_definition import MetricDefinition
@@ -29,11 +30,12 @@ from judging.core.rules.evaluate import (
     reference_for,
 )
 from judging.core.rules.functions import FUNCTIONS
-from judging.core.rules.program import Problem, Reason, Scored
+from judging.core.rules.program import ARGUMENTS, Problem, Reason, Scored
 from judging.core.rules.python_blocks import run_code
 from judging.core.rules.values import from_python, text_of
 from judging.core.sandbox.job import SandboxError
 from judging.core.scripts import run_preprocess
+from judging.core.values import value_texts
 from judging.metrics.editor import samples
 from judging.metrics.editor.judge_forms import unified
 from judging.metrics.editor.samples import Sample
@@ -47,7 +49,7 @@ from judging.metrics.rule_editor.sample_rows import (
     items_of,
     references_of,
 )
-from judging.rule_messages import ARGUMENTS, HELP, problem_sentence, reason_sentence
+from judging.rule_messages import problem_sentence, reason_sentence
 from judging.sandboxes import preview_sandbox
 
 _CUT = 300  # characters of a value in the table
@@ -57,12 +59,13 @@ TO_BE_ASKED = "to_be_asked"
 
 @dataclass(frozen=True, slots=True)
 class LineView:
-    """A program line's result for one field of the sample row, and its counts over several rows."""
+    """A program line's result for one field of the sample row, and its counts over several rows; `score`: '' if it has
+    none."""
 
     line: int
     field: str
     function: str
-    score: int | float | None
+    score: str
     reason: str
     answer: str
     judged: bool
@@ -118,9 +121,9 @@ class RulePreview:
         if item is None or program is None:
             return None
         evaluation = evaluate(program, item)
-        found = by_blocks(evaluation) if needs_answers(evaluation) else {}
+        results = by_blocks(evaluation) if needs_answers(evaluation) else {}
         to_ask = {question.line: Reason(TO_BE_ASKED) for question in evaluation.questions}
-        return conclude(evaluation, to_ask | found)
+        return conclude(evaluation, to_ask | results)
 
     @property
     def answer_text(self) -> str:
@@ -165,7 +168,11 @@ class RulePreview:
         """The sample row's lines, each with its counts over several rows."""
         counts = self.counts.lines if self.counts else {}
         lines = self.result.lines if self.result else ()
-        return [_line_view(number, line, counts) for number, line in enumerate(lines)]
+        scores = value_texts([line.score for line in lines])
+        return [
+            _line_view(number, line, score, counts)
+            for number, (line, score) in enumerate(zip(lines, scores, strict=True))
+        ]
 
     @property
     def words(self) -> str:
@@ -176,14 +183,17 @@ class RulePreview:
         return json.dumps({"fields": names, **language_words()}, ensure_ascii=False)
 
 
-def rule_preview(project: Project, before: MetricDefinition, typed: QueryDict) -> RulePreview:
-    """The preview of the current input for the row selected in the same form."""
+def rule_preview(
+    project: Project, before: MetricDefinition, typed: QueryDict, last_version: int = 0
+) -> RulePreview:
+    """The preview of the current input for the row selected in the same form, or one of `last_version`."""
+    sample = samples.choose_sample(project, typed, last_version)
     return RulePreview(
         project,
         unified(typed.get("rules", before.rules)),
         unified(typed.get("preprocess", before.preprocess)),
-        samples.choose_sample(project, typed),
-        list(samples.versions_offered(project)),
+        sample,
+        samples.versions_offered(project, sample),
     )
 
 
@@ -204,16 +214,18 @@ def after_preprocess(source: str, items: list[JudgedItem]) -> tuple[list[JudgedI
 
 def by_blocks(evaluation: RuleEvaluation) -> dict[int, Scored | Reason]:
     """The results of the program's Python blocks for the sample row, by line index."""
-    found: dict[int, Scored | Reason] = {}
+    results: dict[int, Scored | Reason] = {}
     try:
         for call in evaluation.calls:
-            (found[call.line],) = run_code(preview_sandbox(), call.code, [call])
+            (results[call.line],) = run_code(preview_sandbox(), call.code, [call])
     except SandboxError:
-        return found
-    return found
+        return results
+    return results
 
 
-def _line_view(index: int, line: LineResult, counts: dict[tuple[int, str], tuple[int, int]]) -> LineView:
+def _line_view(
+    index: int, line: LineResult, score: str, counts: dict[tuple[int, str], tuple[int, int]]
+) -> LineView:
     number, judged = line.rule.place.line, line.rule.function.by == "judge"
     lowest, counted = counts.get((number, line.name), (0, 0))
     if line.reason.code in (TO_BE_ASKED, NOT_ASKED):
@@ -227,20 +239,25 @@ def _line_view(index: int, line: LineResult, counts: dict[tuple[int, str], tuple
     answer = "" if line.reason.code == ANSWER_LACKS else text_of(line.answer)[:_CUT]
     question = index if line.reason.code == TO_BE_ASKED else None
     return LineView(
-        number, line.name, line.rule.word, line.score, reason, answer, judged, lowest, counted, question
+        number, line.name, line.rule.word, score, reason, answer, judged, lowest, counted, question
     )
 
 
 def language_words() -> dict[str, Any]:
     """The rule language's vocabulary: functions with Chinese and English names, help and argument; settings."""
     functions = [
-        {"zh": one.name.zh, "en": one.name.en, "help": str(HELP[one.code]), "argument": one.argument}
-        for one in FUNCTIONS
+        {
+            "zh": function.name.zh,
+            "en": function.name.en,
+            "help": translated(function.help),
+            "argument": function.argument,
+        }
+        for function in FUNCTIONS
     ]
     return {
         "functions": functions,
-        "arguments": {kind: str(sentence) for kind, sentence in ARGUMENTS.items()},
+        "arguments": {kind: translated(sentence) for kind, sentence in ARGUMENTS.items()},
         "names": [pair.both() for pair in keywords.OWN_NAMES],
-        "aggregates": keywords.AGGREGATES,
+        "aggregates": list(keywords.AGGREGATE_WORDS),
         "formats": keywords.FORMATS,
     }

@@ -102,11 +102,11 @@ def has_format(text: str, form: Format) -> bool:
 
 def fields_seen(references: list[Any], form: Format | None = None) -> list[SeenField]:
     """All fields of these references, in order of first occurrence."""
-    found: dict[str, list[Value]] = {}
+    by_name: dict[str, list[Value]] = {}
     for reference in references:
         for name, value in fields_of(reference, form).items():
-            found.setdefault(name, []).append(value)
-    return [_seen(name, values) for name, values in found.items()]
+            by_name.setdefault(name, []).append(value)
+    return [_seen(name, values) for name, values in by_name.items()]
 
 
 def _seen(name: str, values: list[Value]) -> SeenField:
@@ -160,25 +160,25 @@ def _by_blocks(evaluations: list[RuleEvaluation], sandbox: Sandbox) -> Iterator[
             waiting.setdefault(call.code.label, []).append(((line.rule.place.line, line.name), call))
     for calls in waiting.values():
         results = _in_time(sandbox, [call for _key, call in calls], len(waiting))
-        for (key, _call), one in zip(calls, results, strict=False):
-            if isinstance(one, Scored):
-                yield key, one.score
+        for (key, _call), result in zip(calls, results, strict=False):
+            if isinstance(result, Scored):
+                yield key, result.score
 
 
 def _in_time(sandbox: Sandbox, calls: list[BlockCall], blocks: int) -> list[Scored | Reason]:
     """Results of one block's first calls, as many as fit into the time limit. A hanging call ends them."""
-    found: list[Scored | Reason] = []
+    finished: list[Scored | Reason] = []
     began, size = time.monotonic(), 1
-    while size and len(found) < len(calls):
-        batch = calls[len(found) : len(found) + size]
+    while size and len(finished) < len(calls):
+        batch = calls[len(finished) : len(finished) + size]
         try:
             results = run_code(sandbox, batch[0].code, batch)
         except SandboxError:
             break
-        found += results
-        if any(isinstance(one, Reason) and one.params.get("why") in ENDED for one in results):
+        finished += results
+        if any(isinstance(result, Reason) and result.params.get("why") in ENDED for result in results):
             break
         spent = time.monotonic() - began
-        fits = (BLOCK_SECONDS / blocks - spent) * len(found) / max(spent, 1e-6)
+        fits = (BLOCK_SECONDS / blocks - spent) * len(finished) / max(spent, 1e-6)
         size = max(0, min(size * 8, int(fits)))
-    return found
+    return finished

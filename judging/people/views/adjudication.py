@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import messages
@@ -18,7 +19,7 @@ from evalsite import access
 from evalsite.access import May
 from judging.core.people.criteria import Criterion, ValuesRefused
 from judging.people.access import get_evaluation, get_item, rates_here
-from judging.people.adjudication import adjudicate, differing, verdicts, with_questions
+from judging.people.adjudication import LEAST, adjudicate, differing, verdicts, with_questions
 from judging.people.item_view import shown_in
 from judging.people.labels import (
     CriterionChoice,
@@ -33,17 +34,42 @@ from judging.people.models import Evaluation, Item
 SHOWN = 200
 
 
+class DifferenceForm(forms.Form):
+    """How far apart scores must be to be listed, in per cent of their scale's width."""
+
+    least = forms.FloatField(
+        label=gettext_lazy("Scores apart by at least, % of the scale"),
+        min_value=0,
+        max_value=100,
+        help_text=gettext_lazy(
+            "The width of 1–5 is 4: 25 % is one step. Labels are listed whenever they differ."
+        ),
+    )
+
+
+def _least(request: HttpRequest) -> float:
+    """The threshold in the address; the usual one if there is none or it is invalid."""
+    form = DifferenceForm(request.GET)
+    return form.cleaned_data["least"] / 100 if form.is_valid() else LEAST
+
+
+def _within(request: HttpRequest, address: str) -> str:
+    """An address of these pages that keeps the threshold."""
+    return f"{address}?{urlencode({'least': request.GET['least']})}" if "least" in request.GET else address
+
+
 class DecisionForm(forms.Form):
     """The decided value of each criterion, and the reason."""
 
     def __init__(self, data: Any, criteria: dict[int, Criterion]) -> None:
         super().__init__(data)
         self.criteria = criteria
-        for number, one in criteria.items():
-            self.fields[f"value_{number}"] = _field(one)
+        for number, criterion in criteria.items():
+            self.fields[f"value_{number}"] = _field(criterion)
         self.fields["reason"] = forms.CharField(
             label=gettext_lazy("Reason"),
             max_length=20_000,
+            error_messages={"required": gettext_lazy("Write the reason.")},
             widget=forms.Textarea(
                 attrs={
                     "rows": 1,
@@ -56,15 +82,21 @@ class DecisionForm(forms.Form):
 
     def rows(self) -> Iterator[tuple[int, Criterion, forms.BoundField, list[tuple[CriterionChoice, bool]]]]:
         """Each criterion with its number, form field, and choices as (choice, whether it is chosen)."""
-        for number, one in self.criteria.items():
+        for number, criterion in self.criteria.items():
             field = self[f"value_{number}"]
             chosen = str(field.value() or "")
-            yield number, one, field, [(choice, str(choice.place) == chosen) for choice in choices_of(one)]
+            yield (
+                number,
+                criterion,
+                field,
+                [(choice, str(choice.place) == chosen) for choice in choices_of(criterion)],
+            )
 
     def values(self) -> dict[int, Any]:
         """{criterion number: value}. Call after is_valid."""
         return {
-            number: _value(one, self.cleaned_data[f"value_{number}"]) for number, one in self.criteria.items()
+            number: _value(criterion, self.cleaned_data[f"value_{number}"])
+            for number, criterion in self.criteria.items()
         }
 
 
@@ -93,12 +125,16 @@ def inbox(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     evaluation = get_evaluation(request, slug, pk, May.REVIEW)
     if rates_here(request, evaluation.run):
         return render(request, "reports/hidden.html", {"run": evaluation.run})
-    found = differing(evaluation)
-    waiting = [one for one in found if not one.decided]
-    decided = [one for one in found if one.decided]
+    least = _least(request)
+    entries = differing(evaluation, least)
+    waiting = [entry for entry in entries if not entry.decided]
+    decided = [entry for entry in entries if entry.decided]
     context = {"evaluation": evaluation, "waiting": with_questions(evaluation, waiting[:SHOWN])}
     context["decided"] = with_questions(evaluation, decided[:SHOWN])
     context |= {"waiting_count": len(waiting), "decided_count": len(decided)}
+    percent = round(100 * least, 4)
+    form = DifferenceForm(initial={"least": percent})
+    context |= {"threshold": form, "percent": percent, "query": _within(request, "")}
     return render(request, "people/inbox.html", context)
 
 
@@ -108,41 +144,46 @@ def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     evaluation = get_evaluation(request, slug, pk, May.REVIEW)
     if rates_here(request, evaluation.run):
         return render(request, "reports/hidden.html", {"run": evaluation.run})
-    found = get_item(evaluation, number)
+    item = get_item(evaluation, number)
     criteria = evaluation.criteria
     form = DecisionForm(request.POST or None, criteria)
-    if request.method == "POST" and form.is_valid() and _decide(request, found, form):
+    if request.method == "POST" and form.is_valid() and _decide(request, item, form):
         messages.success(request, _("Decided. The original ratings are unchanged."))
-        return redirect(_following(evaluation, slug, number))
-    said = [(labelled_values(criteria, values), comment) for values, comment in verdicts(found)]
-    before = found.adjudications.select_related("by").order_by("-pk")
-    earlier = [(labelled_values(criteria, values_of(one.values)), one) for one in before]
+        return redirect(_within(request, _following(evaluation, slug, number, _least(request))))
+    said = [(labelled_values(criteria, values), comment) for values, comment in verdicts(item)]
+    before = item.adjudications.select_related("by").order_by("-pk")
+    earlier = [
+        (labelled_values(criteria, values_of(adjudication.values)), adjudication) for adjudication in before
+    ]
     context = {
         "evaluation": evaluation,
-        "item": found,
-        "shown": shown_in(evaluation, found, 1, with_reference=evaluation.shows_reference),
+        "item": item,
+        "shown": shown_in(evaluation, item, 1, with_reference=evaluation.shows_reference),
         "said": said,
         "earlier": earlier,
         "form": form,
-        "later_url": _following(evaluation, slug, number),
+        "later_url": _within(request, _following(evaluation, slug, number, _least(request))),
+        "query": _within(request, ""),
     }
     return render(request, "people/adjudicate.html", context, status=422 if form.errors else 200)
 
 
-def _following(evaluation: Evaluation, slug: str, number: int) -> str:
+def _following(evaluation: Evaluation, slug: str, number: int, least: float) -> str:
     """URL of the next undecided item: after this one, else from the beginning; else the inbox."""
-    waiting = [one.number for one in differing(evaluation) if not one.decided or one.number == number]
+    waiting = [
+        entry.number for entry in differing(evaluation, least) if not entry.decided or entry.number == number
+    ]
     at = waiting.index(number) if number in waiting else -1
-    others = [one for one in (*waiting[at + 1 :], *waiting[: max(at, 0)]) if one != number]
+    others = [other for other in (*waiting[at + 1 :], *waiting[: max(at, 0)]) if other != number]
     if not others:
         return reverse("people:inbox", args=(slug, evaluation.run_id))
     return reverse("people:adjudicate", args=(slug, evaluation.run_id, others[0]))
 
 
-def _decide(request: HttpRequest, found: Item, form: DecisionForm) -> bool:
+def _decide(request: HttpRequest, item: Item, form: DecisionForm) -> bool:
     try:
         adjudicate(
-            item=found, values=form.values(), reason=form.cleaned_data["reason"], by=access.signed_in(request)
+            item=item, values=form.values(), reason=form.cleaned_data["reason"], by=access.signed_in(request)
         )
     except ValuesRefused as refused:
         for number, why in problems_of(refused).items():

@@ -6,10 +6,11 @@ would be rejected, and pending submissions with it.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from datetime import datetime
+from functools import wraps
 from typing import Any
+from uuid import UUID, uuid4
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -19,7 +20,6 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.utils.timezone import is_aware
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from evalsite.access import May, signed_in
@@ -32,6 +32,23 @@ from judging.people.item_view import desk_item, differences, earlier, places_of
 from judging.people.labels import choices_of, problems_of, refusal_sentence, saved_sentence
 from judging.people.models import Assignment, Evaluation, Rating, SkipReason
 
+View = Callable[..., HttpResponse]
+
+
+def of_page_owner(view: View) -> View:
+    """Refuse (412) what a page sends after somebody else has signed in over it, on a shared computer: claiming,
+    releasing or undoing would act for that user. The page's script names its rater in `X-Rater`."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        owner = request.headers.get("X-Rater", "")
+        if owner and owner != str(signed_in(request).pk):
+            return JsonResponse({"code": "other_user"}, status=412)
+        return view(request, *args, **kwargs)
+
+    return guarded
+
+
 AT_ONCE = 3
 """Items rendered with the page: the current one, and those that follow at once."""
 BATCH = 8
@@ -41,20 +58,19 @@ exceeds what a rater holds at first (FEWEST_AHEAD), so that a new page makes one
 
 @login_required
 @require_GET
-@never_cache
 def page(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The queue's next items; the first is shown."""
     evaluation = get_evaluation(request, slug, pk, May.RATE)
-    found = assignments.claim(evaluation=evaluation, user=signed_in(request), count=AT_ONCE)
-    return _page(request, evaluation, found)
+    claimed = assignments.claim(evaluation=evaluation, user=signed_in(request), count=AT_ONCE)
+    return _page(request, evaluation, claimed)
 
 
 @login_required
+@of_page_owner
 @require_GET
-@never_cache
-def item(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpResponse:
+def item(request: HttpRequest, slug: str, pk: int, token: UUID) -> HttpResponse:
     """One of the rater's own items, in any state, to view or change."""
-    assignment = get_own_assignment(request, slug, pk, assignment_pk)
+    assignment = get_own_assignment(request, slug, pk, token)
     evaluation = assignment.evaluation
     if _wants_json(request):
         fragment = _fragment(request, evaluation, assignment)
@@ -63,22 +79,27 @@ def item(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpRe
 
 
 @login_required
+@of_page_owner
 @require_GET
-@never_cache
 def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The next items that the page does not have yet; renews all leases.
 
     `have`: items that the page shows or has prefetched; `given`: items whose verdicts are being sent (comma-separated
-    ids). The response also lists what the rater holds, and the latest end of these leases.
+    tokens). The response also lists what the rater holds, and the latest end of these leases.
     """
     evaluation = get_evaluation(request, slug, pk, May.RATE)
     user = signed_in(request)
-    have, given = (_numbers(request.GET.get(name, "")) for name in ("have", "given"))
-    found = assignments.claim(evaluation=evaluation, user=user, count=BATCH, known=have, given=given)
+    loaded, submitting = (
+        assignments.numbers_of(evaluation=evaluation, user=user, items=_items(request.GET.get(name, "")))
+        for name in ("have", "given")
+    )
+    claimed = assignments.claim(
+        evaluation=evaluation, user=user, count=BATCH, loaded=loaded, submitting=submitting
+    )
     held = assignments.held_by(evaluation=evaluation, user=user)
     content = {
-        "items": [_fragment(request, evaluation, one) for one in found],
-        "more": len(found) == BATCH,
+        "items": [_fragment(request, evaluation, assignment) for assignment in claimed],
+        "more": len(claimed) == BATCH,
         "held": list(held),
         "until": max(held.values()).isoformat() if held else "",
     }
@@ -86,62 +107,68 @@ def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @login_required
+@of_page_owner
 @require_POST
 def give_back(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The page was closed: release its prefetched items, unless another page has renewed them since `until`."""
     evaluation = get_evaluation(request, slug, pk, May.RATE)
     until = _moment(request.POST.get("until", ""))
     if until is not None:
-        items = _numbers(request.POST.get("items", ""))
-        assignments.give_back(evaluation=evaluation, user=signed_in(request), items=items, until=until)
+        user, items = signed_in(request), _items(request.POST.get("items", ""))
+        numbers = assignments.numbers_of(evaluation=evaluation, user=user, items=items)
+        assignments.give_back(evaluation=evaluation, user=user, items=numbers, until=until)
     return HttpResponse(status=204)
 
 
 @login_required
+@of_page_owner
 @require_GET
-@never_cache
 def mine(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The rater's earlier items, newest first, paginated."""
     evaluation = get_evaluation(request, slug, pk, May.RATE)
     before = whole(request.GET.get("before", ""))
-    found, more = selectors.mine(evaluation=evaluation, user=signed_in(request), before=before)
+    handled, more = selectors.mine(evaluation=evaluation, user=signed_in(request), before=before)
     criteria = evaluation.criteria
-    listed = [earlier(one, criteria) for one in found]
+    listed = [earlier(assignment, criteria) for assignment in handled]
     context = {"earlier": listed, "more": more, "project": evaluation.run.project, "run": evaluation.run}
     return render(request, "people/_mine.html", context)
 
 
 @login_required
+@of_page_owner
 @require_GET
-@never_cache
-def difference(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpResponse:
+def difference(request: HttpRequest, slug: str, pk: int, token: UUID) -> HttpResponse:
     """Both answers with their differences marked."""
-    both = differences(get_own_assignment(request, slug, pk, assignment_pk))
-    return JsonResponse({"sides": [render_to_string("people/_marked.html", {"pieces": one}) for one in both]})
+    both = differences(get_own_assignment(request, slug, pk, token))
+    return JsonResponse(
+        {"sides": [render_to_string("people/_marked.html", {"pieces": pieces}) for pieces in both]}
+    )
 
 
 @login_required
+@of_page_owner
 @require_POST
-def verdict(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpResponse:
+def verdict(request: HttpRequest, slug: str, pk: int, token: UUID | int) -> HttpResponse:
     """Submit a verdict, or change the one numbered `attempt`."""
-    assignment = get_own_assignment(request, slug, pk, assignment_pk)
-    given: dict[str, Any] = {
+    assignment = get_own_assignment(request, slug, pk, token)
+    arguments: dict[str, Any] = {
         "assignment": assignment,
         "values": values_from(request, assignment.evaluation.criteria),
         "comment": request.POST.get("comment", ""),
         "seconds": _number(request.POST.get("seconds", "")),
-        "shown": {"1": 1, "2": 2}.get(request.POST.get("shown", "")),
+        "shown": {"1": 1, "2": 2}.get(request.POST.get("shown", "")),  # from a page of an earlier release
     }
     if attempt := whole(request.POST.get("attempt", "")):
-        return _done(request, assignment.evaluation, ratings.change, **given, attempt=attempt)
-    return _done(request, assignment.evaluation, ratings.submit, **given)
+        return _done(request, assignment.evaluation, ratings.change, **arguments, attempt=attempt)
+    return _done(request, assignment.evaluation, ratings.submit, **arguments)
 
 
 @login_required
+@of_page_owner
 @require_POST
-def skip(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpResponse:
+def skip(request: HttpRequest, slug: str, pk: int, token: UUID | int) -> HttpResponse:
     """Skip an item, with a reason."""
-    assignment = get_own_assignment(request, slug, pk, assignment_pk)
+    assignment = get_own_assignment(request, slug, pk, token)
     return _done(
         request,
         assignment.evaluation,
@@ -154,6 +181,7 @@ def skip(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpRe
 
 
 @login_required
+@of_page_owner
 @require_POST
 def undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Undo the last verdict or skip; the item is on the desk again."""
@@ -162,10 +190,11 @@ def undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @login_required
+@of_page_owner
 @require_POST
-def draft(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpResponse:
+def draft(request: HttpRequest, slug: str, pk: int, token: UUID | int) -> HttpResponse:
     """Save a draft."""
-    assignment = get_own_assignment(request, slug, pk, assignment_pk)
+    assignment = get_own_assignment(request, slug, pk, token)
     values = values_from(request, assignment.evaluation.criteria)
     ratings.draft_save(assignment=assignment, values=values, comment=request.POST.get("comment", ""))
     return JsonResponse(_state(request, assignment.evaluation))
@@ -188,19 +217,19 @@ def values_from(request: HttpRequest, criteria: dict[int, Criterion]) -> dict[in
 
 
 def _done(
-    request: HttpRequest, evaluation: Evaluation, service: Callable[..., Rating], /, **given: Any
+    request: HttpRequest, evaluation: Evaluation, service: Callable[..., Rating], /, **arguments: Any
 ) -> HttpResponse:
     """Call the service; return the result as JSON to the script, else redirect to the next page."""
     key = _key(request)
     try:
-        rating = service(**given, key=key)
+        rating = service(**arguments, key=key)
     except ValuesRefused as refused:
         errors = problems_of(refused)
         if _wants_json(request):
             content = {"code": "values", "errors": errors, **_state(request, evaluation)}
             return JsonResponse(content, status=422)
-        found, values = [given["assignment"]], given["values"]
-        return _page(request, evaluation, found, values=values, errors=errors, status=422)
+        shown, values = [arguments["assignment"]], arguments["values"]
+        return _page(request, evaluation, shown, values=values, errors=errors, status=422)
     except ratings.DeskRefused as refused:
         sentence = refusal_sentence(refused.code)
         if _wants_json(request):
@@ -218,7 +247,7 @@ def _done(
 def _page(
     request: HttpRequest,
     evaluation: Evaluation,
-    found: list[Assignment],
+    shown: list[Assignment],
     *,
     values: dict[int, Any] | None = None,
     errors: dict[int, str] | None = None,
@@ -226,7 +255,7 @@ def _page(
 ) -> HttpResponse:
     """The whole page; `values`: initial values instead of the first item's own."""
     criteria = evaluation.criteria
-    shows = [desk_item(one, criteria) for one in found]
+    shows = [desk_item(assignment, criteria) for assignment in shown]
     first = values if values is not None else shows[0].values if shows else {}
     places = places_of(first, criteria)
     context = {
@@ -235,15 +264,15 @@ def _page(
         "run": evaluation.run,
         "shows": shows,
         "criteria": [
-            _criterion(number, one, places.get(number), (errors or {}).get(number, ""))
-            for number, one in criteria.items()
+            _criterion(number, criterion, places.get(number), (errors or {}).get(number, ""))
+            for number, criterion in criteria.items()
         ],
         "guideline": html_of(evaluation.guideline) if evaluation.guideline.strip() else "",
         "progress": selectors.progress(evaluation=evaluation, user=signed_in(request)),
         "skip_reasons": SkipReason.choices,
-        "key": uuid.uuid4(),
-        "compares": any(one.compares for one in criteria.values()),
-        "until": max(one.lease_until for one in found).isoformat() if found else "",
+        "key": uuid4(),
+        "compares": any(criterion.compares for criterion in criteria.values()),
+        "until": max(assignment.lease_until for assignment in shown).isoformat() if shown else "",
     }
     return render(request, "people/desk.html", context, status=status)
 
@@ -268,7 +297,7 @@ def _fragment(request: HttpRequest, evaluation: Evaluation, assignment: Assignme
         "project": evaluation.run.project,
         "run": evaluation.run,
     }
-    return {"id": assignment.pk, "html": render_to_string("people/_item.html", context, request)}
+    return {"id": assignment.token, "html": render_to_string("people/_item.html", context, request)}
 
 
 def _state(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any]:
@@ -281,16 +310,21 @@ def _wants_json(request: HttpRequest) -> bool:
     return request.headers.get("Accept", "").startswith("application/json")
 
 
-def _key(request: HttpRequest) -> uuid.UUID:
+def _key(request: HttpRequest) -> UUID:
     """The client's idempotency key. A request without one gets a new key, and no protection against its own retries."""
+    return _token(request.POST.get("key", "")) or uuid4()
+
+
+def _items(text: str) -> set[UUID | int]:
+    """Comma-separated tokens of items, or ids from a page of an earlier release; anything else is left out."""
+    return {item for part in text.split(",") if (item := _token(part) or whole(part)) is not None}
+
+
+def _token(text: str) -> UUID | None:
     try:
-        return uuid.UUID(request.POST.get("key", ""))
+        return UUID(text)
     except ValueError:
-        return uuid.uuid4()
-
-
-def _numbers(text: str) -> set[int]:
-    return {number for one in text.split(",") if (number := whole(one)) is not None}
+        return None
 
 
 def _moment(text: str) -> datetime | None:

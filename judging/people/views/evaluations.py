@@ -18,7 +18,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
-from evalsite.tasks import workers
+from evalsite.tasks import jobs
 from evalsite.web.headers import download_headers, part_wanted
 from evalsite.web.numbers import whole
 from evalsite.web.request_limits import allow, file_too_large, upload_page
@@ -39,7 +39,7 @@ from judging.people.models import (
     SkipReason,
 )
 from judging.people.rating_export import csv_lines, jsonl_lines
-from judging.people.rating_import import MOST_BYTES, import_begin, import_stop
+from judging.people.rating_import import JOB, MOST_BYTES, import_begin, import_stop
 from judging.people.selectors import (
     WHICH,
     evaluations_page,
@@ -47,7 +47,7 @@ from judging.people.selectors import (
     possible_raters,
     rating_tasks,
 )
-from judging.people.views.gold import KnownForm
+from judging.people.views.gold import GoldValuesForm
 
 SEE = May.READ_JUDGEMENTS
 
@@ -57,8 +57,8 @@ def evaluations(request: HttpRequest, slug: str) -> HttpResponse:
     """The project's human evaluations, newest first; with ?archived=1 the archived ones."""
     project = access.get_project(request, slug, SEE)
     archived, before = "archived" in request.GET, whole(request.GET.get("before", ""))
-    found, further = evaluations_page(project, archived=archived, before=before)
-    context = {"evaluations": found, "further": further, "before": before, "archived": archived}
+    page, further = evaluations_page(project, archived=archived, before=before)
+    context = {"evaluations": page, "further": further, "before": before, "archived": archived}
     return render(request, "people/list.html", context)
 
 
@@ -71,10 +71,12 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "run": evaluation.run,
         "overall": progress.overall(evaluation),
         "raters": progress.rater_lines(evaluation),
-        "criteria": [(one, SCALES[one.scale]) for one in evaluation.criteria.values()],
+        "criteria": [(criterion, SCALES[criterion.scale]) for criterion in evaluation.criteria.values()],
         "sides": sides_of(evaluation),
         "hidden_roles": [HIDEABLE[role] for role in evaluation.hidden_roles],
-        "candidates": [one.candidate for one in evaluation.run.run_candidates.select_related("candidate")],
+        "candidates": [
+            entry.candidate for entry in evaluation.run.run_candidates.select_related("candidate")
+        ],
         "gold": Item.objects.filter(evaluation=evaluation).exclude(gold="").count(),
         "repeats": Item.objects.filter(evaluation=evaluation, repeat_of__isnull=False).count(),
         "skipped": Assignment.objects.filter(evaluation=evaluation, state=AssignmentState.SKIPPED).count(),
@@ -83,10 +85,10 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         return render(request, "people/_progress.html", context)
     rows = evaluation.run.version.valid_rows
     context["first_answers"] = evaluation.scheme and any(
-        one.responses > rows for one in context["candidates"]
+        candidate.responses > rows for candidate in context["candidates"]
     )
-    there = evaluation.raters.filter(left_at=None).values("user")
-    context["possible"] = possible_raters(evaluation.run.project).exclude(pk__in=there)
+    current = evaluation.raters.filter(left_at=None).values("user")
+    context["possible"] = possible_raters(evaluation.run.project).exclude(pk__in=current)
     return render(request, "people/detail.html", context)
 
 
@@ -144,10 +146,10 @@ def add_raters(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Add raters, or bring back former ones."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     numbers = [number for text in request.POST.getlist("user") if (number := whole(text)) is not None]
-    found = list(possible_raters(evaluation.run.project).filter(pk__in=numbers))
-    if found:
-        assignments.raters_add(evaluation=evaluation, users=found, by=access.signed_in(request))
-        names = ", ".join(user.username for user in found)
+    users = list(possible_raters(evaluation.run.project).filter(pk__in=numbers))
+    if users:
+        assignments.raters_add(evaluation=evaluation, users=users, by=access.signed_in(request))
+        names = ", ".join(user.username for user in users)
         messages.success(request, _("Raters added: %(names)s") % {"names": names})
     return redirect("people:detail", slug, pk)
 
@@ -157,12 +159,14 @@ def add_raters(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def leave(request: HttpRequest, slug: str, pk: int, rater: int) -> HttpResponse:
     """Remove a rater."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
-    found = get_object_or_404(EvaluationRater.objects.select_related("user"), evaluation=evaluation, pk=rater)
-    assignments.rater_leave(rater=found, by=access.signed_in(request))
+    leaving = get_object_or_404(
+        EvaluationRater.objects.select_related("user"), evaluation=evaluation, pk=rater
+    )
+    assignments.rater_leave(rater=leaving, by=access.signed_in(request))
     messages.success(
         request,
         _("%(name)s was removed. Submitted ratings are kept; reserved items are available to others again.")
-        % {"name": found.user.username},
+        % {"name": leaving.user.username},
     )
     return redirect("people:detail", slug, pk)
 
@@ -174,9 +178,11 @@ def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     which = request.GET.get("which", "all")
     which = which if which in WHICH else "all"
     after = whole(request.GET.get("after", "")) or 0
-    found, further = items_page(evaluation, which, after)
+    page, further = items_page(evaluation, which, after)
     context = {"evaluation": evaluation, "which": which, "further": further, "after": after}
-    context["items"] = [(one, list(one.assignments.select_related("rater").order_by("pk"))) for one in found]
+    context["items"] = [
+        (item, list(item.assignments.select_related("rater").order_by("pk"))) for item in page
+    ]
     return render(request, "people/items.html", context)
 
 
@@ -184,36 +190,36 @@ def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     """One item: its contents, its raters, and all verdicts and comments."""
     evaluation = get_evaluation(request, slug, pk, SEE)
-    found = get_item(evaluation, number)
+    item = get_item(evaluation, number)
     if rates_here(request, evaluation.run):
         return render(request, "reports/hidden.html", {"run": evaluation.run})
-    return render(request, "people/item.html", _item_context(evaluation, found))
+    return render(request, "people/item.html", _item_context(evaluation, item))
 
 
-def _item_context(evaluation: Evaluation, found: Item) -> dict[str, Any]:
+def _item_context(evaluation: Evaluation, item: Item) -> dict[str, Any]:
     criteria = evaluation.criteria
-    names = found.candidate_names
-    ratings = Rating.objects.filter(assignment__item=found).select_related("rater__user", "assignment")
+    names = item.candidate_names
+    ratings = Rating.objects.filter(assignment__item=item).select_related("rater__user", "assignment")
     skipped = dict(SkipReason.choices)
     active = EvaluationRater.objects.filter(evaluation=evaluation, left_at=None)
     return {
         "evaluation": evaluation,
-        "item": found,
+        "item": item,
         "names": names,
         "sides": sides_of(evaluation),
-        "shown": shown_in(evaluation, found, 1, with_reference=not found.rates_reference),
-        "assignments": found.assignments.select_related("rater__user").order_by("pk"),
+        "shown": shown_in(evaluation, item, 1, with_reference=not item.rates_reference),
+        "assignments": item.assignments.select_related("rater__user").order_by("pk"),
         "ratings": [
-            (one, labelled_values(criteria, values_of(one.values), names), skipped.get(one.reason))
-            for one in ratings.order_by("pk")
+            (rating, labelled_values(criteria, values_of(rating.values), names), skipped.get(rating.reason))
+            for rating in ratings.order_by("pk")
         ],
         "decisions": [
-            (one, labelled_values(criteria, values_of(one.values), names))
-            for one in found.adjudications.select_related("by").order_by("-pk")
+            (adjudication, labelled_values(criteria, values_of(adjudication.values), names))
+            for adjudication in item.adjudications.select_related("by").order_by("-pk")
         ],
-        "gold": labelled_values(criteria, values_of(found.gold), names),
-        "known": KnownForm(None, criteria=criteria) if found.counts and not found.dealt else None,
-        "others": active.exclude(assignments__item=found).select_related("user"),
+        "gold": labelled_values(criteria, values_of(item.gold), names),
+        "values_form": GoldValuesForm(None, criteria=criteria) if item.counts and not item.assigned else None,
+        "others": active.exclude(assignments__item=item).select_related("user"),
     }
 
 
@@ -222,8 +228,8 @@ def _item_context(evaluation: Evaluation, found: Item) -> dict[str, Any]:
 def reassign(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     """Take an item from a rater, and assign it to another one or to anyone."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
-    found = get_item(evaluation, number)
-    held = get_object_or_404(found.assignments, pk=whole(request.POST.get("assignment", "")) or 0)
+    item = get_item(evaluation, number)
+    held = get_object_or_404(item.assignments, pk=whole(request.POST.get("assignment", "")) or 0)
     to = evaluation.raters.filter(pk=whole(request.POST.get("to", "")) or 0, left_at=None).first()
     try:
         assignments.item_reassign(assignment=held, to=to, by=access.signed_in(request))
@@ -238,8 +244,8 @@ def reassign(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRespo
 def queue(request: HttpRequest, slug: str) -> HttpResponse:
     """A rater's evaluations in this project; like all pages for raters, without model names."""
     project = access.get_project(request, slug, May.RATE)
-    found = rating_tasks(access.signed_in(request), Project.objects.filter(pk=project.pk))
-    return render(request, "people/queue.html", {"duties": found})
+    tasks = rating_tasks(access.signed_in(request), Project.objects.filter(pk=project.pk))
+    return render(request, "people/queue.html", {"duties": tasks})
 
 
 _TYPES = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
@@ -281,13 +287,15 @@ def _import(request: HttpRequest, evaluation: Evaluation) -> HttpResponse:
             if sent is None or sent.size is None or sent.size > MOST_BYTES:
                 raise ValidationError(_("Choose a file of at most 50 MB."))
             name = sent.name or ""
-            made = import_begin(
+            ratings_import = import_begin(
                 evaluation=evaluation, file=sent, file_name=name, by=access.signed_in(request)
             )
         except ValidationError as error:
             context["refused"] = " ".join(error.messages)
         else:
-            return redirect("people:imported", evaluation.run.project.slug, evaluation.run_id, made.pk)
+            return redirect(
+                "people:imported", evaluation.run.project.slug, evaluation.run_id, ratings_import.pk
+            )
     context["earlier"] = evaluation.imports.select_related("created_by").order_by("-pk")[:_SHOWN]
     return render(request, "people/import.html", context, status=422 if "refused" in context else 200)
 
@@ -301,7 +309,7 @@ def imported(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRespo
         (line, bad_line_sentence(RefusedLine(line, code, params))) for line, code, params in taken.bad_lines
     ]
     context = {"evaluation": evaluation, "taken": taken, "wrong": wrong, "why": import_problem(taken.problem)}
-    context["obstacle"] = "" if taken.owner or taken.ended_at else workers.obstacle(workers.DATA)
+    context["obstacle"] = "" if taken.ended_at else jobs.obstacle(jobs.of(JOB, taken.pk))
     if not part_wanted(request):
         return render(request, "people/imported.html", context)
     if taken.ended_at is None:
@@ -314,5 +322,5 @@ def imported(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRespo
 def stop(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     """Stop an import and undo it."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
-    import_stop(taken=get_object_or_404(evaluation.imports, pk=number))
+    import_stop(ratings_import=get_object_or_404(evaluation.imports, pk=number))
     return redirect("people:imported", slug, pk, number)

@@ -52,16 +52,23 @@ class GoldPlaceForm(forms.Form):
         return [self.cleaned_data[side].name if self.cleaned_data.get(side) else "" for side in ("a", "b")]
 
 
-class KnownForm(forms.Form):
+class GoldValuesForm(forms.Form):
     """The correct value of each criterion that is not free text."""
 
     def __init__(self, data: Any, *, criteria: dict[int, Criterion]) -> None:
         super().__init__(data)
-        self.criteria = {f"value_{number}": one for number, one in criteria.items() if one.scale != "text"}
-        for name, one in self.criteria.items():
-            choices = [("", "–"), *((str(place), value_label(one, v)) for place, v in enumerate(one.choices))]
+        self.criteria = {
+            f"value_{number}": criterion
+            for number, criterion in criteria.items()
+            if criterion.scale != "text"
+        }
+        for name, criterion in self.criteria.items():
+            choices = [
+                ("", "–"),
+                *((str(place), value_label(criterion, v)) for place, v in enumerate(criterion.choices)),
+            ]
             self.fields[name] = forms.ChoiceField(
-                label=one.name, choices=choices, required=len(self.criteria) == 1
+                label=criterion.name, choices=choices, required=len(self.criteria) == 1
             )
 
     def values(self) -> dict[str, Any]:
@@ -100,25 +107,25 @@ def _gold(request: HttpRequest, slug: str, evaluation: Evaluation) -> HttpRespon
         candidates=taking_part.order_by("pk"),  # as in the items, A first
         pair=bool(evaluation.scheme),
     )
-    known = KnownForm(request.POST if "row" in request.POST else None, criteria=criteria)
+    values_form = GoldValuesForm(request.POST if "row" in request.POST else None, criteria=criteria)
     file = GoldFileForm(request.POST, request.FILES) if "file" in request.FILES else GoldFileForm()
     wrong: list[WrongLine] = []
     if file.is_bound:
         wrong = _from_file(request, evaluation, file)
-    elif request.method == "POST" and place.is_valid() and known.is_valid():
-        _add_one(request, evaluation, place, known)
-    refused = bool(wrong or file.errors or known.errors or (request.method == "POST" and place.errors))
+    elif request.method == "POST" and place.is_valid() and values_form.is_valid():
+        _add_one(request, evaluation, place, values_form)
+    refused = bool(wrong or file.errors or values_form.errors or (request.method == "POST" and place.errors))
     if request.method == "POST" and not refused:
         return redirect("people:gold", slug, evaluation.run_id)
-    found, further = items_page(evaluation, "gold")
+    page, further = items_page(evaluation, "gold")
     context: dict[str, Any] = {
         "evaluation": evaluation,
         "place": place,
-        "known": known,
+        "values_form": values_form,
         "file_form": file,
         "wrong": wrong,
         "further": further,
-        "items": [(item, labelled_values(criteria, values_of(item.gold))) for item in found],
+        "items": [(item, labelled_values(criteria, values_of(item.gold))) for item in page],
         **_seen(evaluation, place),
     }
     return render(request, "people/gold.html", context, status=422 if refused else 200)
@@ -139,12 +146,14 @@ def _seen(evaluation: Evaluation, place: GoldPlaceForm) -> dict[str, Any]:
     }
 
 
-def _add_one(request: HttpRequest, evaluation: Evaluation, place: GoldPlaceForm, known: KnownForm) -> None:
+def _add_one(
+    request: HttpRequest, evaluation: Evaluation, place: GoldPlaceForm, values_form: GoldValuesForm
+) -> None:
     try:
         item = item_at(evaluation, place.cleaned_data["row"], *place.names)
-        _add(request, evaluation, [gold_of_item(evaluation, item, known.values())])
+        _add(request, evaluation, [gold_of_item(evaluation, item, values_form.values())])
     except ValidationError as error:
-        known.add_error(None, error)
+        values_form.add_error(None, error)
 
 
 def _from_file(request: HttpRequest, evaluation: Evaluation, form: GoldFileForm) -> list[WrongLine]:
@@ -152,17 +161,17 @@ def _from_file(request: HttpRequest, evaluation: Evaluation, form: GoldFileForm)
     if not form.is_valid():
         return []
     text = form.cleaned_data["file"].read(LONGEST_FILE).decode("utf-8-sig", "replace")
-    found, wrong = gold_read(evaluation, text)
+    items, wrong = gold_read(evaluation, text)
     if not wrong:
         try:
-            _add(request, evaluation, found)
+            _add(request, evaluation, items)
         except ValidationError as error:
             form.add_error(None, error)
     return wrong
 
 
-def _add(request: HttpRequest, evaluation: Evaluation, found: list[Item]) -> None:
-    count = gold_add(evaluation=evaluation, gold=found)
+def _add(request: HttpRequest, evaluation: Evaluation, items: list[Item]) -> None:
+    count = gold_add(evaluation=evaluation, gold=items)
     text = ngettext("%(n)s gold item added.", "%(n)s gold items added.", count)
     messages.success(request, text % {"n": count})
 
@@ -173,11 +182,11 @@ def use_as_gold(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRe
     """Use an item as gold."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     item = get_item(evaluation, number)
-    known = KnownForm(request.POST, criteria=evaluation.criteria)
+    values_form = GoldValuesForm(request.POST, criteria=evaluation.criteria)
     try:
-        if not known.is_valid():
+        if not values_form.is_valid():
             raise ValidationError(_("Choose the right answers from the lists."))
-        _add(request, evaluation, [gold_of_item(evaluation, item, known.values())])
+        _add(request, evaluation, [gold_of_item(evaluation, item, values_form.values())])
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
     return redirect("people:item", slug, pk, number)

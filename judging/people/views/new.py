@@ -11,13 +11,15 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from datasets.models import Candidate, Version
-from datasets.selectors import usable_versions
+from datasets.selectors import models_in_column, usable_versions
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.drafts import form_draft
 from evalsite.accounts.models import Project
 from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
+from judging.filters.filter_form import FilterForm
+from judging.filters.judgement_filter import ANYTHING, Filters
 from judging.people.blindness import HIDEABLE, Blindness, blindness
 from judging.people.forms import (
     CriteriaForms,
@@ -26,13 +28,18 @@ from judging.people.forms import (
     refuse_model_names,
 )
 from judging.people.models import Evaluation, Scheme
-from judging.people.presets import candidates_of, criteria_of_run, look, presets_of, presets_of_run
+from judging.people.presets import (
+    candidates_of,
+    criteria_of_run,
+    instructions_of_run,
+    presets_of,
+    presets_of_run,
+    preview,
+)
 from judging.people.services import evaluation_create
-from judging.runs.access import get_run
-from judging.runs.filter_form import FilterForm
-from judging.runs.filters import ANYTHING, Filters
+from judging.records.access import get_run
+from judging.records.models import Run
 from judging.runs.forms import create_once
-from judging.runs.models import Run
 from judging.runs.selectors import unusable_versions
 from judging.runs.views import chosen_version
 
@@ -66,20 +73,24 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     if form is None:
         return render(request, "people/new.html", context)
     if draft.data is not None:
-        for one in (form, *criteria):
-            one.errors.clear()  # a draft: not complete yet
+        for filled in (form, *criteria):
+            filled.errors.clear()  # a draft: not complete yet
     context |= {"draft": draft, "form": form, "criteria": criteria, "shown": _preview(form, version)}
     context["blind"] = _blindness(form, version)
+    instructions = instructions_of_run(about) if about else {}
+    for criterion_form in criteria:
+        criterion_form.instruction = instructions.get(criterion_form["name"].value(), "")
+    context["models_in_column"] = [] if about else models_in_column(version)
     context["candidates"] = form.fields["candidates"].queryset  # type: ignore[attr-defined]
     if part_wanted(request) and "part" in request.GET:
         part = _PARTS.get(request.GET["part"], "_preview")
         return render(request, f"people/{part}.html", context)
     sent = request.method == "POST" and "more" not in request.POST and "choose" not in request.POST
     if sent and _valid(form, criteria):
-        made = _create(request, project, form, criteria)
-        if made is not None:
-            draft.forget()
-            return redirect("people:detail", slug, made.run_id)
+        evaluation = _create(request, project, form, criteria)
+        if evaluation is not None:
+            draft.delete()
+            return redirect("people:detail", slug, evaluation.run_id)
     return render(request, "people/new.html", context, status=422 if sent else 200)
 
 
@@ -148,8 +159,8 @@ def _valid(form: EvaluationForm, criteria: Any) -> bool:
     if not (form.is_valid() and criteria.is_valid()):
         return False
     names = form.names()
-    for one in criteria:
-        refuse_model_names(one, names)
+    for criterion_form in criteria:
+        refuse_model_names(criterion_form, names)
     return bool(criteria.is_valid())
 
 
@@ -159,7 +170,7 @@ def _preview(form: EvaluationForm, version: Version) -> Any:
         form.is_valid()
     sent = form.cleaned_data if form.is_bound else form.initial
     chosen: list[Candidate] = list(sent.get("candidates") or candidates_of(version))
-    return look(
+    return preview(
         version,
         form.chosen_kind,
         chosen,
@@ -174,9 +185,11 @@ def _blindness(form: EvaluationForm, version: Version) -> Blindness:
     """Texts that may reveal the rated model; the form offers to hide the roles that occur."""
     sent = form.cleaned_data if form.is_bound else form.initial
     other = sent.get("other_version") if form.chosen_kind == Scheme.VERSIONS else None
-    found = blindness([version, other] if other else [version], form.names(), sent.get("hidden_roles") or ())
-    form.fields["hidden_roles"].widget.choices = [(role, HIDEABLE[role]) for role in found.roles]
-    return found
+    revealing = blindness(
+        [version, other] if other else [version], form.names(), sent.get("hidden_roles") or ()
+    )
+    form.fields["hidden_roles"].widget.choices = [(role, HIDEABLE[role]) for role in revealing.roles]
+    return revealing
 
 
 def _create(request: HttpRequest, project: Project, form: EvaluationForm, criteria: Any) -> Evaluation | None:
@@ -189,7 +202,11 @@ def _create(request: HttpRequest, project: Project, form: EvaluationForm, criter
             project=project,
             name=sent["name"],
             choice=form.choice(),
-            criteria=[one.criterion() for one in criteria if one.cleaned_data["name"]],
+            criteria=[
+                criterion_form.criterion()
+                for criterion_form in criteria
+                if criterion_form.cleaned_data["name"]
+            ],
             raters=list(sent["raters"]),
             user=user,
             terms=form.terms(),

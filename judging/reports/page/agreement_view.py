@@ -13,6 +13,7 @@ from django.utils.translation import ngettext
 
 from evalsite.templatetags.show import NONE, duration, number, percent
 from judging.core.statistics.drill_down import MOST_UNROUNDED, Paired, value_key
+from judging.core.statistics.ranking import under
 from judging.reports.disagreements import ComparedAnswer
 from judging.reports.labels import (
     ValueFormat,
@@ -20,6 +21,7 @@ from judging.reports.labels import (
     interval,
     kappa,
     label_text,
+    label_texts,
     level_name,
     refusal,
     share_interval,
@@ -30,7 +32,7 @@ from judging.reports.page.judge_health import PARTS as HEALTH_PARTS
 from judging.reports.page.judge_health import JudgeHealth, flips_address, judge_health
 from judging.reports.page.pairs import MatrixCell
 from judging.reports.page.result_card import Stat
-from judging.reports.page.tables import Series, Table, columns_of, marked, under
+from judging.reports.page.tables import Series, Table, columns_of, marked
 from judging.reports.verdict_items import JUDGES, RATINGS
 
 SHADES = 5
@@ -111,12 +113,18 @@ def agreement_view(
         part: under(document, part, metric)
         for part in ("judges", *HEALTH_PARTS, "planted", "raters", "corrected")
     }
-    order = {one["judge"]: one for one in mine["order"]}
-    judges = sorted(mine["judges"], key=lambda one: one["against"] != "people")
+    order = {entry["judge"]: entry for entry in mine["order"]}
+    judges = sorted(mine["judges"], key=lambda agreement: agreement["against"] != "people")
     return AgreementView(
         judges=[
-            _judge(one, order.get(one["judge"]), values, links, _human_ratings(one, human_ratings or {}))
-            for one in judges
+            _judge(
+                agreement,
+                order.get(agreement["judge"]),
+                values,
+                links,
+                _human_ratings(agreement, human_ratings or {}),
+            )
+            for agreement in judges
         ],
         health=judge_health(mine, metric, values, series, links),
         raters=_raters(mine["raters"][0], links) if mine["raters"] else None,
@@ -125,85 +133,92 @@ def agreement_view(
 
 
 def _human_ratings(
-    one: Mapping[str, Any], human_ratings: Mapping[str, JudgeAndPeople]
+    agreement: Mapping[str, Any], human_ratings: Mapping[str, JudgeAndPeople]
 ) -> JudgeAndPeople | None:
-    return human_ratings.get(one["judge"]) if one["against"] == "people" else None
+    return human_ratings.get(agreement["judge"]) if agreement["against"] == "people" else None
 
 
 def points_table(paired: Paired, metric: str, judge: str, links: Links) -> Table:
     """The points of a scatter chart, most frequent values first."""
+    points = paired.counts().most_common(MOST_POINTS)
+    sides = [label_texts([values[side] for values, _count in points]) for side in (0, 1)]
     rows = [
         [
-            label_text(said),
-            label_text(people),
+            *texts,
             linked(number(count), links.to_agreement(metric, judge, value_key(said), value_key(people))),
         ]
-        for (said, people), count in paired.counts().most_common(MOST_POINTS)
+        for ((said, people), count), *texts in zip(points, *sides, strict=True)
     ]
     return Table(_("Judge and people"), columns_of([_("Judge")], [_("People"), _("Answers")]), rows)
 
 
 def _judge(
-    one: Mapping[str, Any],
+    agreement: Mapping[str, Any],
     order: Mapping[str, Any] | None,
     values: ValueFormat,
     links: Links,
     human_ratings: JudgeAndPeople | None,
 ) -> JudgeView:
-    human, note = one.get("human") or {}, without_variation(one)
+    human, note = agreement.get("human") or {}, without_variation(agreement)
     stats = [
-        Stat(_("κ, quadratic"), _("n/a"), "") if note else _kappa(one, human),
+        Stat(_("κ, quadratic"), _("n/a"), "") if note else _kappa(agreement, human),
         Stat(
-            _("Exact agreement"), percent(one["exact"], 0), _of_people(percent(human.get("exact"), 0), human)
+            _("Exact agreement"),
+            percent(agreement["exact"], 0),
+            _of_people(percent(human.get("exact"), 0), human),
         ),
-        Stat("Spearman ρ", kappa(one["spearman"])),
-        Stat(_("Bias"), values.signed(one["bias"]), values.interval(one["bias_low"], one["bias_high"])),
-        *_rates(one),
+        Stat("Spearman ρ", kappa(agreement["spearman"])),
+        Stat(
+            _("Bias"),
+            values.signed(agreement["bias"]),
+            values.interval(agreement["bias_low"], agreement["bias_high"]),
+        ),
+        *_rates(agreement),
         *_flips(order, links),
     ]
-    items = ngettext("%(n)s answer", "%(n)s answers", one["items"]) % {"n": number(one["items"])}
+    items = ngettext("%(n)s answer", "%(n)s answers", agreement["items"]) % {"n": number(agreement["items"])}
     return JudgeView(
-        judge=author_name(one["judge"]),
-        against=author_name(one["against"]),
-        people=one["against"] == "people",
+        judge=author_name(agreement["judge"]),
+        against=author_name(agreement["against"]),
+        people=agreement["against"] == "people",
         items=items,
         stats=[stat for stat in stats if stat.value != NONE],
-        further=_further(one, values),
+        further=_further(agreement, values),
         note=note,
-        confusion=confusion_of(one, links, human_ratings.paired if human_ratings else None),
-        by_candidate=_by_candidate(one, values, links),
+        confusion=confusion_of(agreement, links, human_ratings.paired if human_ratings else None),
+        by_candidate=_by_candidate(agreement, values, links),
         human_ratings=human_ratings,
     )
 
 
-def _by_candidate(one: Mapping[str, Any], values: ValueFormat, links: Links) -> Table | None:
+def _by_candidate(agreement: Mapping[str, Any], values: ValueFormat, links: Links) -> Table | None:
     """A judge's bias by candidate, relative to people."""
-    found = one.get("by_candidate", ())
+    cells = agreement.get("by_candidate", ())
     rows = [
         [
             cell["candidate"],
             linked(
                 number(cell["items"]),
-                links.to_agreement(one["metric"], one["judge"], candidate=cell["candidate"]),
+                links.to_agreement(agreement["metric"], agreement["judge"], candidate=cell["candidate"]),
             ),
             f"{values.signed(cell['bias'])} {values.interval(cell['bias_low'], cell['bias_high'])}",
             f"{values.signed(cell['difference'])} {values.interval(cell['ci_low'], cell['ci_high'])}",
         ]
-        for cell in found
+        for cell in cells
     ]
     columns = columns_of([_("Candidate")], [_("Answers"), _("Bias"), _("Compared with the others")])
     return Table(_("Bias by candidate"), columns, rows) if len(rows) > 1 else None
 
 
-def _kappa(one: Mapping[str, Any], human: Mapping[str, Any]) -> Stat:
+def _kappa(agreement: Mapping[str, Any], human: Mapping[str, Any]) -> Stat:
     """Weighted kappa; for labels without an order Cohen's unweighted kappa."""
-    if one["kappa_weighted"] is None and one["kappa"] is not None:
-        return Stat("κ", kappa(one["kappa"]))
-    return Stat(_("κ, quadratic"), kappa(one["kappa_weighted"]), _kappa_more(one, human))
+    if agreement["kappa_weighted"] is None and agreement["kappa"] is not None:
+        return Stat("κ", kappa(agreement["kappa"]))
+    return Stat(_("κ, quadratic"), kappa(agreement["kappa_weighted"]), _kappa_more(agreement, human))
 
 
-def _kappa_more(one: Mapping[str, Any], human: Mapping[str, Any]) -> str:
-    own = interval(one["kappa_low"], one["kappa_high"], 2)
+def _kappa_more(agreement: Mapping[str, Any], human: Mapping[str, Any]) -> str:
+    own = interval(agreement["kappa_low"], agreement["kappa_high"], 2)
     people = _of_people(kappa(human.get("kappa_weighted")), human)
     return " · ".join(text for text in (own if own != NONE else "", people) if text)
 
@@ -212,27 +227,27 @@ def _of_people(text: str, human: Mapping[str, Any]) -> str:
     return _("people: %(value)s") % {"value": text} if human and text != NONE else ""
 
 
-def _rates(one: Mapping[str, Any]) -> list[Stat]:
+def _rates(agreement: Mapping[str, Any]) -> list[Stat]:
     names = {"positive": _("True positive rate"), "negative": _("True negative rate")}
     return [
         Stat(
             name,
-            percent(one[f"true_{key}_rate"], 0),
-            share_interval(one[f"true_{key}_low"], one[f"true_{key}_high"]),
+            percent(agreement[f"true_{key}_rate"], 0),
+            share_interval(agreement[f"true_{key}_low"], agreement[f"true_{key}_high"]),
         )
         for key, name in names.items()
-        if one.get(f"true_{key}_rate") is not None
+        if agreement.get(f"true_{key}_rate") is not None
     ]
 
 
-def _further(one: Mapping[str, Any], values: ValueFormat) -> list[Stat]:
+def _further(agreement: Mapping[str, Any], values: ValueFormat) -> list[Stat]:
     """Figures for the expandable section."""
     stats = [
-        Stat(_("Cohen's κ"), kappa(one["kappa"])),
-        Stat(_("Krippendorff's α"), kappa(one["alpha"])),
-        Stat("Kendall τ-b", kappa(one["kendall"])),
-        Stat("Pearson r", kappa(one["pearson"])),
-        Stat(_("Mean absolute difference"), values.text(one["mean_absolute_difference"])),
+        Stat(_("Cohen's κ"), kappa(agreement["kappa"])),
+        Stat(_("Krippendorff's α"), kappa(agreement["alpha"])),
+        Stat("Kendall τ-b", kappa(agreement["kendall"])),
+        Stat("Pearson r", kappa(agreement["pearson"])),
+        Stat(_("Mean absolute difference"), values.text(agreement["mean_absolute_difference"])),
     ]
     return [stat for stat in stats if stat.value != NONE]
 
@@ -244,41 +259,46 @@ def _flips(order: Mapping[str, Any] | None, links: Links) -> list[Stat]:
     return [Stat(_("Order flips"), percent(order["share"], 0), linked(counts, flips_address(order, links)))]
 
 
-def confusion_of(one: Mapping[str, Any], links: Links, paired: Paired | None = None) -> Confusion | None:
+def confusion_of(
+    agreement: Mapping[str, Any], links: Links, paired: Paired | None = None
+) -> Confusion | None:
     """Confusion matrix of the judge's values against the other's, rounded if there are many; None if there are too
     many.
 
     Cells link to the `paired` answers, or else to those on which two judges gave these values.
     """
-    labels, counts = one["labels"], one["confusion"]
+    labels, counts = agreement["labels"], agreement["confusion"]
     if not counts:
         return None
     rounded = len(labels) > MOST_UNROUNDED and not any(isinstance(label, str) for label in labels)
     if rounded:
         labels, counts = _in_whole_numbers(labels, counts)
     largest = max(max(row) for row in counts) or 1
-    against = author_name(one["against"])
+    against = author_name(agreement["against"])
 
     def address(said: str | float, other: str | float) -> str:
         key, of_other = (
             value_key(value, rounded=paired.rounded if paired else rounded) for value in (said, other)
         )
         if paired is not None:
-            return links.to_agreement(one["metric"], one["judge"], key, of_other)
+            return links.to_agreement(agreement["metric"], agreement["judge"], key, of_other)
         values = {"value": key, "other_value": of_other}
-        return links.to_verdicts(JUDGES, one["metric"], rater=one["judge"], other=one["against"], **values)
+        return links.to_verdicts(
+            JUDGES, agreement["metric"], rater=agreement["judge"], other=agreement["against"], **values
+        )
 
+    texts = label_texts(labels)
     rows = [
         (
-            label_text(label),
+            text,
             [
                 _count_cell(count, largest, label, labels[place], against, address(label, labels[place]))
                 for place, count in enumerate(row)
             ],
         )
-        for label, row in reversed(list(zip(labels, counts, strict=True)))
+        for text, label, row in reversed(list(zip(texts, labels, counts, strict=True)))
     ]
-    return Confusion([label_text(label) for label in labels], rows)
+    return Confusion(texts, rows)
 
 
 def _in_whole_numbers(
@@ -286,12 +306,12 @@ def _in_whole_numbers(
 ) -> tuple[list[float], list[list[int]]]:
     """The same counts by rounded values, halves up."""
     whole = [math.floor(label + 0.5) for label in labels]
-    found = sorted(set(whole))
-    together = {label: dict.fromkeys(found, 0) for label in found}
+    values = sorted(set(whole))
+    together = {label: dict.fromkeys(values, 0) for label in values}
     for row, said in zip(counts, whole, strict=True):
         for count, other in zip(row, whole, strict=True):
             together[said][other] += count
-    return [float(label) for label in found], [list(row.values()) for row in together.values()]
+    return [float(label) for label in values], [list(row.values()) for row in together.values()]
 
 
 def _count_cell(
@@ -307,25 +327,37 @@ def _count_cell(
     return MatrixCell(number(count), f"heat{shade}", tip, address if count else "")
 
 
-def _raters(one: Mapping[str, Any], links: Links) -> RatersView:
-    alpha = "" if one["ci_low"] is None else f"[{kappa(one['ci_low'])}, {kappa(one['ci_high'])}]"
-    both = linked(_rated_together(one["items"]), links.to_verdicts(RATINGS, one["metric"], apart="yes"))
+def _raters(raters: Mapping[str, Any], links: Links) -> RatersView:
+    alpha = "" if raters["ci_low"] is None else f"[{kappa(raters['ci_low'])}, {kappa(raters['ci_high'])}]"
+    both = linked(_rated_together(raters["items"]), links.to_verdicts(RATINGS, raters["metric"], apart="yes"))
     stats = [
         Stat(
-            _("Krippendorff's α (%(level)s)") % {"level": level_name(one["level"])},
-            _known(one["alpha"], one["items"]),
+            _("Krippendorff's α (%(level)s)") % {"level": level_name(raters["level"])},
+            _agreement_text(raters["alpha"], raters["items"]),
             alpha,
         ),
-        Stat(_("Same verdict"), percent(one["percent"], 0), both),
-        Stat("AC1", _known(one["ac1"], one["items"])),
-        Stat("Fleiss' κ", kappa(one["fleiss"])),
+        Stat(_("Same verdict"), percent(raters["percent"], 0), both),
+        *_gwet(raters),
+        Stat("Fleiss' κ", kappa(raters["fleiss"])),
     ]
     return RatersView(
         [stat for stat in stats if stat.value != NONE],
-        _each_rater(one, links),
-        _rater_pairs(one, links),
-        varies=one["alpha"] is not None or not one["items"],
+        _each_rater(raters, links),
+        _rater_pairs(raters, links),
+        varies=raters["alpha"] is not None or not raters["items"],
     )
+
+
+def _gwet(raters: Mapping[str, Any]) -> list[Stat]:
+    """AC1 with the number of labels that it counts, or AC2 of a scale."""
+    if raters["ac2"] is not None:
+        return [Stat("AC2", kappa(raters["ac2"]), _("quadratic weights"))]
+    if raters["labels"] is None:
+        return []
+    offered = ngettext("%(n)s label to choose from", "%(n)s labels to choose from", raters["labels"])
+    seen = ngettext("%(n)s label that occurs", "%(n)s labels that occur", raters["labels"])
+    text = (offered if raters["labels_offered"] else seen) % {"n": number(raters["labels"])}
+    return [Stat("AC1", _agreement_text(raters["ac1"], raters["items"]), text)]
 
 
 def _rated_together(items: int) -> str:
@@ -333,24 +365,24 @@ def _rated_together(items: int) -> str:
     return text % {"n": number(items)}
 
 
-def _known(value: float | None, items: int) -> str:
+def _agreement_text(value: float | None, items: int) -> str:
     """An agreement figure; "n/a" if people rated the same items but all verdicts are the same."""
     return _("n/a") if value is None and items else kappa(value)
 
 
-def _each_rater(one: Mapping[str, Any], links: Links) -> Table:
-    gold = any(rater.get("gold") for rater in one["each"].values())
+def _each_rater(raters: Mapping[str, Any], links: Links) -> Table:
+    gold = any(rater.get("gold") for rater in raters["each"].values())
     rows = [
         [
             name,
-            linked(number(rater["items"]), links.to_verdicts(RATINGS, one["metric"], rater=name)),
+            linked(number(rater["items"]), links.to_verdicts(RATINGS, raters["metric"], rater=name)),
             percent(rater["agreement_with_others"], 0),
             duration(rater["seconds"]),
             *([_hits(rater.get("gold"))] if gold else []),
         ]
-        for name, rater in one["each"].items()
+        for name, rater in raters["each"].items()
     ]
-    heads = [_("Items"), _("Agreement with the others"), _("Time per item")]
+    heads = [_("Items, without gold and repeats"), _("Agreement with the others"), _("Time per item")]
     heads += [_("Known answers right")] if gold else []
     return Table(_("Raters"), columns_of([_("Rater")], heads), rows)
 
@@ -359,45 +391,46 @@ def _hits(gold: Mapping[str, int] | None) -> str:
     return f"{number(gold['right'])}/{number(gold['of'])}" if gold else NONE
 
 
-def _rater_pairs(one: Mapping[str, Any], links: Links) -> Table | None:
+def _rater_pairs(raters: Mapping[str, Any], links: Links) -> Table | None:
     rows = [
         [
             f"{pair['a']} · {pair['b']}",
             linked(
                 number(pair["items"]),
-                links.to_verdicts(RATINGS, one["metric"], rater=pair["a"], other=pair["b"]),
+                links.to_verdicts(RATINGS, raters["metric"], rater=pair["a"], other=pair["b"]),
             ),
             percent(pair["exact"], 0),
-            kappa(pair["kappa_weighted"] if one["level"] != "nominal" else pair["kappa"]),
+            kappa(pair["kappa_weighted"] if raters["level"] != "nominal" else pair["kappa"]),
         ]
-        for pair in one["pairs"]
+        for pair in raters["pairs"]
     ]
-    heads = (_("Items"), _("Exact agreement"), _("κ, quadratic") if one["level"] != "nominal" else "κ")
+    heads = (_("Items"), _("Exact agreement"), _("κ, quadratic") if raters["level"] != "nominal" else "κ")
     return Table(_("Pairs of raters"), columns_of([_("Pair")], heads), rows) if rows else None
 
 
 def _corrected(
-    found: Sequence[Mapping[str, Any]], values: ValueFormat, series: Series, links: Links
+    entries: Sequence[Mapping[str, Any]], values: ValueFormat, series: Series, links: Links
 ) -> Table | None:
     """Both raw means next to the corrected mean."""
     rows = [
         [
-            marked(series, one["candidate"]),
-            author_name(one["judge"]),
-            values.text(one["people_mean"]),
+            marked(series, entry["candidate"]),
+            author_name(entry["judge"]),
+            values.text(entry["people_mean"]),
             linked(
-                number(one["labelled"]),
-                links.to_agreement(one["metric"], one["judge"], candidate=one["candidate"]),
+                number(entry["labelled"]),
+                links.to_agreement(entry["metric"], entry["judge"], candidate=entry["candidate"]),
             ),
-            values.text(one["judge_mean"]),
-            number(one["judged"]),
-            refusal(one["refused"]) if one["refused"] else values.text(one["value"]),
-            values.interval(one["ci_low"], one["ci_high"]),
-            number(one["halve"]),
+            values.text(entry["judge_mean"]),
+            number(entry["judged"]),
+            refusal(entry["refused"]) if entry["refused"] else values.text(entry["value"]),
+            values.interval(entry["ci_low"], entry["ci_high"]),
+            number(entry["halve"]),
         ]
-        for one in found
+        for entry in entries
     ]
-    heads = [_("People's mean"), _("Rated"), _("Judge's mean"), _("Judge only"), _("Corrected")]
+    heads = [_("People's mean, over answers"), _("Rated and judged"), _("Judge's mean, over answers")]
+    heads += [_("Judge only"), _("Corrected")]
     heads += [_("95 % interval"), _("Ratings to halve the interval")]
     columns = columns_of([_("Candidate"), _("Judge")], heads)
     return Table(_("Corrected by people"), columns, rows) if rows else None

@@ -15,9 +15,10 @@ from judging.core.charts.radar import FEWEST, Shape, radar_chart
 from judging.core.charts.scatter import Point, ScatterTexts, scatter_chart
 from judging.core.statistics.drill_down import Paired, value_key
 from judging.core.statistics.frame import ScaledMetric
+from judging.core.statistics.ranking import Cells, ranked
 from judging.reports.labels import ValueFormat, author_name, label_text
 from judging.reports.links import Links
-from judging.reports.page.tables import Cells, kind_of, ranked
+from judging.reports.page.tables import kind_of
 
 MOST_POINTS = 400  # different pairs of values; with more, the chart would be unreadable
 

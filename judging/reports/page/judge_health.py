@@ -11,6 +11,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from evalsite.rounding import rounded
 from evalsite.templatetags.show import NONE, number, percent
 from judging.core.results import INJECTED_VERDICT
 from judging.reports.labels import ValueFormat, author_name, interval, kappa
@@ -19,7 +20,7 @@ from judging.reports.page.tables import Series, Table, columns_of, marked
 from judging.reports.verdict_items import FIRST, HIGHEST, LOWEST, ORDERS, REPEATS
 
 PARTS = ("repeats", "order", "length", "scale_ends")
-Found = Mapping[str, Sequence[Mapping[str, Any]]]
+HealthParts = Mapping[str, Sequence[Mapping[str, Any]]]
 """{part of the document: its entries under one metric}"""
 
 
@@ -34,15 +35,17 @@ class JudgeHealth:
         return bool(self.judges or self.injected)
 
 
-def judge_health(found: Found, metric: str, values: ValueFormat, series: Series, links: Links) -> JudgeHealth:
+def judge_health(
+    health: HealthParts, metric: str, values: ValueFormat, series: Series, links: Links
+) -> JudgeHealth:
     return JudgeHealth(
-        judges_table(found, values, links), injected_table(found["planted"], metric, values, series, links)
+        judges_table(health, values, links), injected_table(health["planted"], metric, values, series, links)
     )
 
 
-def judges_table(found: Found, values: ValueFormat, links: Links) -> Table | None:
+def judges_table(health: HealthParts, values: ValueFormat, links: Links) -> Table | None:
     """Columns without data are omitted; None without a judge."""
-    parts = {part: {one["judge"]: one for one in found.get(part, ())} for part in PARTS}
+    parts = {part: {entry["judge"]: entry for entry in health.get(part, ())} for part in PARTS}
     judges = dict.fromkeys(judge for part in parts.values() for judge in part)
     rows = [
         [author_name(judge), *_figures({part: parts[part].get(judge) for part in PARTS}, values, links)]
@@ -51,13 +54,13 @@ def judges_table(found: Found, values: ValueFormat, links: Links) -> Table | Non
     heads = [_("Repeats that agree"), _("Order flips"), _("First side preferred")]
     heads += [_("Score and length (Spearman)"), _("Score per doubled length")]
     columns = columns_of([_("Judge")], [*heads, _("Lowest score given"), _("Highest score given")])
-    kept = [place for place in range(len(columns)) if any(row[place] != NONE for row in rows)]
-    shown = [[row[place] for place in kept] for row in rows]
-    return Table(_("Judges"), [columns[place] for place in kept], shown) if rows else None
+    filled = [place for place in range(len(columns)) if any(row[place] != NONE for row in rows)]
+    shown = [[row[place] for place in filled] for row in rows]
+    return Table(_("Judges"), [columns[place] for place in filled], shown) if rows else None
 
 
-def _figures(one: Mapping[str, Mapping[str, Any] | None], values: ValueFormat, links: Links) -> list[str]:
-    repeats, order, length, ends = (one[part] for part in PARTS)
+def _figures(figures: Mapping[str, Mapping[str, Any] | None], values: ValueFormat, links: Links) -> list[str]:
+    repeats, order, length, ends = (figures[part] for part in PARTS)
     spearman = length["spearman"] if length else None
     return [
         _repeats(repeats, links) if repeats else NONE,
@@ -98,7 +101,7 @@ def _first_side(order: Mapping[str, Any], links: Links) -> str:
 
 def _end(ends: Mapping[str, Any], kind: str, links: Links) -> str:
     """Share of scores at this end of the scale, linked to the answers."""
-    count = round(ends[kind] * ends["scores"])
+    count = int(rounded(ends[kind] * ends["scores"]))
     address = links.to_verdicts(kind, ends["metric"], ends["judge"]) if count else ""
     return format_html("{} ({})", percent(ends[kind], 0), linked(number(count), address))
 
@@ -109,12 +112,12 @@ def injected_table(
     """Each candidate's suspicious answers, linked to their judgements, with their mean next to the other answers'."""
     rows = [
         [
-            marked(series, one["candidate"]),
-            linked(number(one["answers"]), links.to(one["candidate"], metric, flag=INJECTED_VERDICT)),
-            values.text(one["mean"]),
-            values.text(one["others_mean"]),
+            marked(series, entry["candidate"]),
+            linked(number(entry["answers"]), links.to(entry["candidate"], metric, flag=INJECTED_VERDICT)),
+            values.text(entry["mean"]),
+            values.text(entry["others_mean"]),
         ]
-        for one in injected
+        for entry in injected
     ]
     heads = (_("Answers that contain a verdict"), _("Their mean"), _("Mean of the others"))
     columns = columns_of([_("Candidate")], heads)

@@ -10,12 +10,13 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from evalsite.templatetags.show import NONE, number, percent
-from judging.core.charts.axis import Axis
+from evalsite.templatetags.show import NONE, number, percent, share
+from judging.core.charts.axis import Axis, tick_text
 from judging.core.charts.inline import Bar, axis_head, interval_bar, shared_axis, spread
+from judging.core.statistics.ranking import Cells
 from judging.reports.labels import ValueFormat
 from judging.reports.links import Links, breakable, linked
-from judging.reports.page.tables import Cells, Series, marked, rank_text
+from judging.reports.page.tables import Series, marked, rank_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,13 @@ class Leaderboard:
 
 @dataclass(frozen=True, slots=True)
 class BoardData:
-    """The data of a leaderboard."""
+    """The data of a leaderboard. `pairs`: of raw means; `rank_pairs`: of those that it shows, which may be corrected;
+    `corrected`: corrected scores to show beside raw ones."""
 
     metric: str
     cells: Cells
     pairs: Sequence[Mapping[str, Any]]
+    rank_pairs: Sequence[Mapping[str, Any]]
     corrected: Mapping[str, Mapping[str, Any]]
     values: ValueFormat
     series: Series
@@ -73,16 +76,16 @@ ALWAYS = ("rank", "candidate")
 def rank_ranges(cells: Cells, pairs: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int]]:
     """Range of possible ranks of each candidate with a mean, from best to worst: another candidate counts as better
     or worse only if the pair differs significantly."""
-    known = [name for name, cell in cells.items() if cell["mean"] is not None]
-    ahead = dict.fromkeys(known, 0)
-    behind = dict.fromkeys(known, 0)
+    scored = [name for name, cell in cells.items() if cell["mean"] is not None]
+    ahead = dict.fromkeys(scored, 0)
+    behind = dict.fromkeys(scored, 0)
     for pair in pairs:
         if pair["distinguishable"]:
             first = pair["difference"] > 0
             winner, loser = (pair["a"], pair["b"]) if first else (pair["b"], pair["a"])
             ahead[loser] = ahead.get(loser, 0) + 1
             behind[winner] = behind.get(winner, 0) + 1
-    return {name: (1 + ahead[name], len(known) - behind[name]) for name in known}
+    return {name: (1 + ahead[name], len(scored) - behind[name]) for name in scored}
 
 
 def win_shares(pairs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -113,7 +116,7 @@ Part = tuple[BoardColumn, Show, bool]
 
 
 def _name_parts(data: BoardData) -> list[Part]:
-    ranks = rank_ranges(data.cells, data.pairs)
+    ranks = rank_ranges(data.cells, data.rank_pairs)
     help_text = _("A range where the candidates in it do not differ significantly.")
     return [
         (
@@ -132,26 +135,36 @@ def _name(data: BoardData, name: str) -> str:
 
 def _mean_parts(data: BoardData) -> list[Part]:
     values, cells, links = data.values, data.cells, data.links
-    known = any(cell["mean"] is not None for cell in cells.values())
+    has_means = any(cell["mean"] is not None for cell in cells.values())
     axis = _axis(cells)
     head = mark_safe(axis_head(axis, [values.tick(tick) for tick in axis.ticks]))  # noqa: S308 (escaped there)
     intervals = BoardColumn("interval", _("95 % interval"), _("Student's t over items; Wilson for rates."))
     chart = BoardColumn("chart", _("Interval chart"), num=False, head_chart=head)
     spread_column = BoardColumn("spread", _("Distribution"), num=False)
     several = any(cell["distribution"] for cell in cells.values())
-    mean = BoardColumn(
-        "mean", _("True rate") if values.rate else _("Mean"), _("Over items; missing scores are excluded.")
-    )
+    raw = any("raw_mean" in cell for cell in cells.values())
+    mean, judges_mean = _mean_columns(corrected=raw, rate=values.rate)
     return [
-        (mean, lambda name, cell: _mean(data, name, cell), known),
-        (intervals, lambda _name, cell: values.interval(cell["ci_low"], cell["ci_high"]), known),
-        (chart, lambda name, cell: _interval(data, axis, name, cell), known),
+        (mean, lambda name, cell: _mean(data, name, cell), has_means),
+        (judges_mean, lambda _name, cell: values.text(cell.get("raw_mean")), raw),
+        (intervals, lambda _name, cell: values.interval(cell["ci_low"], cell["ci_high"]), has_means),
+        (chart, lambda name, cell: _interval(data, axis, name, cell), has_means),
         (spread_column, lambda name, cell: _spread(data, name, cell, links), several and not values.rate),
     ]
 
 
+def _mean_columns(*, corrected: bool, rate: bool) -> tuple[BoardColumn, BoardColumn]:
+    """The columns of the means that candidates are ranked by, and of the judge's means beside corrected ones."""
+    help_text = _("Over items; missing scores are excluded.")
+    judges_mean = BoardColumn("raw_mean", _("Judge's true rate") if rate else _("Judge's mean"), help_text)
+    if corrected:
+        help_text = _("The judge's mean, corrected by people's ratings of a random sample.")
+        return BoardColumn("mean", _("Corrected by people"), help_text), judges_mean
+    return BoardColumn("mean", _("True rate") if rate else _("Mean"), help_text), judges_mean
+
+
 def _axis(cells: Cells) -> Axis:
-    ends = [cell[one] for cell in cells.values() for one in ("mean", "ci_low", "ci_high")]
+    ends = [cell[key] for cell in cells.values() for key in ("mean", "ci_low", "ci_high")]
     return shared_axis([end for end in ends if end is not None])
 
 
@@ -169,17 +182,23 @@ def _interval(data: BoardData, axis: Axis, name: str, cell: Mapping[str, Any]) -
 
 def _spread(data: BoardData, name: str, cell: Mapping[str, Any], links: Links) -> str:
     bins = cell["distribution"]
-    total = sum(one["count"] for one in bins)
+    total = sum(score_bin["count"] for score_bin in bins)
     if not total:
         return NONE
     bars = [
         Bar(
-            one["count"] / total,
+            score_bin["count"] / total,
             _("Score %(score)s: %(n)s (%(share)s)")
-            % {"score": bin_name(one), "n": number(one["count"]), "share": percent(one["count"] / total)},
-            links.to_bin(name, data.metric, one, last=place == len(bins) - 1) if one["count"] else "",
+            % {
+                "score": bin_name(score_bin),
+                "n": number(score_bin["count"]),
+                "share": percent(score_bin["count"] / total),
+            },
+            links.to_bin(name, data.metric, score_bin, last=place == len(bins) - 1)
+            if score_bin["count"]
+            else "",
         )
-        for place, one in enumerate(bins)
+        for place, score_bin in enumerate(bins)
     ]
     title = _("%(name)s: score distribution") % {"name": name}
     return mark_safe(spread(data.series.get(name, 1), bars, title))  # noqa: S308 (escaped there)
@@ -187,7 +206,8 @@ def _spread(data: BoardData, name: str, cell: Mapping[str, Any], links: Links) -
 
 def bin_name(bar: Mapping[str, Any]) -> str:
     """A bin's score, or both its ends."""
-    return f"{bar['low']:g}" if bar["low"] == bar["high"] else f"{bar['low']:g}–{bar['high']:g}"
+    low, high = tick_text(bar["low"]), tick_text(bar["high"])
+    return low if low == high else f"{low}–{high}"
 
 
 def _comparison_parts(data: BoardData) -> list[Part]:
@@ -207,11 +227,11 @@ def _comparison_parts(data: BoardData) -> list[Part]:
 
 
 def _corrected(data: BoardData, name: str) -> str:
-    one = data.corrected.get(name)
-    if one is None or one["value"] is None:
+    correction = data.corrected.get(name)
+    if correction is None or correction["value"] is None:
         return NONE
-    half = None if one["ci_low"] is None else (one["ci_high"] - one["ci_low"]) / 2
-    value = data.values.text(one["value"])
+    half = None if correction["ci_low"] is None else (correction["ci_high"] - correction["ci_low"]) / 2
+    value = data.values.text(correction["value"])
     return value if half is None else format_html("{} <small>± {}</small>", value, data.values.text(half))
 
 
@@ -247,7 +267,7 @@ def _count_parts(data: BoardData) -> list[Part]:
         ),
         (
             BoardColumn("coverage", _("Coverage"), _("Scored answers out of all answers to score.")),
-            lambda name, cell: linked(percent(cell["coverage"]), to(name, state="scored")),
+            lambda name, cell: linked(share(cell["coverage"]), to(name, state="scored")),
             missing,
         ),
         *(
@@ -263,7 +283,7 @@ def _count_parts(data: BoardData) -> list[Part]:
             BoardColumn(
                 "top_share", _("Top-score rate"), _("Share of scored answers at the top of the scale.")
             ),
-            lambda name, cell: linked(percent(cell["top_share"]), to(name, state="scored", least=data.top)),
+            lambda name, cell: linked(share(cell["top_share"]), to(name, state="scored", least=data.top)),
             False,
         ),
     ]

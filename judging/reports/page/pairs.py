@@ -82,8 +82,8 @@ def pair_matrix(
     names: Sequence[str], pairs: Sequence[Mapping[str, Any]], values: ValueFormat, links: Links
 ) -> PairMatrix | None:
     """Row minus column; None for fewer than three candidates."""
-    known = {(pair["a"], pair["b"]): pair for pair in pairs}
-    compared = [name for name in names if any(name in pair for pair in known)]
+    by_names = {(pair["a"], pair["b"]): pair for pair in pairs}
+    compared = [name for name in names if any(name in pair for pair in by_names)]
     if len(compared) < FEWEST:
         return None
     largest = max((abs(pair["difference"]) for pair in pairs if pair["distinguishable"]), default=0.0)
@@ -91,7 +91,7 @@ def pair_matrix(
     def cell(row: str, column: str) -> MatrixCell | None:
         if row == column:
             return None
-        pair, sign = (known[row, column], 1) if (row, column) in known else (known[column, row], -1)
+        pair, sign = (by_names[row, column], 1) if (row, column) in by_names else (by_names[column, row], -1)
         return _cell(pair, sign, largest, values, links)
 
     return PairMatrix(compared, [(row, [cell(row, column) for column in compared]) for row in compared])
@@ -156,10 +156,10 @@ class WantedDifference:
 
     @property
     def sentence(self) -> str:
-        known = [one for one in self.needed if one is not None]
-        if not known:
+        counts = [count for count in self.needed if count is not None]
+        if not counts:
             return _("The number of items can't be estimated from these differences.") if self.needed else ""
-        low, high = min(known), max(known)
+        low, high = min(counts), max(counts)
         if low == high:
             return ngettext(
                 "Detecting this difference with 80 %% power takes %(n)s shared item.",

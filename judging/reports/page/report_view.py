@@ -10,9 +10,12 @@ from typing import Any
 from django.utils.safestring import SafeString, mark_safe
 
 from judging.core.statistics.frame import ScaledMetric
+from judging.core.statistics.ranking import corrected_under, rank_pairs, ranked, under
+from judging.records.models import Run
+from judging.records.row_fields import EVERY_ROW
 from judging.reports import labels, selectors
 from judging.reports.disagreements import strongest
-from judging.reports.figures import Figures, Kept, for_page, slices_for_page
+from judging.reports.figures import Figures, RunFigures, for_page, slices_for_page
 from judging.reports.links import Links
 from judging.reports.page.agreement_view import AgreementView, JudgeAndPeople, agreement_view, points_table
 from judging.reports.page.drawing import agreement_chart, metrics_radar, spread_chart
@@ -32,18 +35,15 @@ from judging.reports.page.tables import (
     distribution_table,
     kind_of,
     metrics_table,
-    ranked,
     repeats_table,
     shares_table,
     uncertain,
-    under,
     variance_table,
 )
+from judging.reports.people_result import CriterionResult, results_of
 from judging.reports.rule_lines import left_out_lines, rule_table
 from judging.reports.services import report_document
 from judging.reports.slices import Slices, default_field
-from judging.runs.models import Run
-from judging.runs.row_fields import EVERY_ROW
 
 NO_SLICES = "-"
 EVERY_METRIC = "all"  # all metrics in one table
@@ -83,6 +83,7 @@ class MetricView:
     pairs_summary: str
     wanted: WantedDifference | None
     side_by_side: Sequence[SideView]
+    people: CriterionResult | None
     agreement: AgreementView
     slices: SlicesView | None
     spread: SafeString
@@ -104,7 +105,8 @@ class ReportView:
     """The report page.
 
     `fields`: available for slices. `tabs`: (value, name, whether it is shown) for each metric; `metrics`: those shown;
-    `every_metric`: the table of all. `left_out`: sentences on rows and answers not included. `scored`: judgements with
+    `every_metric`: the table of all. `texts`: what raters wrote, by criterion of free text; empty for readers who may
+    not see items. `left_out`: sentences on rows and answers not included. `scored`: judgements with
     a value; `truncated`: judgements with a truncated judge's reply; `slices_due`: the field whose slices a worker
     computes, or ''; `made_at`: when the figures were computed, if the run has changed since.
     """
@@ -117,6 +119,7 @@ class ReportView:
     tabs: Sequence[tuple[str, str, bool]]
     metrics: Sequence[MetricView]
     every_metric: Table | None
+    texts: Sequence[CriterionResult]
     radar: SafeString
     slices_due: str
     scored: int
@@ -127,22 +130,24 @@ class ReportView:
 
 def report_view(run: Run, options: PageOptions | None = None) -> ReportView | None:
     """The report page of a run; None until a worker has computed its figures."""
-    kept = for_page(run)
-    return None if kept is None else view_of(run, kept, Links.of(run), options or PageOptions())
+    stored = for_page(run)
+    return None if stored is None else view_of(run, stored, Links.of(run), options or PageOptions())
 
 
-def view_of(run: Run, kept: Kept, links: Links, options: PageOptions) -> ReportView:
+def view_of(run: Run, stored: RunFigures, links: Links, options: PageOptions) -> ReportView:
     """The page for given figures. `links`: empty if the reader may not see items."""
-    figures, fields = kept.figures, fields_of(run)
+    figures, fields = stored.figures, fields_of(run)
     document = report_document(run, figures)
     by = options.by or default_field(run)
-    sliced = slices_for_page(run, by, kept) if by in fields else Slices(None, due=False)
+    sliced = slices_for_page(run, by, stored) if by in fields else Slices(None, due=False)
     document["breakdown"] = sliced.breakdown
     cells = [cell for metrics in document["candidates"].values() for cell in metrics.values()]
     metrics = list(selectors.metrics_of(run).values())
     shown = chosen_metrics(len(metrics), options.metric)
     series = selectors.series_of([run.project_id])[run.project_id]
-    maker = _Maker(run, figures, document, links, series, options)
+    results = results_of(run, document, series)
+    people = {result.criterion.name: result for result in results if result.rated}
+    maker = _Maker(run, figures, document, links, series, options, people)
     return ReportView(
         document=document,
         fields=fields,
@@ -152,12 +157,13 @@ def view_of(run: Run, kept: Kept, links: Links, options: PageOptions) -> ReportV
         tabs=_tabs(metrics, options.metric, shown),
         metrics=[maker.metric(place, metrics[place - 1]) for place in shown],
         every_metric=None if shown else metrics_table(document, metrics, series),
+        texts=[result for result in results if result.texts] if links.judgements else [],
         radar=_svg("" if shown else metrics_radar(document, metrics, series)),
         slices_due=by if sliced.due else "",
         scored=sum(cell["scored"] for cell in cells),
         responses=sum(cell["responses"] for cell in cells),
         truncated=figures.truncated,
-        made_at=kept.outdated_since(run),
+        made_at=stored.outdated_since(run),
     )
 
 
@@ -191,6 +197,7 @@ class _Maker:
     links: Links
     series: Mapping[str, int]
     options: PageOptions
+    people: Mapping[str, CriterionResult]
 
     def metric(self, place: int, metric: ScaledMetric) -> MetricView:
         links, cells = self.links, ranked(self.document, metric.name)
@@ -214,6 +221,7 @@ class _Maker:
             pairs_summary=labels.pair_summary(pairs),
             wanted=wanted,
             side_by_side=side_views(self.document, metric.name, self.series, links),
+            people=self.people.get(metric.name),
             agreement=agreement_view(
                 self.document, metric.name, values, self.series, links, self._human_ratings(place, metric)
             ),
@@ -237,10 +245,10 @@ class _Maker:
 
     def _human_ratings(self, place: int, metric: ScaledMetric) -> dict[str, JudgeAndPeople]:
         """Data for each judge against people, without answers for readers who may not see items."""
-        found, links = {}, self.links
+        ratings, links = {}, self.links
         for judge, (name, paired) in enumerate(self.figures.paired.get(metric.name, {}).items(), 1):
             chart = agreement_chart(f"scatter-{place}-{judge}", paired, metric, name, links)
-            found[name] = JudgeAndPeople(
+            ratings[name] = JudgeAndPeople(
                 number=judge,
                 paired=paired,
                 strongest=strongest(self.run, metric, name, paired) if links.judgements else [],
@@ -248,7 +256,7 @@ class _Maker:
                 points=points_table(paired, metric.name, name, links) if chart else None,
                 all=links.to_agreement(metric.name, name),
             )
-        return found
+        return ratings
 
     def _board(
         self,
@@ -258,14 +266,17 @@ class _Maker:
         values: labels.ValueFormat,
     ) -> BoardData:
         corrected = {
-            one["candidate"]: one
-            for one in reversed(under(self.document, "corrected", metric.name))
-            if one["value"] is not None
+            correction["candidate"]: correction
+            for correction in reversed(under(self.document, "corrected", metric.name))
+            if correction["value"] is not None
         }
+        if corrected_under(self.document, metric.name):
+            corrected = {}  # they are the means
         return BoardData(
             metric=metric.name,
             cells=cells,
             pairs=pairs,
+            rank_pairs=rank_pairs(self.document, metric.name),
             corrected=corrected,
             values=values,
             series=self.series,

@@ -12,14 +12,16 @@ from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from evalsite.templatetags.show import NONE, number, percent
+from evalsite.rounding import fixed, fixed_percent
+from evalsite.templatetags.show import NONE, number, percent, share
 from judging.core.charts.inline import mini_interval
 from judging.core.people.criteria import STEPS
-from judging.reports.labels import author_name, share_interval, step_names
+from judging.core.statistics.ranking import ranked_by_wins, under
+from judging.reports.labels import author_name, names_of, share_interval, step_names
 from judging.reports.links import Links, linked
 from judging.reports.page.pairs import MatrixCell, PairMatrix
-from judging.reports.page.result_card import Stat, names_of
-from judging.reports.page.tables import Series, Table, columns_of, linked_count, marked, rank_text, under
+from judging.reports.page.result_card import Stat
+from judging.reports.page.tables import Series, Table, columns_of, linked_count, marked, rank_text
 from judging.reports.pairing import OUTCOMES
 from judging.reports.verdict_items import FIRST
 
@@ -57,33 +59,35 @@ class SideView:
 
 def rating_points(rating: float | None) -> str:
     """Convert a rating in log-odds to the Elo scale: 1000 + 400 · rating / ln 10."""
-    return NONE if rating is None else f"{MIDDLE + POINTS * rating:.0f}"
+    return NONE if rating is None else fixed(MIDDLE + POINTS * rating)
 
 
 def side_views(
     document: Mapping[str, Any], metric: str, series: Series, links: Links | None = None
 ) -> list[SideView]:
     links = links or Links.none()
-    return [_view(one, series, links) for one in under(document, "side_by_side", metric)]
+    return [_view(comparisons, series, links) for comparisons in under(document, "side_by_side", metric)]
 
 
-def _view(one: Mapping[str, Any], series: Series, links: Links) -> SideView:
-    cells = one["candidates"]
-    names = sorted(cells, key=lambda name: (-(cells[name]["win_rate"] or 0), name))
-    about = {"metric": one["metric"], "by": one["by"]}
+def _view(comparisons: Mapping[str, Any], series: Series, links: Links) -> SideView:
+    cells = comparisons["candidates"]
+    names = [*dict.fromkeys([*ranked_by_wins(comparisons), *sorted(cells)])]
+    about = {"metric": comparisons["metric"], "by": comparisons["by"]}
     return SideView(
-        by=author_name(one["by"]),
-        table=_table(names, one, series, links),
-        matrix=win_matrix(names, [{**pair, **about} for pair in one["pairs"]], links),
-        steps=steps_of(one["steps"], {**one["pairs"][0], **about}, links) if len(one["pairs"]) == 1 else [],
-        stats=_first_side(one, links),
-        style=style_table(one.get("style")),
-        warnings=_warnings(one),
+        by=author_name(comparisons["by"]),
+        table=_table(names, comparisons, series, links),
+        matrix=win_matrix(names, [{**pair, **about} for pair in comparisons["pairs"]], links),
+        steps=steps_of(comparisons["steps"], {**comparisons["pairs"][0], **about}, links)
+        if len(comparisons["pairs"]) == 1
+        else [],
+        stats=_first_side(comparisons, links),
+        style=style_table(comparisons.get("style")),
+        warnings=_warnings(comparisons),
     )
 
 
-def _table(names: Sequence[str], one: Mapping[str, Any], series: Series, links: Links) -> Table:
-    cells = one["candidates"]
+def _table(names: Sequence[str], comparisons: Mapping[str, Any], series: Series, links: Links) -> Table:
+    cells = comparisons["candidates"]
     styled = any(cell.get("style_rating") is not None for cell in cells.values())
     rows = [
         [
@@ -92,9 +96,9 @@ def _table(names: Sequence[str], one: Mapping[str, Any], series: Series, links: 
             rating_points(cells[name]["rating"]),
             _range(cells[name]),
             *([rating_points(cells[name]["style_rating"])] if styled else []),
-            percent(cells[name]["win_rate"]),
+            share(cells[name]["win_rate"]),
             _win_interval(cells[name], series.get(name, 1)),
-            *(_count(one, names, name, key, links) for key in (*OUTCOMES, "both_bad", "comparisons")),
+            *(_count(comparisons, names, name, key, links) for key in (*OUTCOMES, "both_bad", "comparisons")),
         ]
         for name in names
     ]
@@ -112,11 +116,11 @@ def _win_interval(cell: Mapping[str, Any], series: int) -> str:
     return format_html("{}{}", mark_safe(bar), shown)  # noqa: S308 (escaped there)
 
 
-def _count(one: Mapping[str, Any], names: Sequence[str], name: str, key: str, links: Links) -> str:
+def _count(comparisons: Mapping[str, Any], names: Sequence[str], name: str, key: str, links: Links) -> str:
     """A count, linked to its items: with two candidates to those of the pair."""
-    count = one["candidates"][name][key]
+    count = comparisons["candidates"][name][key]
     other = next((other for other in names if other != name), "") if len(names) == 2 else ""
-    pair = {"metric": one["metric"], "by": one["by"], "a": name, "b": other}
+    pair = {"metric": comparisons["metric"], "by": comparisons["by"], "a": name, "b": other}
     address = links.to_pair(pair, "" if key == "comparisons" else key)
     return linked_count(count, address)
 
@@ -127,17 +131,18 @@ def style_table(style: Mapping[str, Mapping[str, float]] | None) -> Table | None
     rows = [
         [
             names[feature],
-            _points(one["coefficient"]),
-            f"[{_points(one['coefficient'] - Z * one['se'])}, {_points(one['coefficient'] + Z * one['se'])}]",
+            _points(term["coefficient"]),
+            f"[{_points(term['coefficient'] - Z * term['se'])}, {_points(term['coefficient'] + Z * term['se'])}]",
         ]
-        for feature, one in (style or {}).items()
+        for feature, term in (style or {}).items()
     ]
     columns = columns_of([_("Feature")], [_("Rating points"), _("95 % interval")])
     return Table(_("Style of the answers"), columns, rows) if rows else None
 
 
 def _points(log_odds: float) -> str:
-    return f"{POINTS * log_odds:+.0f}".replace("-", "−")
+    text = fixed(POINTS * log_odds).replace("-", "−")
+    return text if text.startswith("−") else f"+{text}"
 
 
 def _range(cell: Mapping[str, Any]) -> str:
@@ -152,13 +157,13 @@ def win_matrix(
     """Win rates of row against column, ties count half; faint if the interval contains one half."""
     if len(names) < 3:
         return None
-    known = {(pair["a"], pair["b"]): pair for pair in pairs}
+    by_names = {(pair["a"], pair["b"]): pair for pair in pairs}
 
     def cell(row: str, column: str) -> MatrixCell | None:
-        if (row, column) in known:
-            return _win_cell(known[row, column], row, column, links, turned=False)
-        if (column, row) in known:
-            return _win_cell(known[column, row], row, column, links, turned=True)
+        if (row, column) in by_names:
+            return _win_cell(by_names[row, column], row, column, links, turned=False)
+        if (column, row) in by_names:
+            return _win_cell(by_names[column, row], row, column, links, turned=True)
         return None
 
     return PairMatrix(names, [(row, [cell(row, column) for column in names]) for row in names])
@@ -192,16 +197,16 @@ def _tone(pair: Mapping[str, Any], rate: float) -> str:
 def steps_of(counts: Mapping[str, int], pair: Mapping[str, Any], links: Links | None = None) -> list[Step]:
     """The verdicts on a pair, from A's best to B's best, as segments of one bar; [] if there are none."""
     total = sum(counts.get(step, 0) for step in STEPS)
-    names, found, x = step_names(pair["a"], pair["b"]), [], 0.0
+    names, segments, x = step_names(pair["a"], pair["b"]), [], 0.0
     tones = dict(zip(STEPS, ("up3", "up1", "tie", "down1", "down3"), strict=True))
     for step in STEPS if total else ():
-        share = counts.get(step, 0) / total
-        width = 100 * share
-        found.append(
+        part = counts.get(step, 0) / total
+        width = 100 * part
+        segments.append(
             Step(
                 names[step],
                 number(counts.get(step, 0)),
-                percent(share, 0),
+                percent(part, 0),
                 f"{x:.2f}",
                 f"{width:.2f}",
                 tones[step],
@@ -209,29 +214,33 @@ def steps_of(counts: Mapping[str, int], pair: Mapping[str, Any], links: Links | 
             )
         )
         x += width
-    return found
+    return segments
 
 
-def _first_side(one: Mapping[str, Any], links: Links) -> list[Stat]:
-    first = one["first_side"]
+def _first_side(comparisons: Mapping[str, Any], links: Links) -> list[Stat]:
+    first = comparisons["first_side"]
     if first["share"] is None:
         return []
     interval = (
-        "" if first["ci_low"] is None else f"[{100 * first['ci_low']:.0f}, {100 * first['ci_high']:.0f}]"
+        ""
+        if first["ci_low"] is None
+        else f"[{fixed_percent(first['ci_low'])}, {fixed_percent(first['ci_high'])}]"
     )
     count = sum(first[name] for name in ("first", "second", "ties"))
     text = ngettext("%(n)s comparison", "%(n)s comparisons", count) % {"n": number(count)}
-    more = format_html("{} {}", interval, linked(text, links.to_verdicts(FIRST, one["metric"], one["by"])))
+    more = format_html(
+        "{} {}", interval, linked(text, links.to_verdicts(FIRST, comparisons["metric"], comparisons["by"]))
+    )
     return [Stat(_("First side preferred"), percent(first["share"], 0), more)]
 
 
-def _warnings(one: Mapping[str, Any]) -> list[str]:
-    found = []
-    if not one["connected"]:
-        found.append(_("The comparisons do not connect all candidates, so there is no common rating."))
-    if one.get("perfect"):
-        names = names_of(one["perfect"])
-        found.append(
+def _warnings(comparisons: Mapping[str, Any]) -> list[str]:
+    warnings = []
+    if not comparisons["connected"]:
+        warnings.append(_("The comparisons do not connect all candidates, so there is no common rating."))
+    if comparisons.get("perfect"):
+        names = names_of(comparisons["perfect"])
+        warnings.append(
             _("%(names)s won or lost every comparison, so no finite rating exists.") % {"names": names}
         )
-    return found
+    return warnings

@@ -9,19 +9,23 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from evalsite.templatetags.show import NONE, number, percent
+from judging.core.statistics.ranking import under
 from judging.core.values import scale_level
 from judging.reports.labels import ValueFormat, author_name, interval, kappa, probability
 from judging.reports.links import Links, linked
 from judging.reports.page.pairs import MatrixCell
-from judging.reports.page.tables import Table, columns_of, under
+from judging.reports.page.tables import Table, columns_of
 
 ALPHA = 0.05
+FEWEST_ITEMS = 5  # a mean of fewer items is pale
+STAR, DAGGER = "*", "†"
 
 
 @dataclass(frozen=True, slots=True)
 class SlicesView:
     """`rows`: a value of the field, each candidate's cell, and the number of items; empty if no value has a mean.
-    `agreement`: judges against people by the same values. `left_out`: number of rarer values."""
+    `without_interval`: whether a mean has so few items that it has no interval. `agreement`: judges against people by
+    the same values. `left_out`: number of rarer values."""
 
     field: str
     names: Sequence[str]
@@ -29,6 +33,7 @@ class SlicesView:
     differing: int
     left_out: int
     agreement: Table | None = None
+    without_interval: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,54 +70,63 @@ def slices_of(
         return None
     agreement = agreement_table(breakdown, metric, values, links)
     cells = {
-        value: {name: one.get(name, {}).get(metric) for name in names}
-        for value, one in breakdown["values"].items()
+        value: {name: by_name.get(name, {}).get(metric) for name in names}
+        for value, by_name in breakdown["values"].items()
     }
     means = [
-        cell["mean"] for one in cells.values() for cell in one.values() if cell and cell["mean"] is not None
+        cell["mean"]
+        for by_name in cells.values()
+        for cell in by_name.values()
+        if cell and cell["mean"] is not None
     ]
     if not means:
         return SlicesView(breakdown["field"], names, [], 0, 0, agreement) if agreement else None
     low, high = ends_of(means, scale, rate=values.rate)
-    deviations = {(one["value"], one["candidate"]): one for one in under(breakdown, "comparisons", metric)}
+    deviations = {
+        (comparison["value"], comparison["candidate"]): comparison
+        for comparison in under(breakdown, "comparisons", metric)
+    }
     rows = [
         (
             value,
             [
                 slice_cell(value, name, cell, deviations.get((value, name)), values, (low, high), links)
-                for name, cell in one.items()
+                for name, cell in by_name.items()
             ],
             linked(
-                number(max((cell["items"] for cell in one.values() if cell), default=0)),
+                number(max((cell["items"] for cell in by_name.values() if cell), default=0)),
                 links.to_cell("", value),
             ),
         )
-        for value, one in cells.items()
+        for value, by_name in cells.items()
     ]
-    differing = sum(significant(one) for one in deviations.values())
+    differing = sum(significant(deviation) for deviation in deviations.values())
     left_out = breakdown.get("left_out", 0)
-    return SlicesView(breakdown["field"], names, rows, differing, left_out, agreement)
+    unsure = any(DAGGER in cell.text for _value, row, _items in rows for cell in row)
+    return SlicesView(breakdown["field"], names, rows, differing, left_out, agreement, unsure)
 
 
 def agreement_table(
     breakdown: Mapping[str, Any], metric: str, values: ValueFormat, links: SliceLinks
 ) -> Table | None:
     """Each judge against people, by value."""
-    found = under(breakdown, "judges", metric)
-    several = len({one["judge"] for one in found}) > 1
+    agreements = under(breakdown, "judges", metric)
+    several = len({agreement["judge"] for agreement in agreements}) > 1
     rows = [
         [
-            one["value"] or NONE,
-            *([author_name(one["judge"])] if several else []),
-            linked(number(one["items"]), links.to_agreement(one["judge"], one["value"])),
-            percent(one["exact"], 0),
-            kappa(one["kappa_weighted"]) if one["kappa_weighted"] or one["kappa_low"] else _("n/a"),
-            interval(one["kappa_low"], one["kappa_high"], 2),
-            kappa((one["human"] or {}).get("kappa_weighted")),
-            kappa(one["spearman"]),
-            f"{values.signed(one['bias'])} {values.interval(one['bias_low'], one['bias_high'])}",
+            agreement["value"] or NONE,
+            *([author_name(agreement["judge"])] if several else []),
+            linked(number(agreement["items"]), links.to_agreement(agreement["judge"], agreement["value"])),
+            percent(agreement["exact"], 0),
+            kappa(agreement["kappa_weighted"])
+            if agreement["kappa_weighted"] or agreement["kappa_low"]
+            else _("n/a"),
+            interval(agreement["kappa_low"], agreement["kappa_high"], 2),
+            kappa((agreement["human"] or {}).get("kappa_weighted")),
+            kappa(agreement["spearman"]),
+            f"{values.signed(agreement['bias'])} {values.interval(agreement['bias_low'], agreement['bias_high'])}",
         ]
-        for one in found
+        for agreement in agreements
     ]
     texts = [breakdown["field"], *([_("Judge")] if several else [])]
     heads = (_("Answers"), _("Exact agreement"), _("κ, quadratic"), _("95 % interval"))
@@ -141,10 +155,15 @@ def slice_cell(
 ) -> MatrixCell:
     if cell is None or cell["mean"] is None:
         return MatrixCell(NONE, "")
-    text = values.text(cell["mean"])
+    marks = {
+        STAR: deviation is not None and significant(deviation),
+        DAGGER: cell["ci_low"] is None,
+    }
+    text = " ".join([values.text(cell["mean"]), *(mark for mark, holds in marks.items() if holds)])
+    pale = " few" if cell["items"] < FEWEST_ITEMS else ""
     return MatrixCell(
-        f"{text} *" if deviation and significant(deviation) else text,
-        f"scale{scale_level(cell['mean'], *ends)}",
+        text,
+        f"scale{scale_level(cell['mean'], *ends)}{pale}",
         _tip(value, name, cell, deviation, values),
         links.to_cell(name, value),
     )
@@ -166,5 +185,8 @@ def _tip(
     }
     if deviation is None or deviation["difference"] is None:
         return tip
-    difference = {"difference": values.signed(deviation["difference"]), "p": probability(deviation["p_bh"])}
-    return _("%(tip)s; %(difference)s from the rest, p (BH) %(p)s") % {"tip": tip, **difference}
+    difference = {"tip": tip, "difference": values.signed(deviation["difference"])}
+    if deviation["p"] is None:
+        return _("%(tip)s; %(difference)s from the rest, too few items for a test") % difference
+    difference["p"] = probability(deviation["p_bh"])
+    return _("%(tip)s; %(difference)s from the rest, p (BH) %(p)s") % difference

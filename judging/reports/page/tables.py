@@ -11,16 +11,18 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from evalsite.templatetags.show import NONE, number, percent
+from evalsite.templatetags.show import NONE, number, share
+from judging.core.charts.axis import tick_text
 from judging.core.charts.series import mark
+from judging.core.statistics.document import CategoryShare
 from judging.core.statistics.frame import ScaledMetric
+from judging.core.statistics.intervals import rate_interval
+from judging.core.statistics.ranking import Cells, comparisons_under, ranked, ranked_by_wins
+from judging.filters.judgement_filter import meaning_category
 from judging.reports.labels import ValueFormat, decimal, share_interval
 from judging.reports.links import Links, linked
 from judging.reports.verdict_items import ANSWERS
-from judging.runs.filters import meaning_category
 
-Cells = Mapping[str, Mapping[str, Any]]
-"""{candidate: its figures under one metric}, in display order."""
 Series = Mapping[str, int]
 """{candidate: number of its colour and mark}."""
 
@@ -58,11 +60,6 @@ def marked(series: Series, name: str, text: str = "") -> SafeString:
     return format_html("{}{}", icon, text or name)
 
 
-def under(document: Mapping[str, Any], part: str, metric: str) -> list[Mapping[str, Any]]:
-    """The entries of a part of the document for one metric."""
-    return [one for one in document.get(part, ()) if one["metric"] == metric]
-
-
 def kind_of(cells: Cells) -> str | None:
     """What the metric's means are over: numbers, bools or categories; None without scores."""
     return next((cell["kind"] for cell in cells.values() if cell["kind"]), None)
@@ -75,33 +72,6 @@ def rank_text(best: int | None, worst: int | None) -> str:
     return str(best) if best == worst else f"{best}–{worst}"
 
 
-def ranked(document: Mapping[str, Any], metric: str) -> dict[str, Any]:
-    """The cells of a metric, highest mean first, those without a mean last, then by name."""
-    cells = {name: metrics[metric] for name, metrics in document["candidates"].items()}
-    return dict(
-        sorted(cells.items(), key=lambda one: (one[1]["mean"] is None, -(one[1]["mean"] or 0), one[0]))
-    )
-
-
-def ranked_by_wins(compared: Mapping[str, Any]) -> dict[str, Any]:
-    """The candidates compared in an entry of `side_by_side`, highest win rate first."""
-    cells = {name: cell for name, cell in compared["candidates"].items() if cell["win_rate"] is not None}
-    return dict(sorted(cells.items(), key=lambda one: (-one[1]["win_rate"], one[0])))
-
-
-def comparisons_under(document: Mapping[str, Any], metric: str) -> Mapping[str, Any] | None:
-    """The comparisons that determine a metric's result if it has no means: of the author with the most, of people in
-    a tie."""
-    if any(metrics[metric]["mean"] is not None for metrics in document["candidates"].values()):
-        return None
-    found = under(document, "side_by_side", metric)
-
-    def comparisons(side: Mapping[str, Any]) -> int:
-        return sum(cell["comparisons"] for cell in side["candidates"].values())
-
-    return max(found, key=lambda one: (comparisons(one), one["by"] == "people"), default=None)
-
-
 def uncertain(cell: Mapping[str, Any]) -> bool:
     """Whether missing scores could change the mean."""
     return cell["kind"] != "category" and bool(cell["unparsed"] or cell["errors"] or cell["not_run"])
@@ -111,7 +81,7 @@ def metrics_table(document: Mapping[str, Any], metrics: Sequence[ScaledMetric], 
     """Each candidate's mean or win rate with its interval, for all metrics, ordered by the first."""
     order = ranked(document, metrics[0].name)
     heads, cells = zip(*(_under(document, metric) for metric in metrics), strict=True)
-    rows = [[marked(series, name), *(one.get(name, NONE) for one in cells)] for name in order]
+    rows = [[marked(series, name), *(by_name.get(name, NONE) for by_name in cells)] for name in order]
     return Table(_("Mean by metric"), columns_of([_("Candidate")], heads), rows)
 
 
@@ -122,9 +92,9 @@ def _under(document: Mapping[str, Any], metric: ScaledMetric) -> tuple[str, dict
         won = ranked_by_wins(compared)
         cells = {name: _figure(rate, cell["win_rate"], cell) for name, cell in won.items()}
         return win_rate_title(metric.name), cells
-    found = ranked(document, metric.name)
-    values = ValueFormat.of(kind_of(found), metric.low, metric.high)
-    return metric.name, {name: _figure(values, cell["mean"], cell) for name, cell in found.items()}
+    scored = ranked(document, metric.name)
+    values = ValueFormat.of(kind_of(scored), metric.low, metric.high)
+    return metric.name, {name: _figure(values, cell["mean"], cell) for name, cell in scored.items()}
 
 
 def win_rate_title(metric: str) -> str:
@@ -158,18 +128,17 @@ def distribution_table(cells: Cells, metric: str, links: Links) -> Table | None:
 
 
 def _bin_name(bar: Mapping[str, Any], *, last: bool) -> str:
+    ends = {"low": tick_text(bar["low"]), "high": tick_text(bar["high"])}
     if bar["low"] == bar["high"]:
-        return f"{bar['low']:g}"
-    if last:
-        return _("%(low)s to %(high)s") % {"low": f"{bar['low']:g}", "high": f"{bar['high']:g}"}
-    return _("%(low)s to under %(high)s") % {"low": f"{bar['low']:g}", "high": f"{bar['high']:g}"}
+        return ends["low"]
+    return (_("%(low)s to %(high)s") if last else _("%(low)s to under %(high)s")) % ends
 
 
 def shares_table(cells: Cells, metric: str, links: Links) -> Table | None:
     """Each category's count, share and interval, most frequent first; None without categories."""
     totals: Counter[str] = Counter()
     for cell in cells.values():
-        totals.update({label: share["count"] for label, share in cell.get("categories", {}).items()})
+        totals.update({label: category["count"] for label, category in cell.get("categories", {}).items()})
     if not totals:
         return None
     labels = sorted(totals, key=lambda label: (-totals[label], label))
@@ -184,14 +153,21 @@ def shares_table(cells: Cells, metric: str, links: Links) -> Table | None:
 
 
 def _share(name: str, cell: Mapping[str, Any], metric: str, label: str, links: Links) -> str:
-    share = cell.get("categories", {}).get(label)
-    if share is None:
-        return "0"
-    count = linked(
-        number(share["count"]), links.to(name, metric, state="scored", value=meaning_category(label))
+    category = category_share(cell, label)
+    address = links.to(name, metric, state="scored", value=meaning_category(label))
+    shown = share_interval(category["ci_low"], category["ci_high"])
+    return format_html(
+        "{} · {} {}", linked_count(category["count"], address), share(category["share"]), shown
     )
-    shown = share_interval(share["ci_low"], share["ci_high"])
-    return format_html("{} · {} {}", count, percent(share["share"]), shown)
+
+
+def category_share(cell: Mapping[str, Any], label: str) -> CategoryShare:
+    """Count, share and interval of a category, also of one that does not occur."""
+    category: CategoryShare | None = (cell.get("categories") or {}).get(label)
+    if category is not None:
+        return category
+    low, high = rate_interval(0.0, None, cell["clusters"] or 0, 0)
+    return CategoryShare(count=0, share=0.0, ci_low=low, ci_high=high)
 
 
 def repeats_table(cells: Cells, metric: str, values: ValueFormat, links: Links) -> Table | None:
@@ -201,7 +177,7 @@ def repeats_table(cells: Cells, metric: str, values: ValueFormat, links: Links) 
         passed, all_passed = cell.get("pass_at_k", {}), cell.get("all_pass_at_k", {})
         for k, best in cell.get("best_at_k", {}).items():
             ends = map(values.text, (best, cell["worst_at_k"][k]))
-            shares = map(percent, (passed.get(k), all_passed.get(k)))
+            shares = map(share, (passed.get(k), all_passed.get(k)))
             count = cell["at_k_items"][k]
             address = links.to(name, metric, state="scored")
             if count < cell["items"]:
@@ -214,18 +190,18 @@ def repeats_table(cells: Cells, metric: str, values: ValueFormat, links: Links) 
 def variance_table(cells: Cells) -> Table | None:
     """Each candidate's variance components, and the standard error with twice the items or answers; None if no item
     has several answers."""
-    known = {name: cell["variance"] for name, cell in cells.items() if "variance" in cell}
+    variances = {name: cell["variance"] for name, cell in cells.items() if "variance" in cell}
     rows = [
         [
             name,
-            percent(one["share_between"]),
+            share(variance["share_between"]),
             decimal(cells[name]["se"]),
-            decimal(one["se_twice_items"]),
-            decimal(one["se_twice_responses"]),
-            _better_bought(one["se_twice_items"], one["se_twice_responses"]),
+            decimal(variance["se_twice_items"]),
+            decimal(variance["se_twice_responses"]),
+            _better_bought(variance["se_twice_items"], variance["se_twice_responses"]),
         ]
-        for name, one in known.items()
-        if one["share_between"] is not None
+        for name, variance in variances.items()
+        if variance["share_between"] is not None
     ]
     heads = [_("Between-item variance"), _("Standard error"), _("With twice the items")]
     columns = columns_of([_("Candidate")], [*heads, _("With twice the answers")])

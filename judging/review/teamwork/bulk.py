@@ -19,15 +19,15 @@ from evalsite.templatetags.show import number
 from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
 from evalsite.web.paging import newest_first
+from judging.filters.addresses import filters_in, items_url
+from judging.filters.judgement_filter import Filters
+from judging.filters.page_limits import LIMITS
+from judging.records.access import get_run
+from judging.records.models import Run
 from judging.review.teamwork.forms import FLAG_KINDS, change_of, form_for
-from judging.runs.access import get_run
-from judging.runs.addresses import filters_in, items_url
-from judging.runs.counts import MOST_COUNTED
-from judging.runs.filters import Filters
-from judging.runs.models import Run
-from judging.runs.teamwork.batches import change_many, first_pairs, undo
-from judging.runs.teamwork.marks import Kind, count_marks, tag_names
-from judging.runs.teamwork.models import FLAG, ReviewAction
+from judging.teamwork.batches import change_many, first_pairs, undo
+from judging.teamwork.marks import Kind, count_marks, tag_names
+from judging.teamwork.models import FLAG, ReviewAction
 
 PER_PAGE = 50
 TITLES = {
@@ -88,16 +88,16 @@ def _before(run: Run, filters: Filters, kind: str) -> dict[str, Any]:
     pairs = first_pairs(run, filters)
     if pairs is None:
         return {"count": None}
-    many = len(pairs) > MOST_COUNTED
+    many = len(pairs) > LIMITS.counted
     named, of_kind = {"name": FLAG} if kind in FLAG_KINDS else {}, FLAG_KINDS.get(kind, kind)
-    marks = count_marks(pairs[:MOST_COUNTED], of_kind, **named)
+    marks = count_marks(pairs[: LIMITS.counted], of_kind, **named)
     unnamed = _("flagged") if of_kind in (Kind.TAG, Kind.UNTAG) else _("excluded")
     return {
         "count": len(pairs),
-        "shown": f"{number(MOST_COUNTED)}+" if many else number(len(pairs)),
+        "shown": f"{number(LIMITS.counted)}+" if many else number(len(pairs)),
         "many": many,
         "before": [(tag or user or unnamed, count) for tag, user, count in marks.counts[:20]],
-        "unmarked": min(len(pairs), MOST_COUNTED) - marks.marked,
+        "unmarked": min(len(pairs), LIMITS.counted) - marks.marked,
     }
 
 
@@ -114,13 +114,13 @@ def actions(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Reviewers' actions in this run, newest first; polls while one is in progress."""
     run = get_run(request, slug, pk)
     before = whole(request.GET.get("before", ""))
-    found, further = newest_first(
+    page, further = newest_first(
         run.review_actions.select_related("by", "user", "undone_by"), PER_PAGE, before
     )
-    live = any(one.under_way for one in found)
+    live = any(action.under_way for action in page)
     context = {
         "run": run,
-        "actions": found,
+        "actions": page,
         "further": further,
         "paged": before is not None,
         "live": live,

@@ -10,9 +10,9 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from evalsite.accounts.models import Project, User
-from judging.runs.teamwork.inbox import reviewers_of
-from judging.runs.teamwork.marks import Change, Kind
-from judging.runs.teamwork.models import FLAG, Mark
+from judging.teamwork.inbox import reviewers_of
+from judging.teamwork.marks import Change, Kind
+from judging.teamwork.models import FLAG, Mark
 
 LONGEST_COMMENT = 10_000
 _TAG = Mark._meta.get_field("name").max_length

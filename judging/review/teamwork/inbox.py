@@ -15,17 +15,17 @@ from evalsite.access import May, signed_in
 from evalsite.accounts.models import Project, User
 from evalsite.web.numbers import whole
 from evalsite.web.paging import newest_first
-from judging.runs.models import Run
-from judging.runs.teamwork.inbox import mark_read, notices_of, unread_of
-from judging.runs.teamwork.models import Mark, Notice
+from judging.records.models import Run
+from judging.teamwork.inbox import mark_read, notices_of, unread_of
+from judging.teamwork.models import Mark, Notice
 
 PER_PAGE = 50
 
 
 def queue_of(user: User, projects: QuerySet[Project]) -> list[Run]:
     """The runs in which judgements are assigned to the user, each with their number as `waiting`."""
-    found = Mark.objects.current().filter(user=user, run__project__in=projects, run__archived_at=None)
-    counts = dict(found.values_list("run").annotate(count=Count("*")).order_by())
+    marks = Mark.objects.current().filter(user=user, run__project__in=projects, run__archived_at=None)
+    counts = dict(marks.values_list("run").annotate(count=Count("*")).order_by())
     runs = list(Run.objects.filter(pk__in=counts).select_related("project").order_by("project", "-pk"))
     for run in runs:
         run.waiting = counts[run.pk]  # type: ignore[attr-defined]
@@ -51,8 +51,8 @@ def inbox(request: HttpRequest) -> HttpResponse:
     user = signed_in(request)
     notices = notices_of(user, access.projects_where(request, May.READ_JUDGEMENTS))
     before = whole(request.GET.get("before", ""))
-    found, further = newest_first(notices, PER_PAGE, before)
-    context = {"notices": found, "further": further, "paged": before is not None}
+    page, further = newest_first(notices, PER_PAGE, before)
+    context = {"notices": page, "further": further, "paged": before is not None}
     return render(request, "review/inbox.html", context)
 
 

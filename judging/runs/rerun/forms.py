@@ -10,9 +10,10 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from datasets.messages import translated
+from evalsite.rounding import significant
 from judging.core.metric_definition import MetricDefinition, ParserSpec
-from judging.core.replies import Parser, ParserError, make_parser
-from judging.messages import FILE_PROBLEMS
+from judging.core.replies import PARSER_PROBLEMS, Parser, ParserError, make_parser
 from judging.metrics.editor.forms import MetricForm
 from judging.metrics.editor.judge_forms import JudgeForm, judge_initial
 
@@ -28,7 +29,10 @@ class ReparseForm(forms.Form):
 
     def __init__(self, data: Any = None, *, now: MetricDefinition) -> None:
         self.now = now
-        initial: dict[str, Any] = {"min_score": f"{now.min_score:g}", "max_score": f"{now.max_score:g}"}
+        initial: dict[str, Any] = {
+            "min_score": significant(now.min_score, 6),
+            "max_score": significant(now.max_score, 6),
+        }
         initial |= {"jury": now.jury, "quorum": now.quorum}
         for number, judge in enumerate(now.judges):
             stored = judge_initial(judge)
@@ -59,7 +63,9 @@ class ReparseForm(forms.Form):
             try:
                 make_parser(self.spec(number), 1, 10)
             except ParserError as error:
-                self.add_error(f"pattern-{number}", str(FILE_PROBLEMS[error.code]) % {"detail": error.detail})
+                self.add_error(
+                    f"pattern-{number}", translated(PARSER_PROBLEMS[error.code], {"detail": error.detail})
+                )
             if judge.both_orders and self.spec(number) != "comparison":
                 self.add_error(
                     f"parse-{number}", _("Judged in both orders, so its replies must be comparison verdicts.")
@@ -83,4 +89,4 @@ class ReparseForm(forms.Form):
     def parser(self, number: int) -> Parser:
         """The parser for a judge model. Call only after is_valid."""
         values = self.cleaned_data
-        return make_parser(self.spec(number), values["min_score"], values["max_score"])
+        return make_parser(self.spec(number), values["min_score"], values["max_score"], self.now.name)

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from datasets.models import Response
 from judging.core.replies import Parser, turned_back
 from judging.core.values import value_text
+from judging.filters.conditions import BY_METRICS
 from judging.messages import reason_sentence
 from judging.metrics.editor.try_prompt import read_replies
 from judging.metrics.models import Metric
-from judging.runs.export.records import place_of, verdicts_by_place
-from judging.runs.filters import BY_METRICS
-from judging.runs.models import Judgement, JudgementState, JudgeReply, RunMetric
+from judging.records import json_text
+from judging.records.models import Judgement, JudgementState, JudgeReply, RunMetric
+from judging.records.stored_judgement import place_of, verdicts_by_place
 
 MOST = 20
 _RUNS_LOOKED_AT = 5
@@ -50,37 +51,41 @@ class RunReplies:
         newest = judged.filter(run_metric__metric_version__metric=metric_id).order_by("-pk").first()
         if newest is None:
             return None
-        replies = JudgeReply.objects.filter(judgement=newest.asked_by_id or newest.pk).exclude(content=None)
+        replies = JudgeReply.objects.filter(judgement=newest.replies_from_id or newest.pk).exclude(
+            content=None
+        )
         return replies.order_by("judge", "repeat", "swapped").values_list("content", flat=True).first()
 
-    def parsed_again(self, metric: Metric, judge: int, parser: Parser) -> list[TriedReply]:
+    def try_on_newest_runs(self, metric: Metric, judge: int, parser: Parser) -> list[TriedReply]:
         """Try the parser on replies in the metric's newest runs, unparsed ones first."""
         newest = RunMetric.objects.filter(metric_version__metric=metric).select_related("run").order_by("-pk")
-        found: list[tuple[Judgement, JudgeReply]] = []
+        pairs: list[tuple[Judgement, JudgeReply]] = []
         for run_metric in newest[:_RUNS_LOOKED_AT]:
-            if len(found) < MOST:
-                found += _replies(run_metric, judge, MOST - len(found))
-        return _tried(found, parser)
+            if len(pairs) < MOST:
+                pairs += _replies(run_metric, judge, MOST - len(pairs))
+        return _try_parser(pairs, parser)
 
 
 def try_on_run(run_metric: RunMetric, judge: int, parser: Parser) -> list[TriedReply]:
     """Try the parser on replies of one run."""
-    return _tried(_replies(run_metric, judge, MOST), parser)
+    return _try_parser(_replies(run_metric, judge, MOST), parser)
 
 
 def _replies(run_metric: RunMetric, judge: int, most: int) -> list[tuple[Judgement, JudgeReply]]:
     """All repeats and orders of as many judgements as fit into `most` replies, but at least of the first one."""
-    asked_by = {one.asked_by_id or one.pk: one for one in _judgements(run_metric, most)}
+    by_source = {
+        judgement.replies_from_id or judgement.pk: judgement for judgement in _judgements(run_metric, most)
+    }
     replies: dict[int, list[JudgeReply]] = {}
-    found = JudgeReply.objects.filter(judgement__in=asked_by, judge=judge).exclude(content=None)
-    for reply in found.order_by("repeat", "swapped"):
+    judge_replies = JudgeReply.objects.filter(judgement__in=by_source, judge=judge).exclude(content=None)
+    for reply in judge_replies.order_by("repeat", "swapped"):
         replies.setdefault(reply.judgement_id, []).append(reply)
     pairs: list[tuple[Judgement, JudgeReply]] = []
-    for pk, judgement in asked_by.items():
-        of_one = replies.get(pk, [])
-        if pairs and len(pairs) + len(of_one) > most:
+    for pk, judgement in by_source.items():
+        own_replies = replies.get(pk, [])
+        if pairs and len(pairs) + len(own_replies) > most:
             break
-        pairs += [(judgement, reply) for reply in of_one]
+        pairs += [(judgement, reply) for reply in own_replies]
     return pairs
 
 
@@ -92,8 +97,8 @@ def _judgements(run_metric: RunMetric, most: int) -> list[Judgement]:
     return [*unread, *current.filter(state__in=_READ)[: most - len(unread)]]
 
 
-def _tried(found: list[tuple[Judgement, JudgeReply]], parser: Parser) -> list[TriedReply]:
-    read = read_replies(parser, [reply.content or "" for _, reply in found])
+def _try_parser(pairs: list[tuple[Judgement, JudgeReply]], parser: Parser) -> list[TriedReply]:
+    read = read_replies(parser, [(reply.content or "", _finish_reason(reply)) for _, reply in pairs])
     return [
         TriedReply(
             judgement,
@@ -105,8 +110,13 @@ def _tried(found: list[tuple[Judgement, JudgeReply]], parser: Parser) -> list[Tr
             reason_sentence(parsed.reason) if parsed.reason else "",
             parsed.evidence,
         )
-        for (judgement, reply), parsed in zip(found, read, strict=True)
+        for (judgement, reply), parsed in zip(pairs, read, strict=True)
     ]
+
+
+def _finish_reason(reply: JudgeReply) -> str | None:
+    extra = json_text.loads(reply.extra) if reply.extra else {}
+    return extra.get("finish_reason")
 
 
 def _end_of(content: str) -> str:

@@ -18,15 +18,18 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.pipeline import judge_item
 from judging.core.results import JudgedItem, PreviousReplies
 from judging.core.sandbox.job import SandboxError
-from judging.core.values import Outcome, stored_value_text, value_text
-from judging.runs.counts import MOST_COUNTED, reads_judgements
-from judging.runs.filters import among
-from judging.runs.models import PLACE, Judgement, JudgementState, Run, RunMetric
-from judging.runs.rerun.selection import Selection
-from judging.runs.stored_replies import previous_replies
-from judging.runs.worker.chunks import RowReader
-from judging.runs.worker.effects import MetricEffects
-from judging.runs.worker.threads import in_thread
+from judging.core.values import Outcome, value_of, value_texts
+from judging.engine.chunks import RowReader
+from judging.engine.effects import MetricEffects
+from judging.engine.threads import in_thread
+from judging.filters.counts import reads_judgements
+from judging.filters.judgement_filter import ANYTHING, CURRENT
+from judging.filters.page_limits import LIMITS, Limits
+from judging.filters.row_filters import id_subquery
+from judging.filters.search import nearest
+from judging.records.models import Judgement, JudgementState, Run, RunMetric
+from judging.records.stored_replies import previous_replies
+from judging.runs.rerun.selection import EVERYTHING, Selection
 from judging.sandboxes import preview_sandbox
 
 MOST = 5_000  # judgements included in a preview
@@ -70,69 +73,81 @@ def preview_reading(
     run_metric: RunMetric, definition: MetricDefinition, selection: Selection
 ) -> ReparsePreview | None:
     """Preview a reading; None if user scripts or regular expressions cannot be run."""
-    ids, more = _first(run_metric, selection)
+    ids, more = _preview_ids(run_metric, selection)
     try:
         outcomes = dict(outcomes_by(definition, run_metric.run, ids))
     except SandboxError:
         return None
     columns = ("row__line", "candidate__name", "state", "value", "score", "override_value", "score_in_force")
-    found = Judgement.objects.select_related("row", "candidate").only(*columns).in_bulk(list(outcomes))
-    judged = [(found[pk], outcomes[pk]) for pk in outcomes]
-    counts = Counter(_change(one, outcome) for one, outcome in judged)
+    judgements = Judgement.objects.select_related("row", "candidate").only(*columns).in_bulk(list(outcomes))
+    judged = [(judgements[pk], outcomes[pk]) for pk in outcomes]
+    counts = Counter(_change(judgement, outcome) for judgement, outcome in judged)
     changed = [pair for pair in judged if _change(*pair) != "same"]
     return ReparsePreview(
         len(judged),
         not more,
         [(name, counts[code]) for code, name in CHANGES.items() if counts[code]],
-        _mean([one.score_in_force for one, _ in judged]),
-        _mean([one.score_in_force if one.overridden else outcome.score for one, outcome in judged]),
-        [ChangedItem(one, _before(one), _after(outcome)) for one, outcome in changed[:SHOWN]],
+        _mean([judgement.score_in_force for judgement, _ in judged]),
+        _mean(
+            [
+                judgement.score_in_force if judgement.overridden else outcome.score
+                for judgement, outcome in judged
+            ]
+        ),
+        _changed_items(changed[:SHOWN]),
     )
 
 
-def _first(run_metric: RunMetric, selection: Selection) -> tuple[list[int], bool]:
+def _preview_ids(run_metric: RunMetric, selection: Selection) -> tuple[list[int], bool]:
     """Ids of the judgements for a preview, and whether more match."""
-    run, filters = run_metric.run, selection.filters
-    inside = selection.only is None and reads_judgements(run, filters)
-    matches = readable(run_metric, replace(selection, filters=filters.outside) if inside else selection)
-    matches = matches.alias(place=PLACE).filter(place__gte=0).order_by("place")
-    ids = list(matches.values_list("pk", flat=True)[: MOST + 1])
-    shown = sorted(among(run, filters, ids[:MOST])) if inside else ids[:MOST]
-    return shown, len(ids) > MOST
+    if selection.only is not None:
+        return list(readable(run_metric, selection).values_list("pk", flat=True)), False
+    filters = replace(selection.filters, metric=run_metric.name, attempts=CURRENT, sort=ANYTHING.sort)
+    first = nearest(run_metric.run, filters, None, MOST + 1)
+    ids = [match.pk for match in first.matches]
+    can_be_read = set(
+        readable(run_metric, EVERYTHING).filter(pk__in=id_subquery(ids)).values_list("pk", flat=True)
+    )
+    return [pk for pk in ids[:MOST] if pk in can_be_read], first.stopped is not None or len(ids) > MOST
 
 
-def count_readable(run_metric: RunMetric, selection: Selection) -> int | None:
-    """The number of judgements to re-parse, at most MOST_COUNTED + 1. None if it is too expensive to count."""
-    if selection.only is None and reads_judgements(run_metric.run, selection.filters):
+def count_readable(run_metric: RunMetric, selection: Selection, limits: Limits = LIMITS) -> int | None:
+    """The number of judgements to re-parse, at most `limits.counted` + 1. None if it is too expensive to count."""
+    if selection.only is None and reads_judgements(run_metric.run, selection.filters, limits):
         return None
-    return readable(run_metric, selection).order_by()[: MOST_COUNTED + 1].count()
+    return readable(run_metric, selection).order_by()[: limits.counted + 1].count()
 
 
 def readable(run_metric: RunMetric, selection: Selection) -> QuerySet[Judgement]:
     """Judgements that can be re-parsed. Excludes those re-judged with another version, whose prompts differ."""
-    return selection.of(run_metric.run).filter(run_metric=run_metric).exclude(reading__asks=True)
+    return selection.of(run_metric.run).filter(run_metric=run_metric).exclude(reading__sends_requests=True)
 
 
-def _change(one: Judgement, outcome: Outcome) -> str:
-    if (one.state, one.value) == (outcome.state, outcome.value_json):
+def _change(judgement: Judgement, outcome: Outcome) -> str:
+    if (judgement.state, judgement.value) == (outcome.state, outcome.value_json):
         return "same"
-    if one.state != _SCORED or outcome.state != _SCORED:
-        return "scored" if outcome.state == _SCORED else "unscored" if one.state == _SCORED else "state"
-    if one.score is None or outcome.score is None or one.score == outcome.score:
+    if judgement.state != _SCORED or outcome.state != _SCORED:
+        return "scored" if outcome.state == _SCORED else "unscored" if judgement.state == _SCORED else "state"
+    if judgement.score is None or outcome.score is None or judgement.score == outcome.score:
         return "other"
-    return "higher" if outcome.score > one.score else "lower"
+    return "higher" if outcome.score > judgement.score else "lower"
 
 
-def _before(one: Judgement) -> str:
-    return stored_value_text(one.value) or str(one.get_state_display())
-
-
-def _after(outcome: Outcome) -> str:
-    return value_text(outcome.value) or str(JudgementState(outcome.state).label)
+def _changed_items(changed: Sequence[tuple[Judgement, Outcome]]) -> list[ChangedItem]:
+    before = value_texts([value_of(judgement.value) for judgement, _ in changed])
+    after = value_texts([outcome.value for _, outcome in changed])
+    return [
+        ChangedItem(
+            judgement,
+            was or str(judgement.get_state_display()),
+            now or str(JudgementState(outcome.state).label),
+        )
+        for (judgement, outcome), was, now in zip(changed, before, after, strict=True)
+    ]
 
 
 def _mean(scores: Sequence[float | None]) -> float | None:
-    scored = [one for one in scores if one is not None]
+    scored = [score for score in scores if score is not None]
     return sum(scored) / len(scored) if scored else None
 
 
@@ -161,27 +176,31 @@ _Loaded = list[tuple[int, JudgedItem, PreviousReplies]]
 async def _outcomes(effects: MetricEffects, loaded: _Loaded) -> list[tuple[int, Outcome]]:
     """The items are judged concurrently, so that sandbox work is batched."""
     judging = (judge_item(item, effects.metric, effects, None, old) for _, item, old in loaded)
-    found = await asyncio.gather(*judging)
-    return [(pk, result.outcome) for (pk, _, _), result in zip(loaded, found, strict=True)]
+    results = await asyncio.gather(*judging)
+    return [(pk, result.outcome) for (pk, _, _), result in zip(loaded, results, strict=True)]
 
 
 def _loaded(effects: MetricEffects, run: Run, judgements: Sequence[int]) -> _Loaded:
     metric = effects.metric
     whole = bool(metric.rules or metric.preprocess or metric.postprocess)  # else only replies are needed
-    fields = ("asked_by", "row", "response")
-    found = Judgement.objects.filter(pk__in=judgements).only(*fields)
+    fields = ("replies_from", "row", "response")
+    attempts = Judgement.objects.filter(pk__in=judgements).only(*fields)
     if whole:
-        found = found.select_related("row", "response").only(*fields, "row__raw", "response__raw")
-    asked = {one.pk: one.asked_by_id or one.pk for one in found}
-    earlier = previous_replies(set(asked.values()), requests=whole)
+        attempts = attempts.select_related("row", "response").only(*fields, "row__raw", "response__raw")
+    requested_by = {attempt.pk: attempt.replies_from_id or attempt.pk for attempt in attempts}
+    earlier = previous_replies(set(requested_by.values()), requests=whole)
     rows = RowReader(cast(Format, run.version.format))
 
-    def item(one: Judgement) -> JudgedItem:
-        return rows.item(one.row_id, one.row.raw, one.response.raw, effects.numbers) if whole else _NOTHING
+    def item(attempt: Judgement) -> JudgedItem:
+        return (
+            rows.item(attempt.row_id, attempt.row.raw, attempt.response.raw, effects.numbers)
+            if whole
+            else _NOTHING
+        )
 
-    read = ((one, earlier[asked[one.pk]]) for one in found)
+    read = ((attempt, earlier[requested_by[attempt.pk]]) for attempt in attempts)
     return [
-        (one.pk, item(one), previous)
-        for one, previous in read
-        if previous.asked or metric.rules or not metric.judges
+        (attempt.pk, item(attempt), previous)
+        for attempt, previous in read
+        if previous.calls or metric.rules or not metric.judges
     ]

@@ -8,16 +8,15 @@ from evalsite.accounts.models import User
 from evalsite.audit import Action, record
 from evalsite.tasks import workers
 from judging.core.metric_definition import MetricDefinition
+from judging.engine import planning, run_worker
+from judging.engine.budget import budget_of
 from judging.metrics.models import MetricVersion
-from judging.runs import planning
-from judging.runs.budget import budget_of
-from judging.runs.definitions import definition_now
-from judging.runs.models import Reading, Run, RunMetric, RunState
-from judging.runs.overrides import run_lock
-from judging.runs.rerun.reparse import count_again, scale_of
+from judging.records.definitions import definition_now
+from judging.records.models import Reading, Run, RunMetric, RunState
+from judging.records.overrides import run_lock
+from judging.runs.rerun.reparse import recount, scale_of
 from judging.runs.rerun.selection import Selection
 from judging.runs.services import allow_budget, frozen, price_list, refuse_broken_scripts
-from judging.runs.worker import run_worker
 
 REJUDGEABLE = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED, RunState.FAILED)
 """Runs in progress are excluded: the last chunk could finish, and with it the run, while new ones are created."""
@@ -28,8 +27,12 @@ def other_versions(run_metric: RunMetric) -> list[MetricVersion]:
     if run_metric.metric_version is None:
         return []
     now = definition_now(run_metric)
-    found = MetricVersion.objects.filter(metric=run_metric.metric_version.metric_id).order_by("-number")
-    return [one for one in found if scale_of(MetricDefinition.from_json(one.definition)) == scale_of(now)]
+    versions = MetricVersion.objects.filter(metric=run_metric.metric_version.metric_id).order_by("-number")
+    return [
+        version
+        for version in versions
+        if scale_of(MetricDefinition.from_json(version.definition)) == scale_of(now)
+    ]
 
 
 @transaction.atomic
@@ -49,28 +52,28 @@ def run_rejudge(
         return 0
     allow_budget(locked, budget_of(locked))
     reading = reading_by(locked, selection, version, user) if version else None
-    made = planning.plan_attempts(locked, selection.of(locked), reading)
-    if not made:
+    created = planning.plan_attempts(locked, selection.of(locked), reading)
+    if not created:
         if reading:
             reading.delete()
         return 0
-    rejudge_go_on(locked, reading, made, user)
-    return made
+    rejudge_launch(locked, reading, created, user)
+    return created
 
 
-def rejudge_go_on(run: Run, reading: Reading | None, made: int, user: User | None) -> None:
+def rejudge_launch(run: Run, reading: Reading | None, created: int, user: User | None) -> None:
     """Start a planned re-judging, unless the run, locked by the caller, is paused."""
     with_rest = run.state not in (RunState.PAUSED, RunState.FINISHED)
-    count_again(run, go_on=run.state != RunState.PAUSED)
+    recount(run, resume=run.state != RunState.PAUSED)
     if with_rest:
-        planning.take_rest_up(run)
+        planning.restore_open_chunks(run)
     by_version = reading.metric_version if reading else None
     record(
         Action.RUN_JUDGED_AGAIN,
         project=run.project,
         thing=run,
         by=user,
-        judgements=made,
+        judgements=created,
         version=by_version.number if by_version else None,
     )
     workers.wake(run_worker.judge_runs)
@@ -89,5 +92,5 @@ def reading_by(run: Run, selection: Selection, version: MetricVersion, user: Use
         definition=definition.to_json(),
         metric_version=version,
         created_by=user,
-        asks=True,
+        sends_requests=True,
     )

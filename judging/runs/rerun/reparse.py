@@ -19,30 +19,29 @@ from evalsite.tasks import workers
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.rules.ask import asks_no_more
 from judging.core.rules.check import read_program
+from judging.engine import planning, run_worker
 from judging.metrics.models import MetricVersion
-from judging.runs import planning
-from judging.runs.definitions import definition_now
-from judging.runs.models import COUNTERS, JudgementState, Reading, Run, RunMetric, RunState
-from judging.runs.overrides import run_lock
+from judging.records.definitions import definition_now
+from judging.records.models import COUNTERS, JudgementState, Reading, Run, RunMetric, RunState
+from judging.records.overrides import run_lock
 from judging.runs.rerun.selection import EVERYTHING, Selection
-from judging.runs.worker import run_worker
 
 REPARSEABLE = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED)
 
 
 def reparsed_definition(
-    now: MetricDefinition, new: MetricDefinition, asked: MetricDefinition | None = None
+    now: MetricDefinition, new: MetricDefinition, original: MetricDefinition | None = None
 ) -> MetricDefinition | None:
     """`now` with the parsers, jury, postprocess, scale and rule program of `new`; None if `new` asks something
     else.
 
-    Connections are ignored and stay unchanged; only prompts are compared. `asked`: the definition that the run started
-    with, if not `now`.
+    Connections are ignored and stay unchanged; only prompts are compared. `original`: the definition that the run
+    started with, if not `now`.
     """
     if now.preprocess != new.preprocess or bool(now.rules) != bool(new.rules):
         return None
     if new.rules:
-        return _by_rules(now, new, asked or now)
+        return _by_rules(now, new, original or now)
     if not _same_requests(now, new):
         return None
     pairs = zip(now.judges, new.judges, strict=True)
@@ -59,9 +58,9 @@ def reparsed_definition(
 
 
 def _by_rules(
-    now: MetricDefinition, new: MetricDefinition, asked: MetricDefinition
+    now: MetricDefinition, new: MetricDefinition, original: MetricDefinition
 ) -> MetricDefinition | None:
-    before, after = read_program(asked.rules).program, read_program(new.rules).program
+    before, after = read_program(original.rules).program, read_program(new.rules).program
     if before is None or after is None or not asks_no_more(after, before):
         return None
     if after.needs_judge and not _same_requests(now, new):
@@ -73,23 +72,28 @@ def scale_of(definition: MetricDefinition) -> tuple[float, float]:
     return definition.min_score, definition.max_score
 
 
-def _same_requests(one: MetricDefinition, other: MetricDefinition) -> bool:
+def _same_requests(definition: MetricDefinition, other: MetricDefinition) -> bool:
     def requests(judge: JudgeModel) -> tuple[Any, ...]:
         return judge.template, judge.system_prompt or None, judge.repeats, judge.both_orders
 
-    return list(map(requests, one.judges)) == list(map(requests, other.judges))
+    return list(map(requests, definition.judges)) == list(map(requests, other.judges))
 
 
 def fitting_versions(run_metric: RunMetric) -> list[tuple[MetricVersion, MetricDefinition]]:
     """Versions of the metric, newest first, with the same prompts but different parsing than the run uses now."""
     if run_metric.metric_version is None:
         return []
-    now, asked = definition_now(run_metric), MetricDefinition.from_json(run_metric.definition)
+    now, original = definition_now(run_metric), MetricDefinition.from_json(run_metric.definition)
     versions = MetricVersion.objects.filter(metric=run_metric.metric_version.metric_id).order_by("-number")
-    found = [
-        (one, reparsed_definition(now, MetricDefinition.from_json(one.definition), asked)) for one in versions
+    reparsed = [
+        (version, reparsed_definition(now, MetricDefinition.from_json(version.definition), original))
+        for version in versions
     ]
-    return [(one, definition) for one, definition in found if definition is not None and definition != now]
+    return [
+        (version, definition)
+        for version, definition in reparsed
+        if definition is not None and definition != now
+    ]
 
 
 @transaction.atomic
@@ -112,13 +116,13 @@ def run_reparse(
     if locked.state not in REPARSEABLE:
         return 0
     reading = reading_add(run_metric, definition, user=user, version=version, whole=selection.whole)
-    free = planning.set_rest_aside(locked)
-    made = planning.plan_attempts(locked, selection.of(locked), reading) if free else 0
-    if not made:
+    free = planning.remove_open_chunks(locked)
+    created = planning.plan_attempts(locked, selection.of(locked), reading) if free else 0
+    if not created:
         transaction.set_rollback(True)
         return 0
-    reparse_go_on(locked, reading, made)
-    return made
+    reparse_launch(locked, reading, created)
+    return created
 
 
 def reading_add(
@@ -141,38 +145,38 @@ def reading_add(
     )
 
 
-def reparse_go_on(run: Run, reading: Reading, made: int, *, stopped: bool = False) -> None:
+def reparse_launch(run: Run, reading: Reading, created: int, *, stopped: bool = False) -> None:
     """Start a planned re-parsing by a worker, unless the run, locked by the caller, was `stopped`."""
     if reading.whole:
-        _read_rest_by(reading, run)
-    count_again(run, go_on=not stopped)
+        _apply_to_unjudged(reading, run)
+    recount(run, resume=not stopped)
     record(
         Action.RUN_READ_AGAIN,
         project=run.project,
         thing=run,
         by=reading.created_by,
         metric=reading.run_metric.name,
-        judgements=made,
+        judgements=created,
     )
     workers.wake(run_worker.judge_runs)
 
 
-def _read_rest_by(reading: Reading, run: Run) -> None:
+def _apply_to_unjudged(reading: Reading, run: Run) -> None:
     """Use the reading for judgements that are not run yet, too."""
     rest = run.judgements.filter(
-        run_metric=reading.run_metric, current=True, state=JudgementState.NOT_RUN, asked_by=None
+        run_metric=reading.run_metric, current=True, state=JudgementState.NOT_RUN, replies_from=None
     )
-    rest.exclude(reading__asks=True).update(reading=reading)
+    rest.exclude(reading__sends_requests=True).update(reading=reading)
 
 
-def count_again(run: Run, *, go_on: bool) -> None:
+def recount(run: Run, *, resume: bool) -> None:
     """Recompute the counters of a run, locked by the caller, after new attempts were created, and set it to running if
-    it is to `go_on`."""
+    it is to `resume`."""
     current = run.judgements.by_metrics().filter(current=True).order_by()
     counts = dict(current.values_list("state").annotate(count=Count("*")))
     for state, counter in COUNTERS.items():
         setattr(run, counter, counts.get(state, 0))
     run.revision += 1
-    if go_on:
+    if resume:
         run.reopen(RunState.RUNNING)
     run.save()

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from django.db import transaction
 from django.db.models import Count
-from django_tasks import task
 
 from evalsite.accounts.models import User
-from evalsite.tasks import workers
+from evalsite.tasks import jobs
+from evalsite.tasks.jobs import Hold
 from judging.core.metric_definition import MetricDefinition
+from judging.engine import planning
+from judging.engine.budget import budget_of
+from judging.filters.counts import reads_judgements
+from judging.filters.page_limits import LIMITS, Limits
+from judging.filters.row_filters import id_subquery
 from judging.metrics.models import MetricVersion
-from judging.runs import planning
-from judging.runs.budget import budget_of
-from judging.runs.counts import MOST_COUNTED, reads_judgements
-from judging.runs.models import (
+from judging.records.models import (
     COUNTERS,
     Judgement,
     JudgementState,
@@ -28,26 +30,26 @@ from judging.runs.models import (
     RunMetric,
     RunState,
 )
-from judging.runs.overrides import run_lock
-from judging.runs.rerun.rejudge import REJUDGEABLE, reading_by, rejudge_go_on
-from judging.runs.rerun.reparse import REPARSEABLE, reading_add, reparse_go_on
+from judging.records.overrides import run_lock
+from judging.runs.rerun.rejudge import REJUDGEABLE, reading_by, rejudge_launch
+from judging.runs.rerun.reparse import REPARSEABLE, reading_add, reparse_launch
 from judging.runs.rerun.selection import Selection
-from judging.runs.row_filters import these
 from judging.runs.services import allow_budget
-from judging.runs.teamwork.batches import filters_of, found_within, work_off
-from judging.runs.teamwork.models import ReviewAction
+from judging.teamwork.batches import filters_of, matches_between
+from judging.teamwork.models import ReviewAction
 
 BATCH = 10_000  # positions per transaction: a tenth of a second, which blocks other writers on SQLite
+JOB = "plan_rejudging"
 State = ReviewAction.State
 
 
-def too_many_at_once(run: Run, selection: Selection) -> bool:
+def too_many_at_once(run: Run, selection: Selection, limits: Limits = LIMITS) -> bool:
     """Whether the selection is too large, or too expensive to determine, to be processed within a request."""
     if selection.only is not None:
         return False
-    if reads_judgements(run, selection.filters):
+    if reads_judgements(run, selection.filters, limits):
         return True
-    return selection.of(run).order_by()[: MOST_COUNTED + 1].count() > MOST_COUNTED
+    return selection.of(run).order_by()[: limits.counted + 1].count() > limits.counted
 
 
 @transaction.atomic
@@ -60,7 +62,7 @@ def rejudge_begin(
     Raises ValidationError if the budget is used up.
     """
     locked = run_lock(run.pk)
-    if locked.state not in REJUDGEABLE or not _free(locked):
+    if locked.state not in REJUDGEABLE or not _can_begin(locked):
         return None
     allow_budget(locked, budget_of(locked))
     reading = reading_by(locked, selection, version, user) if version else None
@@ -81,27 +83,27 @@ def reparse_begin(
     or any calls are in progress.
     """
     locked = run_lock(run.pk)
-    if locked.state not in REPARSEABLE or not _free(locked):
+    if locked.state not in REPARSEABLE or not _can_begin(locked):
         return None
     reading = reading_add(run_metric, definition, user=user, version=version, whole=selection.whole)
-    if not planning.set_rest_aside(locked):
+    if not planning.remove_open_chunks(locked):
         transaction.set_rollback(True)
         return None
     return _begin(locked, ReviewAction.Kind.REPARSE, selection, user, reading)
 
 
-def _free(run: Run) -> bool:
+def _can_begin(run: Run) -> bool:
     """Whether no other re-judging is being planned. Closes a re-judging left over from when the run was cancelled."""
     held = Rejudging.objects.select_related("action", "reading").filter(run=run).first()
-    if held and _only_reads(held):
+    if held and _only_reparses(held):
         return False
     if held:
         _close(held, State.STOPPED)
     return True
 
 
-def _only_reads(rejudging: Rejudging) -> bool:
-    return rejudging.reading is not None and not rejudging.reading.asks
+def _only_reparses(rejudging: Rejudging) -> bool:
+    return rejudging.reading is not None and not rejudging.reading.sends_requests
 
 
 def _begin(
@@ -112,23 +114,30 @@ def _begin(
     Rejudging.objects.create(run=run, action=action, reading=reading, last=last, state_before=run.state)
     run.state = RunState.PLANNING
     run.save()
-    workers.wake(plan_rejudging)
+    jobs.request(JOB, action.pk)
     return action
 
 
-@task(queue_name=workers.DATA)
-def plan_rejudging() -> None:
-    """Plan the waiting re-judgings."""
-    for pk in list(Rejudging.objects.order_by("action").values_list("action", flat=True)):
-        work_off(pk, plan_batch, _fail)
+@transaction.atomic
+def _failed(hold: Hold, action: ReviewAction, error: Exception) -> None:
+    hold.problem(error)
+    hold.finish()
+    _fail(action.pk)
+
+
+@jobs.job(JOB, ReviewAction, failed=_failed)
+def plan_rejudging(hold: Hold, _action: ReviewAction) -> None:
+    """Plan the new attempts of a re-judging in batches."""
+    while _plan_batch(hold):
+        hold.pause()
 
 
 def _held(action_pk: int) -> tuple[Run, Rejudging] | None:
     """The run, locked, and its re-judging; None if that has ended."""
-    found = Rejudging.objects.filter(action=action_pk).values_list("run", flat=True).first()
-    if found is None:
+    run_id = Rejudging.objects.filter(action=action_pk).values_list("run", flat=True).first()
+    if run_id is None:
         return None
-    locked = run_lock(found)
+    locked = run_lock(run_id)
     parts = ["action__by", "action__run__version", "action__run__project"]
     parts += ["reading__metric_version", "reading__run_metric", "reading__created_by"]
     rejudging = Rejudging.objects.select_related(*parts).filter(action=action_pk).first()
@@ -136,23 +145,24 @@ def _held(action_pk: int) -> tuple[Run, Rejudging] | None:
 
 
 @transaction.atomic
-def plan_batch(action_pk: int) -> bool:
+def _plan_batch(hold: Hold) -> bool:
     """Plan one batch. Returns whether more is left."""
-    held = _held(action_pk)
+    held = _held(hold.pk)
+    hold.renew()
     if held is None:
         return False
     run, rejudging = held
-    if run.state != RunState.PLANNING and not _only_reads(rejudging):
+    if run.state != RunState.PLANNING and not _only_reparses(rejudging):
         _close(rejudging, State.STOPPED)
         return False
     action = rejudging.action
     upto = min(rejudging.last, action.place + BATCH)
-    action.made += _plan(run, rejudging, upto)
+    action.added += _plan(run, rejudging, upto)
     action.place, action.share = upto, (upto + 1) / (rejudging.last + 1)
     action.save()
     if upto < rejudging.last:
         return True
-    _go_on(run, rejudging)
+    _start_attempts(run, rejudging)
     _close(rejudging, State.DONE)
     return False
 
@@ -160,44 +170,43 @@ def plan_batch(action_pk: int) -> bool:
 def _plan(run: Run, rejudging: Rejudging, upto: int) -> int:
     """Plan new attempts for the matches up to a position. Returns the number created."""
     action = rejudging.action
-    found = found_within(action.run, filters_of(action), action.place, upto, "state")
-    ids = these([pk for pk, (state,) in found.items() if state != JudgementState.NOT_RUN])
-    made = planning.plan_attempts(run, Judgement.objects.filter(pk__in=ids), rejudging.reading)
+    matches = matches_between(action.run, filters_of(action), action.place, upto, "state")
+    ids = id_subquery([pk for pk, (state,) in matches.items() if state != JudgementState.NOT_RUN])
+    created = planning.plan_attempts(run, Judgement.objects.filter(pk__in=ids), rejudging.reading)
     followed = Judgement.objects.filter(pk__in=ids, current=False).order_by()
     for state, count in followed.values_list("state").annotate(count=Count("*")):
         counter = COUNTERS[JudgementState(state)]
         setattr(run, counter, getattr(run, counter) - count)
     run.revision += 1
     run.save(update_fields=[*COUNTERS.values(), "revision"])
-    return made
+    return created
 
 
-def _go_on(run: Run, rejudging: Rejudging) -> None:
+def _start_attempts(run: Run, rejudging: Rejudging) -> None:
     """Restore the run's state, and start processing the planned attempts, if any."""
-    made, reading = rejudging.action.made, rejudging.reading
+    created, reading = rejudging.action.added, rejudging.reading
     stopped = run.state in (RunState.PAUSED, RunState.CANCELLED)
     if run.state == RunState.PLANNING:
         run.state = rejudging.state_before
-    if not made:
+    if not created:
         run.save(update_fields=["state"])
-    elif reading and _only_reads(rejudging):
-        reparse_go_on(run, reading, made, stopped=stopped)
+    elif reading and _only_reparses(rejudging):
+        reparse_launch(run, reading, created, stopped=stopped)
     else:
-        rejudge_go_on(run, reading, made, rejudging.action.by)
+        rejudge_launch(run, reading, created, rejudging.action.by)
 
 
-@transaction.atomic
 def _fail(action_pk: int) -> None:
     """End a failed planning. Attempts planned so far are processed."""
     held = _held(action_pk)
     if held is None:
         return
     run, rejudging = held
-    if rejudging.reading and _only_reads(rejudging):  # lets the rest be re-parsed separately
+    if rejudging.reading and _only_reparses(rejudging):  # lets the rest be re-parsed separately
         rejudging.reading.whole = False
         rejudging.reading.save(update_fields=["whole"])
     if run.state == RunState.PLANNING:
-        _go_on(run, rejudging)
+        _start_attempts(run, rejudging)
     _close(rejudging, State.FAILED)
 
 
@@ -206,11 +215,5 @@ def _close(rejudging: Rejudging, state: State) -> None:
     action.state = state
     action.save()
     rejudging.delete()
-    if reading and not action.made:
+    if reading and not action.added:
         reading.delete()
-
-
-def reconcile() -> None:
-    """Resume waiting re-judgings after a worker died."""
-    if Rejudging.objects.exists():
-        workers.wake(plan_rejudging)

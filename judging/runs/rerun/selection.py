@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from judging.runs.filters import ANYTHING, CURRENT, Filters, matching
-from judging.runs.models import Judgement, JudgementQuerySet, JudgementState, Run, RunMetric
+from judging.filters.conditions import matching
+from judging.filters.judgement_filter import ANYTHING, CURRENT, Filters
+from judging.records.models import Judgement, JudgementQuerySet, JudgementState, Run, RunMetric
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +18,12 @@ class Selection:
 
     def of(self, run: Run) -> JudgementQuerySet:
         """The selected current attempts, except those not run yet, which will be judged anyway."""
-        found = (
+        judgements = (
             matching(run, replace(self.filters, attempts=CURRENT))
             if self.only is None
             else Judgement.objects.filter(run=run, pk=self.only)
         )
-        return found.by_metrics().filter(current=True).exclude(state=JudgementState.NOT_RUN)
+        return judgements.by_metrics().filter(current=True).exclude(state=JudgementState.NOT_RUN)
 
     def metrics(self, run: Run) -> list[RunMetric]:
         of_run = run.metrics.select_related("metric_version").order_by("number")

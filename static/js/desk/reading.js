@@ -1,8 +1,31 @@
 // Reading an item: the conversation at its last question, synchronized scrolling, marked differences, tabs on a phone.
+import { ownHeaders } from "./submissions.js";
+
 const plain = new WeakMap();
 let together = true;
 
+const FOLDED = "reference-folded";
+let folded = false;
+try {
+  folded = localStorage.getItem(FOLDED) === "yes";
+} catch {} // no localStorage: kept until the page is left
+
+/** Opens or folds the reference as the rater last left it. */
+export function foldReference(article) {
+  const reference = article.querySelector("[data-reference]");
+  if (reference) reference.open = !folded;
+}
+
+/** Not the event "toggle": it also comes, later, after changes by this script. */
+function keepFolded(reference) {
+  folded = reference.open; // it is about to change
+  try {
+    localStorage.setItem(FOLDED, folded ? "yes" : "no");
+  } catch {}
+}
+
 export function attend(article) {
+  article.querySelector("[data-reference] > summary")?.addEventListener("click", ({ currentTarget }) => keepFolded(currentTarget.parentElement));
   const sides = [...article.querySelectorAll(".desk-side")];
   for (const side of sides) {
     side.addEventListener("scroll", () => follow(side, sides.filter((other) => other !== side)), { passive: true });
@@ -71,7 +94,7 @@ export async function toggleDifference(article) {
     }
     return false;
   }
-  const response = await fetch(article.dataset.differenceUrl, { headers: { Accept: "application/json" } }).catch(() => null);
+  const response = await fetch(article.dataset.differenceUrl, { headers: ownHeaders(), redirect: "manual" }).catch(() => null);
   if (!response?.ok) return false;
   const { sides } = await response.json();
   for (const [place, text] of texts.entries()) {

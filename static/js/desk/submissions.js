@@ -1,6 +1,7 @@
 // Pending submissions, stored in the browser and sent in order. Retries are safe, because the server recognizes
 // an entry by its key. Each entry has its own storage item: with a common list, tabs would overwrite each
 // other's entries.
+const desk = document.getElementById("items");
 const FIRST_PAUSE = 1000;
 const LONGEST_PAUSE = 30000;
 
@@ -42,7 +43,7 @@ export class SubmissionQueue {
   }
 
   add(entry) {
-    const whole = { key: newKey(), at: moment(), ...entry };
+    const whole = { key: newKey(), at: moment(), owner: desk.dataset.raterName, ...entry };
     this.save(whole);
     this.flush();
     return whole.key;
@@ -105,7 +106,7 @@ export class SubmissionQueue {
       response = await fetch(entry.url, {
         method: "POST",
         body: new URLSearchParams({ ...entry.fields, key: entry.key }),
-        headers: { Accept: "application/json", "X-CSRFToken": this.token },
+        headers: { ...ownHeaders(), "X-CSRFToken": this.token },
         redirect: "manual",
         signal: AbortSignal.timeout(20000),
       });
@@ -117,7 +118,7 @@ export class SubmissionQueue {
       if (known) return known === "fresh" ? this.send(entry, true) : { wait: known };
     }
     const error = connectionError(response);
-    // Another user may have signed in; if the item's own rater gets a 404, the item is gone.
+    // The account may have lost its access; if the item's own rater gets a 404, the item is gone.
     if (error && (response.status !== 404 || (await this.renewToken(entry)) === error)) return { wait: error };
     const data = await response.json().catch(() => ({}));
     this.token = data.token ?? this.token;
@@ -126,7 +127,7 @@ export class SubmissionQueue {
 
   /** After signing in again the old token is rejected: gets a new one. Returns "fresh", "" if it is unchanged, or the connection error. */
   async renewToken(entry) {
-    const response = await fetch(entry.tokens, { headers: { Accept: "application/json" }, redirect: "manual" }).catch(() => null);
+    const response = await fetch(entry.tokens, { headers: ownHeaders(), redirect: "manual" }).catch(() => null);
     const error = connectionError(response);
     if (error) return error;
     const data = await response.json().catch(() => ({}));
@@ -136,10 +137,30 @@ export class SubmissionQueue {
   }
 }
 
+/** Headers of every request: the server refuses it if somebody else has signed in since the page was loaded. */
+export function ownHeaders() {
+  return { Accept: "application/json", "X-Rater": desk.dataset.rater };
+}
+
+/** How many ratings of other users this browser holds, by name; "" if an earlier release kept no name. */
+export function unsentByOthers(rater) {
+  const counts = new Map();
+  try {
+    for (const name of Object.keys(localStorage)) {
+      const user = /^desk-\d+-(\d+)\//.exec(name)?.[1];
+      if (!user || user === rater) continue;
+      const { owner = "" } = JSON.parse(localStorage.getItem(name)) ?? {};
+      counts.set(owner, (counts.get(owner) ?? 0) + 1);
+    }
+  } catch {} // no localStorage: nobody's are kept
+  return counts;
+}
+
 /** A code for why a response (null: none) is not the server's answer to the request; "" if it is. */
 export function connectionError(response) {
   if (!response) return "offline";
   if (response.type === "opaqueredirect" || response.status === 401) return "signedOut";
+  if (response.status === 412) return "otherUser";
   if (response.status === 403 || response.status === 404) return "unavailable";
   return response.status >= 500 || response.status === 429 ? "refused" : "";
 }

@@ -8,7 +8,8 @@ from typing import Any
 from datasets.core.findings import Finding
 from datasets.core.limits import Limits
 from datasets.core.reader import Summary, read
-from datasets.core.repair.apply import WITHOUT_CHOICE, Repair, repair_file
+from datasets.core.repair.apply import Repair, repair_file
+from datasets.core.repair.kinds import WITHOUT_VALUE
 from datasets.core.rows import RawRow
 
 USER = {"role": "user", "content": "How many?"}
@@ -120,7 +121,7 @@ DEFAULT = Limits().row_bytes
 def repaired(folder: Path, source: bytes, *names: str, value: str = "", row_bytes: int = DEFAULT) -> bytes:
     before, after = folder / "before", folder / "after"
     before.write_bytes(source)
-    chosen = names or WITHOUT_CHOICE
+    chosen = names or WITHOUT_VALUE
     repairs = [Repair(name, value if name == "unify_model_names" else "") for name in chosen]
     repair_file(before, after, repairs, Limits(row_bytes=row_bytes))
     return after.read_bytes()

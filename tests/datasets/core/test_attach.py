@@ -356,7 +356,7 @@ def test_a_bad_record_of_a_csv_cannot_be_carried_over_and_is_listed(attached: At
 def test_a_file_that_holds_no_answers_says_why(attached: Attacher, given: bytes, code: str) -> None:
     with pytest.raises(NoAnswers) as raised:
         attached(given)
-    assert raised.value.found[0].code == code
+    assert raised.value.findings[0].code == code
 
 
 def test_a_compressed_file_in_utf16_is_read(attached: Attacher) -> None:

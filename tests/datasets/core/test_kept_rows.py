@@ -21,7 +21,7 @@ def taken(source: bytes) -> list[NewRow]:
     """Rows extracted in a single pass; discards earlier ones when the reader says so."""
     found: list[NewRow] = []
     with read(io.BytesIO(source)) as reading:
-        for part, _ in reading.kept(found.clear):
+        for part, _ in reading.parts(found.clear):
             found += part
     return found
 
@@ -31,7 +31,7 @@ def result(rows: list[NewRow]) -> list[Any]:
 
 
 def of_second_pass(source: bytes) -> list[NewRow]:
-    return [one.kept for one in read(io.BytesIO(source))]
+    return [one.new_row for one in read(io.BytesIO(source))]
 
 
 def output(name: str, *texts: str, **more: Any) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def test_what_is_to_be_forgotten_is_reported_before_the_rows_come_again() -> Non
     source = many(judged()) + many(row(), BLOCK // 400)
     lines: list[int] = []
     with read(io.BytesIO(source)) as reading:
-        for part, _ in reading.kept(lambda: lines.append(0)):  # noqa: B023 - the list stays the same
+        for part, _ in reading.parts(lambda: lines.append(0)):  # noqa: B023 - the list stays the same
             lines += [one.line for one in part]
         rows = reading.summary.rows
     again = lines.index(0)
@@ -177,7 +177,7 @@ def test_the_file_is_gone_through_once(tmp_path: Path) -> None:
     file.write_bytes(many(judged()))
     result: list[int] = []
     with read(file, progress=lambda done, _: result.append(done)) as reading:
-        count = len(list(chain.from_iterable(part for part, _ in reading.kept(list[int]().clear))))
+        count = len(list(chain.from_iterable(part for part, _ in reading.parts(list[int]().clear))))
         assert (count, reading.summary.rows) == (BLOCK // 1000, BLOCK // 1000)
     assert result == sorted(result)
     assert sum(one == file.stat().st_size for one in result) <= 2

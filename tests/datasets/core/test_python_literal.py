@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.core.python_literal import LONGEST, as_json
+from datasets.core.json_repairs import LONGEST_LITERAL, as_json
 from tests.datasets.core.helpers import codes, found, jsonl, repaired, row, summary
 
 values = st.recursive(
@@ -58,8 +58,12 @@ def test_a_literal_becomes_json_with_its_numbers_and_order(line: str, written: s
         "{'a': float('nan')}",
         "{'a': 1e999}",
         "{'a': (1, 2}",
+        "{'a': [1, 2)}",
+        "{'a': [,]}",
+        "{'a': (,)}",
+        "{'a': 1},",
         "{'a': " + "[" * 300 + "]" * 300 + "}",
-        "{'a': '" + "x" * LONGEST + "'}",
+        "{'a': '" + "x" * LONGEST_LITERAL + "'}",
     ],
 )
 def test_what_is_no_literal_of_an_object_is_left(line: str) -> None:

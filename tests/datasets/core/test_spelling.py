@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from datasets.core.row_repairs import with_roles
-from datasets.core.spelling import is_misspelling, role_meant
+from datasets.core.spelling import is_misspelling, misspelt_keys, misspelt_top_keys, role_meant
 from tests.datasets.core.helpers import ANSWER, USER, codes, found, jsonl, judged, row, summary, turns
 
 
@@ -109,7 +109,7 @@ def test_a_missing_key_names_the_misspelt_key(
     wrong: dict[str, Any], code: str, near: str, meant: str, filler: str
 ) -> None:
     (one,) = found(jsonl(judged(id=1), judged(id=2), wrong | {"filler": filler}), code)
-    assert one.params == {"near": near, "meant": meant}
+    assert (one.params, one.repair) == ({"near": near, "meant": meant}, "rename_key")
 
 
 def test_a_missing_half_of_a_turn_does_too() -> None:
@@ -140,6 +140,58 @@ def test_a_file_of_no_format_names_the_key_that_was_meant(source: bytes, near: s
     assert (one.params["near"], one.params["meant"]) == (near, meant)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "repair"),
+    [
+        ({"mesages": [USER], "ref_anwser": "4"}, "rename_key"),
+        ({"mesages": "How many?"}, "rename_key"),
+        ({"conversatoin": [{"promt": "?", "response": "4"}]}, "rename_key"),
+        ({"conversations": [{"from": "human", "value": "?"}]}, None),
+        ({"mesages": [1, 2]}, None),
+        ({"question": "?", "ref_anwser": "4"}, None),
+    ],
+)
+def test_a_key_that_every_row_misspells_is_renamed_if_its_value_fits(
+    wrong: dict[str, Any], repair: str | None
+) -> None:
+    (one,) = found(jsonl(wrong, wrong), "file.unknown_format")
+    assert one.repair == repair
+
+
+@pytest.mark.parametrize(
+    ("row", "keys"),
+    [
+        ({"mesages": [USER], "messages": [USER]}, {}),
+        ({"messages": [USER], "model_output": "a text"}, {}),
+        ({"messages": [USER], "model_output": {"lark": "4"}}, {"model_output": "model_outputs"}),
+        ({"messages": [USER], "sytem": "Be kind."}, {}),
+        (turns(sytem="Be kind.", ref_answr=None), {"sytem": "system", "ref_answr": "ref_answer"}),
+        ({"ref_anwser": "4"}, {}),
+    ],
+)
+def test_only_keys_of_a_rows_own_family_are_misspelt(row: dict[str, Any], keys: dict[str, str]) -> None:
+    assert misspelt_top_keys(row) == keys
+
+
+def test_keys_inside_lists_are_found_with_their_place() -> None:
+    wrong = {
+        "mesages": [{"rol": "user", "contnet": "?"}],
+        "model_outputs": [{"respones": [{"contents": "4"}]}],
+    }
+    assert list(misspelt_keys(wrong)) == [
+        ((), "mesages", "messages"),
+        (("mesages", 0), "rol", "role"),
+        (("mesages", 0), "contnet", "content"),
+        (("model_outputs", 0), "respones", "responses"),
+        (("model_outputs", 0, "respones", 0), "contents", "content"),
+    ]
+
+
+def test_a_message_that_calls_tools_needs_no_content() -> None:
+    calls = {"role": "assistant", "tool_calls": [{}], "contents": "?"}
+    assert list(misspelt_keys({"messages": [USER, calls]})) == []
+
+
 def test_a_csvs_missing_column_names_the_one_that_was_meant() -> None:
     (one,) = found(b"prompt,Respones\na,b\n", "csv.header")
     assert (one.line, one.params["near"], one.params["meant"]) == (1, "Respones", "response")
@@ -147,7 +199,7 @@ def test_a_csvs_missing_column_names_the_one_that_was_meant() -> None:
 
 def test_a_misspelt_reference_is_named_where_some_rows_have_one() -> None:
     (one,) = found(jsonl(row(ref_answer="4"), row(ref_anwser="4")), "ref_answer.some_missing")
-    assert (one.params["near"], one.params["meant"]) == ("ref_anwser", "ref_answer")
+    assert (one.params["near"], one.params["meant"], one.repair) == ("ref_anwser", "ref_answer", "rename_key")
 
 
 @pytest.mark.parametrize(
@@ -163,6 +215,12 @@ def test_an_optional_key_that_every_row_misspells_is_a_warning(fields: dict[str,
         next(iter(fields)),
     )
     assert one.params == {"near": next(iter(fields)), "meant": meant, "rows": 1}
+    assert one.repair == "rename_key"
+
+
+def test_a_field_that_no_row_can_rename_is_offered_no_repair() -> None:
+    (one,) = found(jsonl(row(model_output="x"), row(id=1, model_output=["x"])), "field.misspelt")
+    assert one.repair is None
 
 
 def test_an_optional_key_that_is_there_makes_others_fields() -> None:

@@ -45,7 +45,7 @@ def test_names_are_in_the_order_in_which_they_were_found() -> None:
 def repeated(*rows: dict[str, Any]) -> list[int | None]:
     log = FindingLog(10)
     counted(list(rows)).report("infer_and_judge", log)
-    return [one.line for one in log.kept if one.code == "row.duplicate"]
+    return [one.line for one in log.stored if one.code == "row.duplicate"]
 
 
 def test_messages_that_read_the_same_are_the_same_row() -> None:

@@ -8,23 +8,23 @@ import threading
 import pytest
 from django.test import Client
 
-from datasets.importing import leases, worker
+from datasets.importing import worker
 from datasets.importing.worker import import_version
 from datasets.models import SearchIndex, Version, VersionState
-from datasets.versions import attach, compare, search
+from datasets.versions import attach, compare
 from evalsite.accounts.models import Project, User
-from evalsite.tasks import workers
+from evalsite.tasks import jobs, workers
 from tests.conftest import ClientOf
 from tests.datasets.conftest import Upload, jsonl, numbered
 
 pytestmark = pytest.mark.django_db
-ME = "host:1:1"
+ELSEWHERE = "elsewhere:1:1"
 
 
 @pytest.fixture(autouse=True)
 def _looks_at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "LOOK_UP_SECONDS", 0)
-    monkeypatch.setattr(leases, "RENEW_SECONDS", 0)
+    monkeypatch.setattr(jobs, "RENEW_SECONDS", 0)
 
 
 def answers_for(version: Version) -> attach.Attachment:
@@ -44,7 +44,7 @@ def test_a_small_upload_is_read_in_the_middle_of_a_large_one(
 ) -> None:
     large, small = upload(numbered(3000), name="large"), upload(numbered(2), name="small")
     monkeypatch.setattr(worker, "SMALL", 10_000)
-    import_version(large.pk, ME)
+    import_version(large.pk)
     assert (state(large), state(small)) == (VersionState.READY, VersionState.READY)
     finished = Version.objects.order_by("finished_at").values_list("dataset__name", flat=True)
     assert list(finished) == ["small", "large"]
@@ -54,14 +54,14 @@ def test_a_small_upload_is_read_in_the_middle_of_a_large_one(
 def test_a_large_upload_waits_for_a_large_one(upload: Upload, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = upload(numbered(300), name="first"), upload(numbered(300), name="second")
     monkeypatch.setattr(worker, "SMALL", 10)
-    import_version(first.pk, ME)
+    import_version(first.pk)
     assert (state(first), state(second)) == (VersionState.READY, VersionState.WAITING)
 
 
 def test_uploads_are_read_in_the_middle_of_matching(upload: Upload) -> None:
     attachment = answers_for(upload(numbered(50), read=True))
     waiting = upload(numbered(2), name="next")
-    attach.match(attachment.pk, ME)
+    jobs.run("match_answers", attachment.pk)
     attachment.refresh_from_db()
     assert (state(waiting), attachment.state) == (VersionState.READY, attach.State.MATCHED)
 
@@ -70,22 +70,22 @@ def test_uploads_are_read_in_the_middle_of_a_comparison(upload: Upload) -> None:
     old, new = upload(numbered(50), read=True), upload(numbered(51), read=True)
     difference = compare.difference_ask(old=old, new=new)
     waiting = upload(numbered(2), name="next")
-    compare.run_comparison(difference.pk, ME)
+    jobs.run("compare_versions", difference.pk)
     difference.refresh_from_db()
-    assert (state(waiting), difference.state, difference.added) == (VersionState.READY, "ready", 1)
+    assert (state(waiting), difference.ready, difference.added) == (VersionState.READY, True, 1)
 
 
 def test_a_worker_that_ends_begins_no_upload(upload: Upload) -> None:
     waiting, stop = upload(numbered(2)), threading.Event()
     stop.set()
-    worker.give_way(ME, stop)
+    worker.do_urgent_work(stop)
     assert state(waiting) == VersionState.WAITING
 
 
 def test_the_search_index_waits_for_answers_to_be_matched(upload: Upload) -> None:
     version = upload(numbered(1200), read=True)
     answers_for(version)
-    search.build(version.pk, ME)
+    jobs.run("index_version", version.pk)
     assert SearchIndex.objects.get(pk=version.pk).rows == 500
 
 
@@ -95,9 +95,9 @@ def as_alice(client_of: ClientOf, alice: User) -> Client:
 
 
 def being_read(version: Version) -> None:
-    workers.beat(workers.DATA)
-    state = {"state": VersionState.READING, "owner": workers.owner(), "bytes_read": version.size // 2}
-    Version.objects.filter(pk=version.pk).update(**state)
+    workers.heartbeat(workers.DATA)
+    assert jobs.claim("read_version", version.pk, owner=ELSEWHERE)
+    Version.objects.filter(pk=version.pk).update(state=VersionState.READING, bytes_read=version.size // 2)
 
 
 def page(client: Client, version: Version) -> str:
@@ -130,5 +130,5 @@ def test_the_list_says_that_nobody_reads_what_waits(upload: Upload, alice: User,
     upload(numbered(3))
     said = "No worker is running."
     assert said in client_of(alice).get("/p/physics/datasets/").text
-    workers.beat(workers.DATA)
+    workers.heartbeat(workers.DATA)
     assert said not in client_of(alice).get("/p/physics/datasets/").text

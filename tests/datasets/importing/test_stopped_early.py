@@ -16,7 +16,6 @@ from datasets.models import Version
 from datasets.services import version_leave_bad_rows_out
 from datasets.versions.repair import version_repair
 from evalsite.accounts.models import User
-from evalsite.tasks import workers
 from tests.conftest import ClientOf
 from tests.datasets.conftest import Upload, answers, jsonl, question
 
@@ -77,7 +76,7 @@ def test_a_repaired_version_of_a_cut_file_is_no_whole_one(
 ) -> None:
     version = upload(gzip.compress(ROWS.replace(b"\n", b" // a note\n"))[:-4], read=True)
     made, _new = version_repair(version=version, repairs=[Repair("strip_comments")], user=alice)
-    import_version(made.pk, workers.owner())
+    import_version(made.pk)
     made.refresh_from_db()
     assert (made.valid_rows, made.counts, made.stopped_by) == (20, {}, "file.encoding")
     assert not usable(made)

@@ -25,10 +25,11 @@ from datasets import selectors, services
 from datasets.core.decode import CHUNK
 from datasets.core.rows import NewRow
 from datasets.importing import tables, worker
-from datasets.importing.worker import import_or_wait, import_version, reconcile
+from datasets.importing.worker import import_or_wait, import_version
 from datasets.models import Candidate, Response, Row, StoredFinding, Version, VersionState
-from evalsite.tasks import workers
-from tests.datasets.conftest import Upload, answers, jsonl, numbered, question
+from evalsite.models import Job
+from evalsite.tasks import jobs, workers
+from tests.datasets.conftest import Upload, answers, begin_reading, jsonl, numbered, question
 from tests.full_and_locked import full_database, locked_database
 from tests.real_data import real_data
 
@@ -93,7 +94,7 @@ def test_a_further_batch_takes_few_statements(upload: Upload, monkeypatch: pytes
     taken = []
     for version in versions:
         with CaptureQueriesContext(connection) as queries:
-            import_version(version.pk, workers.owner())
+            import_version(version.pk)
         taken.append(len(queries))
     batches = (versions[1].size - versions[0].size) // CHUNK
     assert taken[1] - taken[0] <= 8 * (batches + 2)
@@ -127,7 +128,8 @@ def test_references_are_checked_again_though_a_batch_could_not_be_undone(upload:
     def cannot_be_undone(*_: object) -> bool:
         raise OperationalError
 
-    importer = worker.Importer(upload(numbered(1)), workers.owner(), threading.Event())
+    version = upload(numbered(1))
+    importer = worker.Importer(version, begin_reading(version))
     importer.begin()
     importer.under_way.push(cannot_be_undone)
     assert not checked()
@@ -142,7 +144,7 @@ def test_files_that_are_read_at_once_do_not_mix_their_rows(upload: Upload) -> No
 
     def read(version: Version) -> None:
         with closing(connection):
-            import_version(version.pk, workers.owner())
+            import_version(version.pk)
 
     with ThreadPoolExecutor(len(versions)) as readers:
         list(readers.map(read, versions))
@@ -209,7 +211,7 @@ def test_a_file_beyond_a_limit_is_read_up_to_it(
 
 def test_a_version_is_read_once(upload: Upload) -> None:
     version = upload(numbered(3), read=True)
-    assert import_version(version.pk, workers.owner()) is False
+    assert import_version(version.pk) is False
     assert Row.objects.filter(version=version).count() == 3
 
 
@@ -217,9 +219,9 @@ def test_a_version_is_read_once(upload: Upload) -> None:
 def test_of_several_readers_at_once_one_reads(upload: Upload) -> None:
     version = upload(numbered(2000))
 
-    def read(number: int) -> bool:
+    def read(_number: int) -> bool:
         with closing(connection):
-            return import_version(version.pk, f"{workers.owner()}{number}")
+            return import_version(version.pk)
 
     with ThreadPoolExecutor(4) as pool:
         assert sorted(pool.map(read, range(4))) == [False, False, False, True]
@@ -228,13 +230,13 @@ def test_of_several_readers_at_once_one_reads(upload: Upload) -> None:
 
 def test_who_does_not_get_the_version_waits_for_it(upload: Upload) -> None:
     version = upload(numbered(3), read=True)
-    assert import_or_wait(version.pk, workers.owner()).state == VersionState.READY
+    assert import_or_wait(version.pk).state == VersionState.READY
 
 
 def test_a_vanished_file_is_said_in_a_sentence(upload: Upload) -> None:
     version = upload(numbered(3))
     version.path.unlink()
-    import_version(version.pk, workers.owner())
+    import_version(version.pk)
     version.refresh_from_db()
     assert (version.state, version.problem) == (VersionState.FAILED, worker.GONE)
 
@@ -243,7 +245,7 @@ def test_an_unforeseen_error_leaves_nothing_half(upload: Upload, caplog: Any) ->
     version = upload(numbered(worker.BATCH_ROWS + 1))
     version.path.unlink()
     version.path.mkdir()  # a directory, which cannot be opened as a file
-    import_version(version.pk, workers.owner())
+    import_version(version.pk)
     version.refresh_from_db()
     assert (version.state, version.problem) == (VersionState.FAILED, worker.UNEXPECTED)
     assert not Row.objects.filter(version=version).exists()
@@ -251,7 +253,7 @@ def test_an_unforeseen_error_leaves_nothing_half(upload: Upload, caplog: Any) ->
 
 def half_read(version: Version, owner: str = DEAD) -> None:
     """Leave the version as a worker that died after its first batch would."""
-    tables.READING.claim(version.pk, owner)
+    begin_reading(version, owner)
     rows = [NewRow(1, True, b"{}", [("alpha", 1, b"{}")]), NewRow(2, True, b"{}")]
     for send in tables.Writer(version.pk).sending(rows):
         send()
@@ -260,8 +262,8 @@ def half_read(version: Version, owner: str = DEAD) -> None:
 def test_what_a_dead_reader_left_is_read_from_the_start(upload: Upload) -> None:
     version = upload(numbered(5))
     half_read(version)
-    reconcile()
-    import_version(version.pk, workers.owner())
+    jobs.reconcile()
+    import_version(version.pk)
     version.refresh_from_db()
     assert (version.state, version.rows) == (VersionState.READY, 5)
     assert Response.objects.filter(row__version=version).count() == 5
@@ -270,26 +272,26 @@ def test_what_a_dead_reader_left_is_read_from_the_start(upload: Upload) -> None:
 def test_a_living_reader_is_left_alone(upload: Upload) -> None:
     version = upload(numbered(5))
     reader = f"{socket.gethostname()}:{os.getppid()}:{workers.start_time(os.getppid())}"
-    tables.READING.claim(version.pk, reader)
-    reconcile()
-    version.refresh_from_db()
-    assert (version.state, version.owner) == (VersionState.READING, reader)
+    begin_reading(version, reader)
+    jobs.reconcile()
+    job = jobs.of("read_version", version.pk)
+    assert (state_of(version), job and job.owner) == (VersionState.READING, reader)
 
 
 def test_a_lease_that_ran_out_is_taken_away(upload: Upload) -> None:
     version = upload(numbered(5))
-    tables.READING.claim(version.pk, workers.owner())
-    tables.READING.free_lost(timezone.now() + tables.LEASE + timedelta(seconds=1))
-    version.refresh_from_db()
-    assert version.state == VersionState.WAITING
+    begin_reading(version, f"{socket.gethostname()}:{os.getppid()}:{workers.start_time(os.getppid())}")
+    Job.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    jobs.reconcile()
+    assert state_of(version) == VersionState.WAITING
 
 
 def test_who_lost_the_lease_writes_no_further(upload: Upload) -> None:
     version = upload(numbered(5))
-    tables.READING.claim(version.pk, DEAD)
-    reconcile()
+    hold = begin_reading(version, DEAD)
+    jobs.reconcile()
     with pytest.raises(tables.WorkStopped):
-        tables.advance(version.pk, DEAD, bytes_read=1, rows=1)
+        tables.advance(hold, bytes_read=1, rows=1)
 
 
 def test_reconciling_wakes_a_worker_for_what_waits(
@@ -297,8 +299,11 @@ def test_reconciling_wakes_a_worker_for_what_waits(
 ) -> None:
     version = upload(numbered(5))
     with django_capture_on_commit_callbacks(execute=True):
-        reconcile()
-    assert DBTaskResult.objects.get().args_kwargs["kwargs"] == {"version_id": version.pk}
+        jobs.reconcile()
+    assert DBTaskResult.objects.get().args_kwargs["kwargs"] == {
+        "kind": "read_version",
+        "object_id": version.pk,
+    }
 
 
 def test_cancelling_what_waits_ends_it_at_once(upload: Upload) -> None:
@@ -312,8 +317,8 @@ def test_cancelling_while_it_is_read_leaves_no_row(upload: Upload) -> None:
     version = upload(numbered(5))
     half_read(version)
     services.version_cancel(version=version)
-    reconcile()
-    import_version(version.pk, workers.owner())
+    jobs.reconcile()
+    import_version(version.pk)
     version.refresh_from_db()
     assert version.state == VersionState.CANCELLED
     assert not Row.objects.filter(version=version).exists()
@@ -323,9 +328,9 @@ def test_a_worker_that_is_asked_to_stop_gives_the_version_back(upload: Upload) -
     version = upload(numbered(5))
     stop = threading.Event()
     stop.set()
-    import_version(version.pk, workers.owner(), stop)
-    version.refresh_from_db()
-    assert (version.state, version.owner) == (VersionState.WAITING, "")
+    import_version(version.pk, stop)
+    assert state_of(version) == VersionState.WAITING
+    assert list(jobs.ids("read_version", Job.State.WAITING)) == [version.pk]
 
 
 def test_a_ready_version_is_changed_by_nothing_but_leaving_rows_out(upload: Upload, alice: Any) -> None:
@@ -333,10 +338,10 @@ def test_a_ready_version_is_changed_by_nothing_but_leaving_rows_out(upload: Uplo
     before = Version.objects.values().get(pk=version.pk)
     assert not services.version_cancel(version=version)
     assert not services.version_try_again(version=version)
-    assert not import_version(version.pk, workers.owner())
+    assert not import_version(version.pk)
     services.version_read_as(version=version, chosen_format="legacy_jsonl", user=alice)
     upload(numbered(2))
-    reconcile()
+    jobs.reconcile()
     assert Version.objects.values().get(pk=version.pk) == before
     assert services.version_leave_bad_rows_out(version=version, user=alice)
     after = Version.objects.values().get(pk=version.pk)
@@ -346,7 +351,7 @@ def test_a_ready_version_is_changed_by_nothing_but_leaving_rows_out(upload: Uplo
 def test_a_wrong_guess_is_corrected_into_a_version_of_its_own(upload: Upload, alice: Any) -> None:
     version = upload(jsonl({"conversation": [{"prompt": "a", "response": "b"}], **question("c")}), read=True)
     made = services.version_read_as(version=version, chosen_format="legacy_jsonl", user=alice)
-    import_version(made.pk, workers.owner())
+    import_version(made.pk)
     made.refresh_from_db()
     assert (made.number, made.parent, made.format) == (2, version, "legacy_jsonl")
     assert made.stored_as == version.stored_as
@@ -397,11 +402,11 @@ def test_a_database_that_is_locked_for_a_while_fails_no_version(upload: Upload) 
     version = upload(numbered(5))
     with ExitStack() as locked:
         stop = WhenAsked(lambda: locked.enter_context(locked_database()))
-        assert import_version(version.pk, workers.owner(), stop)
+        assert import_version(version.pk, stop)
         assert state_of(version) == VersionState.READING  # the new state could not be written either
-    reconcile()
+    jobs.reconcile()
     assert state_of(version) == VersionState.WAITING
-    import_version(version.pk, workers.owner())
+    import_version(version.pk)
     assert (state_of(version), version.rows) == (VersionState.READY, 5)
 
 
@@ -410,10 +415,10 @@ def test_what_this_process_still_reads_is_left_alone(upload: Upload) -> None:
     seen = []
 
     def look() -> None:
-        reconcile()
+        jobs.reconcile()
         seen.append(state_of(version))
 
-    import_version(version.pk, workers.owner(), WhenAsked(look))
+    import_version(version.pk, WhenAsked(look))
     assert (seen, state_of(version)) == ([VersionState.READING], VersionState.READY)
 
 
@@ -422,9 +427,9 @@ def test_what_this_process_still_reads_is_left_alone(upload: Upload) -> None:
 def test_a_full_disk_fails_the_version_with_a_sentence_and_it_can_be_read_again(upload: Upload) -> None:
     version = upload(numbered(4000))
     with full_database():
-        import_version(version.pk, workers.owner())
-        reconcile()
+        import_version(version.pk)
+        jobs.reconcile()
     assert (state_of(version), version.problem) == (VersionState.FAILED, worker.DISK_FULL)
     services.version_try_again(version=version)
-    import_version(version.pk, workers.owner())
+    import_version(version.pk)
     assert (state_of(version), version.rows) == (VersionState.READY, 4000)

@@ -12,12 +12,13 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from datasets.models import Difference, DifferenceRow, DifferenceState, Version
+from datasets.models import Difference, DifferenceRow, Version
 from datasets.versions import compare, temp_files
-from datasets.versions.compare import difference_ask, run_comparison
+from datasets.versions.compare import difference_ask
 from datasets.versions.row_diff import row_diffs
 from evalsite.accounts.models import User
-from evalsite.tasks import workers
+from evalsite.models import Job
+from evalsite.tasks import jobs
 from tests.conftest import ClientOf
 from tests.datasets.conftest import Upload, answers, jsonl, numbered, question
 
@@ -33,7 +34,7 @@ def two(upload: Upload) -> tuple[Version, Version]:
 
 def compared(old: Version, new: Version) -> Difference:
     difference = difference_ask(old=old, new=new)
-    run_comparison(difference.pk, workers.owner())
+    jobs.run("compare_versions", difference.pk)
     difference.refresh_from_db()
     return difference
 
@@ -49,11 +50,7 @@ def found(difference: Difference) -> list[tuple[Any, ...]]:
 
 def test_rows_are_counted_and_listed(two: tuple[Version, Version]) -> None:
     difference = compared(*two)
-    assert (difference.state, difference.by_id, counts(difference)) == (
-        DifferenceState.READY,
-        True,
-        (1, 1, 1, 1),
-    )
+    assert (difference.ready, difference.by_id, counts(difference)) == (True, True, (1, 1, 1, 1))
     assert found(difference) == [(1, "changed", 1, 2), (2, "removed", 3, None), (3, "added", None, 3)]
 
 
@@ -92,16 +89,16 @@ def test_a_file_without_rows_can_be_compared(upload: Upload) -> None:
 def test_it_is_compared_once(two: tuple[Version, Version]) -> None:
     difference = compared(*two)
     assert difference_ask(old=two[0], new=two[1]) == difference
-    assert run_comparison(difference.pk, workers.owner()) is False
+    assert jobs.run("compare_versions", difference.pk) is False
 
 
 @pytest.mark.django_db(transaction=True)
 def test_of_several_workers_at_once_one_compares(upload: Upload) -> None:
     difference = difference_ask(old=upload(numbered(900), read=True), new=upload(numbered(50), read=True))
 
-    def work(number: int) -> bool:
+    def work(_number: int) -> bool:
         with closing(connection):
-            return run_comparison(difference.pk, f"{workers.owner()}{number}")
+            return jobs.run("compare_versions", difference.pk)
 
     with ThreadPoolExecutor(3) as pool:
         assert sorted(pool.map(work, range(3))) == [False, False, True]
@@ -110,28 +107,30 @@ def test_of_several_workers_at_once_one_compares(upload: Upload) -> None:
 
 def test_a_comparison_that_was_interrupted_starts_again(two: tuple[Version, Version], tmp_path: Path) -> None:
     difference = difference_ask(old=two[0], new=two[1])
-    Difference.objects.update(state=DifferenceState.COMPARING, owner="elsewhere:1:1")
+    assert jobs.claim("compare_versions", difference.pk, owner="elsewhere:1:1")
     DifferenceRow.objects.create(difference=difference, position=1, kind="added", new_line=99)
-    temp_files.work_folder(compare.WORK, difference.pk).__enter__()
-    compare.reconcile()
-    assert temp_files.folders(compare.WORK) == {}
-    run_comparison(difference.pk, workers.owner())
+    temp_files.work_folder(compare.JOB, difference.pk).__enter__()
+    jobs.reconcile()
+    temp_files.delete_left()
+    assert temp_files.folders(compare.JOB) == {}
+    jobs.run("compare_versions", difference.pk)
     assert len(found(difference)) == 3
 
 
 def test_a_worker_that_is_asked_to_end_gives_it_back(two: tuple[Version, Version]) -> None:
     difference, stop = difference_ask(old=two[0], new=two[1]), threading.Event()
     stop.set()
-    run_comparison(difference.pk, workers.owner(), stop)
-    difference.refresh_from_db()
-    assert (difference.state, difference.owner) == (DifferenceState.WAITING, "")
+    jobs.run("compare_versions", difference.pk, stop)
+    assert list(jobs.ids("compare_versions", Job.State.WAITING)) == [difference.pk]
 
 
 def test_one_that_failed_is_made_when_asked_again(two: tuple[Version, Version]) -> None:
     difference = difference_ask(old=two[0], new=two[1])
-    Difference.objects.update(state=DifferenceState.FAILED)
+    hold = jobs.claim("compare_versions", difference.pk)
+    assert hold
+    hold.fail("unexpected")
     assert compared(*two) == difference
-    assert Difference.objects.get().state == DifferenceState.READY
+    assert Difference.objects.get().ready
 
 
 def test_pages_go_both_ways_and_keep_to_a_kind(upload: Upload) -> None:

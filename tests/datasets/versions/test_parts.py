@@ -25,8 +25,7 @@ from datasets.importing.worker import import_version
 from datasets.models import Dataset, Row, Version
 from datasets.versions import parts, repair
 from evalsite.accounts.models import Project, User
-from evalsite.management.commands import backup
-from evalsite.tasks import workers
+from evalsite.storage import backup
 from tests.conftest import ClientOf
 from tests.datasets.conftest import jsonl, question
 
@@ -49,14 +48,16 @@ def join(project: Project) -> Join:
 
     def upload(*given: Given, read: bool = False, **more: Any) -> Version:
         opened = [(io.BytesIO(content), name) for name, content in given]
-        made = parts.dataset_upload_parts(project=project, name="whole", given=opened, user=None, **more)
+        made = parts.dataset_upload_parts(
+            project=project, name="whole", named_files=opened, user=None, **more
+        )
         return read_now(made) if read else made
 
     return upload
 
 
 def read_now(version: Version) -> Version:
-    import_version(version.pk, workers.owner())
+    import_version(version.pk)
     version.refresh_from_db()
     return version
 

@@ -17,13 +17,13 @@ from django.db import connection
 from datasets import services
 from datasets.core.repair.apply import Repair
 from datasets.importing import tables, worker
-from datasets.importing.worker import import_version, reconcile
+from datasets.importing.worker import import_version
 from datasets.models import Candidate, Row, Version, VersionState
 from datasets.versions import repair, temp_files
-from datasets.versions.repair import WORK, version_repair
+from datasets.versions.repair import version_repair
 from datasets.versions.repair_offers import alike_groups, names_offered, repairs_for
-from evalsite.tasks import workers
-from tests.datasets.conftest import Upload, jsonl, numbered, question
+from evalsite.tasks import jobs
+from tests.datasets.conftest import Upload, begin_reading, jsonl, numbered, question
 from tests.datasets.core.helpers import PRINTED
 
 pytestmark = pytest.mark.django_db
@@ -36,7 +36,7 @@ def apply(version: Version, *names: str, read: bool = True, **unify: str) -> Ver
     repairs = [Repair(name, **unify) if name == "unify_model_names" else Repair(name) for name in names]
     made, _new = version_repair(version=version, repairs=repairs, user=None)
     if read:
-        import_version(made.pk, workers.owner())
+        import_version(made.pk)
         made.refresh_from_db()
     return made
 
@@ -137,7 +137,7 @@ def test_several_workers_at_once_make_one_file(upload: Upload, tmp_path: Path) -
 
     def work(number: int) -> bool:
         with closing(connection):
-            return import_version(made.pk, f"{workers.owner()}{number}")
+            return import_version(made.pk)
 
     with ThreadPoolExecutor(3) as pool:
         assert sorted(pool.map(work, range(3))) == [False, False, True]
@@ -147,22 +147,23 @@ def test_several_workers_at_once_make_one_file(upload: Upload, tmp_path: Path) -
 
 def test_a_worker_that_was_killed_leaves_nothing_half(upload: Upload, tmp_path: Path) -> None:
     made = apply(upload(COMMENTED, read=True), "strip_comments", read=False)
-    tables.READING.claim(made.pk, "elsewhere:1:1")
-    work = temp_files.work_folder(WORK, made.pk)
+    begin_reading(made, "elsewhere:1:1")
+    work = temp_files.work_folder("read_version", made.pk)
     (work.__enter__() / "file").write_bytes(b"half")
-    reconcile()
-    repair.reconcile()
+    jobs.reconcile()
+    temp_files.delete_left()
     assert len(leftovers(tmp_path)) == 1
-    import_version(made.pk, workers.owner())
+    import_version(made.pk)
     made.refresh_from_db()
     assert (made.state, made.path.read_bytes()) == (VersionState.READY, GOOD)
 
 
 def test_a_worker_that_is_late_cannot_put_its_file_in_place(upload: Upload, tmp_path: Path) -> None:
     made = apply(upload(COMMENTED, read=True), "strip_comments", read=False)
-    tables.READING.claim(made.pk, "elsewhere:1:1")
+    late = begin_reading(made)
+    jobs.request("read_version", made.pk, restart=True)
     with pytest.raises(tables.WorkStopped):
-        repair.write_file(made, "another:1:1", lambda _share: None)
+        repair.write_file(made, late, lambda _share: None)
     assert len(leftovers(tmp_path)) == 1
 
 
@@ -170,7 +171,7 @@ def test_a_worker_that_is_asked_to_end_gives_it_back(upload: Upload, tmp_path: P
     made = apply(upload(COMMENTED, read=True), "strip_comments", read=False)
     stop = threading.Event()
     stop.set()
-    import_version(made.pk, workers.owner(), stop)
+    import_version(made.pk, stop)
     made.refresh_from_db()
     assert (made.state, made.to_be_repaired) == (VersionState.WAITING, True)
     assert len(leftovers(tmp_path)) == 1
@@ -178,8 +179,8 @@ def test_a_worker_that_is_asked_to_end_gives_it_back(upload: Upload, tmp_path: P
 
 def test_cancelling_while_the_file_is_written_leaves_none(upload: Upload, tmp_path: Path) -> None:
     made = apply(upload(COMMENTED, read=True), "strip_comments", read=False)
-    Version.objects.filter(pk=made.pk).update(cancel_wanted=True)
-    import_version(made.pk, workers.owner())
+    Version.objects.filter(pk=made.pk).update(cancel_requested=True)
+    import_version(made.pk)
     made.refresh_from_db()
     assert made.state == VersionState.CANCELLED
     assert len(leftovers(tmp_path)) == 1
@@ -189,7 +190,7 @@ def test_a_cancelled_repair_can_be_made_after_all(upload: Upload) -> None:
     made = apply(upload(COMMENTED, read=True), "strip_comments", read=False)
     services.version_cancel(version=made)
     assert services.version_try_again(version=made)
-    import_version(made.pk, workers.owner())
+    import_version(made.pk)
     made.refresh_from_db()
     assert made.valid_rows == 1
 
@@ -198,7 +199,7 @@ def test_a_parent_whose_file_is_gone_is_said_in_a_sentence(upload: Upload) -> No
     parent = upload(COMMENTED, read=True)
     made = apply(parent, "strip_comments", read=False)
     parent.path.unlink()
-    import_version(made.pk, workers.owner())
+    import_version(made.pk)
     made.refresh_from_db()
     assert (made.state, made.problem) == (VersionState.FAILED, worker.GONE)
 
@@ -294,6 +295,29 @@ def test_misspelt_roles_are_offered_a_repair_with_a_real_row(upload: Upload) -> 
     assert apply(version, "fix_role").counts == {"role.unknown": 1, "row.duplicate": 1}
 
 
+MISSPELT = {"mesages": [{"role": "user", "content": "Why?"}], "ref_anwser": "4"}
+
+
+def test_keys_that_every_row_misspells_are_offered_with_their_rows(upload: Upload) -> None:
+    version = upload(jsonl(MISSPELT, MISSPELT | {"id": 2}), read=True)
+    (offer,) = repairs_for(version).offers.values()
+    assert (offer.code, offer.names, offer.rows_renamed) == ("file.unknown_format", ("rename_key",), 2)
+    keys = [(key.name, key.meant, key.rows) for key in offer.renamed]
+    assert keys == [("mesages", "messages", 2), ("ref_anwser", "ref_answer", 2)]
+    assert len(offer.samples) == 2
+    made = apply(version, "rename_key")
+    assert (made.valid_rows, made.fields_found) == (2, {"ref_answer": 2, "id": 1})
+
+
+def test_keys_that_some_rows_misspell_are_offered_with_those_rows(upload: Upload) -> None:
+    version = upload(GOOD + jsonl(MISSPELT | {"ref_anwser": None}), read=True)
+    offers = repairs_for(version).offers
+    assert {code: offer.rows_renamed for code, offer in offers.items()} == {
+        "messages.missing": 1,
+        "field.misspelt": 1,
+    }
+
+
 def test_entries_that_contradict_each_other_are_offered_no_repair(upload: Upload) -> None:
     entries = [{"model_name": "lark", "responses": [{"content": "4"}], "t": number} for number in (1, 2)]
     version = upload(jsonl(question("Why?") | {"model_outputs": entries}), read=True)
@@ -334,7 +358,7 @@ def test_of_two_models_in_two_groups_each_gets_its_name(upload: Upload) -> None:
     version = upload(jsonl(outputs("A1", "b2"), outputs("a-1", "B-2")), read=True)
     repairs = [Repair("unify_model_names", "a1", "A1"), Repair("unify_model_names", "b2", "B-2")]
     made, _new = version_repair(version=version, repairs=repairs, user=None)
-    import_version(made.pk, workers.owner())
+    import_version(made.pk)
     made.refresh_from_db()
     assert sorted(made.models_found) == ["a1", "b2"]
 

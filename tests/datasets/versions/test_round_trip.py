@@ -13,7 +13,7 @@ from django.conf import LazySettings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.core.csv_reader import csv_record
+from datasets.core.csv_text import csv_record
 from datasets.models import Row, Version
 from datasets.versions import downloads, row_writer
 from tests.datasets.conftest import Upload, question

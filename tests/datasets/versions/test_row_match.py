@@ -65,6 +65,23 @@ def test_an_equal_row_is_preferred_to_one_that_asks_the_same(tmp_path: Path) -> 
     assert matched(tmp_path, old, new)[1:] == (1, [ChangedRow("removed", 1, None)])
 
 
+MISSPELT = [{"mesages": ask("b")["messages"]}, {"messages": [{"role": "usr", "content": "b"}]}]
+
+
+@pytest.mark.parametrize("wrong", MISSPELT)
+@pytest.mark.parametrize("more", [{}, {"id": 7}])
+def test_a_row_whose_misspelt_name_is_repaired_is_changed(
+    tmp_path: Path, wrong: dict[str, Any], more: dict[str, Any]
+) -> None:
+    old, new = [ask("a"), wrong | more, ask("c")], [ask("a"), ask("b", **more), ask("c")]
+    assert matched(tmp_path, old, new)[1:] == (2, [ChangedRow("changed", 2, 2)])
+
+
+def test_an_invalid_row_is_not_matched_by_its_place_among_another_number_of_rows(tmp_path: Path) -> None:
+    changes = matched(tmp_path, [MISSPELT[0]], [ask("b"), ask("c")])[2]
+    assert {change.kind for change in changes} == {"removed", "added"}
+
+
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
@@ -87,7 +104,7 @@ def test_a_question_is_known_again_in_another_format() -> None:
             "messages": [{"role": "user", "content": "p"}, {"role": "assistant", "content": "r"}]
         },
     }
-    assert len({digests(json.dumps(row), fmt).asked for fmt, row in formats.items()}) == 1
+    assert len({digests(json.dumps(row), fmt).messages for fmt, row in formats.items()}) == 1
 
 
 def test_answers_are_content_and_the_order_of_models_is_not() -> None:
@@ -99,5 +116,5 @@ def test_answers_are_content_and_the_order_of_models_is_not() -> None:
 def test_a_row_is_known_again_once_its_comment_is_gone() -> None:
     good = digests(json.dumps(ask("a", id=1)), "infer_and_judge")
     bad = digests(json.dumps(ask("a", id=1)) + ", // note", "infer_and_judge")
-    assert (bad.identity, bad.asked) == (good.identity, good.asked)
+    assert (bad.identity, bad.messages) == (good.identity, good.messages)
     assert bad.content != good.content

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 import threading
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.conf import LazySettings
 from django.test import Client
-from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from datasets import services
 from datasets.core.search_index import Builder, IndexRow
+from datasets.importing import queue_status
 from datasets.models import SearchIndex, Version, VersionState
 from datasets.versions import search
 from datasets.views import row_browser
 from datasets.views.row_browser import BrowserFilter
 from evalsite.accounts.models import User
 from evalsite.storage import files
-from evalsite.tasks import workers
+from evalsite.storage.errors import StorageUnreachable
+from evalsite.tasks import jobs
 from tests.conftest import ClientOf
 from tests.datasets.conftest import Upload, answers, jsonl, numbered, question
 
 pytestmark = pytest.mark.django_db
 State = SearchIndex.State
+FULL_DISK = Path("/proc")  # a file system without space
 
 
 def lines(version: Version, chosen: BrowserFilter) -> list[int]:
@@ -42,12 +45,8 @@ def test_a_version_that_was_read_wakes_the_builder(
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):  # type: ignore[operator]
         version = upload(numbered(3), read=True)
-    woken = [
-        task
-        for task in DBTaskResult.objects.all()
-        if task.task_path == "datasets.versions.search.index_version"
-    ]
-    assert [task.args_kwargs["kwargs"] for task in woken] == [{"version_id": version.pk}]
+    woken = [task.args_kwargs["kwargs"] for task in DBTaskResult.objects.all()]
+    assert {"kind": "index_version", "object_id": version.pk} in woken
 
 
 def test_the_index_is_no_part_of_the_import(version: Version) -> None:
@@ -58,11 +57,11 @@ def test_the_index_is_no_part_of_the_import(version: Version) -> None:
 
 def test_building_gives_way_to_an_upload_and_goes_on_after_it(version: Version, upload: Upload) -> None:
     waiting = upload(numbered(3), name="other")
-    assert search.build(version.pk, workers.owner())
+    assert jobs.run("index_version", version.pk)
     state = search.state_of(version)
     assert (state.indexed, round(state.share, 2)) == (False, 0.42)
     services.version_cancel(version=waiting)
-    assert search.build(version.pk, workers.owner())
+    assert jobs.run("index_version", version.pk)
     assert search.state_of(version).indexed
     assert lines(version, BrowserFilter(text="question 1200")) == [1200]
 
@@ -70,40 +69,40 @@ def test_building_gives_way_to_an_upload_and_goes_on_after_it(version: Version, 
 def test_a_worker_that_is_asked_to_end_keeps_what_is_done(version: Version) -> None:
     stop = threading.Event()
     stop.set()
-    search.build(version.pk, workers.owner(), stop)
+    jobs.run("index_version", version.pk, stop)
     index = SearchIndex.objects.get()
-    assert (index.state, index.line, index.owner) == (State.BUILDING, 500, "")
+    assert (index.state, index.line) == (State.BUILDING, 500)
 
 
 def test_only_one_worker_builds(version: Version) -> None:
-    SearchIndex.objects.create(
-        version=version, owner="elsewhere:1:1", lease_until=timezone.now() + timedelta(1)
-    )
-    assert not search.build(version.pk, workers.owner())
+    assert jobs.claim("index_version", version.pk, owner="elsewhere:1:1")
+    assert not jobs.run("index_version", version.pk)
 
 
 def test_what_a_dead_worker_held_is_freed(version: Version) -> None:
-    SearchIndex.objects.create(
-        version=version, owner="elsewhere:1:1", lease_until=timezone.now() + timedelta(1)
-    )
-    search.reconcile()
-    assert search.build(version.pk, workers.owner())
+    assert jobs.claim("index_version", version.pk, owner="elsewhere:1:1")
+    jobs.reconcile()
+    assert jobs.run("index_version", version.pk)
 
 
 def test_versions_from_before_the_index_get_one(
     version: Version, django_capture_on_commit_callbacks: object
 ) -> None:
     DBTaskResult.objects.all().delete()
+    jobs.cancel("index_version", version.pk)
     with django_capture_on_commit_callbacks(execute=True):  # type: ignore[operator]
         search.reconcile()
-    assert DBTaskResult.objects.get().args_kwargs["kwargs"] == {"version_id": version.pk}
+    assert DBTaskResult.objects.get().args_kwargs["kwargs"] == {
+        "kind": "index_version",
+        "object_id": version.pk,
+    }
 
 
 def test_an_index_that_was_deleted_is_built_again(version: Version) -> None:
-    search.build(version.pk, workers.owner())
+    jobs.run("index_version", version.pk)
     files.local(search.index_name(version.pk)).unlink()
     assert lines(version, BrowserFilter(text="question 900")) == [900]
-    assert search.build(version.pk, workers.owner())
+    assert jobs.run("index_version", version.pk)
     assert search.state_of(version).indexed
 
 
@@ -121,14 +120,14 @@ def damage(path: Path, how: str) -> None:
 
 @pytest.mark.parametrize("how", ["no database", "empty", "cut", "pages overwritten"])
 def test_a_damaged_index_is_built_again(version: Version, how: str, client_of: ClientOf, alice: User) -> None:
-    search.build(version.pk, workers.owner())
+    jobs.run("index_version", version.pk)
     damage(files.local(search.index_name(version.pk)), how)
     address = f"/p/physics/datasets/{version.dataset_id}/v{version.number}/rows/"
     as_alice = client_of(alice)
     assert as_alice.get(address).status_code == 200
     assert as_alice.get(f"{address}?text=question+900").status_code == 200
     assert lines(version, BrowserFilter(text="question 900")) == [900]
-    assert search.build(version.pk, workers.owner())
+    assert jobs.run("index_version", version.pk)
     assert search.state_of(version).indexed
     assert lines(version, BrowserFilter(text="question 900")) == [900]
 
@@ -137,13 +136,13 @@ def test_a_file_that_a_power_cut_damaged_is_started_again(version: Version) -> N
     part = files.local(search.index_name(version.pk)).with_suffix(".part")
     part.parent.mkdir(parents=True)
     part.write_bytes(b"no database" * 1000)
-    search.build(version.pk, workers.owner())
+    jobs.run("index_version", version.pk)
     assert search.state_of(version).indexed
 
 
 def test_a_version_without_rows_has_an_empty_index(upload: Upload) -> None:
     version = upload(b"", read=True)
-    search.build(version.pk, workers.owner())
+    jobs.run("index_version", version.pk)
     assert search.state_of(version).indexed
     assert lines(version, BrowserFilter(text="abc")) == []
 
@@ -162,7 +161,7 @@ def test_a_batch_that_was_not_finished_leaves_nothing(tmp_path: Path) -> None:
 def test_a_field_with_many_values_is_not_listed(upload: Upload) -> None:
     rows = [question(f"q{n}", topic="甲乙"[n % 2], number=n) for n in range(80)]
     version = upload(jsonl(*rows), read=True)
-    search.build(version.pk, workers.owner())
+    jobs.run("index_version", version.pk)
     index = search.open_index(version)
     assert index is not None
     assert index.facets() == {"topic": [("乙", 40), ("甲", 40)]}
@@ -175,7 +174,7 @@ def test_one_and_two_characters_are_looked_up_too_at_the_end_of_a_text_as_well(
     upload: Upload, text: str, expected: list[int]
 ) -> None:
     version = upload(jsonl(question("数学与物理"), question("氢 化学")), read=True)
-    search.build(version.pk, workers.owner())
+    jobs.run("index_version", version.pk)
     index = search.open_index(version)
     assert index is not None
     assert index.question(text) is not None
@@ -185,7 +184,7 @@ def test_one_and_two_characters_are_looked_up_too_at_the_end_of_a_text_as_well(
 def test_a_character_that_very_many_trigrams_begin_with_is_looked_for_in_the_rows(upload: Upload) -> None:
     many = "".join(f"的{chr(0x4E00 + n)}" for n in range(2000))
     version = upload(jsonl(question("a"), question(many)), read=True)
-    search.build(version.pk, workers.owner())
+    jobs.run("index_version", version.pk)
     index = search.open_index(version)
     assert index is not None
     assert index.question("的") is None
@@ -193,7 +192,7 @@ def test_a_character_that_very_many_trigrams_begin_with_is_looked_for_in_the_row
 
 
 def test_looking_something_up_reads_an_index_and_sorts_nothing(version: Version) -> None:
-    search.build(version.pk, workers.owner())
+    jobs.run("index_version", version.pk)
     database = sqlite3.connect(files.local(search.index_name(version.pk)))
     for query in (
         "SELECT line FROM value WHERE hash = 1 AND line > 5 ORDER BY line LIMIT 51",
@@ -223,13 +222,13 @@ def page(client: Client, version: Version, query: str) -> str:
 def test_the_page_says_while_the_index_is_being_built(as_bob: Client, version: Version) -> None:
     assert "The search index is being built: 0" in page(as_bob, version, "q=question")
     assert "The search index is being built: 0" in page(as_bob, version, "")
-    search.build(version.pk, workers.owner())
+    jobs.run("index_version", version.pk)
     assert "The search index" not in page(as_bob, version, "q=question")
     assert "The search index" not in page(as_bob, version, "")
 
 
 def test_a_text_with_blanks_that_is_found_nowhere_is_said_to_be_one(as_bob: Client, version: Version) -> None:
-    search.build(version.pk, workers.owner())
+    jobs.run("index_version", version.pk)
     sentence = "Matches the exact text, including spaces."
     assert sentence in page(as_bob, version, "q=question+nowhere")
     assert sentence not in page(as_bob, version, "q=nowhere")
@@ -263,3 +262,37 @@ def test_a_record_of_a_csv_is_shown_over_all_its_lines(as_bob: Client, upload: U
     version = upload(b'prompt,response\n"a\nb",c\nd,e\n', read=True)
     address = f"/p/physics/datasets/{version.dataset_id}/v{version.number}/rows/2/original/"
     assert "&quot;a\nb&quot;,c</pre>" in as_bob.get(address).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("error", "state"),
+    [
+        (OSError(errno.ENOSPC, "full"), State.BUILDING),
+        (StorageUnreachable("away"), State.BUILDING),
+        (ValueError("a fault of the program"), State.FAILED),
+    ],
+)
+def test_an_index_that_lacked_space_is_tried_again(version: Version, error: Exception, state: str) -> None:
+    SearchIndex.objects.create(version=version)
+    hold = jobs.claim("index_version", version.pk)
+    assert hold
+    jobs.kind_called("index_version").failed(hold, version, error)
+    assert SearchIndex.objects.get().state == state
+    assert (jobs.of("index_version", version.pk) is not None) == (state == State.BUILDING)
+
+
+def test_no_index_is_tried_while_the_disk_is_full(version: Version, settings: LazySettings) -> None:
+    settings.DATA_DIR = FULL_DISK
+    jobs.run("index_version", version.pk)
+    job = jobs.of("index_version", version.pk)
+    assert job
+    assert (job.state, job.not_before is not None) == ("waiting", True)
+
+
+def test_a_file_that_waits_for_space_says_so(version: Version, settings: LazySettings) -> None:
+    settings.DATA_DIR = FULL_DISK
+    for sentence in (
+        queue_status.for_version(version),
+        queue_status.for_further_work(version.dataset.project),
+    ):
+        assert sentence.startswith("The server’s disk is full.")

@@ -18,7 +18,7 @@ from datasets.versions import attach, repair, search
 from datasets.views import row_browser
 from datasets.views.row_browser import BrowserFilter
 from evalsite.accounts.models import User
-from evalsite.tasks import workers
+from evalsite.tasks import jobs
 from tests import s3
 from tests.conftest import ClientOf
 from tests.datasets.conftest import Upload, jsonl, numbered, question
@@ -50,13 +50,13 @@ class Machines:
 
     def read(self, version: Version) -> Version:
         with self.at_work():
-            assert worker.import_version(version.pk, workers.owner())
+            assert worker.import_version(version.pk)
         version.refresh_from_db()
         return version
 
     def index(self, version: Version) -> None:
         with self.at_work():
-            assert search.build(version.pk, workers.owner())
+            assert jobs.run("index_version", version.pk)
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_answers_that_were_matched_there_are_taken_here(
     assert send(as_alice, machines.read(upload(rows)), GIVEN).status_code == 302
     attachment = Attachment.objects.get()
     with machines.at_work():
-        assert attach.match(attachment.pk, workers.owner())
+        assert jobs.run("match_answers", attachment.pk)
     part = f"attach/{attachment.pk}/unmatched/"
     assert b'"line": 2' in body(as_alice, address_of(attachment.version, part))
     attachment.refresh_from_db()
@@ -124,7 +124,7 @@ def test_answers_that_are_thrown_away_leave_nothing_in_the_bucket(
     send(as_alice, version, GIVEN)
     attachment = Attachment.objects.get()
     with machines.at_work():
-        attach.match(attachment.pk, workers.owner())
+        jobs.run("match_answers", attachment.pk)
     assert attach.attachment_discard(attachment=attachment)
     assert s3.names() == before
 

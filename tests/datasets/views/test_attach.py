@@ -21,7 +21,7 @@ from datasets.importing import worker
 from datasets.models import Attachment, Response, Row, Version, VersionState
 from datasets.versions import attach
 from evalsite.accounts.models import User
-from evalsite.tasks import workers
+from evalsite.tasks import jobs
 from tests.conftest import ClientOf
 from tests.datasets.conftest import Upload, answers, jsonl, question
 from tests.datasets.helpers import GIVEN, attach_address, reply, send
@@ -45,7 +45,7 @@ def as_alice(client_of: ClientOf, alice: User) -> Client:
 def matched(client: Client, version: Version, content: bytes = GIVEN, **fields: Any) -> Attachment:
     assert send(client, version, content, **fields).status_code == 302
     attachment = Attachment.objects.latest("pk")
-    assert attach.match(attachment.pk, workers.owner())
+    assert jobs.run("match_answers", attachment.pk)
     attachment.refresh_from_db()
     return attachment
 
@@ -80,7 +80,7 @@ def test_agreeing_makes_a_version_that_is_read_like_any_upload(as_alice: Client,
     as_alice.post(attach_address(version, f"{attachment.pk}/use/"))
     made = Version.objects.get(number=2)
     assert (made.origin, made.parent, made.chosen_format) == ("attach", version, "judge_only")
-    worker.import_version(made.pk, workers.owner())
+    worker.import_version(made.pk)
     made.refresh_from_db()
     assert (made.state, made.rows, made.valid_rows) == (VersionState.READY, 3, 2)
     assert made.counts["model_outputs.missing"] == 1
@@ -125,7 +125,7 @@ def test_a_version_with_answers_gets_more(as_alice: Client, upload: Upload) -> N
     attachment = matched(as_alice, base, jsonl(reply("y", id=1)))
     as_alice.post(attach_address(base, f"{attachment.pk}/use/"))
     made = Version.objects.get(number=2)
-    worker.import_version(made.pk, workers.owner())
+    worker.import_version(made.pk)
     made.refresh_from_db()
     assert sorted(made.models_found) == ["old", "新模型"]
     assert made.usable
@@ -137,7 +137,7 @@ def test_a_legacy_version_and_a_legacy_file(as_alice: Client, upload: Upload) ->
     attachment = matched(as_alice, base, rows.format("南京", "绿").encode(), model_name="qwen")
     as_alice.post(attach_address(base, f"{attachment.pk}/use/"))
     made = Version.objects.get(number=2)
-    worker.import_version(made.pk, workers.owner())
+    worker.import_version(made.pk)
     made.refresh_from_db()
     assert (made.format, made.models_found) == ("judge_only", {"qwen": {"rows": 2, "responses": 2}})
     assert made.usable
@@ -166,7 +166,7 @@ def test_a_legacy_file_sent_without_a_name_is_named_without_sending_it_again(
     attachment.refresh_from_db()
     assert attachment.state == State.FAILED
     as_alice.post(attach_address(base, f"{attachment.pk}/name/"), {"model_name": " qwen "})
-    attach.match(attachment.pk, workers.owner())
+    jobs.run("match_answers", attachment.pk)
     attachment.refresh_from_db()
     assert (attachment.state, attachment.model_name, attachment.report["matched"]) == (
         State.MATCHED,
@@ -187,7 +187,7 @@ def test_while_it_is_matched_the_page_asks_again(as_alice: Client, version: Vers
         attach_address(version, f"{waiting.pk}/"), headers={"HX-Request": "true"}
     ).content.decode()
     assert "<html" not in part
-    attach.match(waiting.pk, workers.owner())
+    jobs.run("match_answers", waiting.pk)
     done = as_alice.get(attach_address(version, f"{waiting.pk}/"), headers={"HX-Request": "true"})
     assert done.headers["HX-Refresh"] == "true"
 
@@ -239,22 +239,24 @@ def test_a_worker_that_is_asked_to_end_gives_the_file_back(as_alice: Client, ver
     waiting = Attachment.objects.get()
     stop = threading.Event()
     stop.set()
-    assert attach.match(waiting.pk, workers.owner(), stop)
+    assert jobs.run("match_answers", waiting.pk, stop)
     waiting.refresh_from_db()
-    assert (waiting.state, waiting.owner) == (State.WAITING, "")
+    job = jobs.of("match_answers", waiting.pk)
+    assert (waiting.state, job and job.state) == (State.WAITING, "waiting")
 
 
 def test_a_dead_workers_matching_is_resumed(as_alice: Client, version: Version) -> None:
     send(as_alice, version)
-    Attachment.objects.update(state=State.MATCHING, owner="elsewhere:1:1", lease_until=timezone.now())
-    attach.reconcile()
-    assert Attachment.objects.get().state == State.WAITING
+    waiting = Attachment.objects.get()
+    assert jobs.claim("match_answers", waiting.pk, owner="elsewhere:1:1")
+    jobs.reconcile()
+    assert jobs.run("match_answers", waiting.pk)
 
 
 def test_what_nobody_decides_on_is_thrown_away_in_the_end(as_alice: Client, version: Version) -> None:
     attachment = matched(as_alice, version)
     Attachment.objects.update(created_at=timezone.now() - attach.KEPT_FOR - timedelta(days=1))
-    attach.reconcile()
+    attach.delete_old()
     attachment.refresh_from_db()
     assert attachment.state == State.DISCARDED
 
@@ -301,7 +303,7 @@ def test_answers_that_bring_their_own_turns_say_so_and_show_them_with_the_row(
     assert "same_turns" not in page
     as_alice.post(attach_address(two_turns, f"{attachment.pk}/use/"))
     made = Version.objects.get(number=2)
-    worker.import_version(made.pk, workers.owner())
+    worker.import_version(made.pk)
     row = as_alice.get(f"/p/physics/datasets/{made.dataset_id}/v2/rows/1/").content.decode()
     assert row.count("old first") >= 1
     assert row.count("new first") == 1

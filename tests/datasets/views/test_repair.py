@@ -18,7 +18,6 @@ from datasets import selectors, services
 from datasets.importing.worker import import_version
 from datasets.models import Response, Row, Version
 from evalsite.accounts.models import User
-from evalsite.tasks import workers
 from tests.conftest import ClientOf
 from tests.datasets.conftest import Upload, answers, jsonl, question
 from tests.datasets.core.helpers import PRINTED
@@ -53,7 +52,7 @@ def repaired(client: Client, version: Version, form: dict[str, Any]) -> Version:
         client.post(address(version) + "repair/", form).headers["Location"].rstrip("/").rpartition("v")[2]
     )
     made = Version.objects.get(dataset=version.dataset, number=int(number))
-    import_version(made.pk, workers.owner())
+    import_version(made.pk)
     made.refresh_from_db()
     return made
 
@@ -63,7 +62,7 @@ def test_the_printed_example_is_fixed_by_one_click(as_alice: Client, project: An
     file.name = "example.json"
     as_alice.post("/p/physics/datasets/upload/", {"file": file, "name": "", "chosen_format": ""})
     version = Version.objects.get()
-    import_version(version.pk, workers.owner())
+    import_version(version.pk)
     text = page(as_alice, version)
     names = [
         name for name in ("strip_comments", "strip_trailing_commas", "to_jsonl") if f'value="{name}"' in text
@@ -104,6 +103,26 @@ def test_after_the_repair_the_page_says_what_was_fixed_and_what_remains(
     assert "remains" in text
     assert re.search(r'<th scope="row">Invalid JSON: .* <code class="quiet-text">json.invalid</code>', text)
     assert "Fixes 1 of 2." in page(as_alice, version)
+
+
+def test_after_the_repair_only_findings_that_changed_are_listed(as_alice: Client, upload: Upload) -> None:
+    some = (
+        question("How?", model_outputs=answers(lark="So.")),
+        question("When?", model_outputs=answers(wren="Now.")),
+    )
+    version = upload(COMMENTED + jsonl(*some), read=True)
+    text = page(as_alice, repaired(as_alice, version, {"repair": "strip_comments"}))
+    table = text.partition('id="repaired"')[2].partition("</table>")[0]
+    assert re.findall(r"<code.*?>(.*?)</code>", table) == ["json.invalid", "model_outputs.missing"]
+
+
+def test_misspelt_keys_are_renamed_by_one_click(as_alice: Client, upload: Upload) -> None:
+    wrong = {"mesages": [{"role": "user", "content": "Why?"}]}
+    version = upload(jsonl(wrong, wrong | {"id": 1}), read=True)
+    text = page(as_alice, version)
+    assert "Rename in 2 rows, as a new version" in text
+    assert "<code>mesages</code> → <code>messages</code>" in text
+    assert repaired(as_alice, version, {"repair": "rename_key"}).valid_rows == 2
 
 
 def test_while_it_is_repaired_the_page_says_so(as_alice: Client, upload: Upload) -> None:
@@ -241,7 +260,7 @@ def test_bad_csv_records_come_after_a_column_of_findings(as_alice: Client, uploa
     source = 'prompt,response,note\n1,2,"a\nb"\n3,4\n5,6,7,8\n"never, ends\n'
     version = upload(source.encode(), read=True)
     text = download(as_alice, version, "bad-rows/").decode()
-    assert text.startswith("findings,prompt,response,note\r\n")
+    assert text.startswith("evalsite_findings,prompt,response,note\r\n")
     rows = list(csv.reader(io.StringIO(text)))
     assert [row[1:] for row in rows[1:3]] == [["3", "4"], ["5", "6", "7", "8"]]
     assert ["csv.columns" in row[0] for row in rows[1:3]] == [True, True]
@@ -348,6 +367,28 @@ def test_a_legacy_csv_comes_back_as_csv(as_alice: Client, upload: Upload, encodi
     version = upload(source, read=True)
     result = again(as_alice, upload, version, "download/rows.csv")
     assert (result.format, content(result)) == ("legacy_csv", content(version))
+
+
+def test_texts_like_formulas_in_a_csv_of_bad_rows_read_back_equal(as_alice: Client, upload: Upload) -> None:
+    """Also from the bad rows of that file, and where it has such a column itself."""
+    texts = ["=1+1", "'=2", "''-3", " +4", "'quoted'"]
+    source = "prompt,response,evalsite_findings\r\n" + "".join(
+        f"{text},answer,@5,extra\r\n" for text in texts
+    )
+    for _time in range(2):
+        version = upload(source.encode(), read=True)
+        source = download(as_alice, version, "bad-rows/").decode()
+    rows = content(upload(source.replace(",extra", "").encode(), read=True))
+    assert [(values["question"], values["evalsite_findings"]) for values, _ in rows] == [
+        (text, "@5") for text in texts
+    ]
+
+
+def test_an_apostrophe_in_another_csv_belongs_to_the_text(upload: Upload) -> None:
+    for first in (b"note", b"findings", b"line"):
+        source = first + b",prompt,response\r\nx,'=1,answer\r\n"
+        ((values, _answers),) = content(upload(source, read=True))
+        assert values["question"] == "'=1"
 
 
 def test_bad_rows_left_out_are_stated_on_every_page(as_alice: Client, upload: Upload, alice: User) -> None:

@@ -14,7 +14,7 @@ from datasets.models import Version
 from datasets.versions import search
 from datasets.views import row_browser
 from datasets.views.row_browser import BrowserFilter, rows_page
-from evalsite.tasks import workers
+from evalsite.tasks import jobs
 from tests.datasets.conftest import Upload, answers, jsonl, numbered, question
 
 pytestmark = pytest.mark.django_db
@@ -94,7 +94,7 @@ def searched(request: pytest.FixtureRequest, upload: Upload) -> Upload:
     def read(content: bytes, **more: Any) -> Version:
         version = upload(content, read=True, **more)
         if request.param:
-            assert search.build(version.pk, workers.owner())
+            assert jobs.run("index_version", version.pk)
             assert search.state_of(version).indexed
         return version
 

@@ -20,7 +20,6 @@ from datasets.models import RowEdit, Version
 from datasets.versions import row_edits
 from evalsite.accounts.models import User
 from evalsite.models import AuditEntry
-from evalsite.tasks import workers
 from tests.conftest import ClientOf
 from tests.datasets.conftest import Upload, answers, jsonl, numbered, question
 
@@ -56,7 +55,7 @@ def make(client: Client, version: Version) -> Version:
     seen = str(row_edits.newest(version))
     place = client.post(address(version, "edits/make/"), {"seen": seen}).headers["Location"]
     made = Version.objects.get(dataset=version.dataset, number=int(place.rstrip("/").rpartition("v")[2]))
-    import_version(made.pk, workers.owner())
+    import_version(made.pk)
     made.refresh_from_db()
     return made
 

@@ -22,7 +22,7 @@ from datasets import uploads
 from datasets.models import Dataset, Version
 from evalsite.accounts.models import User
 from tests.conftest import ClientOf
-from tests.datasets.conftest import Upload, numbered
+from tests.datasets.conftest import Upload, jsonl, numbered, question
 from tests.full_and_locked import files_up_to
 from tests.odd_requests import Unread
 
@@ -62,6 +62,38 @@ def test_a_name_that_exists_gets_a_further_version(as_alice: Client) -> None:
     send(as_alice, name="one.jsonl")
     as_alice.post(ADDRESS, {"file": SimpleUploadedFile("x.csv", b""), "name": "one"})
     assert sorted(Version.objects.filter(dataset__name="one").values_list("number", flat=True)) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("file_name", "versions"),
+    [
+        ("answers.jsonl", [("answers", 1), ("answers", 2)]),
+        ("answers.json", [("answers", 1), ("answers.json", 1)]),
+        ("answers.jsonl.gz", [("answers", 1), ("answers.jsonl.gz", 1)]),
+    ],
+)
+def test_files_whose_names_differ_only_in_the_ending_are_no_versions_of_each_other(
+    as_alice: Client, file_name: str, versions: list[tuple[str, int]]
+) -> None:
+    for name in ("answers.jsonl", file_name):
+        send(as_alice, jsonl(question("Why?")), name)
+    assert list(Version.objects.order_by("pk").values_list("dataset__name", "number")) == versions
+
+
+def test_a_file_with_another_ending_finds_its_own_data_set_again(upload: Upload) -> None:
+    for file_name in ("answers.jsonl", "answers.json", "answers.json"):
+        upload(jsonl(question("Why?")), name="", file_name=file_name)
+    found = Version.objects.order_by("pk").values_list("dataset__name", "number")
+    assert list(found) == [("answers", 1), ("answers.json", 1), ("answers.json", 2)]
+
+
+def test_a_chosen_name_makes_a_version_whatever_the_ending(upload: Upload) -> None:
+    for file_name in ("answers.jsonl", "answers.json"):
+        upload(jsonl(question("Why?")), name="answers", file_name=file_name)
+    assert list(Version.objects.order_by("pk").values_list("dataset__name", "number")) == [
+        ("answers", 1),
+        ("answers", 2),
+    ]
 
 
 def test_files_of_one_name_in_one_upload_become_separate_data_sets(as_alice: Client) -> None:

@@ -97,8 +97,8 @@ def test_someone_called_like_a_role_keeps_the_name(client_of: ClientOf, adam: Us
 
 
 def test_a_time_is_shown_like_every_other(client_of: ClientOf, adam: User, olga: User) -> None:
-    record(Action.TOKEN_MADE, by=adam, until="2026-11-22T09:30+00:00")
-    record(Action.TOKEN_MADE, by=adam, until=None)
+    record(Action.TOKEN_CREATED, by=adam, until="2026-11-22T09:30+00:00")
+    record(Action.TOKEN_CREATED, by=adam, until=None)
     endless, ending = client_of(olga).get("/log/").context["page"].lines
     assert endless.details == [("expires", "–")]
     assert "2026-11-22 09:30 UTC</time>" in ending.details[0][1]

@@ -39,7 +39,7 @@ def test_the_link_is_shown_once_and_kept_nowhere(client_of: ClientOf, adam: User
     )
     shown = re.search(r"/join/([\w-]+)/", page.text)
     assert shown
-    assert page.headers["Cache-Control"] == "no-store"
+    assert page.headers["Cache-Control"] == "private, no-store"
     assert shown[1] not in client.get(PEOPLE).text
     assert shown[1] not in str(Invitation.objects.values().get())
 

@@ -52,7 +52,7 @@ def test_a_new_account_signs_in_with_the_password_shown(client_of: ClientOf, ada
     shown = re.search(r'<code id="one-time">(.+?)</code>', page.text)
     assert shown
     assert User.objects.get(username="dora").check_password(shown[1])
-    assert page.headers["Cache-Control"] == "no-store"
+    assert page.headers["Cache-Control"] == "private, no-store"
 
 
 def test_the_password_is_shown_only_once(client_of: ClientOf, adam: User) -> None:

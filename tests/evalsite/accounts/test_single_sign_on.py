@@ -66,6 +66,26 @@ def test_who_comes_for_the_first_time_gets_an_account_without_a_project(
     assert "You are not in any project yet" in client.get("/").text
 
 
+def test_nul_in_a_name_is_replaced(client: Client, provider: Provider) -> None:
+    provider.claims |= {"name": "Do\0ra", "email": "dora\0@example.org"}
+    go(client, provider)
+    assert User.objects.get(username="dora").first_name == "Do\ufffdra"
+
+
+def test_no_cookie_of_the_provider_is_kept(client: Client, provider: Provider) -> None:
+    provider.headers["Set-Cookie"] = "who=first; Path=/"
+    go(client, provider)
+    assert signed_in(client)
+    assert provider.cookies == []
+
+
+def test_a_compressed_answer_that_was_not_asked_for_is_refused(client: Client, provider: Provider) -> None:
+    address = client.get("/sign-in/sso/").headers["Location"]
+    provider.headers["Content-Encoding"] = "gzip"
+    client.get("/sign-in/sso/back/", provider.visit(address))
+    assert not signed_in(client)
+
+
 def test_who_comes_again_is_the_same_whatever_the_name_is_now(client: Client, provider: Provider) -> None:
     go(client, provider)
     provider.claims["preferred_username"] = "dorothea"

@@ -32,7 +32,7 @@ def test_the_token_is_shown_once_and_kept_as_a_hash(client_of: ClientOf, alice: 
     page = client.post("/account/tokens/", {"token-name": "nightly", "token-days": "30"})
     shown = re.search(r'id="token">(evs_[\w-]+)<', page.text)
     assert shown
-    assert page.headers["Cache-Control"] == "no-store"
+    assert page.headers["Cache-Control"] == "private, no-store"
     assert shown[1] not in client.get("/account/").text
     assert shown[1] not in str(ApiToken.objects.values().get()) + str(list(AuditEntry.objects.values()))
 

@@ -29,7 +29,7 @@ def test_a_new_folder_and_what_is_made_in_it_are_its_owners_alone(folder: Path, 
     data_dir.prepare()
     (folder / "evalsite.sqlite3").touch()  # as SQLite does, which has no option for the mode
     found = {path.name: mode(path) for path in [folder, *folder.iterdir(), *(folder / "keys").iterdir()]}
-    assert found.pop("evalsite.sqlite3") == found.pop("django") == 0o600
+    assert found.pop("evalsite.sqlite3") == found.pop("reserve") == found.pop("django") == 0o600
     assert set(found.values()) == {0o700}
 
 

@@ -29,7 +29,7 @@ def writing(content: bytes, seconds: float = 0.0, calls: list[int] | None = None
 
 
 def test_a_copy_is_brought_once_and_found_afterwards(tmp_path: Path) -> None:
-    path = LocalCache(tmp_path).bring(NAME, 3, writing(b"abc"))
+    path = LocalCache(tmp_path).get_or_fetch(NAME, 3, writing(b"abc"))
     assert path.read_bytes() == b"abc"
     assert LocalCache(tmp_path).get(NAME) == path
 
@@ -38,7 +38,8 @@ def test_of_eight_at_once_one_brings_it(tmp_path: Path) -> None:
     calls: list[int] = []
     with ThreadPoolExecutor(8) as pool:
         jobs = [
-            pool.submit(LocalCache(tmp_path).bring, NAME, 3, writing(b"abc", 0.2, calls)) for _ in range(8)
+            pool.submit(LocalCache(tmp_path).get_or_fetch, NAME, 3, writing(b"abc", 0.2, calls))
+            for _ in range(8)
         ]
     assert {job.result().read_bytes() for job in jobs} == {b"abc"}
     assert len(calls) == 1
@@ -46,19 +47,19 @@ def test_of_eight_at_once_one_brings_it(tmp_path: Path) -> None:
 
 def test_a_copy_that_is_too_short_is_none(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="2 bytes in place of 3"):
-        LocalCache(tmp_path).bring(NAME, 3, writing(b"ab"))
+        LocalCache(tmp_path).get_or_fetch(NAME, 3, writing(b"ab"))
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 def test_what_a_killed_process_had_started_is_started_again(tmp_path: Path) -> None:
     (tmp_path / "uploads").mkdir()
     (tmp_path / "uploads" / "a.part").write_bytes(b"much longer than the file")
-    assert LocalCache(tmp_path).bring(NAME, 3, writing(b"abc")).read_bytes() == b"abc"
+    assert LocalCache(tmp_path).get_or_fetch(NAME, 3, writing(b"abc")).read_bytes() == b"abc"
     assert not (tmp_path / "uploads" / "a.part").exists()
 
 
 def aged(tmp_path: Path, name: str, seconds: float) -> Path:
-    path = LocalCache(tmp_path).bring(name, 3, writing(b"abc"))
+    path = LocalCache(tmp_path).get_or_fetch(name, 3, writing(b"abc"))
     os.utime(path, (time.time() - seconds,) * 2)
     return path
 

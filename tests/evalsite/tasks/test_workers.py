@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from django.db import OperationalError
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from datasets.importing.worker import read_version
 from evalsite.models import WorkerProcess
-from evalsite.tasks import workers
+from evalsite.tasks import jobs, workers
 
 ROOT = Path(__file__).parents[3]
+
+
+class Usage(NamedTuple):
+    total: int
+    used: int
+    free: int
 
 
 @pytest.mark.django_db
@@ -56,9 +63,19 @@ def test_a_worker_elsewhere_is_alive_while_it_reports() -> None:
 def test_a_queue_without_a_living_worker_is_reported() -> None:
     last_seen("far-away", timedelta(seconds=60))
     assert workers.obstacle("runs") == "worker"
-    workers.beat("runs")
+    workers.heartbeat("runs")
     assert workers.obstacle("runs") == ""
     assert workers.obstacle("data") == "worker"
+
+
+@pytest.mark.django_db
+def test_a_full_disk_is_reported_where_workers_can_t_store_that_they_are_alive(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(1 << 40, 1 << 40, 0))
+    assert workers.obstacle("runs") == "disk"
+    workers.heartbeat("runs")
+    assert workers.obstacle("runs") == ""
 
 
 @pytest.mark.django_db
@@ -70,12 +87,12 @@ def test_the_dead_are_forgotten() -> None:
 
 @pytest.mark.django_db
 def test_a_worker_on_this_host_that_has_fallen_silent_is_not_alive_and_not_forgotten() -> None:
-    workers.beat("runs")
+    workers.heartbeat("runs")
     WorkerProcess.objects.update(seen_at=timezone.now() - timedelta(seconds=11))
     assert workers.silent_workers() == {workers.owner()}
     workers.reconcile()
     assert not workers.is_alive(workers.owner())
-    workers.beat("runs")
+    workers.heartbeat("runs")
     assert workers.is_alive(workers.owner())
 
 
@@ -85,10 +102,10 @@ def test_a_heartbeat_shows_of_the_loops_last_turn(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(workers, "time", clock)
     with workers.turning() as turned:
         clock.wait(12)
-        workers.beat("runs")
+        workers.heartbeat("runs")
         assert not workers.is_alive(workers.owner())
         turned()
-        workers.beat("runs")
+        workers.heartbeat("runs")
         assert workers.is_alive(workers.owner())
 
 
@@ -107,7 +124,7 @@ def test_a_worker_that_falls_silent_is_noticed_between_the_regular_looks(
     clock, looks = Clock(40), list[float]()
     monkeypatch.setattr(workers, "stopping", clock)
     monkeypatch.setattr(workers, "time", clock)
-    monkeypatch.setattr(workers, "beat", lambda _: None)
+    monkeypatch.setattr(workers, "heartbeat", lambda _: None)
     monkeypatch.setattr(workers, "silent_workers", lambda: {"other"} if clock.now >= 1020 else set())
     monkeypatch.setattr(workers, "reconcile", lambda _: looks.append(clock.now - 1000))
     workers.run_maintenance("runs", lambda _: None)
@@ -134,13 +151,13 @@ def test_after_an_outage_the_living_have_time_before_the_dead_are_looked_for(
 ) -> None:
     clock, away, looks, found = Clock(60), range(10, 31), list[float](), list[Exception]()
 
-    def beat(queue: str) -> None:
+    def heartbeat(queue: str) -> None:
         if int(clock.now - 1000) in away:
             raise OperationalError("gone")
 
     monkeypatch.setattr(workers, "stopping", clock)
     monkeypatch.setattr(workers, "time", clock)
-    monkeypatch.setattr(workers, "beat", beat)
+    monkeypatch.setattr(workers, "heartbeat", heartbeat)
     monkeypatch.setattr(workers, "silent_workers", set)
     monkeypatch.setattr(workers, "reconcile", lambda _: looks.append(clock.now - 1000))
     workers.run_maintenance("runs", found.append)
@@ -150,36 +167,18 @@ def test_after_an_outage_the_living_have_time_before_the_dead_are_looked_for(
 
 @pytest.mark.django_db(transaction=True)
 def test_waking_twice_for_the_same_work_makes_one_task() -> None:
-    workers.wake(read_version, version_id=1)
-    workers.wake(read_version, version_id=1)
-    workers.wake(read_version, version_id=2)
+    for number in (1, 1, 2):
+        workers.wake(jobs.work, kind="read_version", object_id=number)
     assert DBTaskResult.objects.count() == 2
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_task_holds_no_more_than_its_number() -> None:
-    workers.wake(read_version, version_id=1)
-    assert DBTaskResult.objects.get().args_kwargs == {"args": [], "kwargs": {"version_id": 1}}
-
-
-def test_this_process_holds_a_row_only_while_it_works_on_it() -> None:
-    seen = []
-
-    @workers.works_on(WorkerProcess)
-    def work(pk: int) -> None:
-        held = (workers.is_held(workers.owner(), WorkerProcess, other) for other in (pk, pk + 1))
-        seen.extend(held)
-
-    work(7)
-    assert seen == [True, False]
-    assert not workers.is_held(workers.owner(), WorkerProcess, 7)
-
-
-@pytest.mark.django_db
-def test_a_row_that_another_process_claimed_is_held_while_that_lives() -> None:
-    parent = f"{socket.gethostname()}:{os.getppid()}:{workers.start_time(os.getppid())}"
-    assert workers.is_held(parent, WorkerProcess, 7)
-    assert not workers.is_held(f"{socket.gethostname()}:{os.getppid()}:1", WorkerProcess, 7)
+    workers.wake(jobs.work, kind="read_version", object_id=1)
+    assert DBTaskResult.objects.get().args_kwargs == {
+        "args": [],
+        "kwargs": {"kind": "read_version", "object_id": 1},
+    }
 
 
 def test_pauses_double_up_to_a_limit_and_start_again_after_a_success() -> None:

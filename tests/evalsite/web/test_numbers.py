@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from evalsite.accounts.models import Project, User
-from judging.runs import planning
+from judging.engine import planning
 from tests.make import a_metric, a_run, a_version
 
 BEYOND = [2**63, 10**40]

@@ -1,4 +1,4 @@
-"""The example of docs/metrics-file.md, as files."""
+"""The examples of docs/metrics-file.md, as files."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ PAGES = {
 }
 
 
-def write_example(folder: Path, language: str = "en") -> Path:
-    """Write the example's files to `folder`; return the path of its YAML file."""
-    page = PAGES[language]
+def write_example(folder: Path, language: str = "en", *, first: bool = False) -> Path:
+    """Write the files of the full example, or of the first one, to `folder`; return the path of its YAML file."""
+    page = PAGES[language].split("\n## ")[1 if first else 2]
     files = dict(re.findall(r"^`([\w./]+)`\n\n```\w+\n(.*?)```", page, re.MULTILINE | re.DOTALL))
     (files["metrics.yaml"],) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     for name, text in files.items():

@@ -28,11 +28,17 @@ def test_without_a_reference_no_verdict_is_asked_for(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", names_of("reference", "comparison"))
-@pytest.mark.parametrize(("reference", "shown"), [(0, "\n0\n"), (False, "\nFalse\n"), (0.0, "\n0.0\n")])
+@pytest.mark.parametrize(("reference", "shown"), [(0, "\n0\n"), (False, "\nfalse\n"), (0.0, "\n0.0\n")])
 def test_zero_and_false_are_references(name: str, reference: object, shown: str) -> None:
     text = rendered(name, ref_answer=reference, gt="last")
     assert shown in text
     assert "last" not in text
+
+
+@pytest.mark.parametrize("name", names_of("reference", "comparison"))
+def test_a_reference_that_is_no_text_is_shown_as_json(name: str) -> None:
+    text = rendered(name, ref_answer={"city": "Paris", "true": True, "none": None})
+    assert '\n{"city": "Paris", "none": null, "true": true}\n' in text
 
 
 @pytest.mark.parametrize("name", names_of("reference", "comparison"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -40,7 +41,7 @@ def side(
 
 
 def item(
-    key: int,
+    key: int | str,
     before: Side | None,
     after: Side | None,
     settings: frozenset[str] = NOTHING,
@@ -170,6 +171,36 @@ def test_the_interval_is_the_paired_one_where_all_items_are_shared() -> None:
     change = change_between([item(key, side(4), side(4 + gain)) for key, gain in enumerate((0, 1, 2))])
     # differences 0, 1, 2: mean 1, se 1/sqrt(3), t(2) = 4.3027
     assert change.ci_low == pytest.approx(1 - 4.3027 / math.sqrt(3), abs=1e-4)
+
+
+def test_a_shares_interval_comes_from_its_items_contributions_over_all_rows() -> None:
+    gains = {"answers": (0, 1, 2), "prompt": (1, 1, 2)}
+    items = [
+        item(f"{cause}{key}", side(4), side(4 + gain, answers="b" if cause == "answers" else "a"), settings)
+        for cause, settings in (("answers", NOTHING), ("prompt", frozenset({"prompt"})))
+        for key, gain in enumerate(gains[cause])
+    ]
+    share = next(one for one in change_between(items).shares if one.cause == "answers")
+    # contributions 0, 1, 2, 0, 0, 0 of six rows: sum 3/6, t(5) = 2.5706
+    error = math.sqrt(6 / 5 * sum((one / 6 - 0.5 / 6) ** 2 for one in (0, 1, 2, 0, 0, 0)))
+    assert (share.ci_low, share.ci_high) == pytest.approx(
+        (0.5 - 2.5706 * error, 0.5 + 2.5706 * error), abs=1e-4
+    )
+
+
+def test_a_share_of_whole_clusters_counts_them_as_one_each() -> None:
+    apart = [item(key, side(4), side(4 + key % 2)) for key in range(8)]
+    together = [replace(one, cluster=place // 2) for place, one in enumerate(apart[::2] + apart[1::2])]
+    (single,), (clustered,) = (change_between(items).shares for items in (apart, together))
+    assert single.difference == clustered.difference
+    assert clustered.ci_high > single.ci_high
+
+
+def test_the_interval_of_a_share_stays_within_the_width_of_the_scale() -> None:
+    change = change_between([item(key, side(1), side(5)) for key in range(4)], width=4)
+    (share,) = change.shares
+    assert (share.difference, share.ci_high) == (4, 4)
+    assert -4 < share.ci_low < 4
 
 
 def test_a_run_without_a_score_has_no_difference() -> None:

@@ -335,3 +335,72 @@ def test_rows_without_a_reference_are_counted_where_the_template_looks_for_one(
     ]
     counted = linted(sandbox, builtin(name).source, rows).without_reference
     assert counted == (0 if "score" in name else 2)
+
+
+@pytest.mark.parametrize(
+    ("template", "code", "name", "suggestion"),
+    [
+        ("${question}", "placeholder", "${question}", "{{ data.question }}"),
+        ("{level}", "placeholder", "{level}", "{{ data.level }}"),
+        ("｛｛ data.question ｝｝", "full_width", "｛｛ data.question ｝｝", "{{ data.question }}"),
+        ('{{"score": 1}}', "doubled_braces", '{{"score": 1}}', '{"score": 1}'),
+        ('{{"score": <n>}}', "doubled_braces", '{{"score": <n>}}', '{"score": <n>}'),  # a syntax error too
+    ],
+)
+def test_a_placeholder_of_another_tool_is_a_warning(
+    sandbox: Sandbox, template: str, code: str, name: str, suggestion: str
+) -> None:
+    (warning,) = linted(sandbox, template).warnings
+    assert (warning.code, warning.name, warning.line, warning.suggestion) == (code, name, 1, suggestion)
+
+
+@pytest.mark.parametrize(
+    ("name", "suggestion"),
+    [("output", "response.content"), ("input", "data.question"), ("expected_output", "data.ref_answer")],
+)
+def test_another_tools_name_is_suggested_as_ours(sandbox: Sandbox, name: str, suggestion: str) -> None:
+    result = linted(sandbox, "{{" + name + "}}")
+    assert [(one.code, one.name, one.suggestion) for one in result.errors] == [
+        ("unknown_name", name, suggestion)
+    ]
+    assert result.warnings == ()
+
+
+def test_a_name_with_a_dash_is_one_error_with_brackets_suggested(sandbox: Sandbox) -> None:
+    result = linted(sandbox, "{{ data.my-field }}", [{"my-field": 1}])
+    (error,) = [one for one in result.errors if one.code == "unknown_name"]
+    assert (error.name, error.suggestion) == ("data.my-field", "data['my-field']")
+
+
+COUNTER = "{% set n = 0 %}{% for m in data.messages %}{% set n = n + 1 %}{% endfor %}{{ n }}"
+AGAIN = "{% set n = 0 %}{% for m in data.messages %}{% set n = 0 %}{% endfor %}{{ n }}"
+FLAG = (
+    "{% set seen = false %}{% for m in data.messages %}{% if m %}{% set seen = true %}{% endif %}{% endfor %}"
+)
+
+
+@pytest.mark.parametrize(("template", "name"), [(COUNTER, "n"), (AGAIN, "n"), (FLAG, "seen")])
+def test_a_value_set_in_a_loop_and_lost_is_a_warning(sandbox: Sandbox, template: str, name: str) -> None:
+    assert found(sandbox, template) == [("set_in_loop", name)]
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% for m in data.messages %}{% set text = m.content %}{{ text }}{% endfor %}",
+        "{% set c = namespace(n=0) %}{% for m in data.messages %}{% set c.n = c.n + 1 %}{% endfor %}{{ c.n }}",
+    ],
+)
+def test_a_value_for_one_turn_or_in_a_namespace_is_none(sandbox: Sandbox, template: str) -> None:
+    assert found(sandbox, template) == []
+
+
+@pytest.mark.parametrize("tag", ["include 'x'", "extends 'x'", "import 'x' as x", "from 'x' import y"])
+def test_a_tag_for_other_templates_is_refused_in_a_sentence(sandbox: Sandbox, tag: str) -> None:
+    (error,) = linted(sandbox, "\n{% " + tag + " %}").errors
+    assert (error.code, error.line) == ("syntax", 2)
+    assert error.message == "a prompt can't include, import or extend other templates"
+
+
+def test_lipsum_is_an_unknown_name(sandbox: Sandbox) -> None:
+    assert ("unknown_name", "lipsum") in found(sandbox, "{{ lipsum() }}")

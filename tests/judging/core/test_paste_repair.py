@@ -45,7 +45,7 @@ def sandbox() -> Iterator[Sandbox]:
 def test_a_script_whose_backslashes_and_indentation_were_lost_works_again(sandbox: Sandbox) -> None:
     repair = repaired(PASTED)
     assert repair is not None
-    assert repair.found == ("backslashes", "indentation")
+    assert repair.problems == ("backslashes", "indentation")
     item = {"judge_resps": [{"content": "[[A=B]], no: [[B>A]]"}], "data": {}, "resp": {}}
     (outcome,) = run_postprocess(sandbox, repair.source, [item])
     assert (outcome.result, outcome.failure) == (4, None)
@@ -62,7 +62,7 @@ def test_a_script_whose_backslashes_and_indentation_were_lost_works_again(sandbo
 def test_doubled_backslashes_are_halved(written: str, wanted: str) -> None:
     repair = repaired(written)
     assert repair is not None
-    assert (repair.source, repair.found) == (wanted, ("backslashes",))
+    assert (repair.source, repair.problems) == (wanted, ("backslashes",))
 
 
 @pytest.mark.parametrize(

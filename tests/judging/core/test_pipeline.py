@@ -69,7 +69,7 @@ class FakeTools:
         self.seen.append(context)
         return self.after(context)
 
-    async def read(self, judge: int, content: str) -> tuple[Value | None, str]:
+    async def read(self, judge: int, content: str, finish_reason: str | None) -> tuple[Value | None, str]:
         try:
             return json.loads(content), ""
         except ValueError:
@@ -137,7 +137,7 @@ def test_several_judges_come_to_the_mean_of_what_could_be_read(
 def test_every_reply_stays_with_its_verdict() -> None:
     result = found(metric(judge("a"), judge("b")), FakeTools(by_judge("4", "7"), builds=(False, False)))
     assert [(one.judge, one.value) for one in result.verdicts] == [(0, 4), (1, 7)]
-    assert len(result.asked) == 2
+    assert len(result.calls) == 2
 
 
 def test_repeats_of_a_judge_are_asked_together_and_averaged() -> None:
@@ -174,18 +174,18 @@ def test_a_judge_sees_the_replies_of_those_before_it_in_order_and_no_others() ->
     tools = FakeTools(by_judge("1", "2", "3"), builds=(False, True, False))
     found(metric(judge("a", repeats=2), judge("b"), judge("c")), tools)
     of_the_second = tools.seen[2]
-    assert [(one.judge, one.repeat) for one in of_the_second.asked] == [(0, 0), (0, 1)]
+    assert [(one.judge, one.repeat) for one in of_the_second.calls] == [(0, 0), (0, 1)]
 
 
 def test_what_was_asked_is_in_the_order_of_judges_whatever_the_rounds() -> None:
     result = found(metric(judge("a"), judge("b"), judge("c")), FakeTools(builds=(False, True, False)))
-    assert [one.judge for one in result.asked] == [0, 1, 2]
+    assert [one.judge for one in result.calls] == [0, 1, 2]
 
 
 def test_a_judge_that_failed_for_good_is_seen_with_its_error() -> None:
     tools = FakeTools(by_judge(Failure("quota", "empty"), "3"), builds=(False, True))
     assert found(metric(judge("a"), judge("b")), tools).outcome.value == 3
-    assert tools.seen[1].asked[0].as_seen() == {"content": None, "error": "quota: empty"}
+    assert tools.seen[1].calls[0].as_seen() == {"content": None, "error": "quota: empty"}
 
 
 def test_a_prompt_that_cannot_be_made_ends_the_story_before_its_round_is_asked() -> None:
@@ -199,7 +199,7 @@ def test_a_prompt_that_cannot_be_made_ends_the_story_before_its_round_is_asked()
 
 def test_what_earlier_rounds_said_is_kept_when_a_later_prompt_fails() -> None:
     tools = FakeTools(builds=(False, True), prompt=lambda judge, _: Failure("prompt_load") if judge else "p")
-    assert len(found(metric(judge("a"), judge("b")), tools).asked) == 1
+    assert len(found(metric(judge("a"), judge("b")), tools).calls) == 1
 
 
 # --- scripts -----------------------------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ def test_nobody_is_asked_after_preprocess_failed() -> None:
 def test_postprocess_sees_one_reply_for_each_question_in_order() -> None:
     tools = FakeTools(builds=(False, False))
     found(metric(judge("a", repeats=2), judge("b", both_orders=True), postprocess="s"), tools)
-    places = [one.place for one in tools.seen[-1].asked]
+    places = [one.place for one in tools.seen[-1].calls]
     assert places == [(0, 0, False), (0, 1, False), (1, 0, False), (1, 0, True)]
 
 

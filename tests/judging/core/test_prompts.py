@@ -259,7 +259,7 @@ def test_a_syntax_error_names_its_line_for_every_item(template: str, line: int, 
         ("\n{{ 1 / 0 }}", "exception", "ZeroDivisionError: division by zero"),
         ("\n{{ data.messages.append(1) }}", "exception", "SecurityError"),
         ("\n{{ ''.__class__.__mro__ }}", "exception", "SecurityError"),
-        ("\n{% include 'x' %}", "exception", "no loader"),
+        ("\n{% include 'x' %}", "syntax", "a prompt can't include"),
     ],
 )
 def test_what_a_template_may_not_ends_with_a_clear_error(
@@ -360,4 +360,4 @@ def test_a_multi_turn_template_keeps_its_own_blank_line(sandbox: Sandbox) -> Non
 
 
 def test_a_fresh_worker_has_found_no_name_yet(sandbox: Sandbox) -> None:
-    assert render(sandbox, "no name", [RenderItem({"x": 1})])[0].found == ()
+    assert render(sandbox, "no name", [RenderItem({"x": 1})])[0].resolved == ()

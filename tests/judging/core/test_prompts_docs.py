@@ -15,7 +15,7 @@ from datasets.core.variables import response_data, row_data
 from judging.core.prompts import RenderItem, render
 from judging.core.sandbox.allowed_imports import IMPORTABLE
 from judging.core.sandbox.pool import Sandbox
-from judging.core.sandbox.scripts import GIVEN
+from judging.core.sandbox.scripts import ARGUMENTS
 from judging.core.scripts import load_failure, run_postprocess
 from judging.metrics.editor.judge_forms import PARSERS
 
@@ -83,8 +83,8 @@ def test_every_name_of_a_template_has_an_example_that_holds(language: str, sandb
 def test_every_parameter_of_a_script_has_an_example_that_holds(language: str, sandbox: Sandbox) -> None:
     found = examples(section(PAGES[language], 5))
     assert [name for name, _expression, _value in found] == [
-        *GIVEN["preprocess"],
-        *[name for name in GIVEN["postprocess"] if name not in GIVEN["preprocess"]],
+        *ARGUMENTS["preprocess"],
+        *[name for name in ARGUMENTS["postprocess"] if name not in ARGUMENTS["preprocess"]],
     ]
     item = {
         "data": data(),

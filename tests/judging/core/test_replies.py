@@ -4,18 +4,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judging.core.reading.thinking import without_thinking
 from judging.core.replies import (
     Parsed,
     ParserError,
     combine_orders,
     is_flip,
     make_parser,
-    parse_comparison,
-    parse_score,
     turned_back,
     with_sides_swapped,
-    without_thinking,
 )
+
+
+def parse_score(content: str, low: float, high: float) -> Parsed:
+    return make_parser("score", low, high).read(content, None)
+
+
+def parse_comparison(content: str) -> Parsed:
+    return make_parser("comparison", 1, 5).read(content, None)
 
 
 def score(content: str, low: float = 1, high: float = 10) -> int | float | str | None:
@@ -29,7 +35,7 @@ def score(content: str, low: float = 1, high: float = 10) -> int | float | str |
     [
         ("评分:[[7]]", 7),
         ("Score: [[7]]", 7),
-        ("[[3]] or rather [[8]]", 8),
+        ("[[3]] or rather [[8]]", "ambiguous"),
         ("[[ 8 ]]", 8),
         ("[[\n8\u3000]]", 8),
         ("[[８]]", 8),
@@ -50,7 +56,7 @@ def score(content: str, low: float = 1, high: float = 10) -> int | float | str |
         ("评分：6，总分：[[9]]", 9),
     ],
 )
-def test_the_last_number_in_double_brackets_is_the_score(content: str, expected: object) -> None:
+def test_the_number_in_double_brackets_is_the_score(content: str, expected: object) -> None:
     assert score(content) == expected
 
 
@@ -71,8 +77,8 @@ def test_the_last_number_in_double_brackets_is_the_score(content: str, expected:
         ('{"score": true}', "nothing_offered"),
         ('{"score": null, "rating": 6}', 6),
         ('{"score": NaN}', "nothing_offered"),
-        ('{"points": 8}', "nothing_offered"),
-        ("[8]", "nothing_offered"),
+        ('{"points": 8}', 8),
+        ("[8]", 8),
         ('{"a":' * 100_000, "nothing_offered"),
     ],
 )
@@ -97,7 +103,7 @@ def test_a_labelled_number_is_read(label: str, mark: str) -> None:
         ("评分：８．５", 8.5),
         ("Score: 8.", 8),
         ("Score: -2", "out_of_range"),
-        ("评分：3，修改后评分：9", 9),
+        ("评分：3，修改后评分：9", "ambiguous"),
         ("评分：10分制", "nothing_offered"),
         ("打分：5分钟", "nothing_offered"),
         ("打分：10.5分钟", "nothing_offered"),
@@ -113,13 +119,13 @@ def test_a_labelled_number_is_read(label: str, mark: str) -> None:
         ("Score: [８]", 8),
         ("Rating = [-2]", "out_of_range"),
         ("得分为【9】，满分【10】", 9),
-        ("评分：[3]，修改后评分：【9】", 9),
+        ("评分：[3]，修改后评分：【9】", "ambiguous"),
         ("评分：【10】分制", "nothing_offered"),
         ("评分：[8/10]", 8),
         ("评分：[8", "nothing_offered"),
     ],
 )
-def test_a_label_may_be_bold_and_the_last_one_counts(content: str, expected: object) -> None:
+def test_a_label_may_be_bold(content: str, expected: object) -> None:
     assert score(content) == expected
 
 
@@ -174,8 +180,8 @@ def test_a_number_with_its_unit_is_read(content: str, expected: object) -> None:
         ("8..", "nothing_offered"),
         ("8!", "nothing_offered"),
         ("8 9", "nothing_offered"),
-        ("[8]", "nothing_offered"),
-        ("【8】", "nothing_offered"),
+        ("[8]", 8),
+        ("【8】", 8),
         ("about 8", "nothing_offered"),
         ("**", "nothing_offered"),
     ],
@@ -185,7 +191,7 @@ def test_a_reply_that_is_only_a_number_is_the_score(content: str, expected: obje
 
 
 def test_n_of_max_is_of_this_scale() -> None:
-    assert (score("3/5", 1, 5), score("3/5", 1, 10)) == (3, "nothing_offered")
+    assert (score("3/5", 1, 5), score("3/5", 1, 10)) == (3, "other_scale")
 
 
 @pytest.mark.parametrize(
@@ -194,7 +200,7 @@ def test_n_of_max_is_of_this_scale() -> None:
         ("Score: 3\n[[8]]", 8),
         ("[[8]]\nScore: 3", 8),
         ('{"score": 8, "why": "Rating: 3"}', 8),
-        ('{"score": 8, "why": "[[3]]"}', 3),
+        ('{"score": 8, "why": "[[3]]"}', 8),
         ("评分：8，不是3分", 8),
     ],
 )
@@ -203,11 +209,17 @@ def test_the_first_kind_that_offers_something_decides(content: str, expected: in
 
 
 @pytest.mark.parametrize(
-    "content",
-    ["[[7]] [[11]]", "Score: 7\n[[0]]", '{"score": 0, "rating": 7}', "Score: 7, Score: 70", "7分 70分"],
+    ("content", "reason"),
+    [
+        ("[[7]] [[11]]", "ambiguous"),
+        ("Score: 7\n[[0]]", "out_of_range"),
+        ('{"score": 0, "rating": 7}', "ambiguous"),
+        ("Score: 7, Score: 70", "ambiguous"),
+        ("7分 70分", "nothing_offered"),
+    ],
 )
-def test_out_of_range_takes_no_earlier_number(content: str) -> None:
-    assert score(content) == "out_of_range"
+def test_out_of_range_takes_no_other_number(content: str, reason: str) -> None:
+    assert score(content) == reason
 
 
 def test_the_bounds_belong_to_the_scale() -> None:
@@ -269,22 +281,27 @@ def test_a_verdict_at_the_end_is_read_whatever_comes_before(value: int, before: 
         ("[[A=B]]", 3),
         ("[[B>A]]", 4),
         ("[[B>>A]]", 5),
-        ("[[A>>B]], no: [[B>A]]", 4),
+        ("At first [[A>>B]], but on reflection [[B>A]]", 4),
         ("[[ A > B ]]", 2),
         ("［［Ａ＝Ｂ］］", 3),
         ("<think>[[A>B]]</think>[[B>A]]", 4),
     ],
 )
-def test_the_last_verdict_of_a_comparison_is_read(content: str, value: int) -> None:
+def test_the_verdict_of_a_comparison_is_read(content: str, value: int) -> None:
     assert parse_comparison(content).value == value
 
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [("A>B", "nothing_offered"), ("[[B=A]]", "nothing_offered"), ("<think>[[A>B]]", "empty")],
+    [
+        ("A or B", "nothing_offered"),
+        ("[[B=A]]", "unknown_label"),
+        ("<think>[[A>B]]", "empty"),
+        ("[[A>>B]], no: [[B>A]]", "ambiguous"),
+    ],
 )
 def test_a_comparison_without_verdict_has_a_reason(content: str, reason: str) -> None:
-    assert parse_comparison(content) == Parsed(None, reason)
+    assert (parse_comparison(content).value, parse_comparison(content).reason) == (None, reason)
 
 
 @pytest.mark.parametrize(
@@ -334,8 +351,8 @@ def test_a_flip_is_a_change_of_sides() -> None:
 
 
 def test_the_named_parsers_read_as_their_functions() -> None:
-    assert make_parser("score", 1, 10).read("[[7]]").value == 7
-    assert make_parser("comparison", 1, 5).read("[[A>B]]").value == 2
+    assert make_parser("score", 1, 10).read("[[7]]", None).value == 7
+    assert make_parser("comparison", 1, 5).read("[[A>B]]", None).value == 2
 
 
 @pytest.mark.parametrize(
@@ -350,7 +367,7 @@ def test_the_named_parsers_read_as_their_functions() -> None:
     ],
 )
 def test_a_json_path_leads_to_the_score(path: str, reply: object, expected: object) -> None:
-    parsed = make_parser({"json_path": path}, 1, 10).read(f"```json\n{json.dumps(reply)}\n```")
+    parsed = make_parser({"json_path": path}, 1, 10).read(f"```json\n{json.dumps(reply)}\n```", None)
     assert (parsed.value or parsed.reason) == expected
 
 
@@ -382,7 +399,7 @@ def test_a_regular_expression_gives_its_last_match(pattern: str, content: str, e
 
 def test_a_regular_expression_never_runs_here() -> None:
     with pytest.raises(TypeError):
-        make_parser({"regex": "(a+)+$"}, 1, 10).read("aaaa")
+        make_parser({"regex": "(a+)+$"}, 1, 10).read("aaaa", None)
 
 
 @pytest.mark.parametrize(

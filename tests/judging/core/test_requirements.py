@@ -71,10 +71,10 @@ def test_what_cannot_be_read_is_said_with_its_place(text, says):
         ("alpha m >= 7", "not_met"),
         ("alpha m <= 7", "met"),
         ("alpha m <= 5", "not_met"),
-        ("alpha - beta m >= 1.5", "met"),
-        ("beta - alpha m >= -2", "met"),
-        ("beta - alpha m >= -1", "not_met"),
-        ("beta - alpha m <= -1", "met"),
+        ("alpha - beta m >= -1", "met"),
+        ("beta - alpha m >= -5", "met"),
+        ("beta - alpha m >= 1", "not_met"),
+        ("beta - alpha m <= 1", "met"),
     ],
 )
 def test_the_interval_decides(text, verdict):
@@ -83,13 +83,13 @@ def test_the_interval_decides(text, verdict):
 
 def test_the_sentence_has_figure_interval_and_items():
     assert decided("alpha m >= 7").sentence == (
-        "Not met: alpha m >= 7: 6, 95 % interval 5.795 to 6.205, 40 items."
+        "Not met: alpha m >= 7: 6, 95 % interval 5.692 to 6.303, 40 items."
     )
 
 
 def test_an_undecided_one_says_how_many_more_items_would_decide_it():
     got = decided("alpha m >= 6.1")
-    assert got.more_items == pytest.approx(40 * (0.2048 / 0.1) ** 2 - 40, abs=3)
+    assert got.more_items == pytest.approx(40 * (0.3034 / 0.1) ** 2 - 40, abs=3)
     assert got.sentence.endswith(f"about {got.more_items} more items would decide it.")
 
 
@@ -97,6 +97,23 @@ def test_with_those_items_it_is_decided():
     more = decided("alpha m >= 5.85").more_items
     grown = document(scores((SCORES * 10)[: 50 + more // 10 * 10]))
     assert decided("alpha m >= 5.85", grown).verdict == "met"
+
+
+@pytest.mark.parametrize(
+    ("items", "verdict"), [(2, "undecided"), (5, "undecided"), (10, "undecided"), (20, "met")]
+)
+def test_a_flawless_candidate_is_decided_by_its_number_of_items(items, verdict):
+    got = decided("alpha m >= 8", document(scores([10] * items)))
+    assert got.verdict == verdict
+    if items == 10:
+        grown = document(scores([10] * (items + got.more_items)))
+        assert decided("alpha m >= 8", grown).verdict == "met"
+
+
+def test_candidates_that_always_differ_alike_are_decided_by_their_number_of_items():
+    few, many = (document([*scores([9] * size), *scores([4] * size, "beta")]) for size in (3, 40))
+    assert decided("alpha - beta m >= 2", few).verdict == "undecided"
+    assert decided("alpha - beta m >= 2", many).verdict == "met"
 
 
 def test_a_figure_on_the_bound_is_not_decided_by_more_items():
@@ -127,7 +144,7 @@ def test_a_judge_must_agree_with_people_and_every_judge_must():
     good, bad = scores(), scores(SCORES[::-1], by="glm")
     assert decided("judge m kappa_weighted >= 0.6", document([*good, *people])).verdict == "met"
     assert decided("judge m kappa_weighted >= 0.6", document([*good, *bad, *people])).verdict == "not_met"
-    assert decided("judge m bias <= 1", document([*good, *people])).verdict == "met"
+    assert decided("judge m bias <= 3", document([*good, *people])).verdict == "met"
 
 
 def test_of_combined_judges_only_what_they_come_to_must_agree():

@@ -191,7 +191,7 @@ def test_what_the_server_refuses_is_said_and_remembered(
     live.refresh_from_db()
     assert "separate_reasoning is not supported" in page.text
     assert "max_completion_tokens" in page.text
-    assert live.refuses == ["max_tokens", "separate_reasoning"]
+    assert live.rejected_params == ["max_tokens", "separate_reasoning"]
 
 
 def test_a_wrong_key_is_reported_without_repeating_it(
@@ -231,10 +231,10 @@ def test_a_key_that_cannot_be_decrypted_is_reported(
 
 
 def test_a_new_key_makes_an_old_test_void(client_of: ClientOf, adam: User, endpoint: Endpoint) -> None:
-    Endpoint.objects.update(probe={"ok": True, "refuses": []}, refuses=["stream"])
+    Endpoint.objects.update(probe={"ok": True, "refuses": []}, rejected_params=["stream"])
     client_of(adam).post(page_of(endpoint, "edit/"), {**FORM, "key": "another"})
     endpoint.refresh_from_db()
-    assert (endpoint.probe, endpoint.refuses) == ({}, ["stream"])
+    assert (endpoint.probe, endpoint.rejected_params) == ({}, ["stream"])
 
 
 def test_saving_can_test_at_once(

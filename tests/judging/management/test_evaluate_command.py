@@ -12,8 +12,8 @@ from django.conf import LazySettings
 from evalsite.accounts.models import Project
 from judging.core.judges.scripted import ScriptedJudge
 from judging.management.command_line import CannotStart
-from judging.management.commands.evaluate import begin, document, go_on, work_to_the_end
-from judging.runs.models import Run, RunState
+from judging.management.commands.evaluate import document, resume_run, start_run, work_until_finished
+from judging.records.models import Run, RunState
 from tests import mtbench
 from tests.judging.core.metrics_example import write_example
 from tests.judging.evaluate_files import write_metrics, write_rows
@@ -34,7 +34,7 @@ def folder(
 
 def evaluated(run: Run, out: Path) -> dict[str, Any]:
     """Judge a run to its end; return the command's JSON document."""
-    return document(*work_to_the_end(run, out, threading.Event()))
+    return document(*work_until_finished(run, out, threading.Event()))
 
 
 def test_a_key_that_is_not_set_is_named_before_anything_is_asked(
@@ -42,13 +42,13 @@ def test_a_key_that_is_not_set_is_named_before_anything_is_asked(
 ) -> None:
     monkeypatch.delenv("JUDGE_KEY")
     with pytest.raises(CannotStart, match="JUDGE_KEY is not set"):
-        begin(write_rows(folder, 2), write_metrics(folder, "http://127.0.0.1:9"), "")
+        start_run(write_rows(folder, 2), write_metrics(folder, "http://127.0.0.1:9"), "")
 
 
 def test_a_finished_run_that_is_resumed_asks_nothing_and_has_the_same_result(folder: Path) -> None:
     with ScriptedJudge(reply="Score: [[8]]") as judge:
-        found = evaluated(begin(write_rows(folder, 2), write_metrics(folder, judge.url), ""), folder)
-        assert evaluated(go_on(str(found["run"])), folder) == found
+        found = evaluated(start_run(write_rows(folder, 2), write_metrics(folder, judge.url), ""), folder)
+        assert evaluated(resume_run(str(found["run"])), folder) == found
         assert len(judge.requests) == found["scored"] == 2
 
 
@@ -57,19 +57,19 @@ def test_of_two_runs_of_one_name_the_newest_is_resumed(folder: Path, project: Pr
     for one in (project, other):
         newest = a_run(a_version(one), a_metric("http://127.0.0.1:9"), name="nightly")
     Run.objects.update(state=RunState.FINISHED)
-    assert go_on("nightly") == newest
+    assert resume_run("nightly") == newest
 
 
 def test_a_run_that_does_not_exist_is_not_resumed(folder: Path) -> None:
     with pytest.raises(CannotStart, match="no run called nightly"):
-        go_on("nightly")
+        resume_run("nightly")
 
 
 def test_published_verdicts_give_the_published_means(folder: Path) -> None:
     published = mtbench.verdicts()
     rows = mtbench.rows_that_name_their_model(folder / "mtbench.jsonl")
     with ScriptedJudge(reply=mtbench.judge(published)) as judge:
-        found = evaluated(begin(rows, write_metrics(folder, judge.url, mtbench.TEMPLATE), ""), folder)
+        found = evaluated(start_run(rows, write_metrics(folder, judge.url, mtbench.TEMPLATE), ""), folder)
     means = {name: metrics["quality"]["mean"] for name, metrics in found["report"]["candidates"].items()}
     assert means == pytest.approx(mtbench.published_means(published), abs=0.0005)
 
@@ -77,15 +77,33 @@ def test_published_verdicts_give_the_published_means(folder: Path) -> None:
 def test_arena_hard_is_judged_whole(folder: Path) -> None:
     with ScriptedJudge(reply="Score: [[8]]") as judge:
         upload = real_data("arena_hard_v01_upload.jsonl")
-        found = evaluated(begin(upload, write_metrics(folder, judge.url), ""), folder)
+        found = evaluated(start_run(upload, write_metrics(folder, judge.url), ""), folder)
     assert (found["judgements"], found["scored"]) == (1500, 1500)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_first_documented_example_has_ten_lines_and_runs_as_printed(folder: Path, language: str) -> None:
+    metrics = write_example(folder, language, first=True)
+    assert len(metrics.read_text().splitlines()) <= 10
+    document = evaluated(start_run(folder / "answers.jsonl", metrics, ""), folder)
+    assert (document["scored"], document["report"]["candidates"]["llama3"]["exact"]["mean"]) == (1, 5)
+
+
+def test_a_script_with_a_misnamed_parameter_says_once_which_was_meant(folder: Path) -> None:
+    metrics = write_example(folder, first=True)
+    script = '    - {type: PREPROCESS, file_content: "def preprocess(data, response): pass"}\n'
+    metrics.write_text(metrics.read_text().replace("    pipeline:\n", f"    pipeline:\n{script}"))
+    with pytest.raises(CannotStart) as refusal:
+        start_run(folder / "answers.jsonl", metrics, "")
+    assert "unknown parameter 'response'; did you mean 'resp'?" in str(refusal.value)
+    assert str(refusal.value).count("preprocess") == 1
 
 
 def test_the_documented_example_of_a_metrics_file_runs_as_it_is_written(folder: Path) -> None:
     metrics = write_example(folder)
     with ScriptedJudge(reply="Good. [[A=B]] Score: [[4]]", api_key="k-123456") as judge:
         metrics.write_text(metrics.read_text().replace("http://127.0.0.1:8000/v1", judge.url))
-        found = evaluated(begin(folder / "rows.jsonl", metrics, ""), folder)
+        found = evaluated(start_run(folder / "rows.jsonl", metrics, ""), folder)
         uploaded = [one.prompt for one in judge.requests if "Answer: It is 2.\nRate" in one.prompt]
     assert (found["judgements"], found["scored"]) == (12, 12)
     means = {name: one["mean"] for name, one in found["report"]["candidates"]["qwen3"].items()}

@@ -10,7 +10,8 @@ import pytest
 from datasets.models import Version
 from evalsite.accounts.models import Project
 from judging.management.command_line import CannotStart, upload
-from judging.management.commands.evaluate import begin
+from judging.management.commands.evaluate import start_run, why_unscored
+from tests.judging.judged import JUDGE_URL, judge, said
 from tests.make import a_metric, a_run, a_version
 
 pytestmark = pytest.mark.django_db
@@ -34,6 +35,15 @@ def test_it_says_what_keeps_a_file_from_being_judged(
     assert f"cannot be judged: {why} (manage.py validate" in str(refused.value)
 
 
+def test_a_table_is_not_stored_but_sent_to_its_import(project: Project, tmp_path: Path) -> None:
+    file = tmp_path / "my table.csv"
+    file.write_text("question,answer\nWhy?,So.\n")
+    with pytest.raises(CannotStart) as refused:
+        upload(project, file, "")
+    assert str(refused.value).endswith(f"manage.py import_dataset '{file}'")
+    assert not Version.objects.exists()
+
+
 @pytest.mark.parametrize(
     ("source", "why"),
     [
@@ -55,7 +65,7 @@ def test_a_script_that_cannot_be_loaded_is_refused_before_anything_is_uploaded(
         f"metrics:\n- name: quality\n  pipeline:\n  - {{type: POSTPROCESS, file_content: {json.dumps(source)}}}\n"
     )
     with pytest.raises(CannotStart, match="quality") as refused:
-        begin(rows, metrics, "")
+        start_run(rows, metrics, "")
     assert why in str(refused.value)
     assert Version.objects.count() == 0
 
@@ -68,11 +78,28 @@ def test_a_metrics_file_with_an_unknown_key_is_not_run(tmp_path: Path) -> None:
     rows.write_text(ROW)
     metrics.write_text(JUDGED)
     with pytest.raises(CannotStart, match="judge_modle"):
-        begin(rows, metrics, "")
+        start_run(rows, metrics, "")
     assert Version.objects.count() == 0
 
 
 def test_a_name_is_used_once(project: Project, tmp_path: Path) -> None:
     a_run(a_version(project), a_metric("http://127.0.0.1:9"), name="once")
     with pytest.raises(CannotStart, match="There is a run called once already"):
-        begin(tmp_path / "rows.jsonl", tmp_path / "metrics.yaml", "once")
+        start_run(tmp_path / "rows.jsonl", tmp_path / "metrics.yaml", "once")
+
+
+@pytest.mark.parametrize(
+    ("options", "metrics", "sentence"),
+    [
+        ({"parse": "comparison"}, 1, "2 unparsed: no verdict such as [[A>B]]; first: line 1"),
+        ({}, 1, "2 unparsed: no verdict such as [[10]]; first: line 1"),
+        ({}, 2, "2 unparsed: no verdict such as [[10]]; first: line 1 (quality)"),
+    ],
+)
+def test_it_says_why_there_is_no_score(
+    project: Project, options: dict[str, str], metrics: int, sentence: str
+) -> None:
+    several = [a_metric(JUDGE_URL, name=name, **options) for name in ("quality", "style")[:metrics]]
+    run = judge(a_run(a_version(project, rows=2, models=("alpha",)), *several), lambda _: said(None))
+    assert why_unscored(run)[0] == sentence
+    assert len(why_unscored(run)) == metrics

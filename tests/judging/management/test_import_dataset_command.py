@@ -17,12 +17,11 @@ from datasets.importing.worker import import_or_wait
 from datasets.models import Row, Version
 from datasets.versions.file_import import draft_of_files, import_commit
 from evalsite.accounts.models import Project, User
-from evalsite.tasks import workers
+from evalsite.tasks import jobs
+from judging.records.models import IMPORTED, Run
 from judging.reports.services import report_document
-from judging.runs.models import IMPORTED, Run
-from judging.runs.results_import.models import ResultsImport, ResultsImportState
-from judging.runs.results_import.services import work
-from judging.runs.results_import.tool_files import page_of_verdicts
+from judging.transfer.results_import.models import ResultsImport, ResultsImportState
+from judging.transfer.results_import.tool_files import page_of_verdicts
 from tests import mtbench
 from tests.conftest import ClientOf
 from tests.datasets.core.imports import fastchat
@@ -32,7 +31,10 @@ from tests.judging.importing import imports
 from tests.real_data import real_data
 
 pytestmark = pytest.mark.django_db
-SHAPE = "dataset version format source rows valid_rows models verdicts run findings"
+SHAPE = (
+    "dataset version format source encoding rows valid_rows models answers references fields verdicts run "
+    "findings left_out"
+)
 Summary = dict[str, Any]
 
 
@@ -58,16 +60,13 @@ def test_another_tool_s_file_is_a_data_set_and_an_imported_run(tmp_path: Path) -
         written(tmp_path, "log.eval", archive(log(sample(), sample("s2")))), name="demo"
     )
     assert (" ".join(summary), status) == (SHAPE, 0)
+    told = "A key or column that is not imported, with the number of records that hold it. (events × 2)"
     assert summary["findings"] == []
-    assert [summary[one] for one in SHAPE.split()[:8]] == [
-        "demo",
-        1,
-        "judge_only",
-        "inspect",
-        2,
-        2,
-        ["openai/gpt-x"],
-        2,
+    assert f"log.eval: {told}" in [one["message"] for one in summary["left_out"]]
+    figures = "dataset version format source rows valid_rows models answers verdicts"
+    assert [summary[one] for one in figures.split()] == [
+        *("demo", 1, "judge_only", "inspect", 2, 2),
+        *(["openai/gpt-x"], 2, 2),
     ]
     run = Run.objects.get(pk=summary["run"])
     assert (run.kind, run.name, run.version.origin) == (IMPORTED, "demo", "import")
@@ -111,12 +110,25 @@ def test_a_file_in_a_format_of_ours_is_an_ordinary_upload(tmp_path: Path) -> Non
     )
 
 
-def test_what_is_left_out_is_a_finding_with_its_reason(tmp_path: Path) -> None:
+MISSPELT = {"mesages": [{"role": "user", "content": "Hi"}], "model_ouputs": {"lark": "Hello"}}
+NAMED = {"messages": [{"role": "user", "content": "Hi"}], "model_outputs": {"lark": "Hello", "wren": "Hey"}}
+
+
+@pytest.mark.parametrize(("row", "repair"), [(MISSPELT, "rename_key"), (NAMED, "model_outputs_to_list")])
+def test_a_file_that_only_needs_a_repair_is_described_with_it(
+    tmp_path: Path, row: dict[str, Any], repair: str
+) -> None:
+    summary, status, _said = take(written(tmp_path, "own.jsonl", lines(row, row)))
+    assert (status, summary["source"], summary["rows"], summary["valid_rows"]) == (1, "native", 2, 0)
+    assert repair in [one["repair"] for one in summary["findings"]]
+
+
+def test_what_is_left_out_is_listed_with_its_reason(tmp_path: Path) -> None:
     failed = sample("s2", output={"choices": []}, error={"message": "timeout"}, scores=None)
     summary, _status, _said = take(written(tmp_path, "log.json", json.dumps(log(sample(), failed))))
-    found = {one["code"]: one for one in summary["findings"]}
-    assert set(found) == {"no_answer", "row_without_answer"}
-    assert list(found["no_answer"]) == ["line", "column", "path", "code", "severity", "message", "repair"]
+    found = {one["code"]: one for one in summary["left_out"]}
+    assert set(found) == {"no_answer", "row_without_answer", "key_unread"}
+    assert list(found["no_answer"]) == ["line", "code", "message"]
     assert (found["no_answer"]["line"], "timeout" in found["no_answer"]["message"]) == (2, True)
 
 
@@ -134,8 +146,14 @@ def test_a_file_that_nothing_can_be_made_of_is_refused_in_a_sentence(
     tmp_path: Path, name: str, content: str | bytes
 ) -> None:
     summary, status, said = take(written(tmp_path, name, content))
-    assert (summary, status) == ({}, 1)
+    assert (summary.get("valid_rows", 0), status) == (0, 1)
     assert said.strip().endswith(".")
+
+
+@pytest.mark.parametrize("content", [b"\n \n", b"\xef\xbb\xbf", b"\xef\xbb\xbf\n\n", b"\xff\xfe"])
+def test_a_file_of_blank_lines_or_a_byte_order_mark_is_empty(tmp_path: Path, content: bytes) -> None:
+    _summary, status, said = take(written(tmp_path, "blank.csv", content))
+    assert (status, "“blank.csv” is empty" in said) == (1, True)
 
 
 def test_a_column_that_is_not_there_is_refused(tmp_path: Path) -> None:
@@ -155,12 +173,14 @@ def test_verdicts_of_files_that_came_by_the_browser_wait_for_a_worker(
     source = recognise([SourceFile.of(path)])
     assert source is not None
     with path.open("rb") as file:
-        draft = draft_of_files(project=project, name="", given=[(file, path.name)], source=source, user=None)
-    version = import_or_wait(import_commit(draft=draft, user=None).pk, workers.owner())
+        draft = draft_of_files(
+            project=project, name="", named_files=[(file, path.name)], source=source, user=None
+        )
+    version = import_or_wait(import_commit(draft=draft, user=None).pk)
     waiting = ResultsImport.objects.get(version=version)
     assert (waiting.state, waiting.name, waiting.run) == (ResultsImportState.IMPORTING, "log", None)
     assert page_of_verdicts(version) == reverse("runs:results_import", args=[project.slug, waiting.pk])
-    work(waiting.pk, workers.owner())
+    jobs.run("import_results", waiting.pk)
     waiting.refresh_from_db()
     assert waiting.run is not None
     assert (waiting.state, waiting.run.total) == (ResultsImportState.DONE, 1)
@@ -196,6 +216,15 @@ def test_all_or_nothing_also_of_a_file_of_another_tool(tmp_path: Path) -> None:
     summary, _status, _said = take(path, name="demo")
     refused, status = imports(Version.objects.get(number=summary["version"]), path, strict=True)
     assert (refused["run"], status, [one["code"] for one in refused["refused"]]) == (None, 1, ["no_question"])
+
+
+def test_a_key_that_is_not_imported_and_a_warning_refuse_no_verdicts(tmp_path: Path) -> None:
+    given = log(sample(metadata={"level": float("nan")}), sample("s2"))
+    path = written(tmp_path, "log.json", json.dumps(given))
+    summary, _status, _said = take(path, name="demo")
+    assert {one["code"] for one in [*summary["findings"], *summary["left_out"]]} == {"nan", "key_unread"}
+    summary, status = imports(Version.objects.get(number=summary["version"]), path, strict=True)
+    assert (status, summary["judgements"], summary["refused"]) == (0, 2, [])
 
 
 def test_judgments_alone_are_about_the_rows_whose_ids_they_name(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from django.core.management import CommandError, call_command
 
 from datasets.models import Row, Version
 from evalsite.accounts.models import Project
+from judging.records.models import Judgement, JudgeReply, Run, VerdictSource
 from judging.reports.services import report_document
-from judging.runs.models import Judgement, JudgeReply, Run, VerdictSource
-from judging.runs.results_import.models import ResultsImport
+from judging.transfer.results_import.models import ResultsImport
 from tests.judging.importing import imported, imports, results_file, verdict
 from tests.judging.judged import a_judged_run
 from tests.make import a_version

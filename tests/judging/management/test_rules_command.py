@@ -18,11 +18,12 @@ from datasets.messages import JSON_PROBLEMS
 from evalsite.accounts.models import Project
 from judging.core.judges.scripted import ScriptedJudge, refusal
 from judging.core.rules.check import read_program
-from judging.core.rules.evaluate import conclude, plan
+from judging.core.rules.evaluate import plan
 from judging.core.rules.functions import FUNCTIONS
-from judging.core.rules.program import Problem, Reason
+from judging.core.rules.problems import PROBLEMS
+from judging.core.rules.program import ARGUMENTS, Problem, Reason
 from judging.endpoints.models import Endpoint
-from judging.rule_messages import ARGUMENTS, HELP, PROBLEMS, REASONS, problem_sentence, reason_sentence
+from judging.rule_messages import REASONS, problem_sentence, reason_sentence
 from tests.commands import Ended, command, start_in
 from tests.judging.core.rules.faulty_programs import RULES
 
@@ -94,11 +95,30 @@ def test_numbers_are_shown_as_they_are_written(tmp_path: Path) -> None:
     assert '"answer": 1.50, "reference": 1.0' in rules("score", file(tmp_path, GOOD), *texts).stdout
 
 
-def test_an_answer_without_the_format_scores_1(tmp_path: Path) -> None:
-    assert scored(tmp_path, GOOD, "no JSON", REFERENCE) == (
+def test_an_answer_without_the_format_scores_1_and_says_why(tmp_path: Path) -> None:
+    status, document = scored(tmp_path, GOOD, "no JSON", REFERENCE)
+    assert "line 1, column 1" in document.pop("format_reason")
+    assert (status, document) == (
         0,
         {"score": 1, "format_ok": False, "lines": [], "error": None, "errors": []},
     )
+
+
+@pytest.mark.parametrize(("text", "format_ok"), [(GOOD, True), ("# DSL\na:foo\n@格式限制:JSON", None)])
+def test_only_an_answer_without_the_format_has_a_reason_for_it(
+    text: str, format_ok: bool | None, tmp_path: Path
+) -> None:
+    _status, document = scored(tmp_path, text, '{"a": 1, "b": "x"}', REFERENCE)
+    assert (document["format_ok"], document["format_reason"]) == (format_ok, None)
+
+
+@pytest.mark.parametrize("returned", ["4.5", "5", "10 / 3", "1e0"])
+def test_a_score_is_always_a_number(returned: str, tmp_path: Path) -> None:
+    block = f"<代码1>\ndef f(ref_answer, model_answer):\n    return {returned}\n</代码1>"
+    text = f"# DSL\na:Python代码:代码1\n@格式限制:JSON\n{block}"
+    _status, document = scored(tmp_path, text, '{"a": 1}', '{"a": 1}')
+    assert type(document["score"]) in (int, float)
+    assert document["lines"][0]["score"] == document["score"]
 
 
 @pytest.mark.parametrize(
@@ -312,7 +332,7 @@ def test_two_functions_are_distinguished_from_none() -> None:
 
 
 def test_every_function_has_its_help_and_its_argument_reported() -> None:
-    assert set(HELP) == {function.code for function in FUNCTIONS}
+    assert all(function.help for function in FUNCTIONS)
     assert set(ARGUMENTS) == {function.argument for function in FUNCTIONS}
 
 
@@ -343,13 +363,27 @@ def test_reasons_are_reported_in_words(reason: Reason, sentence: str) -> None:
 
 
 @pytest.mark.parametrize("text", ['{"a": 1,}', '\n{"a": [1,]}'])
-def test_a_reference_with_a_trailing_comma_says_so_as_validate_does(text: str) -> None:
+def test_an_answer_with_a_trailing_comma_says_so_as_validate_does(text: str) -> None:
     program = read_program("# DSL\na:精确匹配\n@格式限制:JSON").program
     assert program is not None
-    (line,) = plan(program, '{"a": 1}', text).lines
-    assert str(JSON_PROBLEMS["trailing_comma"]) in reason_sentence(line.reason)
-    outcome = conclude(plan(program, '{"a": 1}', text), {}).outcome()
-    assert outcome.detail.endswith("trailing_comma")
+    failure = plan(program, text, '{"a": 1}').failure
+    assert failure is not None
+    assert str(JSON_PROBLEMS["trailing_comma"]) in reason_sentence(failure)
+
+
+def test_a_line_says_that_its_reference_was_forgiven() -> None:
+    program = read_program("# DSL\na:精确匹配\nb:字数限制:3\n@格式限制:JSON").program
+    assert program is not None
+    compared, counted = plan(program, '{"a": 1, "b": "x"}', '{"a": 1,}').lines
+    assert "Trailing commas and comments" in reason_sentence(compared.reason)
+    assert "Trailing commas" not in reason_sentence(counted.reason)
+
+
+def test_a_field_inside_a_root_says_which_format_to_write() -> None:
+    program = read_program("# DSL\na:精确匹配\n@格式限制:XML").program
+    assert program is not None
+    (line,) = plan(program, "<content><a>1</a></content>", "<a>1</a>").lines
+    assert "Write “@格式限制:XML:content”." in reason_sentence(line.reason)
 
 
 def test_a_reason_that_was_kept_before_problems_were_named_still_reads() -> None:

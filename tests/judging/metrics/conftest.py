@@ -56,7 +56,7 @@ def imported(project: Project, name: str, rows: list[dict[str, Any]]) -> Version
     """A data set of these rows, uploaded and read by the real importer."""
     file = io.BytesIO(jsonl(*rows))
     made = dataset_upload(project=project, name=name, file=file, file_name=f"{name}.jsonl", user=None)
-    import_version(made.pk, "a test")
+    import_version(made.pk)
     made.refresh_from_db()
     return made
 

@@ -10,10 +10,13 @@ from django.db import OperationalError
 
 from datasets.models import Version
 from evalsite.accounts.models import Project, User
+from evalsite.models import Derived, Job
+from evalsite.tasks import jobs
 from judging.core.lint import Lint
 from judging.metrics import lint
+from judging.metrics.lint import StoredLint
 from judging.metrics.lint_views import LintView
-from judging.metrics.models import Metric, TemplateLint
+from judging.metrics.models import Metric
 from tests.conftest import ClientOf
 from tests.judging.metrics.conftest import form_of
 
@@ -22,9 +25,15 @@ NAMES_TOPIC = "{{ data.topic }} {{ response.content }}"
 
 
 def found(version: Version, template: str, preprocess: str = "") -> Lint:
-    result = lint.result_of(lint.begin(version, template, preprocess))
+    result = lint.result_of(lint.request(version, template, preprocess))
     assert result is not None
     return result
+
+
+def now(version: Version) -> StoredLint:
+    stored = lint.load(version, NAMES_TOPIC, "")
+    assert stored
+    return stored
 
 
 @pytest.fixture
@@ -58,68 +67,65 @@ def test_what_preprocess_adds_exists(version: Version) -> None:
 
 
 def test_the_same_texts_are_looked_through_once(version: Version) -> None:
-    first = lint.begin(version, NAMES_TOPIC, "")
-    assert lint.begin(version, NAMES_TOPIC, "") == first
-    assert lint.begin(version, NAMES_TOPIC + "!", "") != first
-    assert TemplateLint.objects.count() == 2
+    first = lint.request(version, NAMES_TOPIC, "")
+    assert lint.request(version, NAMES_TOPIC, "") == first
+    assert lint.request(version, NAMES_TOPIC + "!", "") != first
+    assert Derived.objects.count() == 2
 
 
 def test_texts_are_not_kept_longer_than_they_are_needed(version: Version) -> None:
-    assert lint.begin(version, NAMES_TOPIC, "").template == ""
+    row = Derived.objects.get(pk=lint.request(version, NAMES_TOPIC, "").pk)
+    assert b"data.topic }}" not in bytes(row.value)
 
 
 def test_a_large_version_waits_for_a_worker(large: Version) -> None:
-    waiting = lint.begin(large, NAMES_TOPIC, "")
+    waiting = lint.request(large, NAMES_TOPIC, "")
     assert lint.result_of(waiting) is None
-    lint.work(waiting.pk, "worker:1:1")
-    waiting.refresh_from_db()
-    assert lint.result_of(waiting) is not None
+    jobs.run("lint_template", waiting.pk)
+    assert lint.result_of(now(large)) is not None
 
 
 def test_two_workers_do_not_do_the_same(large: Version) -> None:
-    waiting = lint.begin(large, NAMES_TOPIC, "")
-    TemplateLint.objects.update(owner="worker:1:1")
-    lint.work(waiting.pk, "other:2:2")
-    waiting.refresh_from_db()
-    assert (waiting.result, waiting.owner) == ("", "worker:1:1")
+    waiting = lint.request(large, NAMES_TOPIC, "")
+    assert jobs.claim("lint_template", waiting.pk, owner="worker:1:1")
+    jobs.run("lint_template", waiting.pk)
+    assert now(large).result is None
 
 
 def test_what_a_dead_worker_held_is_given_back(large: Version) -> None:
-    waiting = lint.begin(large, NAMES_TOPIC, "")
-    TemplateLint.objects.update(owner="gone:1:1")
-    lint.reconcile()
-    waiting.refresh_from_db()
-    assert waiting.owner == ""
+    waiting = lint.request(large, NAMES_TOPIC, "")
+    assert jobs.claim("lint_template", waiting.pk, owner="gone:1:1")
+    jobs.reconcile()
+    assert jobs.run("lint_template", waiting.pk)
 
 
 def test_a_worker_that_stops_gives_it_back(project: Project) -> None:
     from tests.make import a_version
 
     version = a_version(project, rows=1100, models=("ant", "bee"))
-    waiting = TemplateLint.objects.create(version=version, template=NAMES_TOPIC, template_hash="x")
+    version.candidates.update(responses=lint.MAX_RESPONSES_AT_ONCE)
+    waiting = lint.request(version, NAMES_TOPIC, "")
     stop = threading.Event()
     stop.set()
-    lint.work(waiting.pk, "worker:1:1", stop=stop)
-    waiting.refresh_from_db()
-    assert (waiting.result, waiting.owner) == ("", "")
+    jobs.run("lint_template", waiting.pk, stop)
+    assert (now(version).result, Job.objects.get().state) == (None, "waiting")
 
 
 def test_an_unexpected_error_ends_it_with_a_sentence_in_the_page_and_in_the_log(
     large: Version, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    waiting = lint.begin(large, NAMES_TOPIC, "")
+    waiting = lint.request(large, NAMES_TOPIC, "")
     monkeypatch.setattr(lint, "answers_of", lambda version: 1 / 0)
-    lint.work(waiting.pk, "worker:1:1")
-    waiting.refresh_from_db()
-    assert (waiting.owner, waiting.problem) == ("", "unexpected")
-    assert "server log" in LintView(large, waiting).problem
+    jobs.run("lint_template", waiting.pk)
+    assert now(large).problem == "unexpected"
+    assert "server log" in LintView(large, now(large)).problem
     assert "ZeroDivisionError" in caplog.text
 
 
 def test_a_locked_database_leaves_it_to_the_next_worker(
     large: Version, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waiting = lint.begin(large, NAMES_TOPIC, "")
+    waiting = lint.request(large, NAMES_TOPIC, "")
 
     def locked(version: Version) -> None:
         cause = sqlite3.OperationalError("database is locked")
@@ -127,9 +133,8 @@ def test_a_locked_database_leaves_it_to_the_next_worker(
         raise OperationalError from cause
 
     monkeypatch.setattr(lint, "answers_of", locked)
-    lint.work(waiting.pk, "worker:1:1")
-    waiting.refresh_from_db()
-    assert (waiting.owner, waiting.problem) == ("", "")
+    jobs.run("lint_template", waiting.pk)
+    assert now(large).problem == ""
 
 
 # --- the page ----------------------------------------------------------------------------------------------------
@@ -170,7 +175,7 @@ def test_a_large_version_is_looked_through_only_on_demand(
     waiting = shown(client_of, alice, metric, NAMES_TOPIC, check="1")
     assert 'hx-trigger="every 1s"' in waiting
     assert "No worker is running" in waiting
-    lint.work(TemplateLint.objects.get().pk, "worker:1:1")
+    jobs.run("lint_template", Derived.objects.get().pk)
     assert "is missing in 1 row" in shown(client_of, alice, metric, NAMES_TOPIC)
 
 

@@ -14,11 +14,11 @@ from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.results import JudgeCall, JudgementResult, Verdict
 from judging.core.values import Outcome
 from judging.endpoints.models import Endpoint
+from judging.engine import planning
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.selectors import newest_version
 from judging.metrics.services import metric_create
-from judging.runs import planning
-from judging.runs.models import Run
+from judging.records.models import Run
 from judging.runs.services import ChosenMetric, run_create
 from tests.conftest import ClientOf
 from tests.judging.judged import judge, said

@@ -11,7 +11,7 @@ from evalsite.accounts.models import Project, User
 from judging.endpoints.models import Endpoint
 from judging.metrics.models import Metric
 from judging.metrics.services import metric_create
-from judging.runs.models import Run
+from judging.records.models import Run
 from tests.conftest import ClientOf
 from tests.judging.people.make import make_evaluation
 from tests.make import a_metric, a_project, a_run, a_version

@@ -17,7 +17,7 @@ from judging.people.presets import criteria_of_run
 from judging.people.rating_export import jsonl_lines
 from judging.people.sampling import ItemChoice
 from judging.people.services import Terms, evaluation_create
-from judging.runs.models import Run
+from judging.records.models import Run
 from tests.make import a_version
 
 _numbers = itertools.count(1)
@@ -69,23 +69,29 @@ def make_evaluation(
 
 
 def about(
-    run: Run, raters: Sequence[User], *, criteria: Sequence[Criterion] = (), **terms: Any
+    run: Run,
+    raters: Sequence[User],
+    *,
+    criteria: Sequence[Criterion] = (),
+    sample: dict[str, Any] | None = None,
+    **terms: Any,
 ) -> Evaluation:
-    """An open evaluation of all answers a run judged, with criteria derived from its metrics by default."""
+    """An open evaluation of all answers a run judged, with criteria derived from its metrics by default. `sample`: how
+    a sample of them is drawn, as in ItemChoice."""
     return make_evaluation(
         run.project,
         raters,
         version=run.version,
         side_by_side=False,
         criteria=criteria or criteria_of_run(run),
-        choice={"about": run},
+        choice={"about": run, **(sample or {})},
         **terms,
     )
 
 
 def give(assignment: Assignment, *values: Any, **more: Any) -> Rating:
     """Submit a rating: one value per criterion, in order and as shown to the rater."""
-    sent = {"key": uuid4(), "shown": assignment.shown_first, "seconds": 5, **more}
+    sent = {"key": uuid4(), "seconds": 5, **more}
     return ratings.submit(assignment=assignment, values=dict(enumerate(values)), **sent)
 
 

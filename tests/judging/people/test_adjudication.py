@@ -6,11 +6,12 @@ import pytest
 
 from evalsite.accounts.models import Project, Role, User
 from evalsite.models import AuditEntry
-from judging.core.people.criteria import ValuesRefused
+from judging.core.people.criteria import Criterion, ValuesRefused
+from judging.core.values import Value
 from judging.people import assignments
-from judging.people.adjudication import adjudicate, differing, verdicts
+from judging.people.adjudication import LEAST, adjudicate, differing, differs, verdicts
 from judging.people.models import Adjudication, Evaluation, Item
-from judging.runs.models import Judgement
+from judging.records.models import Judgement
 from tests.conftest import ClientOf, member
 from tests.judging.people.make import give, make_evaluation
 
@@ -31,6 +32,51 @@ def differ(project: Project, rita: User) -> Evaluation:
 
 def test_the_widest_difference_comes_first_and_agreement_not_at_all(differ: Evaluation) -> None:
     assert [(one.number, one.difference) for one in differing(differ)] == [(2, 1.0), (3, 0.25)]
+
+
+@pytest.mark.parametrize(("least", "numbers"), [(0.0, [2, 3]), (0.25, [2, 3]), (0.26, [2]), (1.0, [2])])
+def test_scores_must_be_apart_by_the_threshold(differ: Evaluation, least: float, numbers: list[int]) -> None:
+    assert [one.number for one in differing(differ, least)] == numbers
+
+
+STEPS = Criterion(name="a", scale="steps", both_bad=True)
+KIND = Criterion(name="a", scale="categories", categories=("x", "y"))
+
+
+@pytest.mark.parametrize(
+    ("criterion", "values", "least", "expected"),
+    [
+        (Criterion(name="a", scale="ten"), (7, 9), LEAST, False),
+        (Criterion(name="a", scale="ten"), (6, 9), LEAST, True),
+        (Criterion(name="a", scale="five"), (4, 4), 0.0, False),
+        (KIND, ("x", "y"), 1.0, True),
+        (Criterion(name="a", scale="yes_no"), (True, False), 1.0, True),
+        (STEPS, ("A>B", "A=B"), LEAST, True),
+        (STEPS, ("A>B", "A=B"), 0.5, False),
+        (STEPS, ("both_bad", "A=B"), 1.0, True),
+        (Criterion(name="a", scale="text"), ("x", "y"), 0.0, False),
+    ],
+)
+def test_of_labels_any_difference_counts(
+    criterion: Criterion, values: tuple[Value, ...], least: float, expected: bool
+) -> None:
+    assert differs({0: criterion}, [{0: value} for value in values], least) is expected
+
+
+def test_the_threshold_of_the_list_is_changeable_and_kept_on_the_way(
+    differ: Evaluation, bob: User, client_of: ClientOf
+) -> None:
+    address, client = f"/p/physics/evaluations/{differ.run_id}/differences/", client_of(bob)
+    page = client.get(f"{address}?least=50").text
+    assert f'{address}2/?least=50"' in page
+    assert f"{address}3/" not in page
+    assert client.get(f"{address}2/?least=50").context["later_url"] == f"{address}?least=50"
+    assert 'value="25' in client.get(f"{address}?least=x").text
+
+
+def test_the_verdicts_come_after_the_answers(differ: Evaluation, bob: User, client_of: ClientOf) -> None:
+    page = client_of(bob).get(f"/p/physics/evaluations/{differ.run_id}/differences/2/").text
+    assert page.index("question 2") < page.index("alpha says") < page.index("comment 2")
 
 
 def test_a_decision_is_next_to_the_ratings_and_changes_none(differ: Evaluation, bob: User) -> None:
@@ -79,7 +125,9 @@ def test_after_a_decision_the_next_difference_opens(
 
 def test_a_decision_without_a_reason_is_refused(differ: Evaluation, bob: User, client_of: ClientOf) -> None:
     address = f"/p/physics/evaluations/{differ.run_id}/differences/2/"
-    assert client_of(bob).post(address, {"value_0": "3", "reason": ""}).status_code == 422
+    answer = client_of(bob).post(address, {"value_0": "3", "reason": ""})
+    assert answer.status_code == 422
+    assert "Write the reason." in answer.text
     assert not Adjudication.objects.exists()
 
 

@@ -29,7 +29,7 @@ def held(user: User) -> list[int]:
 def fill(evaluation: Evaluation, user: User, known: Collection[int] = ()) -> list[int]:
     """Claim items until there are no more, as the page does; return all items held."""
     known = set(known)
-    while found := assignments.claim(evaluation=evaluation, user=user, count=5, known=known):
+    while found := assignments.claim(evaluation=evaluation, user=user, count=5, loaded=known):
         known |= {one.pk for one in found}
     return held(user)
 
@@ -84,7 +84,13 @@ def until(user: User) -> str:
     return Assignment.objects.filter(rater__user=user).latest("lease_until").lease_until.isoformat()
 
 
-def close_page(client: Client, evaluation: Evaluation, items: Collection[int], lease: str) -> int:
+def tokens(user: User) -> list[str]:
+    """The tokens of the items a user holds, in the user's order."""
+    own = Assignment.objects.filter(rater__user=user, state=AssignmentState.LEASED)
+    return [str(one.token) for one in own.order_by("place")]
+
+
+def close_page(client: Client, evaluation: Evaluation, items: Collection[object], lease: str) -> int:
     data = {"items": ",".join(map(str, items)), "until": lease}
     return client.post(f"/p/physics/desk/{evaluation.run_id}/give-back/", data).status_code
 
@@ -96,7 +102,7 @@ def test_a_closed_page_gives_back_what_was_not_touched(
     there = fill(evaluation, rita)
     drafted = Assignment.objects.get(pk=there[1])
     ratings.draft_save(assignment=drafted, values={}, comment="half a thought")
-    assert close_page(client_of(rita), evaluation, there, until(rita)) == 204
+    assert close_page(client_of(rita), evaluation, tokens(rita), until(rita)) == 204
     assert held(rita) == [drafted.pk]
 
 
@@ -106,7 +112,7 @@ def test_what_another_page_has_renewed_since_is_not_given_back(
     evaluation = make_evaluation(project, [rita], rows=4)
     there, lease = fill(evaluation, rita), until(rita)
     assignments.claim(evaluation=evaluation, user=rita)
-    close_page(client_of(rita), evaluation, there, lease)
+    close_page(client_of(rita), evaluation, tokens(rita), lease)
     assert held(rita) == there
 
 
@@ -115,8 +121,8 @@ def test_a_page_takes_up_again_all_that_another_one_gave_back(
 ) -> None:
     evaluation = make_evaluation(project, [rita], rows=12)
     there = fill(evaluation, rita)
-    close_page(client_of(rita), evaluation, there, until(rita))
-    assert assignments.claim(evaluation=evaluation, user=rita, count=5, known=there) == []
+    close_page(client_of(rita), evaluation, tokens(rita), until(rita))
+    assert assignments.claim(evaluation=evaluation, user=rita, count=5, loaded=there) == []
     assert held(rita) == there
 
 
@@ -125,7 +131,7 @@ def test_nobody_gives_back_what_another_holds(
 ) -> None:
     evaluation = make_evaluation(project, [rita, ravi], rows=4)
     there = fill(evaluation, rita)
-    close_page(client_of(ravi), evaluation, there, until(rita))
+    close_page(client_of(ravi), evaluation, tokens(rita), until(rita))
     assert held(rita) == there
 
 
@@ -135,7 +141,7 @@ def test_without_a_moment_nothing_is_given_back(
 ) -> None:
     evaluation = make_evaluation(project, [rita], rows=2)
     there = fill(evaluation, rita)
-    assert close_page(client_of(rita), evaluation, there, lease) == 204
+    assert close_page(client_of(rita), evaluation, tokens(rita), lease) == 204
     assert held(rita) == there
 
 
@@ -170,7 +176,7 @@ def test_the_script_receives_what_is_still_held_and_until_when(
     assert (len(first["items"]), first["more"], first["until"]) == (8, True, until(rita))
     have = ",".join(str(item["id"]) for item in first["items"])
     second = client.get(address, {"have": have}).json()
-    assert (len(second["items"]), second["more"], sorted(second["held"])) == (2, False, held(rita))
+    assert (len(second["items"]), second["more"], sorted(second["held"])) == (2, False, sorted(tokens(rita)))
     raters_add(evaluation=evaluation, users=[ravi])
     assert len(client.get(address, {"have": have}).json()["held"]) == 5
 

@@ -17,7 +17,7 @@ from django.utils import timezone
 from evalsite.accounts.models import Project, Role, User
 from judging.people import assignments, ratings
 from judging.people.models import Assignment, Item, Rating
-from judging.runs.models import Judgement, Run
+from judging.records.models import Judgement, Run
 from tests.conftest import member
 from tests.judging.people.make import give, make_evaluation
 
@@ -52,7 +52,7 @@ def test_eight_raters_at_once_give_exactly_what_is_needed(project: Project, eigh
             give(held[0], "A>B")
 
     at_once(rate_all, eight)
-    assert set(Item.objects.values_list("free", "given")) == {(0, 2)}
+    assert set(Item.objects.values_list("free", "rated")) == {(0, 2)}
     assert Judgement.objects.filter(run=evaluation.run_id, current=True).count() == 24
     assert Rating.objects.filter(extra=True).count() == 0
 
@@ -78,7 +78,7 @@ def test_two_tabs_at_once_make_one_verdict(project: Project, eight: list[User]) 
     held = assignments.claim(evaluation=evaluation, user=eight[0])[0]
     made = at_once(lambda value: give(held, value).repeated, ["A>B", "both_bad"])
     assert sorted(made) == [False, True]
-    assert Item.objects.get().given == 1
+    assert Item.objects.get().rated == 1
 
 
 def test_a_lease_that_ends_while_its_verdict_comes_loses_and_doubles_nothing(
@@ -96,7 +96,7 @@ def test_a_lease_that_ends_while_its_verdict_comes_loses_and_doubles_nothing(
 
     given = [rating for rating in at_once(work, eight[:2]) if rating]
     item, run = Item.objects.get(), Run.objects.get(pk=evaluation.run_id)
-    assert (item.free, item.given, run.scored, run.total) == (0, *[len(given)] * 3)
+    assert (item.free, item.rated, run.scored, run.total) == (0, *[len(given)] * 3)
     assert sorted(rating.extra for rating in given) == [False, True][: len(given)]
 
 

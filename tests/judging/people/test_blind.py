@@ -44,14 +44,14 @@ def asked(client: Client, evaluation: Evaluation, user: User) -> Iterator[Any]:
     base = f"/p/physics/desk/{evaluation.run_id}/"
     held, other = assignments.claim(evaluation=evaluation, user=user)
     give(held, "A>B")
-    own = f"{base}{other.pk}/"
-    body = {"value-0": "A>B", "key": str(uuid4()), "shown": str(other.shown_first)}
+    own = f"{base}{other.token}/"
+    body = {"value-0": "A>B", "key": str(uuid4())}
     for address in ("/", "/p/physics/", "/p/physics/rating/", base, f"{base}items/", f"{base}mine/", own):
         yield client.get(address)
     for address in (
         f"{own}difference/",
-        f"{base}999999/",
-        f"{base}{held.pk}/",
+        f"{base}{uuid4()}/",
+        f"{base}{held.token}/",
         "/p/physics/evaluations/",
         "/nowhere/",
     ):
@@ -86,7 +86,7 @@ def test_the_rating_sees_an_item_and_nobody_elses(
     evaluation: Evaluation, rita: User, bob: User, client_of: ClientOf
 ) -> None:
     held = assignments.claim(evaluation=evaluation, user=rita)[0]
-    address = f"/p/physics/desk/{evaluation.run_id}/{held.pk}/"
+    address = f"/p/physics/desk/{evaluation.run_id}/{held.token}/"
     assert client_of(rita).get(address).status_code == 200
     assert client_of(bob).get(address).status_code == 403
 
@@ -95,7 +95,7 @@ def test_anothers_item_is_not_there(
     project: Project, evaluation: Evaluation, rita: User, adam: User, client_of: ClientOf
 ) -> None:
     held = assignments.claim(evaluation=evaluation, user=rita)[0]
-    response = client_of(adam).get(f"/p/physics/desk/{evaluation.run_id}/{held.pk}/")
+    response = client_of(adam).get(f"/p/physics/desk/{evaluation.run_id}/{held.token}/")
     assert response.status_code == 404
     assert Assignment.objects.filter(rater__user=adam).count() == 0
 
@@ -104,7 +104,7 @@ def test_gold_and_repeats_look_like_any_item(evaluation: Evaluation, rita: User,
     client, base = client_of(rita), f"/p/physics/desk/{evaluation.run_id}/"
     texts = []
     while held := assignments.claim(evaluation=evaluation, user=rita, count=1):
-        texts.append(whole(client.get(f"{base}{held[0].pk}/")))
+        texts.append(whole(client.get(f"{base}{held[0].token}/")))
         give(held[0], "A>B")
     assert len(texts) == 6
     assert not [word for word in ("gold", "repeat", "Gold", "drawn") if any(word in text for text in texts)]

@@ -16,7 +16,7 @@ from evalsite.accounts.models import Project, Role, User
 from judging.people import assignments, ratings, services
 from judging.people.models import Assignment, AssignmentState, Evaluation, Item
 from judging.people.ratings import DeskRefused
-from judging.runs.models import Judgement
+from judging.records.models import Judgement
 from tests.conftest import member
 from tests.judging.people.make import give, make_evaluation
 
@@ -68,10 +68,10 @@ def differences(evaluation: Evaluation) -> list[tuple[object, ...]]:
     found: list[tuple[object, ...]] = []
     for item in Item.objects.filter(evaluation=evaluation, needed__gt=0):
         there = Assignment.objects.filter(item=item)
-        seated = there.filter(state__in=("leased", "given"), extra=False).count()
+        seated = there.filter(state__in=("leased", "rated"), extra=False).count()
         found.append((f"seats of item {item.number}", item.free + seated, item.needed))
-        found.append((f"ratings of item {item.number}", item.given, there.filter(state="given").count()))
-    given_ = Assignment.objects.filter(evaluation=evaluation, state="given", item__needed__gt=0)
+        found.append((f"ratings of item {item.number}", item.rated, there.filter(state="rated").count()))
+    given_ = Assignment.objects.filter(evaluation=evaluation, state="rated", item__needed__gt=0)
     current = Judgement.objects.filter(run=evaluation.run_id, current=True)
     evaluation.run.refresh_from_db()
     extra = given_.filter(extra=True).count()

@@ -8,16 +8,16 @@ import pytest
 from django.urls import reverse
 
 from evalsite.accounts.models import Project, User
+from judging.filters.conditions import matching
+from judging.filters.judgement_filter import Filters
 from judging.people.models import Evaluation
-from judging.review import selectors
-from judging.runs.filters import Filters, matching
-from judging.runs.models import Run
-from judging.runs.teamwork.marks import Change, change_one
+from judging.records.models import Run
+from judging.teamwork.marks import Change, change_one
 from tests.conftest import ClientOf
 from tests.judging.importing import imported, verdict
 from tests.judging.judged import a_judged_run
 from tests.judging.people.make import rate_all, sample_sent
-from tests.judging.review.pages import address, pages, text
+from tests.judging.review.pages import address, text
 from tests.make import a_version
 
 pytestmark = pytest.mark.django_db
@@ -48,32 +48,11 @@ def test_what_is_excluded_from_figures_is_not_compared(rated: Run, bob: User) ->
     assert found(rated, "5") == [1, 3]
 
 
-@pytest.mark.parametrize("sort", ["differs", "-differs"])
-def test_the_list_is_sorted_by_how_far_the_judge_is_from_people(
-    rated: Run, sort: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(selectors, "PER_PAGE", 3)
-    scores = dict(rated.judgements.values_list("position", "score"))
-    shown = [
-        position for page in pages(rated, Filters(further={"differs": "1"}, sort=sort)) for position in page
-    ]
-    apart = [abs(scores[position] - 8) for position in shown]
-    assert apart == sorted(apart, reverse=sort == "-differs")
-    assert sorted(scores[position] for position in shown) == [1, 2, 3, 4, 5, 6, 7, 9, 10]
-
-
-def test_a_judgement_in_that_order_has_its_neighbours(rated: Run) -> None:
-    by_score = {one.score: one for one in rated.judgements.all()}
-    filters = Filters(further={"differs": "0"}, sort="differs")
-    assert selectors.neighbours(by_score[3], filters) == (by_score[4].pk, by_score[2].pk)
-
-
-def test_the_column_of_the_difference_is_shown_where_the_list_is_sorted_by_it(
-    rated: Run, bob: User, client_of: ClientOf
-) -> None:
-    context = client_of(bob).get(address(rated), {"sort": "-differs"}).context
+def test_the_column_of_the_difference_can_be_shown(rated: Run, bob: User, client_of: ClientOf) -> None:
+    client_of(bob).post(address(rated, "choose_columns"), {"columns": ["differs"]})
+    context = client_of(bob).get(address(rated)).context
     first = context["page"].lines[0].judgement
-    assert (context["differs"][first.pk], "differs" in context["shown"]) == (7, True)
+    assert context["differs"][first.pk] == abs(first.score - 8)
 
 
 def test_an_imported_runs_judges_are_compared_with_its_raters(project: Project, tmp_path: Path) -> None:

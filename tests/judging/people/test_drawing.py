@@ -66,7 +66,7 @@ def test_a_queue_of_many_evaluations_costs_no_more_queries_than_one(project: Pro
     with CaptureQueriesContext(connection) as for_six:
         found = rating_tasks(rita, Project.objects.all())
     assert len(for_six) == len(for_one)
-    assert [(one.evaluation, one.given, one.left) for one in found] == [
+    assert [(one.evaluation, one.rated, one.left) for one in found] == [
         *((other, 0, 3) for other in others),
         (first, 3, 0),
     ]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import Client
 
+from datasets.core.variables import EARLIER
 from datasets.models import Response, Row, Version
 from evalsite.accounts.models import Project, User
 from judging.people import assignments
@@ -21,6 +24,7 @@ from tests.make import a_version
 
 pytestmark = pytest.mark.django_db
 SYSTEMS = ("style one", "style two")
+NAMING = ("You are Alpha.", "You are Beta.")
 
 
 def version_with(project: Project, *systems: str, **more: Any) -> Version:
@@ -50,11 +54,36 @@ def form(client: Client, version: Version, **more: Any) -> str:
     return str(answer.content.decode())
 
 
-def test_few_system_turns_are_a_warning(project: Project) -> None:
-    (warning,) = found(version_with(project, *SYSTEMS)).warnings
+def own_turns(version: Version, systems: tuple[str, str] = SYSTEMS) -> Version:
+    """Give each candidate's answers a system turn of their own."""
+    for response in Response.objects.filter(row__version=version).select_related("candidate"):
+        system = systems[response.candidate.name == "beta"]
+        turns = [{"role": "system", "content": system}]
+        response.raw = json.dumps({**json.loads(response.raw), EARLIER: turns})
+        response.save(update_fields=["raw"])
+    return version
+
+
+def test_system_turns_that_differ_between_rows_only_are_no_warning(project: Project) -> None:
+    assert found(version_with(project, *SYSTEMS)).warnings == []
+
+
+def test_few_system_turns_that_differ_between_candidates_are_a_warning(project: Project) -> None:
+    (warning,) = found(own_turns(version_with(project, "x"))).warnings
     assert "System message" in warning
     assert "style one" in warning
     assert "style two" in warning
+
+
+def test_the_bundled_sample_gives_no_warning(project: Project) -> None:
+    version = a_version(project, rows=0)
+    lines = Path(settings.BASE_DIR, "datasets/samples/sample.jsonl").read_text(encoding="utf-8").splitlines()
+    Row.objects.bulk_create(
+        Row(version=version, line=n, valid=True, raw=raw) for n, raw in enumerate(lines, 1)
+    )
+    names = {one["model_name"] for line in lines for one in json.loads(line)["model_outputs"]}
+    assert names
+    assert found(version, tuple(names)).warnings == []
 
 
 def test_one_system_turn_for_all_rows_is_none(project: Project) -> None:
@@ -63,13 +92,24 @@ def test_one_system_turn_for_all_rows_is_none(project: Project) -> None:
     assert found(version).roles == ["system", "assistant"]
 
 
-def test_a_turn_that_names_a_candidate_is_a_warning(project: Project) -> None:
-    (warning,) = found(version_with(project, "You are Beta.")).warnings
-    assert "beta" in warning
+def test_a_system_turn_of_all_candidates_is_no_warning_even_if_it_names_one(project: Project) -> None:
+    assert found(version_with(project, "You are Beta.")).warnings == []
+
+
+def test_a_turn_of_its_own_that_names_a_candidate_is_a_warning(project: Project) -> None:
+    warnings = found(own_turns(version_with(project, "You are Beta."), NAMING)).warnings
+    assert [name for name in ("alpha", "beta") if any(f"the name “{name}”" in one for one in warnings)] == [
+        "alpha",
+        "beta",
+    ]
+
+
+def test_the_same_turns_given_to_each_candidate_are_no_warning(project: Project) -> None:
+    assert found(own_turns(version_with(project, "x"), ("You are Beta.", "You are Beta."))).warnings == []
 
 
 def test_a_hidden_turn_is_no_warning_any_more(project: Project) -> None:
-    assert found(version_with(project, *SYSTEMS), hidden=("system",)).warnings == []
+    assert found(own_turns(version_with(project, "x")), hidden=("system",)).warnings == []
 
 
 def two_files(project: Project) -> tuple[Version, Version]:
@@ -81,17 +121,38 @@ def two_files(project: Project) -> tuple[Version, Version]:
     return files
 
 
-def test_of_two_files_the_rows_of_both_are_looked_at(project: Project) -> None:
-    files = two_files(project)
-    Row.objects.filter(version=files[1]).update(raw=json.dumps({"conversation": [], "system": "By Orpo"}))
-    assert len(blindness(files, ("orpo",), ()).warnings) == 2
-    assert blindness(files[:1], ("orpo",), ()).warnings == []
+def two_conversations(project: Project, here: str, there: str) -> tuple[Version, Version]:
+    """Two files with the same questions and these earlier answers."""
+    files = legacy(project, False), legacy(project, False, "newer")
+    for version, earlier in zip(files, (here, there), strict=True):
+        for row in Row.objects.filter(version=version):
+            turns = [{"prompt": "earlier", "response": earlier}, *json.loads(row.raw)["conversation"]]
+            Row.objects.filter(pk=row.pk).update(raw=json.dumps({"conversation": turns}))
+    return files
+
+
+@pytest.mark.parametrize(("here", "there"), [("I am Orpo.", "Hello."), ("Hello.", "I am Orpo.")])
+def test_of_two_files_the_earlier_turns_of_both_are_looked_at(
+    project: Project, here: str, there: str
+) -> None:
+    warnings = blindness(two_conversations(project, here, there), ("orpo", "base"), ()).warnings
+    assert any("contains the name “orpo”" in one for one in warnings)
+
+
+def test_two_files_whose_own_turns_are_few_values_are_a_warning(project: Project) -> None:
+    (warning,) = blindness(two_conversations(project, "brief", "long"), ("orpo", "base"), ()).warnings
+    assert "only a few short values" in warning
+
+
+def test_two_files_that_share_their_turns_are_no_warning(project: Project) -> None:
+    files = two_conversations(project, "I am Orpo.", "I am Orpo.")
+    assert blindness(files, ("orpo", "base"), ()).warnings == []
 
 
 def test_the_page_warns_before_the_start_and_offers_to_hide(
     project: Project, alice: User, client_of: ClientOf
 ) -> None:
-    version = version_with(project, *SYSTEMS)
+    version = own_turns(version_with(project, "x"))
     page = client_of(alice).get(f"/p/physics/evaluations/new/?version={version.pk}").content.decode()
     assert "Raters may recognize the model" in page
     assert 'name="hidden_roles" value="system"' in page
@@ -99,7 +160,7 @@ def test_the_page_warns_before_the_start_and_offers_to_hide(
 
 
 def test_the_preview_follows_what_is_hidden(project: Project, alice: User, client_of: ClientOf) -> None:
-    version, client = version_with(project, *SYSTEMS), client_of(alice)
+    version, client = own_turns(version_with(project, "x")), client_of(alice)
     assert "<p>style" in form(client, version)
     hidden = form(client, version, hidden_roles=["system"])
     assert "style" not in hidden
@@ -107,9 +168,7 @@ def test_the_preview_follows_what_is_hidden(project: Project, alice: User, clien
 
 
 def test_the_names_of_two_files_are_looked_for(project: Project, alice: User, client_of: ClientOf) -> None:
-    one, other = legacy(project, False), legacy(project, False, "newer")
-    for row in Row.objects.filter(version=one):
-        Row.objects.filter(pk=row.pk).update(raw=json.dumps(json.loads(row.raw) | {"system": "As Orpo"}))
+    one, other = two_conversations(project, "As Orpo, I say hello.", "Hello.")
     chosen = {"kind": "versions", "other_version": other.pk, "name_here": "orpo", "name_there": "base"}
     assert "contains the name “orpo”" in form(client_of(alice), one, **chosen)
 
@@ -134,9 +193,9 @@ def desk_answers(client: Client, evaluation: Evaluation, user: User) -> Iterator
     """All responses of the desk: page with items, one item, own ratings, items as JSON, and the diff."""
     base = f"/p/physics/desk/{evaluation.run_id}/"
     held = assignments.claim(evaluation=evaluation, user=user)[0]
-    for address in (base, f"{base}{held.pk}/", f"{base}mine/"):
+    for address in (base, f"{base}{held.token}/", f"{base}mine/"):
         yield client.get(address).content.decode()
-    for address in (f"{base}items/", f"{base}{held.pk}/", f"{base}{held.pk}/difference/"):
+    for address in (f"{base}items/", f"{base}{held.token}/", f"{base}{held.token}/difference/"):
         yield json.dumps(
             client.get(address, headers={"Accept": "application/json"}).json(), ensure_ascii=False
         )

@@ -8,7 +8,7 @@ from django.urls import reverse
 from evalsite.accounts.models import Project, User
 from judging.people import assignments, services
 from judging.people.models import Evaluation
-from judging.runs.models import Judgement
+from judging.records.models import Judgement
 from tests.conftest import ClientOf
 from tests.judging.people.make import give, make_evaluation
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,17 @@ from django.conf import LazySettings
 
 from datasets.importing.worker import import_version
 from datasets.models import Candidate, Response, Row, Version, VersionState
+from datasets.selectors import models_in_column
 from datasets.services import dataset_upload
 from datasets.versions import attach
 from datasets.versions.references import reference_of
 from evalsite.accounts.models import Project, User
-from evalsite.tasks import workers
+from evalsite.tasks import jobs
 from judging.people import assignments
 from judging.people.item_view import shown_to
 from judging.people.presets import others, presets_of
 from tests.conftest import ClientOf
-from tests.judging.people.make import legacy, make_evaluation
+from tests.judging.people.make import answered, legacy, make_evaluation
 from tests.make import a_version
 
 pytestmark = pytest.mark.django_db
@@ -77,15 +79,15 @@ def test_a_legacy_file_stays_one_when_another_is_attached_to_it(
     turns = [{"prompt": "first", "response": "1"}, {"prompt": "last", "response": "expected"}]
     file = json.dumps({"conversation": turns}).encode()
     uploaded = dataset_upload(project=project, name="a", file=BytesIO(file), file_name="a.jsonl", user=None)
-    assert import_version(uploaded.pk, workers.owner())
+    assert import_version(uploaded.pk)
     uploaded.refresh_from_db()
     given = {"file": BytesIO(file), "file_name": "b.jsonl", "model_name": "qwen", "match_by": ""}
     sent = attach.answers_upload(version=uploaded, user=None, **given)
-    assert attach.match(sent.pk, workers.owner())
+    assert jobs.run("match_answers", sent.pk)
     sent.refresh_from_db()
     made = attach.attachment_use(attachment=sent, user=None)
     assert made is not None
-    assert import_version(made.pk, workers.owner())
+    assert import_version(made.pk)
     made.refresh_from_db()
     assert made.format == "judge_only"
     assert codes(made) == ["reference", "single", "as_it_stands"]
@@ -142,6 +144,71 @@ def test_two_files_are_offered_also_after_answers_were_attached(project: Project
     one, other = legacy(project, False), legacy(project, False, "newer")
     assert "versions" in codes(made_of(one, "attach"))
     assert list(others(made_of(other, "attach"))) == [made_of_first(one), one]
+
+
+def one_file_of_two_models(project: Project) -> Version:
+    version = legacy(project, False)
+    Version.objects.filter(pk=version.pk).update(format="legacy_csv")
+    for row in Row.objects.filter(version=version):
+        raw = {"prompt": "p", "response": f"says {row.line}", "model": f"model-{row.line}"}
+        Row.objects.filter(pk=row.pk).update(raw=json.dumps(raw))
+    version.refresh_from_db()
+    return version
+
+
+def test_the_models_that_a_column_of_a_legacy_file_names_are_found(project: Project) -> None:
+    version = one_file_of_two_models(project)
+    assert models_in_column(version) == ["model-1", "model-2"]
+    Row.objects.filter(version=version, line=1).update(raw=json.dumps({"prompt": "other", "model": "m"}))
+    assert models_in_column(version) == []
+
+
+@pytest.mark.parametrize(
+    "address", ["evaluations/new/?version={0.pk}", "datasets/{0.dataset_id}/v{0.number}/"]
+)
+def test_they_are_put_side_by_side_with_one_button(
+    project: Project, alice: User, client_of: ClientOf, address: str
+) -> None:
+    version = one_file_of_two_models(project)
+    assert "A column names 2 models" in client_of(alice).get(f"/p/physics/{address.format(version)}").text
+
+
+def test_a_legacy_csv_with_a_column_of_models_is_compared_without_splitting_it(
+    project: Project, alice: User, client_of: ClientOf, settings: LazySettings, tmp_path: Path
+) -> None:
+    settings.DATA_DIR = tmp_path
+    text = "prompt,response,model\nq1,yes,alpha\nq1,no,beta\nq2,one,alpha\nq2,two,beta\n"
+    version = dataset_upload(
+        project=project, name="both", file=BytesIO(text.encode()), file_name="both.csv", user=alice
+    )
+    import_version(version.pk)
+    client = client_of(alice)
+    draft = client.post(f"/p/physics/datasets/{version.dataset_id}/v1/import/", {"source": "table"})[
+        "Location"
+    ]
+    client.post(draft, {"do": "import"})
+    made = version.children.get()
+    import_version(made.pk)
+    made.refresh_from_db()
+    assert (made.rows, sorted(one.name for one in made.candidates.all())) == (2, ["alpha", "beta"])
+    assert codes(made)[0] == "every_pair"
+
+
+def test_what_was_put_side_by_side_opens_so(project: Project) -> None:
+    version = answered(a_version(project))
+    Version.objects.filter(pk=version.pk).update(parent=legacy(project, False), origin="import")
+    version.refresh_from_db()
+    assert codes(version)[0] == "every_pair"
+
+
+@pytest.mark.parametrize(("is_legacy", "primary"), [(True, "Rate by people"), (False, "Use in a run")])
+def test_a_legacy_data_set_offers_human_evaluation_first(
+    project: Project, alice: User, client_of: ClientOf, is_legacy: bool, primary: str
+) -> None:
+    version = legacy(project, False) if is_legacy else a_version(project)
+    page = client_of(alice).get(f"/p/physics/datasets/{version.dataset_id}/v{version.number}/").text
+    buttons = re.findall(r'<a class="button primary".*?</a>', page, re.DOTALL)
+    assert [primary in one for one in buttons] == [True]
 
 
 def made_of_first(version: Version) -> Version:

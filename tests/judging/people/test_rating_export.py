@@ -23,9 +23,9 @@ from judging.people.adjudication import adjudicate
 from judging.people.models import Evaluation, EvaluationRater, Item, Rating, RatingsImport
 from judging.people.rating_export import csv_lines, jsonl_lines
 from judging.people.rating_import import import_begin
-from judging.runs.export import files
-from judging.runs.export.records import records as judgement_records
-from judging.runs.models import Judgement
+from judging.records.models import Judgement
+from judging.transfer.export import files
+from judging.transfer.export.records import records as judgement_records
 from tests.conftest import ClientOf, member
 from tests.judging.people.make import PREFERENCE, QUALITY, give, lines_of, make_evaluation
 
@@ -46,7 +46,7 @@ def rated(project: Project, rita: User) -> Evaluation:
     one, other = assignments.claim(evaluation=evaluation, user=rita)
     give(one, "A>>B", 10, True, "=1+1")
     changed = {0: "A=B", 1: 1, 2: False, 3: "=1+1"}
-    ratings.change(assignment=one, values=changed, key=uuid4(), shown=one.shown_first)
+    ratings.change(assignment=one, values=changed, key=uuid4())
     give(other, "both_bad", 3, True, "好，的", 'a "quoted",\nbroken\u2028line', comment="=cmd|' /C calc'!A0")
     return evaluation
 
@@ -86,7 +86,7 @@ def test_names_and_history_are_there_where_they_are_needed(rated: Evaluation) ->
 
 def decided(evaluation: Evaluation, by: User, value: str = "B>A") -> Item:
     """Adjudicate the first rated item twice, the second time with `value` for the first criterion; return it."""
-    item = evaluation.items.filter(given__gt=0).order_by("number")[0]
+    item = evaluation.items.filter(rated__gt=0).order_by("number")[0]
     for one in ("A=B", value):
         values = {0: one, 1: 4, 2: True, 3: "=1+1"}
         adjudicate(item=item, values=values, reason="The facts are wrong.", by=by)
@@ -140,7 +140,7 @@ def test_what_is_exported_is_imported_elsewhere_as_it_was(
     copy = make_evaluation(project, [rita], version=rated.run.version, criteria=CRITERIA, seed=99)
     text = b"".join(form(rated)).decode("utf-8-sig")
     result = ratings_import(evaluation=copy, text=text, by=alice)
-    assert (result.new, result.there, codes(result)) == (2, 0, [])
+    assert (result.new, result.already_imported, codes(result)) == (2, 0, [])
     assert facts(copy) == facts(rated)
 
 
@@ -150,7 +150,7 @@ def test_taken_in_again_nothing_is_doubled(rated: Evaluation, alice: User, form:
     text = b"".join(form(rated, history=True)).decode("utf-8-sig")
     for _ in range(2):
         result = ratings_import(evaluation=rated, text=text, by=alice)
-        assert (result.new, result.there, result.not_current, codes(result)) == (0, 2, 1, [])
+        assert (result.new, result.already_imported, result.not_current, codes(result)) == (0, 2, 1, [])
     assert (facts(rated), Rating.objects.count()) == (before, 3)
 
 
@@ -158,7 +158,7 @@ def test_lines_without_a_key_are_taken_once(project: Project, rita: User, alice:
     evaluation = make_evaluation(project, [rita])
     line = {"item": 1, "rater": "rita", "values": {"preference": "A>B"}}
     assert [taken(evaluation, alice, line).new for _ in range(2)] == [1, 0]
-    assert (Item.objects.get(number=1).given, Item.objects.get(number=1).free) == (1, 0)
+    assert (Item.objects.get(number=1).rated, Item.objects.get(number=1).free) == (1, 0)
 
 
 def test_answers_named_the_other_way_round_are_turned(project: Project, rita: User, alice: User) -> None:
@@ -167,6 +167,19 @@ def test_answers_named_the_other_way_round_are_turned(project: Project, rita: Us
     taken(evaluation, alice, {**line, "values": {"preference": "A>>B"}})
     judgement = Judgement.objects.get(run=evaluation.run_id)
     assert (judgement.candidate.name, judgement.value, judgement.shown_first) == ("alpha", '"B>>A"', 2)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_an_item_imported_with_the_other_side_gets_a_new_token(
+    project: Project, rita: User, alice: User, turned: bool
+) -> None:
+    evaluation = make_evaluation(project, [rita])
+    held = assignments.claim(evaluation=evaluation, user=rita)[0]
+    side, token = held.shown_first or 0, held.token
+    line = {"item": held.item.number, "rater": "R1", "shown_first": 3 - side if turned else side}
+    taken(evaluation, alice, {**line, "values": {"preference": "A>>B"}})
+    held.refresh_from_db()
+    assert (held.token != token) is turned
 
 
 GOOD = {"item": 1, "rater": "R1", "values": {"quality": 3}}
@@ -205,7 +218,7 @@ def test_a_rater_who_said_otherwise_before_is_not_overruled(
 ) -> None:
     evaluation = make_evaluation(project, [rita], side_by_side=False, models=["alpha"])
     give(assignments.claim(evaluation=evaluation, user=rita, count=1)[0], 5)
-    number = Item.objects.get(given=1).number
+    number = Item.objects.get(rated=1).number
     result = taken(evaluation, alice, {**GOOD, "item": number, "key": str(uuid4())})
     assert codes(result) == [(1, "rated_already")]
 

@@ -13,8 +13,8 @@ from evalsite.accounts.models import Project, User
 from judging.core.people.criteria import Criterion, ValuesRefused
 from judging.people import assignments, ratings, selectors
 from judging.people.models import Assignment, Evaluation, EvaluationRater, Item, Rating
-from judging.people.ratings import EvaluationClosed, KeyUsed, NothingToUndo, Outdated, RaterLeft, SidesDiffer
-from judging.runs.models import Judgement
+from judging.people.ratings import DeskRefused
+from judging.records.models import Judgement
 from tests.judging.people.make import give, make_evaluation
 
 pytestmark = pytest.mark.django_db
@@ -135,13 +135,13 @@ def test_a_key_belongs_to_one_item(project: Project, rita: User) -> None:
     evaluation = make_evaluation(project, [rita], rows=2)
     one, other = assignments.claim(evaluation=evaluation, user=rita)
     key = give(one, "A=B").key
-    with pytest.raises(KeyUsed):
+    with pytest.raises(DeskRefused, match="key_used"):
         give(other, "A=B", key=key)
 
 
 def test_a_verdict_for_other_sides_than_were_stored_is_refused(project: Project, rita: User) -> None:
     held = one_for(make_evaluation(project, [rita], rows=1), rita)
-    with pytest.raises(SidesDiffer):
+    with pytest.raises(DeskRefused, match="sides_differ"):
         give(held, "A>B", shown=3 - (held.shown_first or 0))
 
 
@@ -171,7 +171,7 @@ def test_a_change_is_a_further_attempt_and_the_earlier_one_stays(project: Projec
     evaluation = make_evaluation(project, [rita], rows=1)
     held = one_for(evaluation, rita)
     give(held, "A=B")
-    ratings.change(assignment=held, values={0: "both_bad"}, key=uuid4(), shown=held.shown_first)
+    ratings.change(assignment=held, values={0: "both_bad"}, key=uuid4())
     assert current(evaluation) == ["both_bad"]
     assert Judgement.objects.filter(run=evaluation.run_id).count() == 2
     assert counters(evaluation) == (1, 1)
@@ -180,9 +180,9 @@ def test_a_change_is_a_further_attempt_and_the_earlier_one_stays(project: Projec
 def test_a_change_of_what_was_changed_elsewhere_is_refused(project: Project, rita: User) -> None:
     held = one_for(make_evaluation(project, [rita], rows=1), rita)
     give(held, "A=B")
-    sent = {"assignment": held, "shown": held.shown_first, "attempt": 1}
+    sent = {"assignment": held, "attempt": 1}
     ratings.change(values={0: "both_bad"}, key=uuid4(), **sent)
-    with pytest.raises(Outdated):
+    with pytest.raises(DeskRefused, match="outdated"):
         ratings.change(values={0: "A>B"}, key=uuid4(), **sent)
 
 
@@ -201,7 +201,7 @@ def test_undo_of_a_change_brings_the_earlier_verdict_back(project: Project, rita
     evaluation = make_evaluation(project, [rita], rows=1)
     held = one_for(evaluation, rita)
     give(held, "A=B")
-    ratings.change(assignment=held, values={0: "both_bad"}, key=uuid4(), shown=held.shown_first)
+    ratings.change(assignment=held, values={0: "both_bad"}, key=uuid4())
     ratings.undo(evaluation=evaluation, user=rita, key=uuid4())
     assert current(evaluation) == ["A=B"]
 
@@ -212,7 +212,7 @@ def test_undo_again_goes_one_further_back_and_ends(project: Project, rita: User)
         give(held, "A=B")
     for _ in range(2):
         ratings.undo(evaluation=evaluation, user=rita, key=uuid4())
-    with pytest.raises(NothingToUndo):
+    with pytest.raises(DeskRefused, match="nothing_to_undo"):
         ratings.undo(evaluation=evaluation, user=rita, key=uuid4())
     assert counters(evaluation) == (0, 2)
 
@@ -237,6 +237,17 @@ def test_a_skipped_item_goes_to_another_and_not_to_its_rater_again(
     assert one_for(evaluation, ravi).item == held.item
 
 
+@pytest.mark.parametrize(
+    ("reason", "comment"), [("", "why"), ("nonsense", "why"), ("other", ""), ("other", " ")]
+)
+def test_a_skip_without_a_reason_or_without_the_text_of_another_one_is_refused(
+    project: Project, rita: User, reason: str, comment: str
+) -> None:
+    held = one_for(make_evaluation(project, [rita], rows=1), rita)
+    with pytest.raises(DeskRefused, match="skip_unexplained"):
+        ratings.skip(assignment=held, reason=reason, comment=comment, key=uuid4())
+
+
 def test_undo_of_a_skip_gives_the_item_back(project: Project, rita: User) -> None:
     evaluation = make_evaluation(project, [rita], rows=1)
     held = one_for(evaluation, rita)
@@ -250,7 +261,7 @@ def test_after_closing_nothing_is_given_but_what_was_typed_stays(project: Projec
     evaluation = make_evaluation(project, [rita], rows=1)
     held = one_for(evaluation, rita)
     Evaluation.objects.update(closed_at=timezone.now())
-    with pytest.raises(EvaluationClosed):
+    with pytest.raises(DeskRefused, match="closed"):
         give(held, "A>B", comment="late")
     assert "late" in Assignment.objects.get(pk=held.pk).draft
     assert Rating.objects.count() == 0
@@ -260,7 +271,7 @@ def test_who_has_left_gives_nothing_more(project: Project, rita: User) -> None:
     evaluation = make_evaluation(project, [rita], rows=1)
     held = one_for(evaluation, rita)
     EvaluationRater.objects.update(left_at=timezone.now())
-    with pytest.raises(RaterLeft):
+    with pytest.raises(DeskRefused, match="left"):
         give(held, "A>B")
     assert assignments.claim(evaluation=evaluation, user=rita) == []
 
@@ -272,7 +283,7 @@ def test_progress_counts_ones_own(project: Project, rita: User, ravi: User) -> N
     ratings.skip(assignment=other, reason="unclear", key=uuid4())
     seen = selectors.progress(evaluation=evaluation, user=rita)
     assert (seen.done, seen.left, seen.total) == (1, 2, 3)
-    assert (seen.seconds_each, seen.seconds_left) == (10, 20)
+    assert (seen.seconds_each, seen.paced, seen.seconds_left) == (10, 1, 20)
 
 
 def test_ones_earlier_items_come_in_pages_newest_first(project: Project, rita: User) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import Any
 
@@ -12,12 +13,13 @@ from msgspec import structs
 from evalsite.accounts.models import Project, User
 from judging.people.models import Evaluation, Item
 from judging.people.presets import criteria_of_run
-from judging.people.sampling import ItemChoice, SampledItems, sample_items
+from judging.people.sampling import ItemChoice, SampledItems, sample_items, strata_of_draw
+from judging.records.models import Judgement, Run, RunMetric
+from judging.records.overrides import override_add
 from judging.reports.frames import run_frame
-from judging.runs.models import Judgement, Run
 from tests.conftest import ClientOf
 from tests.judging.judged import JUDGE_URL, a_judged_run, said
-from tests.judging.people.make import rate_all, sample_sent
+from tests.judging.people.make import about, rate_all, sample_sent
 from tests.make import a_metric
 
 pytestmark = pytest.mark.django_db
@@ -85,6 +87,43 @@ def test_only_answers_that_a_filter_means_are_drawn(
     assert set(Item.objects.values_list("drawn_with", flat=True)) == {None}  # they represent no others
 
 
+# —— strata of a draw
+
+
+def drawn_by_score(run: Run, size: int = 10) -> Evaluation:
+    metric = run.metrics.get().name
+    return about(run, [], sample={"stratify_by": metric, "sample_size": size})
+
+
+def test_the_strata_of_a_draw_cover_all_answers_that_could_be_drawn(run: Run) -> None:
+    strata = strata_of_draw(drawn_by_score(run))
+    assert set(strata) == set(run.judgements.values_list("response", flat=True))
+    assert Counter(stratum.partition(":")[2] for stratum in strata.values()) == dict.fromkeys("01234", 4)
+    drawn_from = dict(Item.objects.values_list("response", "stratum"))
+    assert drawn_from.items() <= strata.items()
+
+
+def test_scores_that_no_longer_give_the_strata_of_the_draw_leave_none(run: Run) -> None:
+    evaluation = drawn_by_score(run)
+    item = Item.objects.filter(evaluation=evaluation).first()
+    assert item is not None
+    judgement = run.judgements.get(response=item.response)
+    value = 1 if judgement.score > 5 else 10
+    by = User.objects.create(username="rosa")
+    override_add(judgement=judgement, value=value, reason="wrong", by=by)
+    assert strata_of_draw(evaluation) == {}
+
+
+def test_a_draw_without_strata_has_none(run: Run) -> None:
+    assert strata_of_draw(about(run, [], sample={"sample_size": 10})) == {}
+
+
+def test_the_report_estimates_by_the_strata_of_the_draw(run: Run, rita: User) -> None:
+    rate_all(about(run, [rita], sample={"stratify_by": run.metrics.get().name, "sample_size": 10}), rita, 7)
+    frame = run_frame(run)
+    assert set(frame["stratum"].dropna()) == set(strata_of_draw(Evaluation.objects.get()).values())
+
+
 # —— criteria
 
 
@@ -115,6 +154,17 @@ def test_the_runs_page_leads_to_the_form_and_the_form_proposes_the_runs_metrics(
     form = client.get(address(run)).context
     assert form["criteria"][0].initial["scale"] == "ten"
     assert form["form"].initial["sample_size"] == 20
+
+
+def test_the_judges_instruction_is_offered_as_the_guideline(
+    run: Run, alice: User, client_of: ClientOf
+) -> None:
+    metric = run.metrics.get()
+    definition = json.loads(metric.definition)
+    definition["judges"][0]["template"] = "Count the facts.\n{{ data.question }}\n{{ response.content }}"
+    RunMetric.objects.filter(pk=metric.pk).update(definition=json.dumps(definition))
+    page = client_of(alice).get(address(run)).text
+    assert 'data-fill="#id_criteria-0-guideline" data-with="Count the facts."' in page
 
 
 def test_what_is_organised_so_belongs_to_the_run_and_its_ratings_reach_the_runs_report(

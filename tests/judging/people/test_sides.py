@@ -11,7 +11,7 @@ from datasets.models import Row
 from evalsite.accounts.models import Project, User
 from judging.people import assignments
 from judging.people.item_view import shown_to
-from judging.people.presets import look
+from judging.people.presets import preview
 from tests.conftest import ClientOf
 from tests.judging.people.make import legacy, make_evaluation
 from tests.make import a_version
@@ -60,7 +60,7 @@ def test_versions_that_answer_the_first_turn_the_same_share_the_conversation(
     one, other = legacy(project, False), legacy(project, False, "newer")
     Row.objects.filter(version=one, line=1).update(raw=turns("same", "old last"))
     Row.objects.filter(version=other, line=1).update(raw=turns("same", "new last"))
-    seen = look(one, "versions", [], other=other)
+    seen = preview(one, "versions", [], other=other)
     assert seen is not None
     assert seen.right is not None
     assert [each["content"] for each in seen.messages] == ["first question", "same", "second question"]

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import json
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.core.exceptions import ValidationError
 from django.test import Client
 
-from datasets.models import Candidate, Response, Version
-from datasets.versions.references import references_made
+from datasets.models import Version
 from evalsite.accounts.models import Project, User
 from judging.core.results_file.rating_lines import read_lines
 from judging.people import assignments
@@ -23,8 +20,8 @@ from judging.people.models import Evaluation
 from judging.people.rating_batch import ImportedRatings, RatingBatch
 from judging.people.rating_export import records
 from judging.reports.services import report_document
-from judging.runs.export.files import csv_lines
-from judging.runs.export.records import records as judgements
+from judging.transfer.export.files import csv_lines
+from judging.transfer.export.records import records as judgements
 from tests.conftest import ClientOf
 from tests.judging.people.make import give, legacy, make_evaluation, sent
 
@@ -55,7 +52,7 @@ def rated(evaluation: Evaluation, rita: User) -> Evaluation:
 
 def taken(evaluation: Evaluation, text: str) -> ImportedRatings:
     lines = list(read_lines(text, list(evaluation.criteria.values())))
-    return RatingBatch(evaluation, lines).take()
+    return RatingBatch(evaluation, lines).import_lines()
 
 
 def names(evaluation: Evaluation) -> list[str]:
@@ -226,9 +223,9 @@ def test_raters_never_see_the_names(
     sides_rename(evaluation=evaluation, here="Secret-X", there="Secret-Y", by=adam)
     client, base = client_of(rita), f"/p/physics/desk/{evaluation.run_id}/"
     held = assignments.claim(evaluation=evaluation, user=rita)[0]
-    for address in ("/p/physics/rating/", base, f"{base}{held.pk}/", f"{base}mine/"):
+    for address in ("/p/physics/rating/", base, f"{base}{held.token}/", f"{base}mine/"):
         assert names_in(client.get(address)) == []
-    for address in (f"{base}items/", f"{base}{held.pk}/", f"{base}{held.pk}/difference/"):
+    for address in (f"{base}items/", f"{base}{held.token}/", f"{base}{held.token}/difference/"):
         assert names_in(client.get(address, headers={"Accept": "application/json"})) == []
 
 
@@ -253,7 +250,7 @@ def test_what_was_exported_under_other_names_is_known_again(
     lines = "\n".join(json.dumps(one) for one in records(rated(evaluation, rita)))
     sides_rename(evaluation=evaluation, here="after", there="before", by=adam)
     found = [taken(evaluation, lines)]
-    assert [(one.new, one.there, one.wrong) for one in found] == [(0, 2, [])]
+    assert [(one.new, one.existing, one.wrong) for one in found] == [(0, 2, [])]
 
 
 def test_alike_names_are_refused_later_too_and_what_was_typed_stays(
@@ -292,41 +289,3 @@ def test_only_who_runs_evaluations_may_rename(
 def test_only_two_files_have_names(project: Project, adam: User) -> None:
     with pytest.raises(ValidationError):
         sides_rename(evaluation=make_evaluation(project), here="a", there="b", by=adam)
-
-
-def test_evaluations_made_before_get_names_and_answers_of_their_own(
-    project: Project, evaluation: Evaluation, rita: User, files: tuple[Version, Version]
-) -> None:
-    rated(evaluation, rita)
-    as_before(evaluation, files)
-    single = make_evaluation(project, version=files[0], side_by_side=False, choice={"candidates": ()})
-    assert names(evaluation) == ["reference", "reference"]
-    migration = importlib.import_module("judging.migrations.0018_sides_of_two_files")
-    migration.name_the_sides(apps, None)
-    assert names(evaluation) == ["orpo", "base"]
-    assert single.run.run_candidates.get().candidate.name == "reference"
-    for item in evaluation.items.select_related("response__candidate", "other_response__candidate"):
-        assert item.other_response is not None
-        assert item.response.candidate.name == "orpo"
-        assert "one expects" in item.response.raw
-        assert "two expects" in item.other_response.raw
-    assert {one["model"] for one in judgements(evaluation.run)} == {"orpo"}
-    assert {one["other_model"] for one in judgements(evaluation.run)} == {"base"}
-
-
-def as_before(evaluation: Evaluation, files: tuple[Version, Version]) -> None:
-    """Revert to the earlier schema, in which all evaluations of a version shared its candidates."""
-    for side, version in zip(sides_of(evaluation), files, strict=True):
-        rows = list(version.data_rows.all())
-        Response.objects.filter(candidate=side.candidate).update(number=1)
-        references_made(version, rows)
-        shared = Candidate.objects.get(version=side.candidate.version, source="v1")
-        mine = {one.pk: one.row_id for one in Response.objects.filter(candidate=side.candidate)}
-        theirs = {one.row_id: one.pk for one in Response.objects.filter(candidate=shared)}
-        for pk, row in mine.items():
-            for field in ("response", "other_response"):
-                evaluation.items.filter(**{field: pk}).update(**{field: theirs[row]})
-                evaluation.run.judgements.filter(**{field: pk}).update(**{field: theirs[row]})
-        evaluation.run.judgements.filter(candidate=side.candidate).update(candidate=shared)
-        evaluation.run.run_candidates.filter(candidate=side.candidate).update(candidate=shared)
-        side.candidate.delete()

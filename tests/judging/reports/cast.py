@@ -9,10 +9,9 @@ from datasets.models import Version
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results import JudgementResult
 from judging.core.values import Outcome, Value, outcome_of_value
-from judging.runs import planning
-from judging.runs.models import Judgement, Run
-from judging.runs.worker import chunks
-from judging.runs.worker.write_buffer import WriteBatch, write
+from judging.engine import chunks, planning
+from judging.engine.write_buffer import WriteBatch, write
+from judging.records.models import Judgement, Run
 from tests.make import a_run
 
 OWNER = "test:1:1"

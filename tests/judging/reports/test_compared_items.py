@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evalsite.accounts.models import Project, User
-from judging.runs.models import Run
+from judging.records.models import Run
 from tests.conftest import ClientOf
 from tests.judging.importing import imported, verdict
 from tests.make import a_version

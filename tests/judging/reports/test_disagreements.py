@@ -12,8 +12,8 @@ from judging.core.people.criteria import Criterion
 from judging.people.adjudication import adjudicate
 from judging.people.assignments import claim
 from judging.people.models import Evaluation
+from judging.records.models import Run
 from judging.reports.figures import FEW
-from judging.runs.models import Run
 from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run, said
 from tests.judging.people.make import about, give, rate_each

@@ -20,22 +20,22 @@ from django_tasks_db.models import DBTaskResult
 
 from datasets.importing import worker
 from datasets.models import Row, Version
-from datasets.versions import search
 from evalsite.accounts.models import Project, User
+from evalsite.tasks import jobs
 from judging.core.results import JudgementResult
 from judging.core.values import Outcome
+from judging.engine import chunks, planning
+from judging.engine.stopping import run_cancel, run_end_early, run_pause, run_stopped
+from judging.engine.write_buffer import WriteBatch, write
+from judging.records.models import Judgement, Run
+from judging.records.overrides import override_add
 from judging.reports import figures
-from judging.reports.models import KeptFigures
 from judging.reports.services import report_by, report_document
-from judging.runs import planning
-from judging.runs.models import Judgement, Run
-from judging.runs.overrides import override_add
-from judging.runs.stopping import run_cancel, run_end_early, run_pause
-from judging.runs.worker import chunks
-from judging.runs.worker.write_buffer import WriteBatch, write
+from judging.reports.stored import FIGURES as STORED
 from tests.conftest import ClientOf
 from tests.judging.reports.cast import OWNER, a_judged_run, judge_all
 from tests.make import a_metric, a_run, a_version
+from tests.working import FIGURES, do_jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -45,9 +45,9 @@ def every_run_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "FEW", 0)
 
 
-def work_out(run: Run) -> None:
+def compute(run: Run) -> None:
     figures.for_page(Run.objects.get(pk=run.pk))
-    figures.keep_wanted()
+    do_jobs(*FIGURES)
     DBTaskResult.objects.all().delete()
 
 
@@ -60,7 +60,8 @@ def ended(project: Project) -> Run:
 @pytest.fixture
 def run(ended: Run) -> Run:
     """A run that has ended without stored figures or queued tasks."""
-    KeptFigures.objects.all().delete()
+    STORED.all().delete()
+    jobs.cancel("compute_figures", ended.pk)
     DBTaskResult.objects.all().delete()
     return ended
 
@@ -79,9 +80,9 @@ def text(answer: HttpResponse) -> str:
     return answer.content.decode()
 
 
-def woken() -> list[dict[str, int]]:
-    tasks = DBTaskResult.objects.filter(task_path="judging.reports.figures.work_out_figures")
-    return [task.args_kwargs["kwargs"] for task in tasks]
+def woken() -> list[str]:
+    tasks = DBTaskResult.objects.filter(args_kwargs__kwargs__kind__in=FIGURES)
+    return [task.args_kwargs["kwargs"]["kind"] for task in tasks]
 
 
 def test_a_page_waits_for_no_figures_and_wakes_a_worker_once(
@@ -93,12 +94,12 @@ def test_a_page_waits_for_no_figures_and_wakes_a_worker_once(
     assert "hx-get" in html
     assert not [one for one in asked if 'FROM "judging_judgement"' in one["sql"]]
     assert "Computing statistics" in text(get(client_of, alice, run, ""))
-    assert woken() == [{}]
+    assert woken() == ["compute_figures"]
 
 
 def test_what_a_worker_kept_is_what_anybody_works_out(run: Run) -> None:
     expected = json.loads(json.dumps(report_document(run)))
-    work_out(run)
+    compute(run)
     kept = figures.for_page(run)
     assert kept is not None
     assert json.loads(json.dumps(report_document(run, kept.figures))) == expected
@@ -109,7 +110,7 @@ def test_the_page_that_waits_is_drawn_again_when_the_figures_are_there(
 ) -> None:
     asks = {"headers": {"HX-Request": "true"}}
     assert "HX-Refresh" not in get(client_of, alice, run, "report/?being_made", **asks).headers
-    work_out(run)
+    compute(run)
     assert get(client_of, alice, run, "report/?being_made", **asks).headers["HX-Refresh"] == "true"
     assert "Computing statistics" not in text(get(client_of, alice, run))
 
@@ -117,12 +118,12 @@ def test_the_page_that_waits_is_drawn_again_when_the_figures_are_there(
 def test_figures_of_before_a_change_are_shown_as_such_until_newer_ones_are_there(
     client_of: ClientOf, alice: User, run: Run
 ) -> None:
-    work_out(run)
+    compute(run)
     override_add(judgement=Judgement.objects.filter(run=run).earliest("pk"), value=1, reason="seen", by=alice)
     html = text(get(client_of, alice, run))
     assert "The run has changed since" in html
-    assert woken() == [{}]
-    work_out(run)
+    assert woken() == ["compute_figures"]
+    compute(run)
     assert "The run has changed since" not in text(get(client_of, alice, run))
 
 
@@ -132,14 +133,14 @@ def test_a_running_run_s_figures_are_worked_out_again_only_from_time_to_time(
     run = a_run(a_version(project, rows=120), a_metric("http://127.0.0.1:9"))
     planning.plan(run.pk)
     judge_all(run, by_line, most=1)
-    work_out(run)
-    KeptFigures.objects.update(took=60)
+    compute(run)
+    STORED.all().update(seconds=60)
     judge_all(run, by_line, most=1)
     assert "Large runs are updated periodically" in text(get(client_of, alice, run))
     assert woken() == []
-    KeptFigures.objects.update(made_at=timezone.now() - timedelta(seconds=601))
+    STORED.all().update(computed_at=timezone.now() - timedelta(seconds=601))
     get(client_of, alice, run)
-    assert woken() == [{}]
+    assert woken() == ["compute_figures"]
 
 
 def test_files_of_a_run_without_figures_lead_to_the_page_that_says_so(
@@ -147,7 +148,7 @@ def test_files_of_a_run_without_figures_lead_to_the_page_that_says_so(
 ) -> None:
     for name in ("report/figures.csv", "report/pair/?metric=quality&a=alpha&b=beta"):
         assert get(client_of, alice, run, name).headers["Location"].endswith(f"/runs/{run.pk}/report/")
-    work_out(run)
+    compute(run)
     assert b"alpha" in get(client_of, alice, run, "report/figures.csv").content
 
 
@@ -155,7 +156,7 @@ def test_the_items_behind_a_pair_are_kept_with_the_figures(
     client_of: ClientOf, alice: User, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pair = "report/pair/?metric=quality&a=alpha&b=beta"
-    work_out(run)
+    compute(run)
     with CaptureQueriesContext(connection) as asked:
         kept = get(client_of, alice, run, pair).context
     assert not [one for one in asked if 'FROM "judging_judgement"' in one["sql"]]
@@ -167,29 +168,30 @@ def test_the_items_behind_a_pair_are_kept_with_the_figures(
 
 def test_items_of_older_figures_are_said_to_be_so(client_of: ClientOf, alice: User, run: Run) -> None:
     pair = "report/pair/?metric=quality&a=alpha&b=beta"
-    work_out(run)
+    compute(run)
     assert "has changed since" not in text(get(client_of, alice, run, pair))
     override_add(judgement=Judgement.objects.filter(run=run).earliest("pk"), value=1, reason="seen", by=alice)
     assert "has changed since" in text(get(client_of, alice, run, pair))
 
 
 def test_figures_kept_by_another_version_of_the_program_are_worked_out_again(run: Run) -> None:
-    work_out(run)
-    KeptFigures.objects.update(layout=figures.LAYOUT + 1)
+    compute(run)
+    STORED.all().update(layout=STORED.layout + 1)
     assert figures.for_page(run) is None
-    work_out(run)
+    compute(run)
     assert figures.for_page(run) is not None
 
 
 def test_long_work_of_the_same_worker_gives_way_to_figures(run: Run) -> None:
     assert figures.for_page(run) is None
-    worker.give_way("test:1:1", threading.Event())
+    worker.do_urgent_work(threading.Event())
     assert figures.for_page(run) is not None
 
 
 def test_building_a_search_index_gives_way_to_figures(run: Run) -> None:
     assert figures.for_page(run) is None
-    search.build(run.version_id, "test:1:1")
+    jobs.request("index_version", run.version_id)
+    jobs.run("index_version", run.version_id)
     assert figures.for_page(run) is not None
 
 
@@ -203,21 +205,21 @@ def test_figures_that_fail_spoil_no_other_work_and_wait_for_the_next_page(
         calls.append(run)
         raise ValueError("broken")
 
-    monkeypatch.setattr(figures, "work_out", broken)
+    monkeypatch.setattr(figures, "compute", broken)
     for _ in range(3):
-        worker.give_way("test:1:1", threading.Event())
+        worker.do_urgent_work(threading.Event())
     assert len(calls) == 1
     figures.for_page(run)
-    worker.give_way("test:1:1", threading.Event())
+    worker.do_urgent_work(threading.Event())
     assert len(calls) == 2
 
 
 def test_figures_that_were_asked_for_while_they_were_made_are_not_made_twice(run: Run) -> None:
-    work_out(run)
-    made_at = KeptFigures.objects.get().made_at
-    KeptFigures.objects.update(wanted=True)
-    figures.keep_wanted()
-    assert (KeptFigures.objects.get().made_at, KeptFigures.objects.get().wanted) == (made_at, False)
+    compute(run)
+    made_at = STORED.all().get().computed_at
+    jobs.request("compute_figures", run.pk)
+    do_jobs(*FIGURES)
+    assert STORED.all().get().computed_at == made_at
 
 
 def half_judged(project: Project) -> Run:
@@ -228,8 +230,8 @@ def half_judged(project: Project) -> Run:
 
 
 def test_a_large_run_that_ends_has_its_figures_worked_out_before_a_page_asks(ended: Run) -> None:
-    assert woken() == [{}]
-    figures.keep_wanted()
+    assert woken() == ["compute_figures"]
+    do_jobs(*FIGURES)
     kept = figures.for_page(ended)
     assert kept is not None
     assert kept.current(ended)
@@ -240,7 +242,7 @@ def test_so_has_one_that_is_stopped_on_its_way(project: Project, stop: Callable[
     run = half_judged(project)
     assert woken() == []
     assert stop(run)
-    assert woken() == [{}]
+    assert woken() == ["compute_figures"]
 
 
 def test_replies_that_come_after_the_stop_are_in_the_figures_too(project: Project) -> None:
@@ -248,12 +250,12 @@ def test_replies_that_come_after_the_stop_are_in_the_figures_too(project: Projec
     leased = chunks.lease(run.pk, OWNER)
     assert leased
     run_pause(run)
-    figures.keep_wanted()
+    do_jobs(*FIGURES)
     late = [
         chunks.Judged(one, JudgementResult(Outcome("scored", 5))) for one in chunks.load(leased, "judge_only")
     ]
     write(WriteBatch(late, finished={leased.chunk}), OWNER)
-    figures.keep_wanted()
+    do_jobs(*FIGURES)
     run.refresh_from_db()
     kept = figures.for_page(run)
     assert kept is not None
@@ -263,33 +265,29 @@ def test_replies_that_come_after_the_stop_are_in_the_figures_too(project: Projec
 def test_a_wish_that_comes_while_figures_are_worked_out_is_not_lost(
     ended: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work_out_now = figures.work_out
+    compute_now = figures.compute
 
-    def and_meanwhile(run: Run) -> tuple[figures.Kept, pd.DataFrame]:
-        made = work_out_now(run)
+    def and_meanwhile(run: Run) -> tuple[figures.RunFigures, pd.DataFrame]:
+        made = compute_now(run)
         Run.objects.filter(pk=run.pk).update(revision=run.revision + 1)
-        figures.want(run.pk)
+        run_stopped(run.pk)
         return made
 
-    monkeypatch.setattr(figures, "work_out", and_meanwhile)
-    figures.keep_wanted()
-    monkeypatch.setattr(figures, "work_out", work_out_now)
-    figures.keep_wanted()
+    monkeypatch.setattr(figures, "compute", and_meanwhile)
+    do_jobs(*FIGURES)
+    monkeypatch.setattr(figures, "compute", compute_now)
+    do_jobs(*FIGURES)
     ended.refresh_from_db()
-    assert KeptFigures.objects.get().revision == ended.revision
+    assert STORED.all().get().revision == ended.revision
 
 
-def test_a_change_is_either_in_the_figures_or_wished_for_after_them(ended: Run) -> None:
+def test_a_change_is_either_in_the_figures_or_requested_after_them(ended: Run) -> None:
     with CaptureQueriesContext(connection) as asked:
-        figures.keep_wanted()
+        do_jobs(*FIGURES)
     statements = [one["sql"] for one in asked]
-    taken = next(at for at, sql in enumerate(statements) if sql.startswith('UPDATE "judging_keptfigures"'))
+    claimed = next(at for at, sql in enumerate(statements) if sql.startswith('UPDATE "evalsite_job"'))
     read = next(at for at, sql in enumerate(statements) if 'FROM "judging_run" ' in sql)
-    assert taken < read
-    KeptFigures.objects.update(wanted=True)
-    with CaptureQueriesContext(connection) as asked:
-        figures.want(ended.pk)
-    assert any(one["sql"].startswith('UPDATE "judging_keptfigures"') for one in asked)
+    assert claimed < read
 
 
 def test_a_stop_before_anything_was_judged_wants_no_figures(project: Project) -> None:
@@ -300,8 +298,8 @@ def test_a_stop_before_anything_was_judged_wants_no_figures(project: Project) ->
 
 
 def test_figures_that_nobody_waits_for_are_not_worked_out(run: Run) -> None:
-    figures.keep_wanted()
-    assert not KeptFigures.objects.exists()
+    do_jobs(*FIGURES)
+    assert not STORED.all().exists()
 
 
 def added_up(run: Run, candidate: str) -> dict[str, Any]:
@@ -329,11 +327,11 @@ def test_kept_figures_are_those_added_up_judgement_by_judgement(
         return (line * 3 + number * 2 + (judgement.candidate.name == "alpha")) % 10 + 1
 
     run = a_judged_run(a_version(project, rows=20, answers=3), says)
-    work_out(run)
+    compute(run)
     if changed:
         one = Judgement.objects.filter(run=run, state="unparsed").earliest("pk")
         override_add(judgement=one, by=alice, value=10, reason="seen")
-        work_out(run)
+        compute(run)
     kept = figures.for_page(Run.objects.get(pk=run.pk))
     assert kept is not None
     for name in ("alpha", "beta"):
@@ -358,14 +356,14 @@ def with_subjects(run: Run) -> Run:
 
 
 def test_the_first_slices_of_a_large_run_come_unasked(client_of: ClientOf, alice: User, run: Run) -> None:
-    work_out(with_subjects(run))
+    compute(with_subjects(run))
     html = text(get(client_of, alice, run))
     assert "By subject" in html
     assert "Computing statistics" not in html
 
 
 def test_slices_that_are_not_there_yet_are_announced(client_of: ClientOf, alice: User, run: Run) -> None:
-    work_out(run)
+    compute(run)
     with_subjects(run)
     assert "Computing statistics by subject" in text(get(client_of, alice, run))
 
@@ -373,10 +371,10 @@ def test_slices_that_are_not_there_yet_are_announced(client_of: ClientOf, alice:
 def test_slices_of_a_large_run_are_worked_out_by_a_worker_and_kept(
     client_of: ClientOf, alice: User, run: Run
 ) -> None:
-    work_out(with_subjects(run))
+    compute(with_subjects(run))
     assert "Computing statistics by warehouse" in text(get(client_of, alice, run, "report/?by=warehouse"))
-    assert woken() == [{}]
-    figures.keep_wanted()
+    assert woken() == ["compute_slices"]
+    do_jobs(*FIGURES)
     with CaptureQueriesContext(connection) as asked:
         html = text(get(client_of, alice, run, "report/?by=warehouse"))
     assert "By warehouse" in html
@@ -386,11 +384,11 @@ def test_slices_of_a_large_run_are_worked_out_by_a_worker_and_kept(
 
 def test_slices_that_a_worker_kept_are_what_the_command_works_out(run: Run) -> None:
     run = with_subjects(run)
-    work_out(run)
+    compute(run)
     kept = figures.for_page(run)
     assert kept is not None
     assert figures.slices_for_page(run, "warehouse", kept) == (None, True)
-    figures.keep_wanted()
+    do_jobs(*FIGURES)
     expected = json.loads(json.dumps(report_by(run, ["warehouse"])["breakdown"]))
     assert figures.slices_for_page(run, "warehouse", kept) == (expected, False)
 
@@ -398,23 +396,23 @@ def test_slices_that_a_worker_kept_are_what_the_command_works_out(run: Run) -> N
 def test_slices_of_before_a_change_are_shown_until_newer_ones_are_there(
     client_of: ClientOf, alice: User, run: Run
 ) -> None:
-    work_out(with_subjects(run))
+    compute(with_subjects(run))
     get(client_of, alice, run, "report/?by=warehouse")
-    figures.keep_wanted()
+    do_jobs(*FIGURES)
     override_add(judgement=Judgement.objects.filter(run=run).earliest("pk"), value=1, reason="seen", by=alice)
-    work_out(run)
+    compute(run)
     html = text(get(client_of, alice, run, "report/?by=warehouse"))
     assert "By warehouse" in html
     assert "Computing statistics by warehouse" in html
     asks = {"headers": {"HX-Request": "true"}}
     assert "HX-Refresh" not in get(client_of, alice, run, "report/?being_made=warehouse", **asks).headers
-    figures.keep_wanted()
+    do_jobs(*FIGURES)
     assert get(client_of, alice, run, "report/?being_made=warehouse", **asks).headers["HX-Refresh"] == "true"
 
 
 def test_a_field_that_no_row_has_is_asked_for_once(client_of: ClientOf, alice: User, run: Run) -> None:
-    work_out(run)
+    compute(run)
     Version.objects.filter(pk=run.version_id).update(fields_found={"gone": 1})
     get(client_of, alice, run, "report/?by=gone")
-    figures.keep_wanted()
+    do_jobs(*FIGURES)
     assert "Computing statistics" not in text(get(client_of, alice, run, "report/?by=gone"))

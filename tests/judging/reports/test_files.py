@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 import pytest
 
 from evalsite.accounts.models import Project, User
+from judging.records.models import Judgement, Run
 from judging.reports import files
 from judging.reports.services import report_document
-from judging.runs.models import Judgement, Run
 from tests.conftest import ClientOf
 from tests.judging.core.statistics import cast
 from tests.judging.reports.cast import a_judged_run

@@ -13,11 +13,11 @@ from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.results import JudgementResult, Verdict
 from judging.core.values import outcome_of_value
 from judging.people.models import Evaluation, EvaluationRater
+from judging.records.models import IMPORTED, PEOPLE, Judgement, Run, VerdictSource
+from judging.records.overrides import override_add
 from judging.reports import frames
 from judging.reports.frames import features_of_answers, run_frame
 from judging.reports.services import report_document
-from judging.runs.models import IMPORTED, PEOPLE, Judgement, Run, VerdictSource
-from judging.runs.overrides import override_add
 from tests.judging.judged import JUDGE_URL, judge
 from tests.make import a_metric, a_run, a_version
 

@@ -40,7 +40,7 @@ def test_an_interval_without_an_end_is_a_dash() -> None:
 
 @pytest.mark.parametrize("code", NOTES)
 def test_every_note_has_a_sentence(code: str) -> None:
-    (sentence,) = note_sentences({"alpha": {"notes": [code], "off_scale": 2, "kind": "bool"}})
+    (sentence,) = note_sentences({"alpha": {"notes": [code], "off_scale": 2, "kind": "bool", "ci_low": None}})
     assert sentence.startswith("alpha: ")
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evalsite.accounts.models import Project
+from evalsite.accounts.models import Project, User
+from judging.core.people.criteria import Criterion
+from judging.records.models import Run
 from judging.reports import figures
-from judging.runs.models import Run
 from tests.judging.judged import a_judged_run, failed, said
+from tests.judging.people.make import make_evaluation, rate_all
 
 DOCS = Path(__file__).parents[3] / "docs"
 ENGLISH, CHINESE = (
@@ -26,22 +29,46 @@ def run(project: Project) -> Run:
 
 
 @pytest.fixture
-def notebook(run: Run, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The variables after all cells ran."""
+def run_cells(monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, Any]]:
+    """Runs all cells over the newest run, and returns their variables."""
     monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "")  # restored after the test
-    variables: dict[str, Any] = {}
-    for cell in ENGLISH:
-        exec(cell, variables)
-    return variables
+
+    def variables_after() -> dict[str, Any]:
+        variables: dict[str, Any] = {}
+        for cell in ENGLISH:
+            exec(cell, variables)
+        return variables
+
+    return variables_after
+
+
+@pytest.fixture
+def notebook(run: Run, run_cells: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    return run_cells()
 
 
 def test_the_notebook_has_the_report_of_the_pages(run: Run, notebook: dict[str, Any]) -> None:
-    shown = figures.at_once(run).figures.report
+    shown = figures.current_figures(run).figures.report
     for cells in shown["candidates"].values():
         for cell in cells.values():
             del cell["overridden"]
     del shown["planted"]  # counted in the database, like overrides
     assert notebook["document"] == shown
+
+
+@pytest.mark.django_db
+def test_agreement_in_the_notebook_counts_the_labels_to_choose_from(
+    project: Project, rita: User, ravi: User, run_cells: Callable[[], dict[str, Any]]
+) -> None:
+    kind = Criterion(name="kind", scale="categories", categories=("fact", "opinion", "neither"))
+    criteria = [Criterion(name="quality", scale="five"), kind]
+    evaluation = make_evaluation(
+        project, [rita, ravi], rows=3, overlap=2, side_by_side=False, criteria=criteria
+    )
+    for user, label in ((rita, "fact"), (ravi, "opinion")):
+        rate_all(evaluation, user, 4, label)
+    _quality, labels = run_cells()["document"]["raters"]
+    assert (labels["labels"], labels["labels_offered"]) == (3, True)
 
 
 def test_estimates_of_the_notebook_are_those_of_the_report(notebook: dict[str, Any]) -> None:
@@ -54,8 +81,8 @@ def test_estimates_of_the_notebook_are_those_of_the_report(notebook: dict[str, A
 def test_the_difference_of_the_notebook_is_that_of_the_report(notebook: dict[str, Any]) -> None:
     (pair,) = notebook["document"]["pairs"]
     difference = notebook["difference"]
-    assert (difference.estimate.mean, difference.p, difference.wins) == (
-        pair["difference"], pair["p"], pair["wins"],
+    assert (difference.estimate.mean, difference.estimate.low, difference.p, difference.wins) == (
+        pair["difference"], pair["ci_low"], pair["p"], pair["wins"],
     )  # fmt: skip
 
 

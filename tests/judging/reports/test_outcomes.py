@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +12,21 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from evalsite.accounts.models import Membership, Project, Role, User
+from judging.core.values import Outcome
 from judging.people.models import Evaluation
 from judging.people.services import evaluation_close
+from judging.records.models import Run
 from judging.reports.figures import for_page
-from judging.reports.models import RunOutcome
 from judging.reports.outcomes import MetricOutcome, bar_ends, metric_outcomes, outcome_views, outcomes
 from judging.reports.page.report_view import report_view
-from judging.runs.models import Run
+from judging.reports.stored import OUTCOMES
 from judging.templatetags.results import series_of
 from tests.conftest import ClientOf, member
 from tests.judging.importing import imported, verdict
 from tests.judging.people.make import make_evaluation
 from tests.judging.reports.cast import a_judged_run, by_name
 from tests.make import a_version
+from tests.working import FIGURES, do_jobs
 
 pytestmark = pytest.mark.django_db
 
@@ -63,7 +67,7 @@ def compared(**win_rates: float) -> dict[str, Any]:
 def test_comparisons_are_led_by_the_highest_win_rate() -> None:
     (metric,) = metric_outcomes(compared(a=0.25, b=0.75), {"m": ("1", None, None)})
     assert metric.leader
-    assert (metric.leader.name, metric.values.text(metric.leader.mean), metric.alike) == ("b", "75.0 %", 1)
+    assert (metric.leader.name, metric.values.text(metric.leader.mean)) == ("b", "75.0 %")
 
 
 def test_win_rates_against_other_opponents_are_not_comparable() -> None:
@@ -107,20 +111,34 @@ def test_a_bar_without_a_scale_runs_over_the_means() -> None:
 
 def test_a_small_runs_outcome_is_kept_when_its_figures_are_known(run: Run) -> None:
     view = outcome_views([run])[run.pk]
-    assert (view.name, view.mean, view.metric, view.more) == ("alpha", "7.00", "quality", 1)
+    assert (view.text, view.mean, view.metric) == ("alpha and beta can't be told apart", "7.00", "quality")
+
+
+def test_a_result_of_an_earlier_release_names_nobody_and_is_computed_again(
+    client_of: ClientOf, alice: User, run: Run
+) -> None:
+    stored = OUTCOMES.all().get(subject=run.pk)
+    metrics = [metric | {"headline": None} for metric in json.loads(bytes(stored.value))]
+    OUTCOMES.put(run.pk, value=json.dumps(metrics).encode(), revision=2**31 - 1)
+    client = client_of(alice)
+    page = client.get("/p/physics/runs/").text
+    assert "The result is being updated" in page
+    assert "7.00" not in page
+    do_jobs(*FIGURES)
+    assert "alpha and beta can&#x27;t be told apart" in client.get("/p/physics/runs/").text
 
 
 def test_an_outcome_is_written_once_for_each_state_of_the_run(run: Run) -> None:
     with CaptureQueriesContext(connection) as asked:
         for_page(run)
     assert not any(
-        "judging_runoutcome" in one["sql"] and one["sql"].startswith(("INSERT", "UPDATE")) for one in asked
+        "evalsite_derived" in one["sql"] and one["sql"].startswith(("INSERT", "UPDATE")) for one in asked
     )
 
 
 def test_a_run_without_an_outcome_is_left_out(project: Project) -> None:
     run = a_judged_run(a_version(project), lambda _: None)
-    RunOutcome.objects.all().delete()
+    OUTCOMES.all().delete()
     assert outcome_views([run]) == {}
 
 
@@ -149,7 +167,7 @@ def test_results_cost_lists_of_runs_one_query(
         known(a_judged_run(a_version(project, rows=2), by_name(alpha=7, beta=4)))
         with CaptureQueriesContext(connection) as asked:
             client.get(path)
-        counts.append(sum("judging_runoutcome" in one["sql"] for one in asked))
+        counts.append(sum("evalsite_derived" in one["sql"] for one in asked))
         assert not any("judging_judgement" in one["sql"] and "value_in_force" in one["sql"] for one in asked)
     assert counts == [1, 1]
 
@@ -242,3 +260,11 @@ def test_a_reviewer_who_rates_a_runs_answers_sees_its_result_after_the_end(
     assert shown() == [False] * 4
     evaluation_close(evaluation=evaluation, by=alice)
     assert shown() == [True] * 4
+
+
+@pytest.mark.parametrize("path", ["/", "/p/physics/", "/p/physics/runs/"])
+def test_lists_show_unparsed_replies_in_red(
+    client_of: ClientOf, alice: User, project: Project, path: str
+) -> None:
+    a_judged_run(a_version(project, rows=1, models=("alpha",)), lambda _: Outcome.unparsed("nothing_offered"))
+    assert re.search(r'class="(under )?bad-text">1', client_of(alice).get(path).text)

@@ -12,9 +12,9 @@ from judging.core.people.criteria import Criterion
 from judging.people.adjudication import adjudicate
 from judging.people.assignments import claim
 from judging.people.models import Evaluation, Item
+from judging.records.models import Run
 from judging.reports.frames import run_frame
 from judging.reports.services import report_document
-from judging.runs.models import Run
 from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run
 from tests.judging.people.make import about as evaluation_about

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from judging.records.models import JudgeReply, Run
 from judging.reports.services import report_document
-from judging.runs.models import JudgeReply, Run
 from tests import mtbench
 from tests.judging.importing import imports, results_file
 from tests.real_data import real_data

@@ -11,12 +11,13 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from evalsite.accounts.models import Project, User
+from judging.core.statistics.intervals import mean_interval
 from judging.core.values import Outcome, Value
+from judging.engine import planning
+from judging.records.models import Judgement, Run
+from judging.records.overrides import override_add
 from judging.reports.labels import left_out_sentences
 from judging.reports.services import report_document
-from judging.runs import planning
-from judging.runs.models import Judgement, Run
-from judging.runs.overrides import override_add
 from judging.runs.services import run_retry
 from tests.judging.reports.cast import a_judged_run, by_name, judge_all
 from tests.make import a_metric, a_run, a_version
@@ -45,7 +46,7 @@ def override(judgement: Judgement, value: Value, by: User) -> None:
 def test_means_and_intervals_are_those_of_the_scores(project: Project) -> None:
     run = a_judged_run(a_version(project, rows=3), by_line)
     assert (cell(run)["mean"], cell(run, "beta")["mean"]) == (3.0, 2.0)
-    assert cell(run)["ci_low"] == pytest.approx(3 - 4.302653 / 3**0.5)
+    assert cell(run)["ci_low"] == mean_interval(3, 3**-0.5, 3, (1, 10))[0]
 
 
 def test_what_could_not_be_scored_is_counted_by_its_reason_and_never_zero(project: Project) -> None:

@@ -14,9 +14,9 @@ from django.utils import timezone
 from datasets.models import Row, Version
 from evalsite.accounts.models import Project, User
 from evalsite.models import AuditEntry
+from judging.records.models import Run
 from judging.reports.models import ReportLink
 from judging.reports.sharing import SHEETS, NoReportLink, report_link_create, report_link_revoke, shared_run
-from judging.runs.models import Run
 from tests.conftest import ClientOf
 from tests.judging.people.make import make_evaluation
 from tests.judging.reports.cast import a_judged_run

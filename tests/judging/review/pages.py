@@ -9,23 +9,25 @@ from typing import Any
 from django.http import HttpResponse
 from django.urls import reverse
 
+from judging.filters.judgement_filter import Filters
+from judging.filters.orders import ORDERS as ORDERS_BY_NAME
+from judging.filters.orders import place_from
+from judging.filters.page_limits import LIMITS, Limits
+from judging.records.models import Judgement, Run
 from judging.review import selectors
-from judging.review.orders import place_from
-from judging.runs.filters import SORTS, Filters
-from judging.runs.models import Judgement, JudgementState, Run
 
-ORDERS = [sign + sort for sort in SORTS if sort != "spread" for sign in ("", "-")]
-"""Sort orders that include every judgement; `spread` does not."""
+ORDERS = [sign + name for name in ORDERS_BY_NAME for sign in ("", "-")]
+
+LIKE_A_LARGE_RUN = Limits(few=-1, entries=20, judgements=20, scattered=20, window=8)
+"""Limits with which a small run is searched like a large one: no matches count as few, and pages stop early."""
 
 SORTED_BY: dict[str, Callable[[Judgement], float | None]] = {
     "position": lambda one: one.position,
-    "candidate": lambda one: ["alpha", "beta"].index(one.candidate.name),
-    "metric": lambda one: one.run_metric.number,
-    "state": lambda one: JudgementState.values.index(one.state_in_force),
     "score": lambda one: one.score_in_force,
     "seconds": lambda one: one.seconds,
+    "changed": lambda one: one.changed_at,
 }
-"""The sort key of each order, for a run with the candidates alpha and beta."""
+"""The sort key of each order."""
 
 
 def address(run: Run, name: str = "judgements", *more: Any) -> str:
@@ -40,11 +42,13 @@ def text(response: HttpResponse) -> str:
     return re.sub(r"\s+", " ", response.content.decode())
 
 
-def pages(run: Run, filters: Filters) -> list[list[int]]:
-    """Positions on each page, from the first page to the last."""
+def pages(
+    run: Run, filters: Filters, *, size: int = selectors.PER_PAGE, limits: Limits = LIMITS
+) -> list[list[int]]:
+    """Positions on each page of `size` judgements, from the first page to the last."""
     found, after = [], None
     while True:
-        page = selectors.page(run, filters, after=after)
+        page = selectors.page(run, filters, after=after, size=size, limits=limits)
         found.append([line.judgement.position for line in page.lines])
         if page.next is None:
             return found

@@ -6,7 +6,7 @@ import pytest
 from django.http import HttpResponse
 
 from evalsite.accounts.models import Project, User
-from judging.runs.models import Run
+from judging.records.models import Run
 from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run
 from tests.judging.review.pages import address, text
@@ -54,15 +54,15 @@ def test_without_a_column_the_usual_ones_are_back(
 
 
 def test_the_column_that_the_list_is_sorted_by_is_shown(run: Run, bob: User, client_of: ClientOf) -> None:
-    assert "spread" in shown(client_of(bob).get(address(run), {"sort": "-spread"}))
+    assert "changed" in shown(client_of(bob).get(address(run), {"sort": "-changed"}))
 
 
 def test_a_head_sorts_rising_then_falling(run: Run, bob: User, client_of: ClientOf) -> None:
     for sort, now, then in (
-        ("", "", "?sort=candidate"),
-        ("candidate", "ascending", "?sort=-candidate"),
-        ("-candidate", "descending", "?sort=candidate"),
+        ("", "", "?sort=score"),
+        ("score", "ascending", "?sort=-score"),
+        ("-score", "descending", "?sort=score"),
     ):
         columns = client_of(bob).get(address(run), {"sort": sort} if sort else {}).context["columns"]
-        candidate = next(column for column in columns if column.name == "candidate")
-        assert (candidate.now, candidate.query) == (now, then)
+        score = next(column for column in columns if column.name == "score")
+        assert (score.now, score.query) == (now, then)

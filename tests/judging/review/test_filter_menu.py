@@ -7,8 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from evalsite.accounts.models import Project, User
-from judging.runs import counts
-from judging.runs.models import Run
+from judging.records.models import Run
 from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run, failed, said
 from tests.judging.review.pages import address, text
@@ -27,6 +26,10 @@ def run(project: Project) -> Run:
     return a_judged_run(project, outcome, rows=30)  # type: ignore[arg-type]
 
 
+LARGE = pytest.mark.urls("tests.judging.review.large_run_urls")
+"""Pages count at most 9 judgements."""
+
+
 def labels(run: Run, client_of: ClientOf, user: User, name: str, **asked: str) -> list[str]:
     form = client_of(user).get(address(run, "filter_menu"), asked).context["form"]
     return [str(label) for value, label in form.fields[name].choices if value]
@@ -42,19 +45,18 @@ def test_each_choice_tells_how_many_there_would_be(run: Run, bob: User, client_o
     assert labels(run, client_of, bob, "reason") == ["rate_limited (12)"]
 
 
-def test_many_are_counted_as_at_least(
-    run: Run, bob: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(counts, "MOST_COUNTED", 20)
-    assert labels(run, client_of, bob, "candidate") == ["alpha (20+)", "beta (20+)"]
+@LARGE
+def test_many_are_counted_as_at_least(run: Run, bob: User, client_of: ClientOf) -> None:
+    assert labels(run, client_of, bob, "candidate") == ["alpha (9+)", "beta (9+)"]
     assert labels(run, client_of, bob, "candidate", state="error") == ["alpha (6)", "beta (6)"]
 
 
-def test_what_must_be_read_is_not_counted_in_a_large_run(
-    run: Run, bob: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_are_read_to_count_in_a_small_run(run: Run, bob: User, client_of: ClientOf) -> None:
     assert labels(run, client_of, bob, "candidate", reply="because") == ["alpha (24)", "beta (24)"]
-    monkeypatch.setattr(counts, "MOST_COUNTED", 20)
+
+
+@LARGE
+def test_texts_are_not_read_to_count_in_a_large_run(run: Run, bob: User, client_of: ClientOf) -> None:
     assert labels(run, client_of, bob, "candidate", reply="because") == ["alpha", "beta"]
 
 

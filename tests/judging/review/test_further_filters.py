@@ -9,8 +9,9 @@ from django import forms
 from django.db.models import Q
 
 from evalsite.accounts.models import Project, User
-from judging.runs.filters import FURTHER, Filters, FurtherFilter, matching, register
-from judging.runs.models import Judgement, Run
+from judging.filters.conditions import matching
+from judging.filters.judgement_filter import FURTHER, Filters, FurtherFilter, register
+from judging.records.models import Judgement, Run
 from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run, said
 from tests.judging.review.pages import address, pages, text

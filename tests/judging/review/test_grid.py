@@ -14,10 +14,10 @@ from evalsite.accounts.models import Project, User
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results import JudgementResult
 from judging.core.values import scale_level
+from judging.filters.judgement_filter import Filters
+from judging.filters.orders import ListPosition
+from judging.records.models import Override, Run
 from judging.review.grid import ROWS, GridPage, grid_page
-from judging.review.orders import ListPosition
-from judging.runs.filters import Filters
-from judging.runs.models import Override, Run
 from tests.conftest import ClientOf
 from tests.judging.judged import JUDGE_URL, a_judged_run, failed, judge, said
 from tests.make import a_metric, a_run

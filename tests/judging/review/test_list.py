@@ -9,13 +9,13 @@ from django.utils.html import escape
 
 from evalsite.accounts.models import Project, User
 from judging.core.results import JudgementResult
+from judging.filters.counts import counts_by_state, reasons
+from judging.filters.judgement_filter import Filters
+from judging.filters.orders import ListPosition, place_from
+from judging.filters.search import nearest
 from judging.messages import reason_sentence
+from judging.records.models import Run
 from judging.review import selectors
-from judging.review.orders import ListPosition, place_from
-from judging.review.places import nearest
-from judging.runs.counts import counts_by_state, reasons
-from judging.runs.filters import Filters
-from judging.runs.models import Run
 from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run, failed, said
 from tests.judging.review.pages import ORDERS, SORTED_BY, address, pages, text
@@ -55,6 +55,22 @@ def test_pages_hold_every_judgement_once_in_order(run: Run, sort: str) -> None:
     assert sorted(shown) == list(range(130))
     assert known == sorted(known, key=lambda one: (kept[one], one), reverse=down)
     assert shown[: len(known)] == known
+
+
+def test_scores_of_the_list_have_equal_decimals(run: Run) -> None:
+    texts = {line.value for line in selectors.page(run, Filters()).lines}
+    assert {"0.0", "2.5", "5.0", ""} <= texts
+    assert not {text for text in texts if text and text[-2] != "."}
+
+
+@pytest.mark.parametrize("sort", ["candidate", "-metric", "state", "spread", "-differs"])
+@pytest.mark.parametrize("page", ["judgements", "items"])
+def test_an_address_with_a_former_order_lists_by_row_and_says_so(
+    run: Run, bob: User, client_of: ClientOf, page: str, sort: str
+) -> None:
+    shown = client_of(bob).get(address(run, page), {"sort": sort, "candidate": "alpha"})
+    assert "They are sorted by row." in text(shown)
+    assert shown.context["query"] == "?candidate=alpha"
 
 
 @pytest.mark.parametrize("sort", ORDERS)
@@ -266,7 +282,7 @@ def test_the_database_reads_this_run_only(run: Run, filters: Filters) -> None:
         counts_by_state(run, filters)
     for step in plan_of(queries):
         assert not step.startswith("SCAN") or step.startswith(
-            ("SCAN part", "SCAN few", "SCAN subquery", "SCAN json_each")
+            ("SCAN entries", "SCAN subquery", "SCAN json_each")
         )  # of the matches
         assert (
             "judging_judgement" not in step

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.accounts.models import Project, User
-from judging.runs.models import Run
+from judging.records.models import Run
 from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run, first_of
 

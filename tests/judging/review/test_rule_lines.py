@@ -10,9 +10,10 @@ from django.urls import reverse
 
 from evalsite.accounts.models import Membership, Project, Role, User
 from judging.core.judges.scripted import ScriptedJudge
-from judging.reports.figures import at_once
-from judging.runs.filters import Filters, matching
-from judging.runs.models import Run
+from judging.filters.conditions import matching
+from judging.filters.judgement_filter import Filters
+from judging.records.models import Run
+from judging.reports.figures import current_figures
 from tests.conftest import ClientOf
 from tests.judging.runs.rule_runs import FUZZY, GOOD, MECHANICAL, by_rules
 
@@ -77,7 +78,7 @@ def test_an_odd_line_in_an_address_does_no_harm(reader: Client, run: Run) -> Non
 
 
 def test_figures_of_each_line_count_only_what_was_scored(run: Run) -> None:
-    figures = at_once(run).figures.rule_lines["字段"]
+    figures = current_figures(run).figures.rule_lines["字段"]
     label = figures.lines[2, "标签", "精确匹配"]["甲"]
     assert (label.scored, label.lowest, label.mean) == (3, 1, 11 / 3)
     assert (figures.judged, figures.without_format) == ({"甲": 4}, {"甲": 1})
@@ -85,7 +86,7 @@ def test_figures_of_each_line_count_only_what_was_scored(run: Run) -> None:
 
 def test_figures_of_a_line_tell_who_lacks_its_field_and_who_was_not_scored(db: None) -> None:
     run = by_rules(MECHANICAL, GOOD, '{"标签": "物理"}', reference={"主题": "光的折射"})
-    lines = at_once(run).figures.rule_lines["字段"].lines
+    lines = current_figures(run).figures.rule_lines["字段"].lines
     label, topic = (lines[key]["甲"] for key in ((2, "标签", "精确匹配"), (3, "主题", "字数限制")))
     assert (label.scored, label.failed, label.mean) == (0, 2, None)
     assert (topic.scored, topic.lowest, topic.lacking, topic.failed) == (2, 1, 1, 0)

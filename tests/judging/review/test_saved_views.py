@@ -7,9 +7,9 @@ from django.http import HttpResponse
 from django.test import Client
 
 from evalsite.accounts.models import Project, User
+from judging.records.models import Run
+from judging.records.row_fields import TURNS
 from judging.review.models import SavedView
-from judging.runs.models import Run
-from judging.runs.row_fields import TURNS
 from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run
 from tests.judging.review.pages import address, text
@@ -92,6 +92,13 @@ def test_a_view_that_does_not_fit_the_run_says_why(
     (_, beta), (_, old) = shown(client_of(bob), other)
     assert beta.startswith("The filter “candidate” can't be “beta”")
     assert old.startswith("There is no filter “gone”")
+
+
+def test_a_view_with_a_former_order_still_opens(
+    run: Run, project: Project, bob: User, client_of: ClientOf
+) -> None:
+    SavedView.objects.create(project=project, owner=bob, name="Old", query="state=scored&sort=-candidate")
+    assert shown(client_of(bob), run) == [("Old", "")]
 
 
 def test_a_nameless_view_is_not_saved(run: Run, bob: User, client_of: ClientOf) -> None:

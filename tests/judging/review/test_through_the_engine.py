@@ -11,9 +11,9 @@ from django.urls import reverse
 from evalsite.accounts.models import Project, User
 from judging.core.judges import scripted
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
-from judging.runs.export.files import jsonl_lines
-from judging.runs.models import Run
-from judging.runs.worker import run_worker
+from judging.engine import run_worker
+from judging.records.models import Run
+from judging.transfer.export.files import jsonl_lines
 from tests.conftest import ClientOf
 from tests.judging.judged import first_of
 from tests.make import a_metric, a_run, a_version

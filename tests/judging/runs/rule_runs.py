@@ -7,7 +7,7 @@ from typing import Any
 
 from datasets.models import Candidate, Dataset, Response, Row, Version, VersionState
 from judging.core.metric_definition import JudgeModel, MetricDefinition
-from judging.runs.models import Run
+from judging.records.models import Run
 from tests.judging.working import work
 from tests.make import a_project, a_run
 

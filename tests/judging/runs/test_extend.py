@@ -12,11 +12,12 @@ from django.utils import timezone
 from evalsite.accounts.models import Project, User
 from evalsite.models import AuditEntry
 from judging.core.judges.scripted import ScriptedJudge
+from judging.engine import planning
+from judging.engine.stopping import run_cancel
+from judging.records.models import Judgement, Reading, Run, RunState
 from judging.reports.frames import run_frame
 from judging.reports.selectors import wall_seconds
-from judging.runs import planning
-from judging.runs.models import Judgement, Reading, Run, RunState
-from judging.runs.services import run_extend, run_retry
+from judging.runs.services import run_extend, run_resume, run_retry
 from tests.conftest import ClientOf
 from tests.judging.judged import failed, judge, said
 from tests.judging.people.make import about, rate_all
@@ -49,6 +50,15 @@ def finished(run: Run) -> Run:
 
 def judged_rows(run: Run) -> set[int]:
     return set(run.judgements.filter(current=True).values_list("row__line", flat=True))
+
+
+def test_an_extension_that_stopped_while_it_was_planned_goes_on_when_resumed(project: Project) -> None:
+    run = judged(project)
+    run_extend(run, 5)
+    run_cancel(run)
+    assert run_resume(Run.objects.get(pk=run.pk))
+    run = finished(run)
+    assert (run.state, run.rows, run.not_run) == (RunState.FINISHED, 5, 0)
 
 
 @pytest.mark.django_db(transaction=True)

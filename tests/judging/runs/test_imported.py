@@ -7,12 +7,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from evalsite.accounts.models import Project, User
+from judging.engine import reconcile, run_worker
+from judging.filters.conditions import matching
+from judging.filters.judgement_filter import Filters
+from judging.records.models import IMPORTED, Run, RunState, SourceKind, VerdictSource
 from judging.runs import selectors
-from judging.runs.filters import Filters, matching
-from judging.runs.models import IMPORTED, Run, RunState, SourceKind, VerdictSource
 from judging.runs.rerun.rejudge import run_rejudge
 from judging.runs.rerun.selection import Selection
-from judging.runs.worker import reconcile, run_worker
 from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run
 
@@ -39,7 +40,7 @@ def test_its_judgements_are_found_by_their_row(run: Run) -> None:
 
 def test_workers_leave_it_alone(run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(state=RunState.RUNNING)
-    assert run_worker.runs_to_work_on(None) == set()
+    assert run_worker.runs_to_work_on("", None) == set()
     reconcile.reconcile()
     assert Run.objects.get(pk=run.pk).state == RunState.RUNNING
 

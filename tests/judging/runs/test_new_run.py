@@ -15,10 +15,12 @@ from datasets.models import Version
 from evalsite.accounts.models import Project, User
 from evalsite.tasks import workers
 from judging.core.candidates import CandidateModel
+from judging.core.metric_definition import MetricDefinition
 from judging.endpoints.models import Endpoint
+from judging.engine import planning
 from judging.metrics.models import Metric, MetricVersion
-from judging.runs import planning
-from judging.runs.models import Run
+from judging.records.models import Run
+from judging.runs import services
 from tests.conftest import ClientOf
 from tests.judging.judged import JUDGE_URL
 from tests.make import a_metric, a_project, a_version
@@ -70,7 +72,25 @@ def test_the_form_proposes_all_candidates_the_only_metric_and_a_name(
     form = client_of(alice).get(ADDRESS).context["form"]
     assert [one.name for one in form.initial["candidates"]] == ["alpha", "beta"]
     assert form.initial["metrics"] == [str(metric.pk)]
-    assert form.initial["name"] == f"{version.dataset.name} 1"
+    assert form.initial["name"] == f"{metric.metric.name} {timezone.localdate():%Y-%m-%d}"
+
+
+def test_a_proposed_name_lists_two_metrics_and_is_free(project: Project, version: Version) -> None:
+    definitions = [MetricDefinition(name=name, min_score=1, max_score=5) for name in ("a", "b", "c")]
+    today = f"{timezone.localdate():%Y-%m-%d}"
+    assert services.proposed_name(project, version, definitions) == f"a + b + 1 {today}"
+    assert services.proposed_name(project, version, []) == f"{version.dataset.name} {today}"
+    first = services.proposed_name(project, version, definitions[:1])
+    Run.objects.create(project=project, name=first, version=version, seed=1)
+    assert services.proposed_name(project, version, definitions[:1]) == f"a {today} (2)"
+
+
+def test_the_proposed_name_follows_the_chosen_metrics(
+    alice: User, client_of: ClientOf, version: Version, metric: MetricVersion
+) -> None:
+    chosen = {**sent(version, metric), "part": "cost"}
+    part = client_of(alice).get(ADDRESS, chosen, headers={"HX-Request": "true"})
+    assert f'data-proposed-name="{metric.metric.name} ' in text(part)
 
 
 def test_the_form_shows_the_models_that_the_metric_asks(
@@ -265,7 +285,7 @@ def test_a_large_version_is_looked_through_by_a_worker(
     version.candidates.update(responses=5_000)
     page = text(client_of(alice).get(ADDRESS, {"part": "cost", **sent(version, metric)}, headers=HTMX))
     assert "no worker is running" in page
-    workers.beat(workers.DATA)
+    workers.heartbeat(workers.DATA)
     page = text(client_of(alice).get(ADDRESS, {"part": "cost", **sent(version, metric)}, headers=HTMX))
     assert "against all rows. You don" in page
 

@@ -20,7 +20,7 @@ FIELDS = "# DSL\n@all:exact_match\n@aggregate:mean\n@format:JSON"
 
 @pytest.fixture
 def endpoint(project: Project) -> Endpoint:
-    prices = {"price_read": Decimal(2), "price_written": Decimal(8), "currency": "CNY"}
+    prices = {"input_price": Decimal(2), "output_price": Decimal(8), "currency": "CNY"}
     return Endpoint.objects.create(
         project=project, name="j", url="http://h/v1", model="m", concurrency=10, **prices
     )

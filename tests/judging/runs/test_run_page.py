@@ -16,8 +16,8 @@ from evalsite.accounts.models import Project, User
 from evalsite.tasks import workers
 from judging.endpoints import limiter
 from judging.endpoints.models import Endpoint, EndpointLoad
-from judging.runs import planning, stopping
-from judging.runs.models import Run, RunState
+from judging.engine import planning, stopping
+from judging.records.models import Run, RunState
 from tests.conftest import ClientOf
 from tests.judging.judged import JUDGE_URL, a_judged_run, failed, judge, said
 from tests.make import a_metric, a_run, a_version
@@ -56,6 +56,31 @@ def test_a_running_run_asks_every_second(waiting: Run, alice: User, client_of: C
     assert 'hx-trigger="every 1s"' in page
 
 
+def test_a_paused_run_asks_too_since_its_last_calls_still_end(
+    waiting: Run, alice: User, client_of: ClientOf
+) -> None:
+    stopping.run_pause(waiting)
+    page = text(client_of(alice).get(address(waiting)))
+    section = page[page.index('<section class="stack" id="run-progress"') :]
+    assert 'hx-trigger="every 1s"' in section[: section.index(">")]
+    Run.objects.filter(pk=waiting.pk).update(scored=1)
+    part = text(client_of(alice).get(address(waiting), {"seen": "paused"}, headers=HTMX))
+    assert re.search(r"<strong>1</strong> <span[^>]*>/ ", part)
+
+
+def test_a_budget_being_typed_stays_while_the_figures_change(
+    waiting: Run, alice: User, client_of: ClientOf
+) -> None:
+    stopping.run_pause(waiting)
+    Run.objects.filter(pk=waiting.pk).update(problem="budget_calls", budget_calls=1)
+    page = text(client_of(alice).get(address(waiting)))
+    section = page[page.index('<section class="stack" id="run-progress"') :]
+    assert "hx-trigger" not in section[: section.index(">")]
+    figures = section[section.index('id="run-figures"') :]
+    assert 'hx-select="#run-figures"' in figures[: figures.index(">")]
+    assert 'name="budget_calls"' in section[: section.index('id="run-figures"')]
+
+
 def test_a_poll_gets_the_progress_alone(waiting: Run, alice: User, client_of: ClientOf) -> None:
     part = client_of(alice).get(address(waiting), {"seen": "running"}, headers=HTMX)
     assert b"<html" not in part.content
@@ -71,7 +96,7 @@ def test_a_poll_after_a_change_of_state_draws_the_page_again(
 
 
 def test_the_rate_is_that_since_the_last_poll(waiting: Run, alice: User, client_of: ClientOf) -> None:
-    workers.beat(workers.RUNS)
+    workers.heartbeat(workers.RUNS)
     Run.objects.filter(pk=waiting.pk).update(scored=4)
     before = {"seen": "running", "done": "0", "at": "1", "rate": "0.00000001"}
     part = client_of(alice).get(address(waiting), before, headers=HTMX)
@@ -103,12 +128,12 @@ def test_every_page_that_waits_for_a_worker_says_so(
     }
     where = addresses.get(page) or address(waiting, page)
     assert "No worker is running." in text(client_of(alice).get(where))
-    workers.beat(workers.RUNS)
+    workers.heartbeat(workers.RUNS)
     assert "No worker is running" not in text(client_of(alice).get(where))
 
 
 def test_a_living_worker_is_not_missed(waiting: Run, alice: User, client_of: ClientOf) -> None:
-    workers.beat(workers.RUNS)
+    workers.heartbeat(workers.RUNS)
     assert "No worker is running" not in text(client_of(alice).get(address(waiting)))
 
 
@@ -272,25 +297,45 @@ def test_each_way_in_which_answers_failed_is_reported_with_what_to_do(
     assert "Most common" not in page
 
 
-def test_an_endpoint_that_is_down_is_named_with_the_way_to_it_and_how_long(
-    project: Project, alice: User, client_of: ClientOf
-) -> None:
-    endpoint = Endpoint.objects.create(project=project, name="judge B", url=JUDGE_URL, model="m")
+def run_with_calls(
+    project: Project, failed: int, of: int, *, name: str = "judge B", **load: object
+) -> tuple[Run, Endpoint]:
+    """A run in progress whose endpoint did not answer some of its recent calls."""
+    endpoint = Endpoint.objects.create(project=project, name=name, url=JUDGE_URL, model="m")
     run = a_run(a_version(project), a_metric("", endpoint=endpoint.pk))
     planning.plan(run.pk)
-    EndpointLoad.objects.create(
-        key=f"endpoint {endpoint.pk}",
-        down_since=limiter.now() - 130,
-        next_try_at=limiter.now() + 9,
-        failures=9,
-        problem="cut",
-    )
-    workers.beat(workers.RUNS)
-    page = unescape(text(client_of(alice).get(address(run))))
-    assert "has been down for 2 min 10 s." in " ".join(page.split())
+    recent = [[number, int(number >= failed)] for number in range(of)]
+    EndpointLoad.objects.create(key=f"endpoint {endpoint.pk}", recent=recent, **load)
+    workers.heartbeat(workers.RUNS)
+    return run, endpoint
+
+
+def test_the_page_says_how_many_of_the_last_calls_failed_and_how(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    run, endpoint = run_with_calls(project, 12, 40, problem="server_error", problem_status=500)
+    page = " ".join(unescape(text(client_of(alice).get(address(run)))).split())
+    assert "“judge B”: 12 of the last 40 calls failed (500)." in page
     assert f'href="/p/physics/endpoints/{endpoint.pk}/"' in page
+    assert "Waiting for the server" not in page
+
+
+def test_a_few_failed_calls_are_no_notice(project: Project, alice: User, client_of: ClientOf) -> None:
+    run, _ = run_with_calls(project, 2, 40, problem="connect")
+    assert "calls failed (" not in text(client_of(alice).get(address(run)))
+
+
+def test_a_run_whose_server_is_down_waits_for_it_without_an_estimate(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    run, _ = run_with_calls(project, 40, 40, problem="cut", down_since=limiter.now() - 130)
+    Run.objects.filter(pk=run.pk).update(scored=1)
+    page = " ".join(unescape(text(client_of(alice).get(address(run)))).split())
+    assert "40 of the last 40 calls failed (cut off)." in page
+    assert "Down for 2 min 10 s." in page
+    assert "Waiting for the server" in page
+    assert " left</span>" not in page
     assert "Try again" not in page
-    assert "Waiting for the endpoint to recover" in page
 
 
 def test_who_may_retry_is_reported_that_it_uses_the_frozen_metric(

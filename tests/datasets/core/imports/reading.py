@@ -14,12 +14,13 @@ from datasets.core.imports.registry import recognise
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The result of an import: source name, rows, verdicts, and number of skipped records by code."""
+    """The result of an import: source name, rows, verdicts, number of skipped records by code, and unread keys."""
 
     source: str
     rows: list[dict[str, Any]]
     verdicts: list[dict[str, Any]]
     left_out: Counter[str]
+    keys: list[str]
 
     @property
     def answers(self) -> dict[str, list[str]]:
@@ -56,4 +57,6 @@ def taken(folder: Path, **contents: str | bytes) -> Taken:
     imported = source.read(given, Options())
     rows = [row.data for row in imported.rows]
     verdicts = list(imported.verdicts)
-    return Taken(source.name, rows, verdicts, Counter(imported.left_out_counts))
+    keys = [one.detail for one in imported.left_out if one.code == "key_unread"]
+    counts = Counter({code: n for code, n in imported.left_out_counts.items() if code != "key_unread"})
+    return Taken(source.name, rows, verdicts, counts, keys)

@@ -120,3 +120,10 @@ def test_games_without_a_second_answer_are_left_out(tmp_path: Path, model: str, 
         answers__jsonl=lines(answer(model)),
     )
     assert (found.verdicts, found.left_out) == ([], {code: 1})
+
+
+def test_earlier_turns_of_an_answer_are_listed(tmp_path: Path) -> None:
+    turns = [{"content": "First."}, {"content": "Then."}]
+    given = answer("m") | {"choices": [{"index": 0, "turns": turns}]}
+    found = taken(tmp_path, question__jsonl=lines(QUESTION), answers__jsonl=lines(given))
+    assert (found.answers, found.left_out) == ({"m": ["Then."]}, {"earlier_answer": 1})

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from datasets.core.imports.key_use import UNREAD
 from datasets.core.imports.model import Options
 from datasets.core.imports.registry import recognise
 from datasets.core.imports.table import open_tables
@@ -78,7 +79,8 @@ def test_what_has_no_partner_and_what_failed_is_named_once(tmp_path: Path) -> No
     assert source is not None
     imported = source.read(given, Options())
     assert len(list(imported.rows)) == 1
-    assert [(one.place.file, one.place.line, one.code, one.detail) for one in imported.left_out] == [
+    left_out = [one for one in imported.left_out if one.code != UNREAD]
+    assert [(one.place.file, one.place.line, one.code, one.detail) for one in left_out] == [
         ("output.jsonl", 2, "answer_without_row", "r-9"),
         ("output.jsonl", 3, "json_broken", ""),
         ("errors.jsonl", 1, "no_answer", "r-2: batch_expired"),
@@ -116,3 +118,9 @@ def test_a_look_at_the_first_answers_names_no_request_as_unanswered(tmp_path: Pa
     (_name, answers), (_other, rest) = open_tables(given, Options())
     assert len(answers.first(1)) == 1
     assert list(rest.records()) == []
+
+
+def test_keys_of_requests_and_responses_that_are_not_imported_are_listed(tmp_path: Path) -> None:
+    found = taken(tmp_path, input__jsonl=lines(request(1)), output__jsonl=lines(answered(1, "A")))
+    assert {"url × 1", "response.request_id × 1", "response.body.choices[].message.role × 1"} <= {*found.keys}
+    assert not [key for key in found.keys if key.startswith(("custom_id", "body"))]

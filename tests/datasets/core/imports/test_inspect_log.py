@@ -98,7 +98,7 @@ def test_an_archive_that_unfolds_beyond_the_limit_is_refused(tmp_path: Path) -> 
     assert source is not None
     imported = source.read([file], Options(limits=Limits(unpacked_bytes=1_000_000)))
     assert [row.data for row in imported.rows] == []
-    assert imported.left_out_counts == {"too_large": 1}
+    assert imported.left_out_counts["too_large"] == 1
 
 
 def test_a_damaged_archive_is_a_sentence_and_no_traceback(tmp_path: Path) -> None:

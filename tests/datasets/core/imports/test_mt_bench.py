@@ -96,3 +96,9 @@ def test_verdicts_on_what_is_not_there_are_left_out(tmp_path: Path) -> None:
         question__jsonl=lines(QUESTION),
     )
     assert (found.verdicts, found.left_out) == ([], {"verdict_without_answer": 1, "verdict_without_row": 1})
+
+
+def test_further_reference_answers_are_listed(tmp_path: Path) -> None:
+    references = answer("gpt-4", ["2", "4"], ["two", "four"])
+    found = taken(tmp_path, question__jsonl=lines(QUESTION), reference_answer__jsonl=lines(references))
+    assert ([row["ref_answer"] for row in found.rows], found.left_out) == (["2", "4"], {"more_references": 1})

@@ -85,3 +85,9 @@ def test_a_sample_that_failed_is_left_out(tmp_path: Path) -> None:
     failed = item(sample={"model": "m", "error": {"message": "rate limit"}}, datasource_item={"input": "x"})
     found = taken(tmp_path, run__jsonl=lines(item(), failed))
     assert found.left_out == {"no_answer": 1, "row_without_answer": 1}
+
+
+def test_earlier_replies_of_a_sample_are_listed(tmp_path: Path) -> None:
+    replies = [{"role": "assistant", "content": "Let me see."}, {"role": "assistant", "content": "Markets"}]
+    found = taken(tmp_path, run__jsonl=lines(item(sample={"model": "m", "output": replies})))
+    assert (found.answers, found.left_out) == ({"m": ["Markets"]}, {"earlier_answer": 1})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from datasets.core.imports import table
 from datasets.core.imports.model import NotUsable, Options, SourceFile
 from datasets.core.imports.registry import recognise
 from datasets.core.limits import Limits
+from datasets.core.own_exports import ROW_COLUMNS
 from tests.datasets.core.imports.tabular import parquet, source_file, taken, xlsx
 
 
@@ -110,6 +112,41 @@ def test_a_sharegpt_conversation_becomes_messages() -> None:
     assert row["id"] == 7
 
 
+WHY = {"why": "x", "level": 3}
+
+
+@pytest.mark.parametrize("beside", [{}, {"response": WHY}, {"model": "answer"}])
+def test_an_answer_that_is_an_object_in_each_record_is_its_json(beside: dict[str, Any]) -> None:
+    found = taken(json.dumps({"question": "q", "answer": WHY, **beside}))
+    assert found.answers == [{"answer": [json.dumps(WHY)]}]
+    assert found.left_out == [("text_as_json", 1, "answer")]
+
+
+def test_a_question_that_is_an_object_in_each_record_is_its_json() -> None:
+    found = taken(json.dumps({"question": WHY, "answer": "a"}))
+    assert (found.questions, found.answers) == ([json.dumps(WHY)], [{"answer": ["a"]}])
+    assert found.left_out == [("text_as_json", 1, "question")]
+
+
+def test_an_object_is_no_answer_beside_a_text_that_is_one() -> None:
+    found = taken(json.dumps({"question": "q", "output": WHY, "prediction": "a"}))
+    assert (found.answers, found.field("output")) == ([{"prediction": ["a"]}], [WHY])
+
+
+def test_an_answer_of_models_names_and_texts_is_the_answers_of_several_models() -> None:
+    found = taken(json.dumps({"question": "q", "answer": {"gpt-4.1": "a", "claude": "b"}}))
+    assert found.answers == [{"gpt-4.1": ["a"], "claude": ["b"]}]
+
+
+@pytest.mark.parametrize(
+    "response",
+    [{"choices": [{"index": 0, "text": "a"}]}, {"message": {"role": "assistant", "content": "a"}, "done": 1}],
+)
+def test_the_text_inside_a_logged_response_is_the_answer(response: dict[str, Any]) -> None:
+    (answers,) = taken(json.dumps({"prompt": "q", "model": "m", "response": response})).answers
+    assert answers == {"m": ["a"]}
+
+
 def test_a_system_column_comes_before_the_question() -> None:
     (row,) = taken("prompt,system,answer\nq,be brief,a\n").rows
     assert row["messages"] == [
@@ -161,7 +198,8 @@ def test_more_answers_than_a_row_may_hold_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("content", "is_table"),
     [
-        ("question\nwhy\n", False),
+        ("question\nwhy, then?\n", True),
+        ("so\nwhy\n", False),
         ("Dear all,\nthis is a text, with commas, here.\nBye\n", False),
         ("a,b\n1,2\n", True),
         ("a\tb\n1\t2\n", True),
@@ -194,7 +232,7 @@ def test_a_table_without_a_question_says_which_columns_there_are() -> None:
 def test_a_damaged_file_is_not_usable(content: bytes) -> None:
     with pytest.raises(NotUsable) as refused:
         taken(content, "question=a")
-    assert refused.value.code in ("unreadable", "no_table")
+    assert refused.value.code in ("unreadable", "other_kind")
 
 
 class Counting(io.BytesIO):
@@ -214,3 +252,13 @@ def test_a_large_file_is_recognised_by_its_beginning(line: bytes) -> None:
     Counting.taken = 0
     recognise([SourceFile("large", len(content), lambda: Counting(content))])
     assert 0 < Counting.taken < len(content) // 2
+
+
+def test_our_own_table_is_read_without_the_apostrophes_that_we_wrote() -> None:
+    head = ",".join((*ROW_COLUMNS, "note", "bad_rows"))
+    found = taken(f"{head}\n1,'=1,,,,,''-a,0\n2,'b,,,,,'c,0\n")
+    assert (found.questions, found.field("note")) == (["=1", "'b"], ["'-a", "'c"])
+
+
+def test_an_apostrophe_in_another_table_belongs_to_the_text() -> None:
+    assert taken("question,answer\n'=1,'-a\n").questions == ["'=1"]

@@ -86,7 +86,7 @@ def test_a_shared_string_that_is_not_there_makes_the_file_unusable() -> None:
 def test_a_title_above_the_header_and_empty_rows_are_passed_over() -> None:
     found = taken(xlsx([["Report 2024"], [], HEADER, ["q", "a", 1], [None, None, None], ["", "b", 2]]))
     assert found.questions == ["q"]
-    assert found.left_out == [("no_question", 6, "question")]
+    assert found.left_out == [("above_header", 1, "Report 2024"), ("no_question", 6, "question")]
 
 
 def test_cells_keep_their_types() -> None:
@@ -96,8 +96,24 @@ def test_cells_keep_their_types() -> None:
     assert found.field("x") == [1, 2.5, True, "2024-02-29", "2024-02-29T13:05:00", 12345678901, " padded "]
 
 
-def test_a_formula_that_was_never_computed_is_an_empty_cell() -> None:
-    assert taken(xlsx([HEADER, ["q", "a", "=1+1"]])).field("x") == [None]
+def test_a_formula_that_was_never_computed_is_an_empty_cell_and_reported() -> None:
+    found = taken(xlsx([HEADER, ["q", "a", "=1+1"], ["=A1", "b", 1]]))
+    assert found.field("x") == [None]
+    assert found.left_out == [
+        ("formula_without_result", 2, "x"),
+        ("formula_without_result", 3, "question"),
+        ("no_question", 3, "question"),
+    ]
+
+
+def test_a_row_of_formulas_without_results_is_reported() -> None:
+    found = taken(xlsx([HEADER, ["q", "a", 1], ["=A2", "=B2", "=C2"]]))
+    assert ("formula_without_result", 3, "question") in found.left_out
+
+
+def test_a_formula_whose_result_is_an_empty_text_is_not_reported() -> None:
+    row = b'<row r="3"><c r="A3" t="inlineStr"><is><t>r</t></is></c><c r="C3" t="str"><f>T(1)</f><v></v></c></row>'
+    assert "formula_without_result" not in [code for code, _line, _name in taken(harmful(row)).left_out]
 
 
 def test_a_formula_is_what_it_last_came_to() -> None:
@@ -116,7 +132,26 @@ def test_of_merged_cells_only_the_first_has_the_value_and_what_lacks_it_is_repor
     rows = [["question", "model", "answer"], ["q", "a", "1"], [None, "b", "2"], ["r", "a", "3"]]
     found = taken(xlsx(rows, merged="A2:A3"))
     assert found.answers == [{"a": ["1"]}, {"a": ["3"]}]
-    assert found.left_out == [("no_question", 3, "question")]
+    assert found.left_out == [("merged_cell", 3, "question"), ("no_question", 3, "question")]
+
+
+def test_cells_merged_across_columns_are_reported_by_column_and_empty_ones_beside_them_are_not() -> None:
+    found = taken(xlsx([[*HEADER, "y"], ["q", "a", None, None], ["r", "b", 1, None]], merged="B3:D3"))
+    assert [(line, name) for code, line, name in found.left_out if code == "merged_cell"] == [
+        (3, "x"),
+        (3, "y"),
+    ]
+
+
+def test_merged_cells_beyond_the_table_and_hidden_values_are_not_reported() -> None:
+    book = xlsx([HEADER, ["q", "a", 1], ["r", "b", 2]])
+    area = b'</sheetData><mergeCells><mergeCell ref="E2:F9"/><mergeCell ref="A2:A3"/></mergeCells>'
+    found = taken(rewritten(book, SHEET, b"</sheetData>", area))
+    assert (found.questions, found.left_out) == (["q", "r"], [])
+
+
+def test_a_row_that_only_merged_cells_reach_is_no_row() -> None:
+    assert taken(xlsx([HEADER, ["q", "a", 1], [], ["r", "b", 2]], merged="A2:A3")).left_out == []
 
 
 def test_a_million_rows_that_are_not_there_take_no_time() -> None:

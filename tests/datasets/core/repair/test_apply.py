@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from datasets.core.decode import Unreadable
 from datasets.core.reader import Summary, read
-from datasets.core.repair.apply import REPAIRS, WITHOUT_CHOICE
-from tests.datasets.core.helpers import ANSWER, DEFAULT, PRINTED, jsonl, judged, repaired, row
+from datasets.core.repair.kinds import REPAIRS, WITHOUT_VALUE
+from tests.datasets.core.helpers import ANSWER, DEFAULT, PRINTED, USER, jsonl, judged, repaired, row
 
 TRICKY = row(
     url="http://x//y", note="a, ]", sign="# not a comment", sep="a\u2028b", big=12345678901234567890123
@@ -59,6 +59,7 @@ def test_a_fine_file_comes_out_byte_for_byte(name: str, tmp_path: Path) -> None:
             '{ /* a\n// b\n{"c": 1}\n*/ "d": 1\n, "e": 2}\n',
             '{\n "d": 1\n, "e": 2}\n',
         ),
+        ("strip_comments", '{\r\n/* a\n b */ "c": 1\r\n}\n/* d', '{\r\n "c": 1\r\n}\n/* d'),
         ("to_jsonl", '/* a\n" ] */ {"a": /* b\n{ */ 1\n}\n', '{"a": 1}\n'),
         ("strip_comments", "{'a': 'http://x'}\n", "{'a': 'http://x'}\n"),
         ("strip_comments", '{"a": "unfinished // x\n', '{"a": "unfinished // x\n'),
@@ -86,6 +87,88 @@ def test_a_fine_file_comes_out_byte_for_byte(name: str, tmp_path: Path) -> None:
 )
 def test_a_repair_does_what_it_says(name: str, before: str, after: str, tmp_path: Path) -> None:
     assert repaired(tmp_path, before.encode(), name).decode() == after
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        (
+            "rename_key",
+            '{"mesages":[ {"rol": "user", "contents": "\\u0061"} ], "ref_anwser":1.50}',
+            '{"messages":[ {"role": "user", "content": "\\u0061"} ], "ref_answer":1.50}',
+        ),
+        (
+            "rename_key",
+            '{"messages": [], "model_ouputs": [{"model_nmae": "m", "respones": [{"contnt": "a"}]}]}',
+            '{"messages": [], "model_outputs": [{"model_name": "m", "responses": [{"content": "a"}]}]}',
+        ),
+        ("rename_key", '{"conversations": [{"Prompt": "?"}]}', '{"conversation": [{"prompt": "?"}]}'),
+        ("rename_key", '{"mesages": [1], "a": [}', '{"mesages": [1], "a": [}'),
+        (
+            "messages_to_list",
+            '{"messages": "How \\ud83d many?", "n": 1.50}',
+            '{"messages": [{"role": "user", "content": "How \\ud83d many?"}], "n": 1.50}',
+        ),
+        (
+            "messages_to_list",
+            r'{"messages": "[{\"role\":\n\"user\", \"content\": \"?\", \"n\": 1.50}]"}',
+            '{"messages": [{"role":"user","content":"?","n":1.50}]}',
+        ),
+        (
+            "messages_to_list",
+            r'{"messages": "{\"role\": \"user\", \"content\": \"?\"}"}',
+            '{"messages": [{"role":"user","content":"?"}]}',
+        ),
+        (
+            "messages_to_list",
+            '{"messages": "[1, 2]"}',
+            '{"messages": [{"role": "user", "content": "[1, 2]"}]}',
+        ),
+        (
+            "model_outputs_to_list",
+            '{"messages": [], "model_outputs": {"m1": "a\\n", "千问": ["b", {"content": "c", "x": 1.0}]}}',
+            '{"messages": [], "model_outputs": [{"model_name": "m1", "responses": [{"content": "a\\n"}]}, '
+            '{"model_name": "千问", "responses": [{"content": "b"}, {"content": "c", "x": 1.0}]}]}',
+        ),
+        (
+            "model_outputs_to_list",
+            '{"messages": [], "model_outputs": {"model_name": "m", "responses": [{"content": "a"}]}}',
+            '{"messages": [], "model_outputs": [{"model_name": "m", "responses": [{"content": "a"}]}]}',
+        ),
+    ],
+)
+def test_keys_and_lists_are_mended_and_all_else_stays(
+    name: str, before: str, after: str, tmp_path: Path
+) -> None:
+    assert repaired(tmp_path, f"{before}\n".encode(), name).decode() == f"{after}\n"
+
+
+@pytest.mark.parametrize(
+    "unclear",
+    [
+        {"messages": ""},
+        {"messages": 7},
+        {"messages": USER},
+        {"messages": '[{"from": "human", "value": "?"}]'},
+        {"model_outputs": {}},
+        {"model_outputs": {"m": 5}},
+        {"model_outputs": {"m": "a", "n": None}},
+        {"model_outputs": {" ": "a"}},
+        {"model_outputs": {"model_name": "m", "response": "a"}},
+    ],
+)
+def test_what_is_no_list_and_unclear_is_offered_no_repair(unclear: dict[str, Any], tmp_path: Path) -> None:
+    source = jsonl(judged(), judged(), judged() | unclear)
+    wrong = [one.repair for one in validated(tmp_path, source).findings if one.code.endswith("not_list")]
+    assert wrong in ([None], []), "an empty object is no list either"
+    assert repaired(tmp_path, source) == source
+
+
+def test_a_file_of_misspelt_keys_is_judged_after_the_repair(tmp_path: Path) -> None:
+    wrong = {"mesages": "How many?", "ref_anwser": 4, "model_ouputs": {"lark": "Four.", "wren": "Five."}}
+    after = validated(tmp_path, repaired(tmp_path, jsonl(wrong, wrong | {"id": 2})))
+    assert (after.format, after.valid_rows, after.fields) == ("judge_only", 2, {"ref_answer": 2, "id": 1})
+    assert after.models == {name: {"rows": 2, "responses": 2} for name in ("lark", "wren")}
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "gb18030"])
@@ -249,7 +332,7 @@ UNSPLIT = """{
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     lines,
-    st.sampled_from([*((name,) for name in REPAIRS), WITHOUT_CHOICE]),
+    st.sampled_from([*((name,) for name in REPAIRS), WITHOUT_VALUE]),
     st.sampled_from(["utf-8", "latin-1", "utf-16"]),
     st.sampled_from([DEFAULT, DEFAULT, 16, 40, 100, 400]),
 )

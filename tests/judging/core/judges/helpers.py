@@ -7,15 +7,21 @@ from typing import Any
 from judging.core.judges.client import NO_GUARD, AskResult, RetryPolicy, ask, ask_with_retries
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.http_clients import open_client
+from judging.core.judges.probe import Probe, probe
 from judging.core.judges.reply import Reply
 from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
 
+PARAMS = {"temperature": 0, "max_tokens": 9, "top_p": 0.5, "stop": ["x"]}
 LONG_TIMEOUTS = Timeouts(connect=60, first_byte=60, idle=60, whole=60)
 """Long timeouts, so that a slow machine does not fail tests that are not about timeouts."""
 
 
 def settings_for(url: str, **fields: Any) -> JudgeSettings:
     return JudgeSettings(**{"url": url, "model": "m", "api_key": "sk-secret-key", **fields})
+
+
+def probed(url: str, **fields: Any) -> Probe:
+    return asyncio.run(probe(settings_for(url, **fields)))
 
 
 def ask_once(url: str, prompt: str = "hi", on_text: Any = None, **fields: Any) -> Reply:
@@ -43,8 +49,14 @@ class Pauses(list[float]):
         self.append(seconds)
 
 
-def ask_until_done(url: str, pauses: Pauses | None = None, guard: Any = NO_GUARD, **policy: Any) -> AskResult:
-    settings = settings_for(url, params={"temperature": 0, "max_tokens": 9}, timeouts=LONG_TIMEOUTS)
+def ask_until_done(
+    url: str,
+    pauses: Pauses | None = None,
+    guard: Any = NO_GUARD,
+    system_prompt: str | None = None,
+    **policy: Any,
+) -> AskResult:
+    settings = settings_for(url, params=PARAMS, timeouts=LONG_TIMEOUTS, system_prompt=system_prompt)
 
     async def in_client() -> AskResult:
         async with open_client(settings) as client:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from judging.core.judges import scripted
 from judging.core.judges.client import ask
 from judging.core.judges.errors import JudgeError, Unreachable
 from judging.core.judges.http_clients import HttpClients, open_client
@@ -202,3 +203,15 @@ class _Silent:
             connection.recv(65536)
             connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\ndata: {}\n\n")
             connection.recv(65536)
+
+
+def test_a_reply_that_uses_up_a_limit_says_for_how_long() -> None:
+    headers = (("x-ratelimit-remaining-requests", "0"), ("x-ratelimit-reset-requests", "6s"))
+    with ScriptedJudge(Answer(body=scripted.document(Answer("[[7]]")), headers=headers)) as judge:
+        assert ask_once(judge.url).closed_for == 6
+
+
+def test_a_reply_without_such_headers_closes_nothing() -> None:
+    headers = (("x-ratelimit-remaining-requests", "9"), ("x-ratelimit-reset-requests", "6s"))
+    with ScriptedJudge([Answer(body=scripted.document(Answer("[[7]]")), headers=headers), "[[7]]"]) as judge:
+        assert [ask_once(judge.url).closed_for for _ in range(2)] == [None, None]

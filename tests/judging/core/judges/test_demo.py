@@ -5,7 +5,7 @@ import pytest
 from judging.core.builtin import NAMES
 from judging.core.judges.demo import coverage, demo_reply, demo_server, read_prompt
 from judging.core.judges.scripted import Received, ScriptedJudge
-from judging.core.replies import parse_comparison, parse_score
+from judging.core.replies import make_parser
 from tests.judging.core.builtin_prompts import names_of, rendered
 from tests.judging.core.judges.helpers import ask_once
 
@@ -18,7 +18,7 @@ def reply(prompt: str) -> str:
 
 
 def scored(prompt: str) -> int | float | None:
-    return parse_score(reply(prompt), 1, 10).value
+    return make_parser("score", 1, 10).read(reply(prompt), None).value
 
 
 @pytest.mark.parametrize("name", names_of("reference"))
@@ -33,7 +33,9 @@ def test_the_nearer_answer_scores_higher(name: str) -> None:
 
 @pytest.mark.parametrize("name", names_of("comparison"))
 def test_a_comparison_gets_a_verdict(name: str) -> None:
-    values = [parse_comparison(reply(rendered(name, text, ref_answer=PARIS))).value for text in (PARIS, "42")]
+    parser = make_parser("comparison", 1, 5)
+    replies = [reply(rendered(name, text, ref_answer=PARIS)) for text in (PARIS, "42")]
+    values = [parser.read(content, None).value for content in replies]
     assert values == [3, 1]
 
 

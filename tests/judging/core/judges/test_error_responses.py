@@ -3,7 +3,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from judging.core.judges.error_responses import error_for_status, redacted, retry_after_seconds, server_words
+from judging.core.judges.error_responses import (
+    error_for_status,
+    error_in_body,
+    reset_seconds,
+    retry_after_seconds,
+    server_words,
+)
 from judging.core.judges.errors import BRANCHES, ERROR_CODES
 
 
@@ -42,30 +48,44 @@ def test_a_refusal_is_reported_by_its_status_and_words(status: int, message: str
 
 
 @pytest.mark.parametrize(
-    ("message", "name"),
+    ("body", "code"),
     [
-        ("Unknown parameter: 'separate_reasoning'", "separate_reasoning"),
-        ("stream_options: Extra inputs are not permitted", "stream_options"),
-        ("Streaming is not supported for this model", "stream"),
-        ("'temperature' does not support 0 with this model. Only the default (1) value", "temperature"),
-        ("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", "max_tokens"),
+        ({"code": 1301, "msg": "系统检测到输入或生成内容可能包含不安全或敏感内容"}, "content_filter"),
+        ({"code": "1301", "msg": "blocked"}, "content_filter"),
+        ({"error": {"code": "1113", "message": "Your account is in arrears"}}, "quota"),
+        ({"error": {"code": "1302", "message": "High concurrency usage"}}, "rate_limited"),
+        ({"code": 30001, "message": "Sorry, your account balance is insufficient", "data": None}, "quota"),
+        ({"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}, "quota"),
+        ({"base_resp": {"status_code": 1027, "status_msg": "output new_sensitive"}}, "content_filter"),
+        ({"base_resp": {"status_code": 1002, "status_msg": "rate limit"}}, "rate_limited"),
+        ({"base_resp": {"status_code": 2056, "status_msg": "usage limit exceeded"}}, "quota"),
+        ({"base_resp": {"status_code": 9999, "status_msg": "what"}}, "server_error"),
+        ({"error": {"code": "1305", "message": "该模型当前访问量过大，请您稍后再试"}}, "overloaded"),
+        ({"error": {"code": "1309", "message": "Your GLM Coding Plan package has expired"}}, "quota"),
+        ({"error": {"message": "insufficient balance"}}, "quota"),
+        ({"error": {"message": "Invalid API key"}}, "bad_key"),
+        ({"error": {"message": "boom"}}, "server_error"),
+        ({"success": False, "message": "请求过于频繁，已限流"}, "rate_limited"),
+        ({"error": {"code": 500, "message": "余额不足"}}, "quota"),
+        ({"error": {"type": "overloaded_error", "message": "the model is not available"}}, "overloaded"),
+        ({"code": 2013, "msg": "invalid", "error": {"code": 400}}, "bad_request"),
+        ("Rate limit reached", "rate_limited"),
     ],
 )
-def test_a_parameter_refused_by_name_is_known(message: str, name: str) -> None:
-    error = error_for_status(400, {}, json.dumps({"error": {"message": message}}).encode())
-    assert (error.code, error.refused) == ("refused_parameter", {name})
+def test_an_error_in_a_body_is_reported_by_its_number_and_words(body: object, code: str) -> None:
+    assert error_in_body(body, 200).code == code
 
 
-def test_a_validation_error_names_its_parameter() -> None:
-    body = b'{"detail": [{"loc": ["body", "separate_reasoning"], "msg": "Extra inputs are not permitted"}]}'
-    error = error_for_status(422, {}, body)
-    assert error.refused == {"separate_reasoning"}
-    assert error.message == "body.separate_reasoning: Extra inputs are not permitted"
-
-
-@pytest.mark.parametrize("message", ["temperature must be at most 2", "max_tokens is too large: 99999"])
-def test_a_wrong_value_is_no_refused_parameter(message: str) -> None:
-    assert code_for(400, message) == "bad_request"
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"code": 1301, "msg": "blocked"}, "blocked"),
+        ({"base_resp": {"status_code": 1008, "status_msg": "no money"}}, "no money"),
+        ("plain words", "plain words"),
+    ],
+)
+def test_an_error_in_a_body_keeps_the_servers_words(body: object, words: str) -> None:
+    assert error_in_body(body, 200).message == words
 
 
 def test_a_quota_that_fills_again_is_a_rate_limit() -> None:
@@ -108,12 +128,29 @@ def test_the_servers_words_are_found(body: str, words: str) -> None:
     assert server_words(body) == words
 
 
-def test_the_servers_words_are_cut() -> None:
-    assert len(server_words("x" * 10_000)) == 500
+@pytest.mark.parametrize("body", ["<" * 60_000, "<script" * 9_000, "input" * 12_000, "<a" * 30_000])
+def test_no_error_text_takes_long_to_read(body: str) -> None:
+    assert error_for_status(400, {}, body.encode()).code == "bad_request"
 
 
-def test_secrets_are_taken_out_of_messages() -> None:
-    assert redacted("key sk-1234 is wrong", ("sk-1234",)) == "key ••• is wrong"
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"x-ratelimit-reset-requests": "6m1.5s"}, 361.5),
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "20ms"}, 0.02),
+        ({"x-ratelimit-remaining-tokens": "5", "x-ratelimit-reset-tokens": "1s"}, None),
+        ({"x-ratelimit-reset": "1761955230"}, 30.0),
+        ({"x-ratelimit-reset": "1761955230000"}, 30.0),
+        ({"x-ratelimit-reset": "soon"}, None),
+    ],
+)
+def test_the_time_until_a_limit_is_reset_is_read(headers: dict[str, str], seconds: float | None) -> None:
+    assert reset_seconds(headers, datetime(2025, 11, 1, tzinfo=UTC)) == seconds
+
+
+def test_a_rate_limit_without_a_time_to_wait_uses_the_limits_reset() -> None:
+    assert error_for_status(429, {"x-ratelimit-reset-requests": "7s"}, b"").retry_after == 7.0
 
 
 def test_every_code_belongs_to_one_branch() -> None:

@@ -1,13 +1,5 @@
-import asyncio
-from typing import Any
-
-from judging.core.judges.probe import Probe, probe
 from judging.core.judges.scripted import Answer, ScriptedJudge, server_error
-from tests.judging.core.judges.helpers import settings_for
-
-
-def probed(url: str, **fields: Any) -> Probe:
-    return asyncio.run(probe(settings_for(url, **fields)))
+from tests.judging.core.judges.helpers import probed
 
 
 def test_a_working_endpoint_shows_all_that_it_can() -> None:

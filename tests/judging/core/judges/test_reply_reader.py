@@ -1,4 +1,5 @@
 import json
+import time
 from typing import Any
 
 import pytest
@@ -41,8 +42,32 @@ def test_a_stream_may_arrive_in_pieces_of_any_size(size: int) -> None:
     assert read(*pieces) == read(HELLO)
 
 
-def test_lines_may_end_in_crlf() -> None:
-    assert read(HELLO.replace(b"\n", b"\r\n")).content == "好的 [[7]]"
+@pytest.mark.parametrize("end", [b"\r\n", b"\r"])
+@pytest.mark.parametrize("size", [1, 5, 10_000])
+def test_lines_may_end_in_cr(end: bytes, size: int) -> None:
+    stream = HELLO + b'data: {"choices": [{"delta":\ndata: {"content": "!"}}]}\n\n'
+    stream = (stream + DONE).replace(b"\n", end)
+    pieces = [stream[start : start + size] for start in range(0, len(stream), size)]
+    assert read(*pieces).content == "好的 [[7]]!"
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        b"\xef\xbb\xbf" + HELLO,
+        b"\xef\xbb\xbf\n" + HELLO.replace(b"data:", b"\xef\xbb\xbfdata:"),
+        b'\xef\xbb\xbf{"choices": [{"message": {"content": "\xe5\xa5\xbd\xe7\x9a\x84 [[7]]"}}]}',
+    ],
+)
+@pytest.mark.parametrize("size", [1, 10_000])
+def test_a_byte_order_mark_loses_nothing(stream: bytes, size: int) -> None:
+    pieces = [stream[start : start + size] for start in range(0, len(stream), size)]
+    assert read(*pieces).content == "好的 [[7]]"
+
+
+def test_empty_events_and_the_end_mark_within_an_event_do_not_matter() -> None:
+    assert read(b"data:\n\ndata: \n\n" + HELLO).content == "好的 [[7]]"
+    assert read(HELLO.replace(DONE, b'data: {"choices":\ndata: []}\n' + DONE)).content == "好的 [[7]]"
 
 
 def test_comments_event_names_and_missing_blanks_do_not_matter() -> None:
@@ -121,6 +146,12 @@ def test_a_reply_that_says_nothing_is_an_error_of_its_own(finish: str, code: str
     assert code_of(event({"reasoning_content": "hm"}, finish), DONE) == code
 
 
+def test_an_empty_reply_says_that_its_text_is_in_the_reasoning() -> None:
+    with pytest.raises(JudgeError) as caught:
+        read(event({"reasoning_content": "hm"}, "stop"), DONE)
+    assert caught.value.message == reply_reader.ONLY_REASONING
+
+
 def test_an_empty_reply_goes_with_its_error() -> None:
     with pytest.raises(JudgeError) as caught:
         read(event({"reasoning_content": "hm"}, "stop"), DONE)
@@ -140,6 +171,64 @@ def test_an_empty_reply_goes_with_its_error() -> None:
 )
 def test_an_error_reported_within_the_stream_is_an_error(found: dict[str, Any], code: str) -> None:
     assert code_of(HELLO[:60], b"\n\ndata: " + json.dumps(found).encode() + b"\n\n") == code
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b'{"code": 1301, "msg": "no"}', "content_filter"),
+        (
+            b'{"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}, "choices": null}',
+            "quota",
+        ),
+        (b'[{"error": {"code": 429, "message": "slow down"}}]', "rate_limited"),
+        (b'data: {"code": 1113, "msg": "arrears"}\n\n', "quota"),
+        (b"event: error\ndata: Insufficient balance\n\n", "quota"),
+        (b'event: error\ndata: {"message": "Too many requests"}', "rate_limited"),
+        (b'event: error\ndata: {"message":\ndata: "boom"}\n\n', "server_error"),
+    ],
+)
+def test_a_body_that_reports_an_error_is_an_error(body: bytes, code: str) -> None:
+    assert code_of(body) == code
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [b'"code": 0', b'"code": 200, "msg": "ok"', b'"base_resp": {"status_code": 0}', b'"error": null'],
+)
+def test_a_body_that_reports_success_is_a_reply(fields: bytes) -> None:
+    assert read(b'{%s, "choices": [{"message": {"content": "x"}}]}' % fields).content == "x"
+    assert read(b'data: {%s, "choices": [{"delta": {"content": "x"}}]}\n\n' % fields + DONE).content == "x"
+
+
+def message_of(*pieces: bytes) -> str:
+    with pytest.raises(JudgeError) as caught:
+        read(*pieces)
+    return caught.value.message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"event: error\ndata: we are closed\n\n",
+        b'event: error\ndata: {"message": "we are closed"}\n\n',
+        b'data: {"detail": "we are closed"}\n\n',
+        b"<html>\n<h1>we are\n closed</h1>\n</html>",
+        b"data: we are closed\n\n",
+        b'{"detail": "we are closed"}',
+    ],
+)
+def test_the_servers_words_are_in_the_error(body: bytes) -> None:
+    assert "we are closed" in message_of(body)
+
+
+def test_nul_is_replaced_everywhere() -> None:
+    call = [{"index": 0, "function": {"name": "f\0", "arguments": "\0"}}]
+    reply = read(
+        event({"content": "a\0", "reasoning": "b\0", "tool_calls": call}, "stop\0", model="m\0"), DONE
+    )
+    assert "\0" not in f"{reply.content}{reply.reasoning_content}{reply.finish_reason}{reply.model}"
+    assert reply.tool_calls == [{"function": {"name": "f\ufffd", "arguments": "\ufffd"}}]
 
 
 @pytest.mark.parametrize(
@@ -170,6 +259,30 @@ def test_a_reply_without_end_is_too_long() -> None:
 
 def test_a_line_without_end_is_too_long() -> None:
     assert code_of(*[b"data: " + b"x" * 2**20] * 5) == "too_long"
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        b'data: {"choices": [\n' + b"data: 1,\n" * 200_000,
+        b"data: {}\n" * 200_000,
+        b"data: x\n\n" * 200_000,
+        b"event: error\n" + b"data: x\n" * 200_000,
+    ],
+)
+def test_what_never_becomes_an_answer_is_a_bad_reply_soon(stream: bytes) -> None:
+    started = time.process_time()
+    assert (
+        code_of(*(stream[start : start + 16_384] for start in range(0, len(stream), 16_384))) == "bad_reply"
+    )
+    assert time.process_time() - started < 1.0
+
+
+@pytest.mark.parametrize("stream", [b"data: " + b"x" * 2**18, b'{"a": "' + b"x" * 2**18])
+def test_a_long_line_is_not_copied_for_each_byte(stream: bytes) -> None:
+    started = time.process_time()
+    assert code_of(*(stream[start : start + 1] for start in range(len(stream)))) == "bad_reply"
+    assert time.process_time() - started < 3.0
 
 
 def test_each_piece_is_reported_as_it_arrives() -> None:

@@ -1,10 +1,14 @@
+import json
+
 import pytest
 
-from judging.core.judges.client import NoGuard, RetryBudget
+from judging.core.judges.client import NoGuard
 from judging.core.judges.errors import JudgeError, Unreachable
+from judging.core.judges.refused_parameters import SYSTEM_ROLE
 from judging.core.judges.reply import Reply
 from judging.core.judges.scripted import (
     Answer,
+    Received,
     ScriptedJudge,
     rate_limited,
     refusal,
@@ -78,18 +82,18 @@ def test_no_wait_goes_beyond_the_whole_time() -> None:
 
 
 class Witness(NoGuard):
-    """Records how each attempt ended and grants `retries` retries."""
+    """Records how each attempt ended; `free` failed attempts don't count."""
 
-    def __init__(self, retries: int = 99) -> None:
-        self.retries = retries
+    def __init__(self, free: int = 0) -> None:
+        self.free = free
         self.outcomes: list[str] = []
 
     def after(self, reply: Reply | None, error: JudgeError | None) -> None:
         self.outcomes.append(error.code if error else "replied")
 
-    def may_retry(self) -> bool:
-        self.retries -= 1
-        return self.retries >= 0
+    def counts(self, error: JudgeError) -> bool:
+        self.free -= 1
+        return self.free < 0
 
 
 def test_a_guard_is_notified_how_each_try_ended() -> None:
@@ -99,10 +103,10 @@ def test_a_guard_is_notified_how_each_try_ended() -> None:
     assert guard.outcomes == ["rate_limited", "overloaded", "server_error", "replied"]
 
 
-def test_without_a_retry_left_the_first_error_is_the_last() -> None:
+def test_a_try_that_does_not_count_is_made_up_for() -> None:
     with ScriptedJudge(server_error()) as judge:
-        asked = ask_until_done(judge.url, guard=Witness(retries=1))
-    assert len(asked.calls) == 2
+        asked = ask_until_done(judge.url, guard=Witness(free=3), tries=2)
+    assert len(asked.calls) == 5
 
 
 class Closed(NoGuard):
@@ -119,7 +123,8 @@ def test_a_guard_may_end_the_asking_before_it_begins() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["separate_reasoning", "stream_options", "stream", "temperature", "max_tokens"]
+    "name",
+    ["separate_reasoning", "stream_options", "stream", "temperature", "max_tokens", "top_p", "stop"],
 )
 def test_a_parameter_refused_by_name_is_left_out_and_learnt(name: str) -> None:
     with ScriptedJudge("[[7]]", refuses=frozenset({name})) as judge:
@@ -129,10 +134,55 @@ def test_a_parameter_refused_by_name_is_left_out_and_learnt(name: str) -> None:
     assert name not in asked.request
 
 
+def test_a_refused_system_role_is_sent_as_the_users() -> None:
+    def without_system(asked: Received) -> Answer:
+        if asked.body["messages"][0]["role"] == "system":
+            return refusal(400, "System role not supported")
+        return Answer(asked.prompt)
+
+    with ScriptedJudge(without_system) as judge:
+        asked = ask_until_done(judge.url, system_prompt="be brief")
+    assert asked.reply is not None
+    assert (asked.reply.content, asked.refuses, len(asked.calls)) == ("be brief\n\nhi", {SYSTEM_ROLE}, 2)
+
+
+def test_one_of_two_parameters_that_exclude_each_other_is_left_out() -> None:
+    def only_one(asked: Received) -> Answer:
+        if {"temperature", "top_p"} <= asked.body.keys():
+            return refusal(400, "`temperature` and `top_p` cannot both be specified. Please use only one.")
+        return Answer("[[7]]")
+
+    with ScriptedJudge(only_one) as judge:
+        asked = ask_until_done(judge.url)
+    assert (asked.error, len(asked.calls), asked.request["temperature"]) == (None, 2, 0)
+
+
 def test_a_refused_max_tokens_is_sent_under_its_newer_name() -> None:
     with ScriptedJudge("[[7]]", refuses=frozenset({"max_tokens"})) as judge:
         asked = ask_until_done(judge.url)
     assert asked.request["max_completion_tokens"] == 9
+
+
+def test_a_refused_max_tokens_is_left_out_if_its_newer_name_is_refused_too() -> None:
+    with ScriptedJudge("[[7]]", refuses=frozenset({"max_tokens", "max_completion_tokens"})) as judge:
+        asked = ask_until_done(judge.url)
+    assert asked.error is None
+    assert asked.refuses == {"max_tokens", "max_completion_tokens"}
+
+
+@pytest.mark.parametrize(
+    ("body", "tries"),
+    [
+        ({"code": 1301, "msg": "敏感内容"}, 1),
+        ({"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}, 1),
+        ({"base_resp": {"status_code": 1002, "status_msg": "rate limit"}}, 3),
+    ],
+)
+def test_a_filter_or_an_empty_balance_in_a_body_is_not_asked_again(
+    body: dict[str, object], tries: int
+) -> None:
+    with ScriptedJudge(Answer(body=json.dumps(body).encode())) as judge:
+        assert len(ask_until_done(judge.url, tries=3).calls) == tries
 
 
 def test_several_refused_parameters_are_learnt_one_by_one() -> None:
@@ -181,10 +231,3 @@ def test_a_limit_reached_while_searching_is_waited_out() -> None:
     with ScriptedJudge(replies) as judge:
         asked = ask_until_done(judge.url)
     assert (asked.error, asked.refuses) == (None, {"separate_reasoning"})
-
-
-def test_retries_are_granted_as_long_as_half_of_the_calls_are_answered() -> None:
-    budget = RetryBudget(most=3)
-    granted = [budget.spend() for _ in range(4)]
-    budget.earn()
-    assert (granted, budget.spend(), budget.spend()) == ([True] * 3 + [False], True, False)

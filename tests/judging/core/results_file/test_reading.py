@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from datasets.core.own_exports import JUDGEMENT_COLUMNS
 from judging.core.results_file.records import NotResults, RefusedLine, records
 from judging.core.results_file.verdicts import AnswerKey, FileVerdict, metric_summaries, verdicts
 
@@ -215,10 +216,23 @@ def test_a_cell_that_looks_like_a_number_is_a_category_among_categories(path: Pa
     assert found[2].value == "3"
 
 
-def test_an_apostrophe_before_a_formula_is_taken_off(path: Path) -> None:
-    (found,) = table(path, "line,model,judge,value,reasoning\n1,a,g,1,'=2+2\n")
+OWN = ",".join(JUDGEMENT_COLUMNS) + ",judge,reasoning\n1,a,1,m,1,scored,1,,g,"
+
+
+@pytest.mark.parametrize(
+    ("start", "written", "text"),
+    [
+        (OWN, "'=2+2", "=2+2"),
+        (OWN, "''=2", "'=2"),
+        ("line,model,value,judge,reasoning\n1,a,1,g,", "'=2", "'=2"),
+    ],
+)
+def test_one_apostrophe_before_a_formula_is_taken_off_in_our_own_tables(
+    path: Path, start: str, written: str, text: str
+) -> None:
+    (found,) = table(path, f"{start}{written}\n")
     assert isinstance(found, FileVerdict)
-    assert found.reasoning == "=2+2"
+    assert found.reasoning == text
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "gb18030"])

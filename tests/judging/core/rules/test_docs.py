@@ -8,8 +8,8 @@ import pytest
 
 from judging.core.rules import keywords
 from judging.core.rules.functions import FUNCTIONS
-from judging.core.rules.program import Function
-from judging.rule_messages import ARGUMENTS, HELP, PROBLEMS
+from judging.core.rules.problems import PROBLEMS
+from judging.core.rules.program import ARGUMENTS, Function
 from tests.judging.core.rules.programs import codes
 
 ROOT = Path(__file__).parents[4]
@@ -28,7 +28,7 @@ def in_language(text: str, language: str) -> str:
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.code)
 def test_a_function_is_in_the_table_with_its_argument_and_help(function: Function, language: str) -> None:
     name, other = function.name.both() if language == "zh" else reversed(function.name.both())
-    found = (str(ARGUMENTS[function.argument]), str(HELP[function.code]))
+    found = (str(ARGUMENTS[function.argument]), str(function.help))
     argument, score = (in_language(text, language) for text in found)
     assert f"| `{name}` `{other}` | {argument} | {score} |" in PAGES[language]
 

@@ -34,6 +34,63 @@ def test_an_answer_without_the_format_scores_1_and_has_no_lines() -> None:
     assert (reported.score, reported.format_ok, reported.lines, reported.error) == (1, False, (), None)
 
 
+FORGIVEN = ['{"a": [1, 2,],}', '// the year\n{"a": [1, 2]} // done', '{"a": [1, /* or 3 */ 2]\n,}']
+
+
+@pytest.mark.parametrize("reference", FORGIVEN)
+def test_a_json_reference_is_forgiven_trailing_commas_and_comments(reference: str) -> None:
+    (line,) = result(with_lines("a:精确匹配"), '{"a": [1, 2]}', reference).lines
+    assert (line.score, line.reason) == (5, Reason("equal", {"forgiven": "yes"}))
+
+
+@pytest.mark.parametrize("answer", FORGIVEN)
+def test_an_answer_is_never_forgiven(answer: str) -> None:
+    assert result(with_lines("a:精确匹配"), answer, '{"a": [1, 2]}').format_ok is False
+
+
+def test_comments_and_commas_inside_texts_stay() -> None:
+    reference = '{"a": "http://x/,] // y", "b": 1,}'
+    assert scores(with_lines("a:精确匹配"), '{"a": "http://x/,] // y"}', reference) == [5]
+
+
+def test_a_reference_with_another_fault_keeps_its_place() -> None:
+    (line,) = result(with_lines("a:精确匹配"), '{"a": 1}', '{"a": 1,}\n{"a": 2}').lines
+    assert (line.reason.code, line.reason.params["problem"]) == ("reference.format", "trailing_comma")
+
+
+def test_a_line_whose_result_comes_later_says_so_too() -> None:
+    evaluation = planned(with_lines("a:自然语言规则:规则1") + RULE, '{"a": 1}', '{"a": 1,}')
+    (line,) = conclude(evaluation, {0: Scored(4, Reason("judge_said", {"said": "close"}))}).lines
+    assert line.reason == Reason("judge_said", {"said": "close", "forgiven": "yes"})
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "code"),
+    [
+        ("<content><a>1</a></content>", "<a>1</a>", "field_missing"),
+        ("<a>1</a>", "<content><a>1</a></content>", "reference.field_missing"),
+    ],
+)
+def test_a_field_inside_an_xml_root_names_the_root(answer: str, reference: str, code: str) -> None:
+    (line,) = result(with_lines("a:exact_match", form="XML"), answer, reference).lines
+    reason = {"name": "a", "why": "root", "root": "content", "format": "@format"}
+    assert line.reason == Reason(code, reason)
+
+
+@pytest.mark.parametrize("answer", ["<b>1</b>", "<content><b>1</b></content>", "<c/><content><a/></content>"])
+def test_a_field_that_is_nowhere_names_no_root(answer: str) -> None:
+    (line,) = result(with_lines("a:精确匹配", form="XML"), answer, "<a>1</a>").lines
+    assert line.reason == Reason("field_missing", {"name": "a"})
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [("平均数", "mean"), ("最小值", "min"), ("最大值", "max"), ("中位数", "median"), ("众数", "mode")],
+)
+def test_aggregates_have_chinese_names(word: str, name: str) -> None:
+    assert program(with_lines("a:精确匹配", aggregate=word)).aggregate == name
+
+
 def test_a_passed_format_adds_nothing_to_the_aggregate() -> None:
     assert result(with_lines("a:常量等于:x"), '{"a": "y"}', None).score == 1
 

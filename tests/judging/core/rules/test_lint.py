@@ -14,7 +14,7 @@ TEXT = with_lines("a:精确匹配", "b:字数限制:3", "c:常量等于:x", "a:�
 def complaints(text: str, reference: Any) -> list[tuple[str, int, str]]:
     looked = References(program(text))
     looked.add([(1, reference)])
-    return [(one.code, one.line, one.reason.code) for one in looked.found().complaints]
+    return [(one.code, one.line, one.reason.code) for one in looked.result().complaints]
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,10 @@ def complaints(text: str, reference: Any) -> list[tuple[str, int, str]]:
 )
 def test_a_good_reference_has_no_complaints(reference: Any) -> None:
     assert complaints(TEXT, reference) == []
+
+
+def test_a_reference_that_is_forgiven_has_no_complaints() -> None:
+    assert complaints(TEXT, '{"a": 1, "b": "xyz", "c": "x",} // done') == []
 
 
 @pytest.mark.parametrize("reference", ["no JSON", "[]", 3, [[1]], '{"a": 1, "a": 1}'])
@@ -63,7 +67,7 @@ def test_too_deep_a_reference_does_not_parse() -> None:
 def lint_of(text: str, *references: Any, sandbox: Sandbox | None = None) -> ReferenceLint:
     looking = References(program(text), partial(run_code, sandbox) if sandbox else None)
     looking.add(list(enumerate(references, 1)))
-    return looking.found()
+    return looking.result()
 
 
 def test_equal_complaints_are_counted_and_their_rows_named() -> None:

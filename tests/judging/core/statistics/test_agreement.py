@@ -14,6 +14,7 @@ from judging.core.statistics.agreement import (
     cohen_kappa,
     fleiss_kappa,
     gwet_ac1,
+    gwet_ac2,
     krippendorff_alpha,
     percent_agreement,
     quadratic_kappa,
@@ -83,6 +84,31 @@ def test_fleiss_kappa_needs_the_same_number_of_raters_everywhere() -> None:
 def test_ac1_is_gwets_of_the_same_table() -> None:
     # irrCAC 0.4.4, CAC(...).gwet(), and the manual of the R package of the same name
     assert gwet_ac1(KRIPPENDORFF_2011) == pytest.approx(0.77544, abs=5e-6)
+
+
+def test_ac1_of_more_labels_than_occur() -> None:
+    both = np.array([[0.0, 0], [0, 0], [0, 1], [1, 1]])
+    a, b = 5 / 8, 3 / 8
+    for labels, chance in ((None, 2 * a * b), (2, 2 * a * b), (5, 2 * a * b / 4)):
+        assert gwet_ac1(both, labels) == pytest.approx((3 / 4 - chance) / (1 - chance))
+
+
+def test_ac2_is_gwets_with_all_weights_written_out() -> None:
+    points = np.arange(1, 8.0)  # two more than occur
+    weights = 1 - (points[:, None] - points) ** 2 / 36
+    counts = (KRIPPENDORFF_2011[:, :, None] == points).sum(axis=1)
+    sizes = counts.sum(axis=1)
+    many = sizes >= 2
+    agreed = (counts * (counts @ weights - 1)).sum(axis=1)[many] / (sizes * (sizes - 1))[many]
+    shares = (counts / sizes[:, None]).mean(axis=0)
+    chance = weights.sum() * (shares * (1 - shares)).sum() / (7 * 6)
+    found = gwet_ac2(KRIPPENDORFF_2011, 1, 7)
+    assert found == pytest.approx((agreed.mean() - chance) / (1 - chance), rel=1e-12)
+
+
+def test_ac2_of_a_scale_of_two_is_ac1() -> None:
+    both = np.array([[1.0, 1], [1, 2], [2, 2], [1, 1]])
+    assert gwet_ac2(both, 1, 2) == pytest.approx(gwet_ac1(both, 2))
 
 
 def test_kappas_are_those_of_scikit_learn() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from judging.core.statistics.frame import ScaledMetric
-from judging.core.statistics.means import wilson
+from judging.core.statistics.intervals import mean_interval, wilson
 
 from .cast import cell
 
@@ -12,7 +12,8 @@ from .cast import cell
 def test_mean_error_and_interval_of_four_scores():
     got = cell([2, 4, 4, 6])
     assert (got["mean"], got["se"]) == (4.0, pytest.approx(math.sqrt(8 / 12)))
-    assert got["ci_high"] - 4 == pytest.approx(3.182446305284263 * math.sqrt(8 / 12))
+    ends = mean_interval(4, math.sqrt(8 / 12), 4, (1, 10))
+    assert (got["ci_low"], got["ci_high"]) == pytest.approx(ends)
 
 
 def test_every_response_is_counted_under_its_state():
@@ -72,9 +73,21 @@ def test_one_item_has_a_mean_without_interval_and_says_so():
     assert (got["mean"], got["se"], got["ci_low"], got["notes"]) == (7.0, None, None, ["one_unit"])
 
 
-def test_equal_scores_have_an_interval_without_width_and_say_so():
+def test_two_items_have_a_mean_without_interval_and_say_so():
+    got = cell([7, 8])
+    assert (got["mean"], got["ci_low"], got["ci_high"], got["notes"]) == (7.5, None, None, ["two_units"])
+
+
+def test_two_items_have_a_rate_with_an_interval():
+    got = cell([True, False])
+    assert (got["ci_low"], got["ci_high"]) == pytest.approx(wilson(0.5, 2))
+    assert got["notes"] == ["few_items"]
+
+
+def test_equal_scores_have_an_interval_and_say_so():
     got = cell([7] * 40)
-    assert (got["se"], got["ci_low"], got["ci_high"], got["notes"]) == (0.0, 7.0, 7.0, ["no_variation"])
+    assert (got["se"], got["notes"]) == (0.0, ["no_variation"])
+    assert got["ci_low"] < 7 < got["ci_high"]
 
 
 def test_bools_become_a_rate_with_wilsons_interval():
@@ -149,7 +162,7 @@ def test_the_share_at_the_top_takes_an_items_share_first():
 
 def test_few_items_and_few_clusters_are_distinguished():
     assert cell([1, 2, 3])["notes"] == ["few_items"]
-    assert cell([1, 2, 3], clusters=["x", "x", "y"])["notes"] == ["few_clusters"]
+    assert cell([1, 2, 3, 4], clusters=["x", "x", "y", "z"])["notes"] == ["few_clusters"]
 
 
 def test_clusters_are_counted_among_the_scored_items():

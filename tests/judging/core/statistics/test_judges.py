@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from judging.core.statistics.agreement import quadratic_kappa
 from judging.core.statistics.frame import ScaledMetric
 from tests.judging.core.statistics.cast import compared, document, person, said
 
@@ -82,7 +83,31 @@ def test_people_who_never_vary_leave_no_kappa_interval():
 def test_one_item_has_no_interval():
     found = against_people([said(7)], [person(6)])
     assert (found["items"], found["bias"], found["bias_low"], found["kappa_low"]) == (1, 1, None, None)
-    assert found["human"] == {"items": 0, "exact": None, "kappa_weighted": None, "alpha": None}
+    nothing = {"items": 0, "exact": None, "kappa_weighted": None, "alpha": None, "others": None}
+    assert found["human"] == nothing
+
+
+def test_raters_and_the_judge_are_held_against_the_same_others():
+    by_people = {1: (5, 5, 4), 2: (2, 3), 3: (1,), 4: (2, 2)}
+    judged = {1: 5, 2: 3, 3: 1, 4: 1}
+    found = against_people(
+        [said(value, row=row) for row, value in judged.items()],
+        [
+            person(value, name, row=row)
+            for row, values in by_people.items()
+            for name, value in zip(("Ann", "Bob", "Cem"), values, strict=False)
+        ],
+    )["human"]["others"]
+    raters = np.array([5, 5, 4, 2, 3, 2, 2.0])
+    others = np.array([4.5, 4.5, 5, 3, 2, 2, 2])
+    judge = np.array([5, 5, 5, 3, 3, 1, 1.0])
+    assert found == {
+        "items": 3,
+        "exact": pytest.approx(np.mean(raters == others)),
+        "kappa_weighted": pytest.approx(quadratic_kappa(raters, others)),
+        "judge_exact": pytest.approx(np.mean(judge == others)),
+        "judge_kappa_weighted": pytest.approx(quadratic_kappa(judge, others)),
+    }
 
 
 def test_two_valued_metrics_have_rates_of_true_and_of_false():

@@ -1,5 +1,7 @@
 """Bradley–Terry ratings against published tables."""
 
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,8 @@ from judging.core.statistics.preference import (
     bradley_terry,
     has_ratings,
     is_connected,
-    rank_intervals,
+    rank_ranges,
+    side_differences,
 )
 
 # Agresti, Categorical Data Analysis, 2002, table 10.10: games of the American League's eastern teams in 1987, winners
@@ -71,13 +74,60 @@ def test_candidates_that_were_never_compared_are_not_connected():
     assert (is_connected(apart), bradley_terry(apart)) == (False, None)
 
 
+def ranks_of(comparisons):
+    names = [str(place) for place in range(comparisons.size)]
+    return list(rank_ranges(names, side_differences(names, comparisons, bradley_terry(comparisons))).values())
+
+
 def test_ranks_overlap_where_ratings_are_not_surely_apart():
-    ranks = rank_intervals(bradley_terry(games(BASEBALL)))
+    ranks = ranks_of(games(BASEBALL))
     assert ranks[0][0] == 1
     assert ranks[-1][1] == 7
     assert ranks[0][1] > 1
-    clear = rank_intervals(bradley_terry(met(*[(0, 1, 1)] * 95, *[(0, 1, 0)] * 5, size=2)))
-    assert clear == [(1, 1), (2, 2)]
+    assert ranks_of(met(*[(0, 1, 1)] * 95, *[(0, 1, 0)] * 5, size=2)) == [(1, 1), (2, 2)]
+
+
+def test_equal_candidates_have_all_their_ranks_in_nineteen_of_twenty_studies():
+    rng = np.random.default_rng(4)
+    pairs = [(a, b) for a in range(4) for b in range(a)]
+    held, draws = 0, 2000  # 0.966 of them
+    for _ in range(draws):
+        played = [(a, b, float(won)) for a, b in pairs for won in rng.integers(0, 2, 40)]
+        held += ranks_of(met(*played, size=4)) == [(1, 4)] * 4
+    assert held >= 0.95 * draws
+
+
+def differences_of(comparisons):
+    names = [str(place) for place in range(comparisons.size)]
+    return side_differences(names, comparisons, bradley_terry(comparisons))
+
+
+def test_differences_are_tested_by_the_covariance_of_the_ratings_and_corrected():
+    found = bradley_terry(games(BASEBALL))
+    first, *_others = tests = differences_of(games(BASEBALL))
+    variance = found.covariance[0, 0] + found.covariance[1, 1] - 2 * found.covariance[0, 1]
+    z = abs(found.ratings[0] - found.ratings[1]) / np.sqrt(variance)
+    assert first["p"] == pytest.approx(2 * (1 - NormalDist().cdf(z)))
+    assert len(tests) == 21
+    least = min(tests, key=lambda one: one["p"])
+    assert least["p_holm"] == pytest.approx(21 * least["p"])
+
+
+def test_who_won_all_is_tested_by_the_comparisons_of_the_two():
+    (one,) = differences_of(met(*[(0, 1, 1)] * 12, size=2))
+    assert (one["difference"], one["higher"], one["p"], one["distinguishable"]) == (None, "0", 2.0**-11, True)
+    (few,) = differences_of(met(*[(0, 1, 1)] * 2, size=2))
+    assert few["distinguishable"] is False
+
+
+def test_candidates_that_never_met_and_have_no_ratings_are_not_tested():
+    apart = differences_of(met((0, 1, 1), (1, 0, 1), (2, 3, 1), (3, 2, 1), size=4))
+    assert [one["p_holm"] is None for one in apart] == [False, True, True, True, True, False]
+
+
+def test_ties_alone_make_nobody_better():
+    (one,) = differences_of(met(*[(0, 1, 0.5)] * 9, size=2))
+    assert (one["higher"], one["p"], one["distinguishable"]) == (None, 1.0, False)
 
 
 def test_one_cluster_has_ratings_without_errors():

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from judging.core.statistics.means import estimate_rate, wilson
+from judging.core.statistics.intervals import wilson
+from judging.core.statistics.means import estimate_rate
 
 from .cast import responses
 

@@ -103,7 +103,7 @@ def test_two_candidates_of_one_name_are_refused():
 
 
 def test_every_note_that_occurs_is_listed():
-    cases = [[], [5], [5, 5], [1, 2], [1, 2, True], [99, 5]]
+    cases = [[], [5], [5, 5], [1, 2, 3], [1, 2, True], [99, 5]]
     met = {note for case in cases for note in figures({"a": case})["candidates"]["a"]["m"]["notes"]}
     assert met == set(NOTES) - {"few_clusters"}
 

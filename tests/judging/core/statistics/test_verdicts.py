@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from judging.core.statistics.frame import ScaledMetric
-from judging.core.statistics.verdicts import one_each
+from judging.core.statistics.verdicts import combined_per_item
 from tests.judging.core.statistics.cast import compared, person, said, table, under
 
 NO_SCALE = ScaledMetric("m")
@@ -12,7 +12,7 @@ NO_SCALE = ScaledMetric("m")
 
 def come_to(*verdicts, metric=None):
     """(state, value or label) combined from verdicts on a single answer."""
-    (row,) = one_each(table(verdicts, metric)).to_dict("records")
+    (row,) = combined_per_item(table(verdicts, metric)).to_dict("records")
     shown = row["label"] if row["kind"] == "category" else row["value"]
     return row["state"], None if isinstance(shown, float) and np.isnan(shown) else shown
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from datasets.models import Version
-from evalsite.accounts.models import User
+from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import Answer, ScriptedJudge, refusal
 from judging.core.prompts import estimated_tokens
 from judging.endpoints.models import Endpoint
 from judging.metrics.models import Metric
 from judging.metrics.selectors import newest_version
 from tests.conftest import ClientOf
-from tests.judging.metrics.conftest import KEY, form_of
+from tests.judging.metrics.conftest import KEY, form_of, imported
 
 METRICS = "/p/physics/metrics/"
 
@@ -38,7 +38,7 @@ class Typist:
         answer = self.client.post(METRICS + "try/", form_of(self.metric, **template_typed, **more))
         body = b"".join(answer.streaming_content)  # type: ignore[attr-defined]
         assert KEY.encode() not in body
-        return [json.loads(line) for line in body.splitlines()]
+        return [json.loads(line) for line in body.splitlines() if line]
 
 
 @pytest.fixture
@@ -155,6 +155,66 @@ def test_a_preprocess_that_fails_is_reported(typist: Typist) -> None:
     assert "ZeroDivisionError" in shown
 
 
+@pytest.fixture
+def without_answers(typist: Typist, project: Project) -> Version:
+    """The newest version, which has no answers."""
+    return imported(project, "asked", [{"messages": [{"role": "user", "content": "Unanswered?"}]}])
+
+
+def test_the_preview_begins_with_the_newest_version_with_answers(
+    typist: Typist, version: Version, without_answers: Version
+) -> None:
+    assert "What is 1+1?" in typist.preview("{{ data.question }}")
+
+
+@pytest.mark.parametrize("address", ["new/?start=", "{}/", "rules/new/"])
+def test_a_newer_version_of_the_same_data_set_without_answers_is_not_previewed(
+    typist: Typist, version: Version, without_answers: Version, address: str
+) -> None:
+    Version.objects.filter(pk=without_answers.pk).update(dataset=version.dataset, number=2)
+    page = typist.client.get(METRICS + address.format(typist.metric.pk))
+    assert f'<option value="{version.pk}" selected>' in page.text
+    assert f'<option value="{without_answers.pk}">' in page.text
+
+
+def test_a_version_without_answers_says_so(typist: Typist, without_answers: Version) -> None:
+    shown = typist.preview("{{ data.question }}", row_version=str(without_answers.pk))
+    assert "Unanswered?" in shown
+    assert "This version has no answers" in shown
+
+
+def test_a_version_with_answers_does_not(typist: Typist, version: Version) -> None:
+    assert "This version has no answers" not in typist.preview("t", row_version=str(version.pk))
+
+
+def test_the_version_previewed_last_is_remembered(typist: Typist, without_answers: Version) -> None:
+    typist.preview("t", row_version=str(without_answers.pk))
+    page = typist.client.get(f"{METRICS}{typist.metric.pk}/")
+    assert "Unanswered?" in page.text
+
+
+def test_placeholders_of_other_tools_are_named_and_changed_with_one_click(typist: Typist) -> None:
+    shown = typist.preview("${question}\n{topic} {{ response.content }}")
+    assert "“${question}” stays as it is in the prompt. Write “{{ data.question }}”." in shown
+    assert 'data-source="{{ data.question }}\n{{ data.topic }} {{ response.content }}"' in shown
+    assert 'data-into="id_judge-0-template"' in shown
+
+
+def test_a_name_of_other_tools_says_what_to_write_beside_a_syntax_error(typist: Typist) -> None:
+    shown = typist.preview("{{output}} {% if %}")
+    assert "Write “{{ response.content }}” instead of “{{output}}”." in shown
+    assert "stays as it is" not in shown
+
+
+def test_a_template_without_placeholders_has_nothing_to_change(typist: Typist) -> None:
+    assert 'data-source="{{' not in typist.preview("{{ data.question }} {{ response.content }}")
+
+
+def test_a_script_that_does_not_load_says_why_once(typist: Typist) -> None:
+    shown = typist.preview("t", preprocess="def preprocess(data, response):\n    pass\n")
+    assert shown.count("did you mean") == 1
+
+
 def test_what_a_metric_being_written_shows_needs_no_stored_metric(
     typist: Typist, client_of: ClientOf, alice: User
 ) -> None:
@@ -178,7 +238,7 @@ def test_a_trial_streams_the_reply_and_ends_with_the_score(typist: Typist, serve
 def test_a_trial_says_what_it_cost_by_the_endpoints_prices(
     typist: Typist, live: Endpoint, server: ScriptedJudge
 ) -> None:
-    Endpoint.objects.filter(pk=live.pk).update(price_read=2000, price_written=0, currency="CNY")
+    Endpoint.objects.filter(pk=live.pk).update(input_price=2000, output_price=0, currency="CNY")
     server.server.script = lambda _: Answer(content="[[7]]", tokens=(5, 3))
     assert "0.01 CNY" in typist.tries("t")[-1]["html"]
 

@@ -15,16 +15,18 @@ from datasets.importing.worker import import_version
 from datasets.models import Version
 from datasets.services import dataset_upload
 from evalsite.accounts.models import Project, User
+from evalsite.models import Derived
+from evalsite.tasks import jobs
 from judging.core.judges.scripted import ScriptedJudge, as_script
 from judging.core.metric_definition import MetricDefinition
 from judging.endpoints.models import Endpoint
 from judging.metrics import lint
 from judging.metrics.lint import lint_references
-from judging.metrics.models import Metric, TemplateLint
+from judging.metrics.models import Metric
 from judging.metrics.rule_editor.preview import rule_preview
 from judging.metrics.selectors import newest_version
 from judging.metrics.services import metric_create
-from judging.runs.models import Judgement
+from judging.records.models import Judgement
 from judging.sandboxes import preview_sandbox
 from tests.conftest import ClientOf
 
@@ -195,17 +197,19 @@ def test_many_references_are_left_to_a_worker(analyst: Client, many: Version) ->
     waiting = analyst.post(f"{BASE}rules/lint/", form(check="1")).text
     assert 'hx-trigger="every 1s"' in waiting
     assert "No worker is running" in waiting
-    lint.work(TemplateLint.objects.get().pk, "worker:1:1")
+    jobs.run("lint_template", Derived.objects.get().pk)
     assert "1 of 4 references" in analyst.post(f"{BASE}rules/lint/", form()).text
 
 
 def test_a_worker_that_stops_gives_the_references_back(many: Version) -> None:
-    waiting = lint.begin(many, PROGRAM, "", lint.Kind.RULES)
+    waiting = lint.request(many, PROGRAM, "", lint.RULES)
     stop = threading.Event()
     stop.set()
-    lint.work(waiting.pk, "worker:1:1", stop=stop)
-    waiting.refresh_from_db()
-    assert (waiting.result, waiting.owner) == ("", "")
+    jobs.run("lint_template", waiting.pk, stop)
+    after = lint.load(many, PROGRAM, "", lint.RULES)
+    assert after
+    assert after.job
+    assert (after.result, after.job.state) == (None, "waiting")
 
 
 def test_a_changed_program_asks_to_be_checked_again(analyst: Client, labels: Version) -> None:
@@ -214,15 +218,16 @@ def test_a_changed_program_asks_to_be_checked_again(analyst: Client, labels: Ver
 
 
 def test_a_program_and_a_template_of_the_same_text_are_kept_apart(labels: Version) -> None:
-    lint.begin(labels, PROGRAM, "")
-    lint.begin(labels, PROGRAM, "", lint.Kind.RULES)
-    assert {one.kind for one in TemplateLint.objects.all()} == {"template", "rules"}
+    lint.request(labels, PROGRAM, "")
+    lint.request(labels, PROGRAM, "", lint.RULES)
+    assert {row.kind for row in Derived.objects.all()} == {"template_lint", "rules_lint"}
 
 
 def test_half_a_character_in_a_reference_does_not_stop_the_lint(labels: Version) -> None:
     labels.data_rows.update(raw='{"messages": [], "ref_answer": {"\\ud800": 1, "a\\u0000": 2}}')
-    found = lint.begin(labels, "# DSL\n@all:length:0\n@format:JSON", "", lint.Kind.RULES)
-    assert "?" in found.result
+    found = lint.request(labels, "# DSL\n@all:length:0\n@format:JSON", "", lint.RULES)
+    assert found.result
+    assert b"?" in found.result
 
 
 def test_the_guided_form_offers_the_references_fields(analyst: Client, labels: Version) -> None:
@@ -299,7 +304,7 @@ def test_the_editor_shows_a_reference_s_numbers_as_they_are_written(project: Pro
     row = b'{"messages": [{"role": "user", "content": "?"}], "ref_answer": {"a": 0.30000000000000000001},'
     row += b' "model_outputs": [{"model_name": "m", "responses": [{"content": "{\\"a\\": 0.3}"}]}]}\n'
     made = dataset_upload(project=project, name="exact", file=io.BytesIO(row), file_name="e.jsonl", user=None)
-    import_version(made.pk, "a test")
+    import_version(made.pk)
     typed = QueryDict(mutable=True)
     typed["rules"] = "# DSL\na:exact_match\n@format:JSON\n"
     shown = rule_preview(project, MetricDefinition(name=""), typed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.test import Client
@@ -12,9 +13,10 @@ from django.test import Client
 from datasets.models import Candidate, Row
 from evalsite.accounts.models import Project, Role, User
 from evalsite.models import AuditEntry
-from judging.people import assignments
+from judging.people import assignments, ratings
 from judging.people.models import Assignment, Evaluation, Item, Rating
 from judging.people.sampling import prompt_of
+from judging.people.selectors import WHICH
 from tests.conftest import ClientOf, member
 from tests.judging.people.make import answered, give, legacy, make_evaluation, rate_all, sent
 from tests.make import a_version
@@ -234,7 +236,7 @@ def test_gold_is_added_by_hand_and_shows_how_a_rater_does(
     assert response.status_code == 302
     for _ in range(3):
         give(assignments.claim(evaluation=evaluation, user=rita, count=1)[0], 4)
-    assert Item.objects.get(number=2).given == 1
+    assert Item.objects.get(number=2).rated == 1
     assert evaluation.run.judgements.count() == 2
     assert "1 / 1" in client_of(alice).get(f"/p/physics/evaluations/{evaluation.run_id}/").content.decode()
 
@@ -262,6 +264,27 @@ def test_a_row_that_is_not_there_is_reported_and_nothing_is_offered(
     page = client_of(alice).get(address, {"row": row, "a": alpha.pk, "b": beta.pk})
     assert (page.status_code, "errorlist" in page.text or 'role="alert"' in page.text) == (200, True)
     assert "value_0" not in page.text
+
+
+def test_the_list_of_items_is_filtered_by_what_became_of_them(
+    project: Project, alice: User, rita: User, client_of: ClientOf
+) -> None:
+    evaluation = make_evaluation(project, [rita], rows=3)
+    rated, skipped, held = assignments.claim(evaluation=evaluation, user=rita, count=3)
+    give(rated, "A>B")
+    ratings.skip(assignment=skipped, reason="unclear", key=uuid4())
+    address, client = f"/p/physics/evaluations/{evaluation.run_id}/items/", client_of(alice)
+    shown = {
+        which: re.findall(
+            r'class="row-link" href="[^"]*/items/(\d+)/"', client.get(address, {"which": which}).text
+        )
+        for which in WHICH
+    }
+    assert shown["all"] == ["1", "2", "3"]
+    assert shown["done"] == [str(rated.item.number)]
+    assert shown["skipped"] == [str(skipped.item.number)]
+    assert shown["held"] == [str(held.item.number)]
+    assert shown["gold"] == shown["repeats"] == []
 
 
 def test_an_item_is_used_as_gold_from_its_own_page(
@@ -350,12 +373,12 @@ def test_a_human_evaluation_is_no_run_of_workers(
 
 
 def test_neither_worker_nor_reconciler_touches_it(project: Project, rita: User) -> None:
-    from judging.runs.worker.reconcile import reconcile
-    from judging.runs.worker.run_worker import runs_to_work_on
+    from judging.engine.reconcile import reconcile
+    from judging.engine.run_worker import runs_to_work_on
 
     evaluation = make_evaluation(project, [rita])
     reconcile()
-    assert evaluation.run_id not in runs_to_work_on(None)
+    assert evaluation.run_id not in runs_to_work_on("", None)
     evaluation.run.refresh_from_db()
     assert evaluation.run.state == "running"
 

@@ -143,6 +143,9 @@ def test_raters_have_alpha_and_its_interval() -> None:
     raters = {
         "metric": "m",
         "level": "ordinal",
+        "ac2": None,
+        "labels": 3,
+        "labels_offered": True,
         "items": 4,
         "raters": 2,
         "pairs": [],
@@ -233,7 +236,7 @@ def test_comparisons_that_are_not_connected_are_said_to_be_so() -> None:
 
 def a_breakdown(p: float | None = 0.01) -> dict[str, Any]:
     cell = {"mean": 8.0, "ci_low": 7.0, "ci_high": 9.0, "items": 10}
-    deviation = {"value": "math", "candidate": "a", "metric": "m", "difference": -1.5, "p_bh": p}
+    deviation = {"value": "math", "candidate": "a", "metric": "m", "difference": -1.5, "p": p, "p_bh": p}
     return {
         "field": "category",
         "values": {"math": {"a": {"m": cell}}},
@@ -247,6 +250,27 @@ def test_a_value_that_differs_from_the_rest_is_marked(p: float | None, text: str
     slices = slices_of(a_breakdown(p), "m", ["a", "b"], NUMBERS, (1, 10), NOWHERE)
     assert slices is not None
     assert [cell.text for cell in slices.rows[0][1]] == [text, "–"]
+
+
+@pytest.mark.parametrize(
+    ("items", "ends", "text", "tone"),
+    [
+        (1, (None, None), "8.00 †", "scale4 few"),
+        (2, (None, None), "8.00 †", "scale4 few"),
+        (4, (7.0, 9.0), "8.00", "scale4 few"),
+        (5, (7.0, 9.0), "8.00", "scale4"),
+    ],
+)
+def test_small_groups_are_marked(
+    items: int, ends: tuple[float | None, float | None], text: str, tone: str
+) -> None:
+    breakdown = a_breakdown(None)
+    breakdown["values"]["math"]["a"]["m"] |= {"items": items, "ci_low": ends[0], "ci_high": ends[1]}
+    slices = slices_of(breakdown, "m", ["a"], NUMBERS, (1, 10), NOWHERE)
+    assert slices is not None
+    (cell,) = slices.rows[0][1]
+    assert (cell.text, cell.tone) == (text, tone)
+    assert slices.without_interval == ("†" in text)
 
 
 def test_no_breakdown_is_no_table() -> None:

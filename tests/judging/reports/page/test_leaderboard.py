@@ -6,19 +6,20 @@ from typing import Any
 
 import pytest
 
-from judging.reports.labels import ValueFormat
+from judging.core.statistics.headline import Code, Headline
+from judging.core.statistics.ranking import comparisons_under
+from judging.reports.labels import ValueFormat, names_of
 from judging.reports.links import Links
 from judging.reports.page.leaderboard import rank_ranges, win_shares
 from judging.reports.page.pairs import pair_matrix, tone
 from judging.reports.page.report_view import chosen_metrics
 from judging.reports.page.result_card import (
     agreement_sentence,
-    names_of,
     short_number,
     standing_sentence,
+    stats_of,
     unscored_sentence,
 )
-from judging.reports.page.tables import comparisons_under
 
 
 def a_pair(
@@ -90,32 +91,29 @@ def test_the_tone_grows_with_the_difference(difference: float, level: str) -> No
     assert tone(a_pair("a", "b", difference), difference, 3.0) == level
 
 
+def a_headline(standing: Code, names: list[str], others: list[str]) -> Headline:
+    return Headline("m", standing, standing, names, others=others)
+
+
 @pytest.mark.parametrize(
-    ("pairs", "sentence"),
+    ("headline", "sentence"),
     [
-        ([a_pair("a", "b", 1), a_pair("a", "c", 1)], "It is significantly ahead of all others."),
-        (
-            [a_pair("a", "b", 1, False), a_pair("a", "c", 1)],
-            "It is not significantly ahead of b; it is ahead of all others.",
-        ),
-        (
-            [a_pair("a", "b", 1, False), a_pair("a", "c", 1, False), a_pair("b", "c", 1)],
-            "It is not significantly ahead of b and c.",
-        ),
-        (
-            [a_pair("a", "b", 1, False), a_pair("a", "c", 1, False)],
-            "No pair of candidates differs significantly.",
-        ),
-        ([a_pair("b", "a", -1), a_pair("a", "c", 1)], "It is significantly ahead of all others."),
-        ([a_pair("a", "b", 0, None)], "Too few shared items to compare the candidates."),
+        (a_headline("leads", ["a"], ["b", "c"]), "The difference to each of the others is significant."),
+        (a_headline("leads", ["a"], ["b"]), ""),
+        (a_headline("tied", ["a", "b"], ["c"]), "Significantly lower than the first: c."),
+        (a_headline("tied", ["a", "b", "c"], []), "No pair of candidates differs significantly."),
+        (a_headline("equal", ["a", "b"], []), ""),
+        (a_headline("nothing", ["a"], []), ""),
     ],
 )
-def test_the_leader_is_set_beside_the_others(pairs: list[dict[str, Any]], sentence: str) -> None:
-    assert standing_sentence(cells(a=3, b=2, c=1), pairs) == sentence
+def test_the_card_says_what_the_headline_leaves_open(headline: Headline, sentence: str) -> None:
+    assert standing_sentence(headline, [a_pair("a", "b", 1)], None) == sentence
 
 
-def test_a_single_candidate_is_compared_with_nobody() -> None:
-    assert standing_sentence(cells(a=3), []) == ""
+def test_candidates_without_shared_items_are_not_compared() -> None:
+    pairs = [a_pair("a", "b", 0, None)]
+    sentence = standing_sentence(a_headline("tied", ["a", "b"], []), pairs, None)
+    assert sentence == "Too few shared items to compare the candidates."
 
 
 def test_what_is_unscored_is_counted() -> None:
@@ -184,3 +182,19 @@ def test_rates_are_percentages_and_their_differences_points() -> None:
 def test_a_narrow_scale_has_three_decimals() -> None:
     assert ValueFormat.of("number", 0, 1).text(0.5) == "0.500"
     assert ValueFormat.of("number", 1, 10).text(7.125) == "7.12"
+
+
+def test_coverage_counts_all_metrics_and_says_which_lacks_what() -> None:
+    whole = {"asked": 240, "scored": 240, "unparsed": 0, "errors": 0, "not_run": 0}
+    part = {**whole, "scored": 120, "unparsed": 120}
+    document = {
+        "rows": 240,
+        "cost": {"requests": 0},
+        "raters": [],
+        "candidates": {"a": {"quality": whole, "comparison": part}},
+    }
+    scored = stats_of(document, "quality", {"a": whole})[2]
+    assert (scored.value, scored.more) == ("75 %", "120 unparsed (comparison)")
+    document["candidates"] = {"a": {"comparison": part}}
+    scored = stats_of(document, "comparison", {"a": part})[2]
+    assert (scored.value, scored.more) == ("50 %", "120 unparsed")

@@ -9,12 +9,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evalsite.accounts.models import Membership, Project, Role, User
-from judging.runs.filters import ANYTHING, Filters
-from judging.runs.models import Judgement
-from judging.runs.teamwork.batches import change_many
-from judging.runs.teamwork.comments import comment_add, mentioned_in
-from judging.runs.teamwork.marks import Change, Kind, change_one, current_marks
-from judging.runs.teamwork.models import Comment, Mark, Notice, ReviewAction
+from judging.filters.judgement_filter import ANYTHING, Filters
+from judging.records.models import Judgement
+from judging.teamwork.batches import change_many
+from judging.teamwork.comments import comment_add, mentioned_in
+from judging.teamwork.marks import Change, Kind, change_one, current_marks
+from judging.teamwork.models import Comment, Mark, Notice, ReviewAction
 from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run, first_of, said
 from tests.judging.review.pages import address as of_run

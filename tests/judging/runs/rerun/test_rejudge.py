@@ -10,10 +10,10 @@ from evalsite.accounts.models import Project, User
 from evalsite.models import AuditEntry
 from judging.core.judges.scripted import ScriptedJudge
 from judging.core.metric_definition import MetricDefinition
+from judging.filters.judgement_filter import Filters
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.services import metric_edit
-from judging.runs.filters import Filters
-from judging.runs.models import Judgement, JudgeReply, Run, RunState
+from judging.records.models import Judgement, JudgeReply, Run, RunState
 from judging.runs.rerun.rejudge import other_versions, run_rejudge
 from judging.runs.rerun.selection import Selection
 from judging.runs.services import ChosenMetric, run_create, run_resume

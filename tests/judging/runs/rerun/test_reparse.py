@@ -17,29 +17,29 @@ from datasets.models import Version
 from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import ScriptedJudge
 from judging.core.metric_definition import MetricDefinition
+from judging.engine import chunks, planning, run_worker, stopping
+from judging.engine.write_buffer import WriteBatch, write
+from judging.filters.judgement_filter import Filters
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.services import metric_create, metric_edit
+from judging.records.definitions import definition_now
+from judging.records.models import JudgeReply, Run, RunMetric
+from judging.records.overrides import override_add
 from judging.reports.selectors import metrics_of
-from judging.runs import planning, services, stopping
-from judging.runs.definitions import definition_now
-from judging.runs.export.files import jsonl_lines
-from judging.runs.filters import Filters
-from judging.runs.models import JudgeReply, Run, RunMetric
-from judging.runs.overrides import override_add
+from judging.runs import services
 from judging.runs.rerun import reparse
 from judging.runs.rerun.preview import ReparsePreview
 from judging.runs.rerun.rejudge import run_rejudge
 from judging.runs.rerun.selection import Selection
 from judging.runs.services import ChosenMetric, run_create
-from judging.runs.worker import chunks, run_worker
-from judging.runs.worker.write_buffer import WriteBatch, write
+from judging.transfer.export.files import jsonl_lines
 from tests.conftest import ClientOf
 from tests.judging.judged import said
 from tests.make import a_metric, a_version
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-REPLY = "I would say 8 points."
+REPLY = "It names 8 points in all."
 BY_REGEX = {"regex": r"(\d+) points"}
 
 
@@ -223,8 +223,8 @@ def test_a_reading_of_a_reading_still_knows_who_asked(run: Run) -> None:
     third = run.judgements.filter(current=True).first()
     assert third is not None
     assert third.attempt == 3
-    assert third.asked_by is not None
-    assert third.asked_by.attempt == 1
+    assert third.replies_from is not None
+    assert third.replies_from.attempt == 1
 
 
 def test_a_postprocess_reads_the_stored_replies_and_what_preprocess_did(run: Run) -> None:

@@ -11,15 +11,15 @@ from msgspec import structs
 from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import ScriptedJudge
 from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.engine import run_worker
+from judging.filters.filter_form import rule_lines_of
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.services import metric_create, metric_edit
-from judging.runs.definitions import definitions_now
-from judging.runs.export.records import load, record
-from judging.runs.filter_form import rule_lines_of
-from judging.runs.models import Run, RunMetric
+from judging.records.definitions import definitions_now
+from judging.records.models import Run, RunMetric
 from judging.runs.rerun import reparse
 from judging.runs.services import ChosenMetric, run_create
-from judging.runs.worker import run_worker
+from judging.transfer.export.records import load, record
 from tests.conftest import ClientOf
 from tests.judging.runs.rule_runs import FUZZY, GOOD, MECHANICAL, a_version
 

@@ -1,0 +1,36 @@
+"""The kinds of verdicts that judges, people, rules and scripts give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PASS_FAIL = "pass_fail"  # noqa: S105
+SCORE = "score"
+CATEGORY = "category"
+COMPARISON = "comparison"
+CHECKLIST = "checklist"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of verdict. `read_as`: the kind as which one reply is read; '' if only people give it."""
+
+    code: str
+    read_as: str = ""
+
+
+KINDS: dict[str, Kind] = {
+    kind.code: kind
+    for kind in (
+        Kind(PASS_FAIL, PASS_FAIL),  # True or False
+        Kind(SCORE, SCORE),  # a number on the scale
+        Kind(CATEGORY, CATEGORY),  # one of the labels
+        Kind(COMPARISON, COMPARISON),  # A>>B, A>B, A=B, B>A, B>>A, or both_bad where offered
+        Kind(CHECKLIST, PASS_FAIL),  # the share of points met; each reply is about one criterion
+        Kind("free_text"),
+        Kind("rank"),  # stored as comparisons
+        Kind("spans"),
+    )
+}
+
+READABLE_KINDS = tuple(kind.code for kind in KINDS.values() if kind.read_as)

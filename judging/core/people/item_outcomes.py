@@ -1,0 +1,48 @@
+"""What the ratings of one item under one criterion come to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal
+
+from judging.core.people.criteria import BOTH_BAD, STEPS, Criterion
+from judging.core.values import Value
+
+ItemKind = Literal["agreed", "equal", "split", "near", "single"]
+KINDS: tuple[ItemKind, ...] = ("agreed", "equal", "split", "near", "single")
+
+
+def kind_of_item(criterion: Criterion, values: Sequence[Value]) -> ItemKind:
+    """`agreed`: all ratings give one value, or scores within one step; `equal`: the agreed value is a tie; `split`: two
+    raters contradict (other side, other label, pass against fail, scores two or more steps apart); `near`: neither;
+    `single`: one rating. `values`: at least one, canonical."""
+    if len(values) == 1:
+        return "single"
+    if criterion.compares:
+        return _kind_of_comparison([str(value) for value in values])
+    if criterion.scale in ("five", "ten"):
+        numbers = [float(value) for value in values if not isinstance(value, str)]
+        return "agreed" if max(numbers) - min(numbers) <= 1 else "split"
+    return "agreed" if len(set(values)) == 1 else "split"
+
+
+def _kind_of_comparison(labels: Sequence[str]) -> ItemKind:
+    sides = set(map(_side, labels))
+    if {-1, 1} <= sides:
+        return "split"
+    if len(set(labels)) > 1:
+        return "near"
+    return "equal" if sides == {0} else "agreed"
+
+
+def _side(label: str) -> int:
+    """1 if A is better, −1 if B is, 0 for a tie."""
+    place = 2 if label == BOTH_BAD else STEPS.index(label)
+    return (place < 2) - (place > 2)
+
+
+def without_majority(labels: Sequence[str]) -> bool:
+    """Whether no direction has more than half of an item's comparisons: it counts as a tie without being one."""
+    most = Counter(map(_side, labels)).most_common(1)[0][1]
+    return 2 * most <= len(labels)

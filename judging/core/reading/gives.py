@@ -1,0 +1,38 @@
+"""What a judge gives, and a value that a reply states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ReadValue = bool | int | float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Gives:
+    """What is read: a kind that `datasets.core.kinds` reads, the metric's name, and what the kind needs.
+
+    Scores: the scale, whether only whole numbers fit, and the step from `min_score` (0: any). Categories: the labels.
+    Comparisons: whether `both_bad` is offered.
+    """
+
+    kind: str
+    name: str = ""
+    min_score: float = 1
+    max_score: float = 10
+    whole: bool = False
+    step: float = 0
+    labels: tuple[str, ...] = ()
+    both_bad: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value, or the reason why what stood there (`detail`) does not fit."""
+
+    value: ReadValue | None
+    reason: str = ""
+    detail: str = ""
+
+
+def unfit(reason: str, detail: str) -> Value:
+    return Value(None, reason, detail.strip()[:100])

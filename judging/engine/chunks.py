@@ -1,0 +1,190 @@
+"""Chunks of a run's judgements: leasing, loading and releasing them, and finishing runs without open chunks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef
+from django.utils import timezone
+
+from datasets.core.formats import Format
+from datasets.core.variables import data_for, reference_data, response_data, row_data
+from judging.core.metric_definition import MetricDefinition
+from judging.core.results import JudgedItem, JudgementResult, PreviousReplies
+from judging.core.rules.values import exact_json
+from judging.engine.generation_store import Generated, Unanswered
+from judging.engine.stopping import run_stopped
+from judging.records.models import Chunk, Judgement, JudgementState, Reading, Run, RunMetric, RunState
+from judging.records.stored_replies import previous_replies
+
+LEASE_SECONDS = 30.0
+_MAY_FINISH = (RunState.RUNNING, RunState.PAUSED, RunState.CANCELLED)
+
+_LEASE = """
+UPDATE judging_chunk SET owner = %s, lease_until = %s, leases = leases + 1
+ WHERE id = (SELECT id FROM judging_chunk WHERE run_id = %s AND NOT done AND owner = ''
+             ORDER BY first LIMIT 1 {lock}) AND owner = '' AND NOT done
+RETURNING id, first, last
+"""
+_ITEM = ("pk", "run_metric", "reading", "replies_from", "candidate", "response", "response__number", "row")
+
+
+@dataclass(frozen=True, slots=True)
+class Leased:
+    """A chunk that this process holds."""
+
+    chunk: int
+    run: int
+    first: int
+    last: int
+
+
+MetricKey = tuple[int, int | None]  # ids of a run metric and of the reading, if the replies are re-parsed
+# Numbers of a row as Python values, exactly as written (which rule programs compare), or both.
+NumberFormat = Literal["plain", "exact", "both"]
+
+
+class ToJudge(msgspec.Struct, frozen=True):
+    """A judgement to make."""
+
+    judgement: int
+    run: int
+    chunk: int
+    metric: MetricKey
+    item: JudgedItem
+    previous: PreviousReplies | None = None  # stored replies to re-parse instead of sending requests
+    asks: Unanswered | None = None  # the answer to generate first; `item` has none yet
+    generated: Generated | None = None  # the attempt that produced the answer, if made by this process
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """A finished judgement."""
+
+    of: ToJudge
+    result: JudgementResult
+
+
+def lease(run_id: int, owner: str) -> Leased | None:
+    """Lease the first free chunk of a run; None if there is none."""
+    lock = "FOR UPDATE SKIP LOCKED" if connection.vendor == "postgresql" else ""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_LEASE.format(lock=lock), [owner, time.time() + LEASE_SECONDS, run_id])
+        row = cursor.fetchone()
+    return Leased(row[0], run_id, row[1], row[2]) if row else None
+
+
+def renew(chunks: Iterable[int], owner: str) -> None:
+    """Extend the leases of these chunks, and take back those that are free again.
+
+    No worker can renew while the database is unavailable, so afterwards the leases of live workers may be freed as if
+    they were dead.
+    """
+    mine = Chunk.objects.filter(pk__in=list(chunks), owner__in=(owner, ""), done=False)
+    mine.update(owner=owner, lease_until=time.time() + LEASE_SECONDS)
+
+
+def release(chunks: Iterable[int], owner: str) -> None:
+    """Release unfinished chunks."""
+    Chunk.objects.filter(pk__in=list(chunks), owner=owner, done=False).update(owner="", lease_until=0)
+
+
+def load(
+    leased: Leased,
+    form: Format,
+    numbers: Callable[[MetricKey], NumberFormat] = lambda _key: "plain",
+) -> list[ToJudge]:
+    """Load the unjudged items of a chunk. `numbers` returns the number format that a metric needs."""
+    unjudged = Judgement.objects.filter(
+        run=leased.run, position__range=(leased.first, leased.last), state=JudgementState.NOT_RUN
+    )
+    items = unjudged.order_by("position").values_list(*_ITEM, "row__raw", "response__raw")
+    rows = RowReader(form)
+    earlier = previous_replies([replies_from for _, _, _, replies_from, *_ in items if replies_from])
+    return [
+        ToJudge(
+            judgement,
+            leased.run,
+            leased.chunk,
+            (metric, reading),
+            rows.item(row_id, raw, answer, numbers((metric, reading))),
+            earlier.get(replies_from),
+            None if answer else Unanswered(response, candidate, number),
+        )
+        for judgement, metric, reading, replies_from, candidate, response, number, row_id, raw, answer in items
+    ]
+
+
+class RowReader:
+    """Decodes rows for judgements, each row once per number format, however many answers it has."""
+
+    def __init__(self, form: Format) -> None:
+        self._form = form
+        self._plain: dict[int, dict[str, Any]] = {}
+        self._exact: dict[int, dict[str, Any]] = {}
+
+    def item(self, row: int, raw: str, answer: str, numbers: NumberFormat) -> JudgedItem:
+        response = response_data(answer)
+        if numbers == "plain":
+            return JudgedItem(data_for(self._data(row, raw), response), response)
+        if row not in self._exact:
+            self._exact[row] = reference_data(raw, self._form, exact_json)
+        exact = self._exact[row]
+        if numbers == "exact" and answer:  # without an answer, a candidate's request needs the plain row
+            return JudgedItem(exact, response, exact)
+        return JudgedItem(data_for(self._data(row, raw), response), response, exact)
+
+    def _data(self, row: int, raw: str) -> dict[str, Any]:
+        if row not in self._plain:
+            self._plain[row] = row_data(raw, self._form)
+        return self._plain[row]
+
+
+def definition(key: MetricKey) -> MetricDefinition:
+    """The metric definition for judgements with this key."""
+    run_metric, reading = key
+    stored = Reading.objects.get(pk=reading) if reading else RunMetric.objects.get(pk=run_metric)
+    return MetricDefinition.from_json(stored.definition)
+
+
+def sends_requests(run: Run) -> bool:
+    """Whether any open chunk of the run will send requests; re-parsing sends none. The judgements of a chunk are all
+    of one kind, so the first one decides."""
+    asking = Judgement.objects.filter(run=run, position=OuterRef("first"), replies_from=None)
+    return Chunk.objects.filter(Exists(asking), run=run, done=False).exists()
+
+
+def finish_if_done(run_id: int) -> bool:
+    """Finish a run without open chunks, even if it was stopped while its last replies were in progress. A running run
+    with unjudged items is cancelled instead. Returns whether the state changed."""
+    open_chunks = Chunk.objects.filter(run=run_id, done=False)
+    if open_chunks.exists():
+        return False
+    # Checked again in the UPDATE itself, because chunks may have been added in the meantime.
+    going = Run.objects.filter(~Exists(open_chunks), pk=run_id)
+    if _set_aside(run_id):
+        going, state = going.filter(state=RunState.RUNNING), RunState.CANCELLED
+    else:
+        going, state = going.filter(state__in=_MAY_FINISH), RunState.FINISHED
+    if not going.update(state=state, finished_at=timezone.now(), problem="", problem_detail=""):
+        return False
+    run_stopped(run_id)
+    return True
+
+
+def _set_aside(run_id: int) -> bool:
+    """Whether current judgements were not run. The judgements are queried only if the counters suggest so."""
+    run = Run.objects.get(pk=run_id)
+    return bool(run.not_run) and run.judgements.filter(current=True, state=JudgementState.NOT_RUN).exists()
+
+
+def has_waiting_work() -> bool:
+    """Whether there is a run to plan that nobody plans, or a free chunk of a running run."""
+    free = Chunk.objects.filter(run=OuterRef("pk"), done=False, owner="")
+    for_anyone = Run.objects.by_workers().filter(only_worker="")
+    running = for_anyone.filter(state=RunState.RUNNING).filter(Exists(free))
+    return running.exists() or for_anyone.to_plan().filter(planner="").exists()

@@ -1,0 +1,66 @@
+"""Decode what is stored of a judgement (rows, replies, verdicts, scripts, rule lines) for pages and exports."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from datasets.core.formats import Format
+from datasets.core.variables import row_data
+from judging.core.metric_definition import MetricDefinition
+from judging.records import json_text
+from judging.records.models import Judgement, JudgeReply
+
+Place = tuple[int, int, str]  # judge, repeat, order: "first", "swapped", or "both" combined
+
+
+def data_of(raw: str, form: str) -> dict[str, Any]:
+    """A row as templates see it; `form` is its version's format."""
+    return row_data(raw, cast(Format, form))
+
+
+def judge_name(judgement: Judgement, reply: JudgeReply, metric: MetricDefinition) -> str:
+    """The name of a reply's judge model, or the source of an imported verdict."""
+    return judgement.source.name if judgement.source else metric.judges[reply.judge].name
+
+
+def place_of(reply: JudgeReply) -> Place:
+    return reply.judge, reply.repeat, "swapped" if reply.swapped else "first"
+
+
+def verdicts_by_place(text: str) -> dict[Place, dict[str, Any]]:
+    """Parse a judgement's `verdicts`. Older ones have no order: it was "first"."""
+    return {
+        (verdict["judge"], verdict["repeat"], verdict.get("order", "first")): verdict
+        for verdict in json_text.loads(text) or []
+    }
+
+
+def why(code: str, detail: str) -> str | None:
+    """A code with its detail; None without a code."""
+    return f"{code}: {detail}" if code and detail else code or None
+
+
+def script_record(text: str) -> dict[str, Any]:
+    """A script's record, from a judgement's `preprocess` or `postprocess`; empty if it did not run."""
+    record = json_text.loads(text) or {}
+    failure = record.get("failure") or {"code": "", "detail": ""}
+    return {
+        "result": record.get("result"),
+        "changed": {"data": {}, "response": {}, **(record.get("changed") or {})},
+        "printed": record.get("printed") or "",
+        "error": why(failure["code"], failure["detail"]),
+    }
+
+
+def rule_lines(text: str) -> list[dict[str, Any]]:
+    """The lines in a judgement's `rules`; empty without a rule program, or if the answer's format is invalid."""
+    lines: list[dict[str, Any]] = (json_text.loads(text) or {}).get("lines", [])
+    return lines
+
+
+def reply_record(reply: JudgeReply) -> dict[str, Any] | None:
+    """The reply: content, reasoning_content and other fields; None if there was none."""
+    extra = json_text.loads(reply.extra) or {}
+    if reply.content is None and reply.reasoning is None and not extra:
+        return None
+    return {"content": reply.content, "reasoning_content": reply.reasoning, **extra}

@@ -1,0 +1,203 @@
+"""Export of a run's judgements as a results file (docs/results.md), which can be imported to the same report.
+
+One line per verdict of each judge model. If there are several judges or a postprocess script, the combined result
+follows with the judge name `combined`. Overrides are also written as `combined`, next to the judge's own verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+from judging.core.metric_definition import MetricDefinition
+from judging.core.results_file.verdicts import ADJUDICATOR
+from judging.core.values import ERROR, SCORED, UNPARSED
+from judging.filters.judgement_filter import ANYTHING, Filters
+from judging.records import json_text
+from judging.records.models import Judgement, JudgeReply, Run, SourceKind
+from judging.records.stored_judgement import place_of, verdicts_by_place, why
+from judging.transfer.export.records import LoadedJudgement, load, model_name
+
+LINE_BYTES = 8 * 2**20
+_ALWAYS = ("line", "model", "response", "metric", "value")
+ResultLine = dict[str, Any]
+
+
+def results_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
+    """Yield strict JSON lines in UTF-8, one per verdict."""
+    for line in results_of(run, filters):
+        fields = {name: value for name, value in line.items() if value is not None or name in _ALWAYS}
+        yield json_text.dumps(fields, LINE_BYTES) + b"\n"
+
+
+def results_of(run: Run, filters: Filters) -> Iterator[ResultLine]:
+    """Yield every verdict behind the matching judgements."""
+    for _question, judgements in groupby(load(run, filters), question_of):
+        yield from lines_of(run, list(judgements))
+
+
+def question_of(loaded: LoadedJudgement) -> tuple[int, ...]:
+    """The key that verdicts on the same question share: answer, second answer and metric."""
+    judgement = loaded.judgement
+    return judgement.response_id, judgement.other_response_id or 0, judgement.run_metric_id
+
+
+def lines_of(run: Run, judgements: list[LoadedJudgement]) -> Iterator[ResultLine]:
+    """Yield all verdicts on one question."""
+    decided: Any = None
+    combined: list[ResultLine] = []
+    for loaded in judgements:
+        if run.by_people:
+            yield _of_rater(loaded)
+            decided = (loaded.author or {}).get("adjudicated") if decided is None else decided
+            continue
+        lines = [_of_source(loaded)] if run.imported else list(_of_metric(loaded))
+        yield from lines
+        if loaded.judgement.overridden:
+            combined.append(_combined(loaded))
+    for repeat, line in enumerate(combined, 1):
+        yield line | {"repeat": repeat if repeat > 1 else None}
+    if decided is not None:
+        yield _subject(judgements[0]) | {"value": decided, "rater": ADJUDICATOR, "role": ADJUDICATOR}
+
+
+def _subject(loaded: LoadedJudgement) -> ResultLine:
+    """The fields that identify what a verdict is about."""
+    judgement, other = loaded.judgement, loaded.judgement.other_response
+    compares = loaded.compares
+    scaled = loaded.metric.scale_declared and not compares
+    return {
+        "line": judgement.row.line,
+        "model": model_name(judgement.candidate),
+        "response": judgement.response.number,
+        "other_model": model_name(other.candidate) if other else None,
+        "other_response": other.number if other else None,
+        "metric": judgement.run_metric.name,
+        "compares": False if other and not compares else None,
+        "min_score": loaded.metric.min_score if scaled else None,
+        "max_score": loaded.metric.max_score if scaled else None,
+    }
+
+
+def _own_result(judgement: Judgement) -> ResultLine:
+    """The judgement's original result, ignoring overrides."""
+    scored = judgement.state == SCORED
+    return {
+        "value": json_text.loads(judgement.value) if judgement.value else None,
+        "state": None if scored else judgement.state,
+        "reason": None if scored else why(judgement.reason, judgement.detail),
+    }
+
+
+def _result_in_force(judgement: Judgement) -> ResultLine:
+    if not judgement.overridden:
+        return _own_result(judgement)
+    return {"value": json_text.loads(judgement.override_value or "null"), "state": None, "reason": None}
+
+
+def _circumstances(judgement: Judgement) -> ResultLine:
+    return {
+        "shown_first": judgement.shown_first,
+        "drawn_with": judgement.drawn_with,
+        "repeat": judgement.repeat if judgement.repeat > 1 else None,
+        "at": _moment(judgement.finished_at),
+        "seconds": judgement.seconds,
+    }
+
+
+def _moment(seconds: float | None) -> str | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
+def _reply(reply: JudgeReply | None) -> ResultLine:
+    if reply is None:
+        return {}
+    extra = json_text.loads(reply.extra) if reply.extra else {}
+    return {
+        "reasoning": reply.content,
+        "prompt_tokens": reply.prompt_tokens,
+        "completion_tokens": reply.completion_tokens,
+        "cost": extra.get("cost"),
+    }
+
+
+def _of_rater(loaded: LoadedJudgement) -> ResultLine:
+    judgement, author = loaded.judgement, loaded.author or {}
+    comment = judgement.rating.comment if judgement.rating else ""
+    origin = {"rater": author.get("rater") or f"rater {judgement.rater_id}", "reasoning": comment or None}
+    return _subject(loaded) | _result_in_force(judgement) | origin | _circumstances(judgement)
+
+
+def _of_source(loaded: LoadedJudgement) -> ResultLine:
+    """An imported verdict in its original form."""
+    judgement, source = loaded.judgement, loaded.judgement.source
+    assert source is not None
+    people = (SourceKind.RATER, SourceKind.ADJUDICATOR)
+    origin = {"rater" if source.kind in people else "judge": source.name}
+    if source.kind == SourceKind.ADJUDICATOR:
+        origin["role"] = ADJUDICATOR
+    reply = loaded.replies[0] if loaded.replies else None
+    return _subject(loaded) | _own_result(judgement) | origin | _reply(reply) | _circumstances(judgement)
+
+
+def _of_metric(loaded: LoadedJudgement) -> Iterator[ResultLine]:
+    """Verdicts of a run's own metric: its single judge, or all judges and the combined result."""
+    judgement, metric = loaded.judgement, loaded.metric
+    author = _author(metric)
+    if author == "combined":
+        yield from _of_judges(loaded)
+        if not judgement.overridden:
+            yield _combined(loaded)
+        return
+    reply = loaded.replies[0] if loaded.replies and metric.votes == 1 and not metric.rules else None
+    yield (
+        _subject(loaded)
+        | _own_result(judgement)
+        | {"judge": author}
+        | _reply(reply)
+        | _circumstances(judgement)
+    )
+
+
+def _author(metric: MetricDefinition) -> str:
+    if metric.rules:
+        return "script" if metric.postprocess else "rules"
+    if not metric.judges:
+        return "script"
+    return "combined" if metric.postprocess or metric.votes > 1 else metric.judges[0].name
+
+
+def _combined(loaded: LoadedJudgement) -> ResultLine:
+    judgement = loaded.judgement
+    return (
+        _subject(loaded)
+        | _result_in_force(judgement)
+        | {"judge": "combined", "at": _moment(judgement.finished_at), "seconds": judgement.seconds}
+    )
+
+
+def _of_judges(loaded: LoadedJudgement) -> Iterator[ResultLine]:
+    """Yield each judge model's verdict per repeat. If asked in both orders, the combined verdict of both."""
+    verdicts = verdicts_by_place(loaded.judgement.verdicts)
+    for reply in loaded.replies:
+        if reply.swapped:
+            continue
+        judge, repeat, order = place_of(reply)
+        verdict = verdicts.get((judge, repeat, "both")) or verdicts.get((judge, repeat, order)) or {}
+        yield (
+            _subject(loaded)
+            | _reply_result(verdict, reply)
+            | {"judge": loaded.metric.judge_name(judge), "repeat": repeat + 1 if repeat else None}
+            | _reply(reply)
+            | {"seconds": reply.seconds}
+        )
+
+
+def _reply_result(verdict: ResultLine, reply: JudgeReply) -> ResultLine:
+    if verdict.get("value") is not None:
+        return {"value": verdict["value"]}
+    if reply.error:
+        return {"value": None, "state": ERROR, "reason": why(reply.error, reply.detail)}
+    return {"value": None, "state": UNPARSED, "reason": verdict.get("reason") or None}
