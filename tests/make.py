@@ -55,7 +55,7 @@ def said(candidate: Candidate, row: Row, number: int) -> dict[str, Any]:
 
 def a_metric(url: str, **changes: Any) -> MetricDefinition:
     """A metric with one judge model at `url`."""
-    judge = {"name": "judge", "url": url, "model": "scripted", "template": TEMPLATE}
+    judge: dict[str, Any] = {"name": "judge", "url": url, "model": "scripted", "template": TEMPLATE}
     for key in [key for key in changes if key in JudgeModel.__struct_fields__ and key != "name"]:
         judge[key] = changes.pop(key)
     return MetricDefinition(**{"name": "quality", "judges": (JudgeModel(**judge),), **changes})

@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from datasets.core.kinds import CATEGORY, COMPARISON, KINDS, PASS_FAIL, SCORE
+from judging.core.reading.gives import Gives
 from judging.core.rules.check import read_program
 from judging.core.values import scale_level
 
@@ -16,9 +18,20 @@ ParserSpec = str | dict[str, str]
 Jury = Literal["mean", "median", "majority"]
 Undefined = Literal["strict", "lenient"]
 SandboxMode = Literal["batch", "item"]
+Compares = Literal["reference", "all", "baseline"]
+Structured = Literal["auto", "on", "off"]
 JURIES: tuple[Jury, ...] = ("mean", "median", "majority")
 UNDEFINED: tuple[Undefined, ...] = ("strict", "lenient")
 SANDBOX: tuple[SandboxMode, ...] = ("batch", "item")
+STRUCTURED: tuple[Structured, ...] = ("auto", "on", "off")
+
+
+class Label(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One of a category metric's labels. `value`: what it counts as in a mean, or None."""
+
+    label: str
+    description: str = ""
+    value: float | None = None
 
 
 class JudgeModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -47,8 +60,15 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 
     `rules`: the text of a rule program, used in place of scoring judge models; a judge model next to it is called for
     the program's judged lines. `jury`: how the judges' votes are combined without a postprocess script; `quorum`: the
-    minimum number of valid votes. `values`: the kind of values of an imported metric; without `scale_declared` it has
-    no lowest and highest score.
+    minimum number of valid votes. Without `scale_declared` an imported metric has no lowest and highest score.
+
+    `gives`: the kind of its values (`datasets.core.kinds`); '' if it does not say, see `kind`. Categories have
+    `labels`. Comparisons: whether an answer is compared with its row's reference, every candidate's or the one of
+    candidate `baseline`; whether `both_bad` is offered; whether stronger forms count as the plain ones (`three_steps`);
+    `any_pairs`: all pairs of more than four candidates; `all_answers`: every answer of one with every answer of the
+    other. Scores: only `whole` numbers, only multiples of `step` from `min_score` (0: any). Checklists: whether one
+    request asks about all criteria (`at_once`). `structured`: whether judges are asked for JSON by a schema;
+    `ask_again`: how often a judge whose reply cannot be read is asked once more.
     """
 
     name: str
@@ -62,8 +82,51 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     postprocess: str = ""
     jury: Jury = "mean"
     quorum: int = 1
-    values: Literal["", "number", "bool", "category", "comparison"] = ""
+    gives: str = ""
+    labels: tuple[Label, ...] = ()
+    compares: Compares = "reference"
+    baseline: str = ""
+    both_bad: bool = False
+    three_steps: bool = False
+    any_pairs: bool = False
+    all_answers: bool = False
+    whole: bool = False
+    step: float = 0
+    at_once: bool = False
+    structured: Structured = "off"
+    ask_again: int = 0
     scale_declared: bool = True
+
+    @property
+    def kind(self) -> str:
+        """What it gives; '' if that is whatever its last script returns."""
+        if self.gives or self.postprocess or not (self.judges or self.rules):
+            return self.gives
+        return COMPARISON if any(judge.parse == COMPARISON for judge in self.judges) else SCORE
+
+    @property
+    def compares_candidates(self) -> bool:
+        """Whether its values compare two candidates' answers."""
+        return self.gives == COMPARISON and self.compares != "reference"
+
+    @property
+    def votes_by_majority(self) -> bool:
+        """Whether several votes give a value only if more than half of them agree."""
+        return self.gives in (PASS_FAIL, CATEGORY) or self.compares_candidates
+
+    def reading_of(self, judge: JudgeModel) -> Gives:
+        """What is read from a judge's replies: a value of the metric's kind, or as the judge's `parse` says."""
+        written = COMPARISON if judge.parse == COMPARISON else SCORE
+        return Gives(
+            KINDS[self.gives].read_as if self.gives else written,
+            self.name,
+            self.min_score,
+            self.max_score,
+            whole=self.whole,
+            step=self.step,
+            labels=tuple(label.label for label in self.labels),
+            both_bad=self.both_bad,
+        )
 
     def judge_name(self, number: int) -> str:
         """A judge's name; a later judge with the same name gets its number appended."""

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 from yaml.nodes import MappingNode, Node, SequenceNode
 
+from datasets.core.kinds import SCORE
 from datasets.core.texts import Text, gettext_noop
 from judging.core.builtin import BUILTINS
 from judging.core.candidates import MOST_ANSWERS, CandidateModel
@@ -28,6 +29,7 @@ from judging.core.metric_definition import (
     MetricDefinition,
     ParserSpec,
 )
+from judging.core.reading.gives import Gives
 from judging.core.replies import PARSER_PROBLEMS, ParserError, make_parser
 from judging.core.rules.check import read_program
 from judging.core.yaml_tree import YAML_PROBLEMS, Fields, Problems, YamlProblem, compose, mappings, write_yaml
@@ -354,7 +356,7 @@ class _Steps:
 def _parse(fields: Fields, offered: str, low: float, high: float) -> ParserSpec:
     parse: ParserSpec = fields.value("parse", offered)
     try:
-        make_parser(parse, low, high)
+        make_parser(parse, Gives(SCORE, min_score=low, max_score=high))
     except ParserError as error:
         fields.wrong("parse", error.code, detail=error.detail)
         return offered

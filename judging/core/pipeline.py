@@ -6,6 +6,7 @@ Does no I/O itself: processes and networks are reached only through `Effects` an
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import mean, median, multimode
@@ -15,6 +16,7 @@ import msgspec
 
 from judging.core.metric_definition import JudgeModel, Jury, MetricDefinition
 from judging.core.reading.reader import why_unread
+from judging.core.reading.reasons import NO_MAJORITY
 from judging.core.replies import combine_orders, is_flip, turned_back, with_sides_swapped
 from judging.core.results import (
     FORMAT_FAILED,
@@ -237,6 +239,8 @@ def conclude(
     offered = counted_verdicts(calls, verdicts)
     read = [verdict.value for verdict in offered if verdict.value is not None]
     if read and len(read) >= metric.quorum:
+        if metric.votes_by_majority:
+            return agreed_by_majority(read)
         return combine_votes(read, metric.jury) if len(read) > 1 else Outcome(SCORED, read[0])
     if read:
         return _below_quorum(metric, len(read), calls)
@@ -267,6 +271,12 @@ def combine_votes(votes: Sequence[Value], how: Jury) -> Outcome:
     if how == "median":
         return Outcome(SCORED, median(numbers) if numbers else votes[0])
     return Outcome(SCORED, sum(numbers) / len(numbers))
+
+
+def agreed_by_majority(votes: Sequence[Value]) -> Outcome:
+    """The value that more than half of the votes have; unparsed without one."""
+    value, count = Counter(votes).most_common(1)[0]
+    return Outcome(SCORED, value) if 2 * count > len(votes) else Outcome.unparsed(NO_MAJORITY)
 
 
 def _majority(votes: Sequence[Value]) -> Outcome:

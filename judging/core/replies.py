@@ -22,6 +22,7 @@ from judging.core.reading.reader import Reading, read_reply
 from judging.core.reading.reasons import EMPTY, NOTHING_OFFERED, OUT_OF_RANGE
 from judging.core.reading.thinking import without_thinking
 from judging.core.reading.words import COMPARISON_CODES
+from judging.core.values import Value
 
 ParserSpec = str | Mapping[str, str]
 
@@ -35,7 +36,7 @@ MAX_PATTERN = 2000
 class Parsed:
     """A value and the text it was parsed from, or a reason without a value."""
 
-    value: int | float | None
+    value: Value | None
     reason: str = ""
     evidence: str = ""
 
@@ -130,17 +131,14 @@ class Parser:
         return without_thinking(content).strip()
 
 
-def make_parser(spec: ParserSpec, min_score: float, max_score: float, name: str = "") -> Parser:
-    """The parser for a metric's `parse` setting. `name`: the metric's. Raises ParserError."""
+def make_parser(spec: ParserSpec, gives: Gives) -> Parser:
+    """The parser for a judge's `parse` setting; `score` and `comparison` read what `gives` says. Raises ParserError."""
+    min_score, max_score = gives.min_score, gives.max_score
 
     def conclude(match: str | None) -> Parsed:
         return _matched_number(match, min_score, max_score)
 
-    if spec == "score":
-        gives = Gives(SCORE, name, min_score, max_score)
-        return Parser(lambda content, finish_reason: _parsed(content, gives, finish_reason), conclude)
-    if spec == "comparison":
-        gives = Gives(COMPARISON, name)
+    if spec in (SCORE, COMPARISON):
         return Parser(lambda content, finish_reason: _parsed(content, gives, finish_reason), conclude)
     if isinstance(spec, Mapping) and set(spec) == {"json_path"}:
         path = _checked_path(spec["json_path"])
@@ -156,12 +154,10 @@ def make_parser(spec: ParserSpec, min_score: float, max_score: float, name: str 
 
 def _parsed(content: str, gives: Gives, finish_reason: str | None) -> Parsed:
     reading = read_reply(content, gives, finish_reason)
-    return Parsed(_number(reading), reading.reason, _evidence(content, reading))
-
-
-def _number(reading: Reading) -> int | float | None:
-    """The value; of a comparison, its number in VERDICTS."""
-    return VERDICTS[reading.value] if isinstance(reading.value, str) else reading.value
+    value = reading.value
+    if gives.kind == COMPARISON and isinstance(value, str):
+        value = VERDICTS[value]
+    return Parsed(value, reading.reason, _evidence(content, reading))
 
 
 def _evidence(content: str, reading: Reading) -> str:

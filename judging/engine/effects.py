@@ -80,10 +80,7 @@ class MetricEffects:
         self.prompts = [Batcher(in_sandbox, partial(self._render, judge.template)) for judge in metric.judges]
         self.preprocess = Batcher(in_sandbox, self._preprocess)
         self.postprocess = Batcher(in_sandbox, self._postprocess)
-        self._parsers = [
-            make_parser(judge.parse, metric.min_score, metric.max_score, metric.name)
-            for judge in metric.judges
-        ]
+        self._parsers = [make_parser(judge.parse, metric.reading_of(judge)) for judge in metric.judges]
         self._searches = [Batcher(in_sandbox, partial(self._search, parser)) for parser in self._parsers]
         reasoning = any("reasoning_content" in judge.template for judge in metric.judges)
         self._shown_fields = ("content", "reasoning_content") if reasoning else ("content",)

@@ -143,7 +143,7 @@ def _choices(judgement: Judgement, metric: MetricDefinition) -> Sequence[Value]:
     """The only valid values; empty if any value of the type is valid."""
     if judgement.run.by_people:
         return Criterion.from_json(judgement.definition).choices
-    return COMPARISONS if metric.values == "comparison" else ()
+    return COMPARISONS if metric.compares_candidates else ()
 
 
 def _withdraw_form(data: Any = None, *, seen: int = 0) -> WithdrawForm:

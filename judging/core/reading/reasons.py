@@ -14,3 +14,4 @@ OFF_STEP = "off_step"
 UNKNOWN_LABEL = "unknown_label"
 CUT_OFF = "cut_off"  # no verdict before the token limit
 REFUSAL = "refusal"  # refused or filtered, as the server says
+NO_MAJORITY = "no_majority"  # no value has more than half of the votes

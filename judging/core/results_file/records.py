@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from datasets.core.decode import Block, Unreadable, Upload, blocks, encoding_of
+from datasets.core.kinds import CATEGORY, COMPARISON, PASS_FAIL, SCORE
 from datasets.core.limits import Limits
 from datasets.core.own_exports import is_own_table, text_of_cell
 from datasets.core.texts import Text, gettext_noop
@@ -102,10 +103,10 @@ REFUSALS: dict[str, Text] = {
 """Why a line is skipped, by code."""
 
 VALUE_KINDS: dict[str, Text] = {
-    "number": gettext_noop("number"),
-    "bool": gettext_noop("true or false"),
-    "category": gettext_noop("category"),
-    "comparison": gettext_noop("comparison"),
+    SCORE: gettext_noop("number"),
+    PASS_FAIL: gettext_noop("true or false"),
+    CATEGORY: gettext_noop("category"),
+    COMPARISON: gettext_noop("comparison"),
     "": gettext_noop("no value"),
 }
 """Types of a metric's values, as in the parameter `wanted`."""

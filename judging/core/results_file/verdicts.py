@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Literal
 
+from datasets.core.kinds import CATEGORY, COMPARISON, PASS_FAIL, SCORE
 from judging.core.people.criteria import turned
 from judging.core.results_file.fields import (
     Refusal,
@@ -31,7 +32,6 @@ REFERENCE = "@reference"
 ADJUDICATOR: Literal["adjudicator"] = "adjudicator"
 """The role of a rater who decides when raters differ."""
 
-Kind = Literal["number", "bool", "category", "comparison"]
 SourceKind = Literal["judge", "rater", "rules", "script", "combined", "adjudicator"]
 
 STATES = (SCORED, NO_SCORE, UNPARSED, ERROR, NOT_RUN)
@@ -100,12 +100,12 @@ def canonical(value: Value | None) -> str:
 class MetricSummary:
     """Statistics on the lines of one metric: the number of values of each kind, and the declared scales."""
 
-    kinds: Counter[Kind] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
     scales: Counter[tuple[float, float]] = field(default_factory=Counter)
     lines: int = 0
 
     @property
-    def kind(self) -> Kind | None:
+    def kind(self) -> str | None:
         """The most frequent kind of value; None without values."""
         return max(self.kinds, key=lambda kind: self.kinds[kind], default=None)
 
@@ -134,7 +134,7 @@ def metric_summaries(records: Iterable[NumberedRecord]) -> dict[str, MetricSumma
 
 
 def verdicts(
-    records: Iterable[NumberedRecord], kinds: Mapping[str, Kind | None]
+    records: Iterable[NumberedRecord], kinds: Mapping[str, str | None]
 ) -> Iterator[FileVerdict | RefusedLine]:
     """Each line as a verdict, or why it is skipped; `kinds`: the kind of values of each metric."""
     for line, record in records:
@@ -147,7 +147,7 @@ def verdicts(
             yield RefusedLine(line, refusal.code, refusal.params)
 
 
-def _verdict(line: int, record: Record, kinds: Mapping[str, Kind | None]) -> FileVerdict:
+def _verdict(line: int, record: Record, kinds: Mapping[str, str | None]) -> FileVerdict:
     row, row_id = whole_of(record, "line"), row_name(record.get("id"))
     if row is None and not row_id:
         raise Refusal("no_row_named")
@@ -232,20 +232,20 @@ def _compares(record: Record) -> bool:
     return bool(text_of(record, "other_model")) and plain(record.get("compares")) is not False
 
 
-def _kind(record: Record, value: Value) -> Kind:
+def _kind(record: Record, value: Value) -> str:
     if _compares(record):
-        return "comparison"
+        return COMPARISON
     if isinstance(value, str):
-        return "category"
-    return "bool" if isinstance(value, bool) else "number"
+        return CATEGORY
+    return PASS_FAIL if isinstance(value, bool) else SCORE
 
 
-def _said(record: Record, metric: str, wanted: Kind | None) -> tuple[str, Value | None]:
+def _said(record: Record, metric: str, wanted: str | None) -> tuple[str, Value | None]:
     """The state, and the value if it is scored. Raises Refusal for a value that does not fit the metric."""
     value, state, compares = value_of(record), text_of(record, "state") or SCORED, _compares(record)
     if state not in STATES:
         raise Refusal("unknown_state", state=state[:40])
-    if (wanted == "comparison") != compares and wanted is not None:
+    if (wanted == COMPARISON) != compares and wanted is not None:
         raise Refusal("compares" if compares else "compares_not", metric=metric)
     if state != SCORED:
         if value is not None:
@@ -256,7 +256,7 @@ def _said(record: Record, metric: str, wanted: Kind | None) -> tuple[str, Value 
     if compares and value not in COMPARISONS:
         raise Refusal("not_a_comparison", value=_short(value))
     kind = _kind(record, value)
-    if wanted == "category" and kind != wanted and isinstance(record["value"], str):
+    if wanted == CATEGORY and kind != wanted and isinstance(record["value"], str):
         return state, text_of(record, "value").strip()  # a table cell that looks like a number
     if wanted is not None and kind != wanted:
         raise Refusal("other_kind_of_value", metric=metric, kind=kind, wanted=wanted, value=_short(value))

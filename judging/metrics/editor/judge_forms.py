@@ -11,6 +11,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from datasets.core.kinds import SCORE
 from datasets.messages import translated
 from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
@@ -19,6 +20,7 @@ from judging.core.metric_definition import JudgeModel, ParserSpec
 from judging.core.metrics_file import MAX_REPEATS
 from judging.core.paste_repair import repaired_pattern
 from judging.core.prompts import names_of
+from judging.core.reading.gives import Gives
 from judging.core.replies import PARSER_PROBLEMS, ParserError, make_parser
 from judging.core.sandbox.job import SandboxError, SandboxFailure
 from judging.endpoints import selectors
@@ -163,7 +165,7 @@ class JudgeForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         try:
-            make_parser(self.parser(), 1, 10)
+            make_parser(self.parser(), Gives(SCORE))
         except ParserError as error:
             self.add_error("pattern", parser_problem(error))
         return self.cleaned_data

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
+import msgspec
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
@@ -26,7 +27,7 @@ from evalsite.accounts.drafts import FormDraft, form_draft
 from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
 from judging.core.builtin import BUILTINS, Builtin
-from judging.core.metric_definition import MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.replies import ParserError, make_parser
 from judging.metrics import services
 from judging.metrics.editor import samples, try_prompt
@@ -249,11 +250,10 @@ class JudgeEditor(EditorPage[MetricForms]):
             return None
         prefix = f"judge-{number}-"
         kind, pattern = self.typed.get(f"{prefix}parse", "score"), self.typed.get(f"{prefix}pattern", "")
-        scale = typed_definition(self.typed, self.before)
+        spec = parser_spec(kind, pattern)
+        definition = msgspec.structs.replace(typed_definition(self.typed, self.before), name=self.metric.name)
         try:
-            parser = make_parser(
-                parser_spec(kind, pattern), scale.min_score, scale.max_score, self.metric.name
-            )
+            parser = make_parser(spec, definition.reading_of(JudgeModel(name="", template="", parse=spec)))
         except ParserError as error:
             return PastReplies(number, [], parser_problem(error))
         is_saved = number < len(self.before.judges)

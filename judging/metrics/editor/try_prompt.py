@@ -185,7 +185,7 @@ def _result(
     if outcome.error is not None:
         return TryResult(outcome.request, outcome, code=outcome.error.code, detail=outcome.error.message)
     assert outcome.reply is not None
-    parser = make_parser(judge.parse, metric.min_score, metric.max_score, metric.name)
+    parser = make_parser(judge.parse, metric.reading_of(judge))
     finish_reason = outcome.reply.finish_reason
     (parsed,) = read_replies(parser, [(outcome.reply.content, finish_reason)])
     return TryResult(outcome.request, outcome, parsed, code=why_unread(parsed.reason, finish_reason))

@@ -61,7 +61,7 @@ class ReparseForm(forms.Form):
             self.add_error("max_score", _("The highest score must be above the lowest."))
         for number, judge in enumerate(self.now.judges):
             try:
-                make_parser(self.spec(number), 1, 10)
+                make_parser(self.spec(number), self.now.reading_of(judge))
             except ParserError as error:
                 self.add_error(
                     f"pattern-{number}", translated(PARSER_PROBLEMS[error.code], {"detail": error.detail})
@@ -88,5 +88,5 @@ class ReparseForm(forms.Form):
 
     def parser(self, number: int) -> Parser:
         """The parser for a judge model. Call only after is_valid."""
-        values = self.cleaned_data
-        return make_parser(self.spec(number), values["min_score"], values["max_score"], self.now.name)
+        new = self.result()
+        return make_parser(self.spec(number), new.reading_of(new.judges[number]))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from datasets.models import Response
 from judging.core.replies import Parser, turned_back
-from judging.core.values import value_text
+from judging.core.values import Value, value_text
 from judging.filters.conditions import BY_METRICS
 from judging.messages import reason_sentence
 from judging.metrics.editor.try_prompt import read_replies
@@ -124,6 +124,6 @@ def _end_of(content: str) -> str:
     return end if len(end) <= _END_SHOWN and len(content) <= 10 * _END_SHOWN else f"… {end[-_END_SHOWN:]}"
 
 
-def _as_first(value: float | None, swapped: bool) -> float | None:
+def _as_first(value: Value | None, swapped: bool) -> Value | None:
     """The verdict relative to the first order, as in `pipeline.read_verdicts`."""
     return turned_back(value) if swapped and isinstance(value, int) else value

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from datasets.core.formats import Format, structural_keys
+from datasets.core.kinds import COMPARISON
 from datasets.core.variables import reference_in, response_data
 from datasets.models import Candidate
 from datasets.versions.references import NAME as REFERENCE_NAME
@@ -77,7 +78,7 @@ class LoadedJudgement:
         """Whether the value says which of two answers is better."""
         if self.judgement.run.by_people:
             return Criterion.from_json(self.judgement.run_metric.definition).compares
-        return self.judgement.other_response_id is not None and self.metric.values in ("comparison", "")
+        return self.judgement.other_response_id is not None and self.metric.gives in (COMPARISON, "")
 
 
 def author_columns(run: Run) -> tuple[str, ...]:

@@ -9,9 +9,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from datasets.core.kinds import COMPARISON
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results_file.records import RefusedLine, records
-from judging.core.results_file.verdicts import FileVerdict, Kind, SeenVerdicts, metric_summaries, verdicts
+from judging.core.results_file.verdicts import FileVerdict, SeenVerdicts, metric_summaries, verdicts
 from judging.records.models import Run
 from judging.transfer.results_import.answers import Answers, LocatedVerdict
 from judging.transfer.results_import.storing import ImportedVerdicts
@@ -61,10 +62,15 @@ def definitions_of(path: Path, run: Run | None) -> dict[str, MetricDefinition]:
     return definitions | existing
 
 
-def _definition(name: str, kind: Kind | None, scale: Sequence[float] | None) -> MetricDefinition:
+def _definition(name: str, kind: str | None, scale: Sequence[float] | None) -> MetricDefinition:
     low, high = scale or (1, 10)
     return MetricDefinition(
-        name=name, min_score=low, max_score=high, scale_declared=scale is not None, values=kind or ""
+        name=name,
+        min_score=low,
+        max_score=high,
+        scale_declared=scale is not None,
+        gives=kind or "",
+        compares="all" if kind == COMPARISON else "reference",
     )
 
 
@@ -72,7 +78,7 @@ def parts(
     path: Path, answers: Answers, run: Run | None, definitions: Mapping[str, MetricDefinition]
 ) -> Iterator[CheckedPart]:
     """Yield the file's lines in order, in batches. Raises NotResults."""
-    kinds: dict[str, Kind | None] = {name: metric.values or None for name, metric in definitions.items()}
+    kinds: dict[str, str | None] = {name: metric.gives or None for name, metric in definitions.items()}
     earlier, seen = ImportedVerdicts(run) if run else None, SeenVerdicts()
     lines = verdicts(records(path), kinds)
     try:

@@ -20,7 +20,7 @@ def imported_facts(run: Run) -> dict[str, Any]:
     sources = list(run.verdict_sources.order_by("pk").values_list("kind", "name"))
     files = run.results_imports.filter(state=ResultsImportState.DONE).select_related("created_by")
     return {
-        "metrics": [(definition, translated(VALUE_KINDS[definition.values])) for definition in definitions],
+        "metrics": [(definition, translated(VALUE_KINDS[definition.gives])) for definition in definitions],
         "sources": [(source_label(kind, name), kind) for kind, name in sources[:MOST_SOURCES]],
         "more_sources": max(0, len(sources) - MOST_SOURCES),
         "files": files.order_by("pk"),

@@ -188,7 +188,7 @@ def _check(task: _Import) -> None:
         run=run,
         metrics={
             name: {
-                "kind": definition.values,
+                "kind": definition.gives,
                 "scale": [definition.min_score, definition.max_score] if definition.scale_declared else None,
                 "verdicts": summary.metrics[name],
             }

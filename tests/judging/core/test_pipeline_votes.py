@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from judging.core.metric_definition import JudgeModel, Jury, MetricDefinition
+from judging.core.metric_definition import JudgeModel, Jury, Label, MetricDefinition
 from judging.core.metrics_file import MetricsFileError, read_metrics_file, write_metrics_file
 from judging.core.pipeline import combine_votes, conclude
 from judging.core.results import Failure, JudgeCall, Verdict
@@ -66,6 +66,47 @@ def test_the_quorum_reached_is_enough() -> None:
     assert concluded(structs.replace(METRIC, quorum=2, jury="median"), 4, 6, failed=1) == Outcome(
         "scored", 5.0
     )
+
+
+@pytest.mark.parametrize(
+    ("gives", "votes", "outcome"),
+    [
+        ("pass_fail", [True, False, True], Outcome("scored", True)),
+        ("pass_fail", [True, False], Outcome.unparsed("no_majority")),
+        ("pass_fail", [False], Outcome("scored", False)),
+        ("category", ["good", "bad", "good"], Outcome("scored", "good")),
+        ("category", ["good", "good", "bad", "poor"], Outcome.unparsed("no_majority")),
+    ],
+)
+def test_words_need_more_than_half_of_the_votes(gives: str, votes: list[Any], outcome: Outcome) -> None:
+    metric = structs.replace(METRIC, gives=gives, jury="median")
+    offered = tuple(Verdict(0, number, vote) for number, vote in enumerate(votes))
+    assert conclude(metric, None, (), offered, None) == outcome
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({}, "score"),
+        ({"judges": (structs.replace(JUDGE, parse="comparison"),)}, "comparison"),
+        ({"gives": "pass_fail"}, "pass_fail"),
+        ({"judges": (), "rules": "x"}, "score"),
+        ({"postprocess": "…"}, ""),
+        ({"judges": (), "preprocess": "…"}, ""),
+    ],
+)
+def test_a_metric_that_does_not_say_gives_what_its_judges_or_scripts_give(
+    changes: dict[str, Any], kind: str
+) -> None:
+    assert structs.replace(METRIC, **changes).kind == kind
+
+
+def test_replies_are_read_by_the_metrics_kind_unless_it_does_not_say() -> None:
+    labels = (Label(label="good"), Label(label="bad"))
+    category = structs.replace(METRIC, gives="category", labels=labels)
+    assert category.reading_of(JUDGE).labels == ("good", "bad")
+    assert structs.replace(METRIC, gives="checklist").reading_of(JUDGE).kind == "pass_fail"
+    assert METRIC.reading_of(structs.replace(JUDGE, parse="comparison")).kind == "comparison"
 
 
 def test_old_definitions_load_as_they_judged() -> None:

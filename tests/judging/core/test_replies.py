@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from datasets.core.kinds import COMPARISON, SCORE
+from judging.core.reading.gives import Gives
 from judging.core.reading.thinking import without_thinking
 from judging.core.replies import (
     Parsed,
@@ -14,17 +16,18 @@ from judging.core.replies import (
     turned_back,
     with_sides_swapped,
 )
+from judging.core.values import Value
 
 
 def parse_score(content: str, low: float, high: float) -> Parsed:
-    return make_parser("score", low, high).read(content, None)
+    return make_parser("score", Gives(SCORE, "", low, high)).read(content, None)
 
 
 def parse_comparison(content: str) -> Parsed:
-    return make_parser("comparison", 1, 5).read(content, None)
+    return make_parser("comparison", Gives(COMPARISON)).read(content, None)
 
 
-def score(content: str, low: float = 1, high: float = 10) -> int | float | str | None:
+def score(content: str, low: float = 1, high: float = 10) -> Value | None:
     """The parsed score, or the reason if there is none."""
     parsed = parse_score(content, low, high)
     return parsed.reason if parsed.value is None else parsed.value
@@ -351,8 +354,8 @@ def test_a_flip_is_a_change_of_sides() -> None:
 
 
 def test_the_named_parsers_read_as_their_functions() -> None:
-    assert make_parser("score", 1, 10).read("[[7]]", None).value == 7
-    assert make_parser("comparison", 1, 5).read("[[A>B]]", None).value == 2
+    assert make_parser("score", Gives(SCORE)).read("[[7]]", None).value == 7
+    assert make_parser("comparison", Gives(COMPARISON)).read("[[A>B]]", None).value == 2
 
 
 @pytest.mark.parametrize(
@@ -367,13 +370,13 @@ def test_the_named_parsers_read_as_their_functions() -> None:
     ],
 )
 def test_a_json_path_leads_to_the_score(path: str, reply: object, expected: object) -> None:
-    parsed = make_parser({"json_path": path}, 1, 10).read(f"```json\n{json.dumps(reply)}\n```", None)
+    parsed = make_parser({"json_path": path}, Gives(SCORE)).read(f"```json\n{json.dumps(reply)}\n```", None)
     assert (parsed.value or parsed.reason) == expected
 
 
-def found_by(pattern: str, content: str) -> int | float | str | None:
+def found_by(pattern: str, content: str) -> Value | None:
     """Result of the parser's sandbox script, run in this process with a harmless pattern."""
-    parser = make_parser({"regex": pattern}, 1, 10)
+    parser = make_parser({"regex": pattern}, Gives(SCORE))
     module: dict[str, object] = {}
     exec(parser.sandbox_script, module)
     returned = module["preprocess"](None, {"content": parser.readable(content)})  # type: ignore[operator]
@@ -399,7 +402,7 @@ def test_a_regular_expression_gives_its_last_match(pattern: str, content: str, e
 
 def test_a_regular_expression_never_runs_here() -> None:
     with pytest.raises(TypeError):
-        make_parser({"regex": "(a+)+$"}, 1, 10).read("aaaa", None)
+        make_parser({"regex": "(a+)+$"}, Gives(SCORE)).read("aaaa", None)
 
 
 @pytest.mark.parametrize(
@@ -417,5 +420,5 @@ def test_a_regular_expression_never_runs_here() -> None:
 )
 def test_a_parser_that_cannot_be_is_refused(spec: str | dict[str, str], code: str) -> None:
     with pytest.raises(ParserError) as caught:
-        make_parser(spec, 1, 10)
+        make_parser(spec, Gives(SCORE))
     assert caught.value.code == code

@@ -2,10 +2,13 @@ import json
 
 import pytest
 
+from datasets.core.kinds import COMPARISON, SCORE
 from judging.core.builtin import NAMES
 from judging.core.judges.demo import coverage, demo_reply, demo_server, read_prompt
 from judging.core.judges.scripted import Received, ScriptedJudge
+from judging.core.reading.gives import Gives
 from judging.core.replies import make_parser
+from judging.core.values import Value
 from tests.judging.core.builtin_prompts import names_of, rendered
 from tests.judging.core.judges.helpers import ask_once
 
@@ -17,8 +20,8 @@ def reply(prompt: str) -> str:
     return demo_reply(Received("POST", "/v1/chat/completions", {}, body)).content or ""
 
 
-def scored(prompt: str) -> int | float | None:
-    return make_parser("score", 1, 10).read(reply(prompt), None).value
+def scored(prompt: str) -> Value | None:
+    return make_parser("score", Gives(SCORE)).read(reply(prompt), None).value
 
 
 @pytest.mark.parametrize("name", names_of("reference"))
@@ -33,7 +36,7 @@ def test_the_nearer_answer_scores_higher(name: str) -> None:
 
 @pytest.mark.parametrize("name", names_of("comparison"))
 def test_a_comparison_gets_a_verdict(name: str) -> None:
-    parser = make_parser("comparison", 1, 5)
+    parser = make_parser("comparison", Gives(COMPARISON))
     replies = [reply(rendered(name, text, ref_answer=PARIS)) for text in (PARIS, "42")]
     values = [parser.read(content, None).value for content in replies]
     assert values == [3, 1]
