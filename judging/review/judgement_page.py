@@ -1,4 +1,4 @@
-"""The page of one judgement, and the panel next to the grid: the verdict first, with the form to override it."""
+"""The page of one judgement, and the panel next to the grid, with the form to override its verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of one judgement: the verdict, then everything that led to it."""
+"""The page of one judgement: question, answer, verdict, and what a reviewer can do."""
 
 from __future__ import annotations
 
@@ -60,6 +60,39 @@ def test_the_answer_the_reference_and_the_judges_words_are_on_the_first_tab(
         assert shown in page
 
 
+def test_the_page_reads_question_answer_verdict_and_its_actions_are_one_column(
+    project: Project, adam: User, client_of: ClientOf
+) -> None:
+    judgement = first_of(a_judged_run(project, lambda _: said(7)))
+    page = text(client_of(adam).get(address(judgement)))
+    order = (
+        'class="turn"',
+        "alpha says 1.1",
+        'id="verdict"',
+        "<aside",
+        "Re-judge…",
+        "Override score",
+        'id="teamwork"',
+        "Flag",
+        "Add tag",
+        "Assign",
+        "Exclude from figures",
+        'class="stack tight comments"',
+        "</aside>",
+    )
+    places = [page.index(part) for part in order]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_the_verdict_is_named_above_every_tab(
+    project: Project, bob: User, client_of: ClientOf, tab: str
+) -> None:
+    judgement = first_of(a_judged_run(project, lambda _: said(7)))
+    page = text(client_of(bob).get(address(judgement), {"tab": tab}))
+    assert page.index('aria-label="Verdict: 7"') < page.index('class="tabs"')
+
+
 @pytest.mark.parametrize(("replies", "folded"), [(2, 0), (3, 3)])
 def test_more_than_two_replies_are_folded_below_their_values(
     project: Project, bob: User, client_of: ClientOf, replies: int, folded: int
@@ -69,7 +102,7 @@ def test_more_than_two_replies_are_folded_below_their_values(
     result = JudgementResult(Outcome("scored", 2), asked, verdicts)
     metric = a_metric(JUDGE_URL, repeats=replies)
     page = text(client_of(bob).get(address(first_of(a_judged_run(project, lambda _: result, metric=metric)))))
-    verdict = page[page.index('class="card verdict"') : page.index("</section>")]
+    verdict = page[page.index('class="card verdict"') :].partition("</section>")[0]
     assert (verdict.count("<details"), verdict.count("I say ")) == (folded, replies)
     assert "#2" in verdict
 
