@@ -30,6 +30,11 @@ def reason_sentence(code: str, detail: str = "", shown_in: ShownIn = "") -> str:
     """
     kind = KINDS.get(code)
     sentence = translated(kind.sentence) if kind else code
+    if (
+        kind and kind.advice and detail and shown_in != "rules"
+    ):  # what the judge or its server said instead of a verdict
+        sentence = _("%(sentence)s It says “%(detail)s”.") % {"sentence": sentence, "detail": detail}
+        detail = ""
     if kind and shown_in in kind.advice:
         params = {"sentence": sentence, "advice": translated(kind.advice[shown_in])}
         sentence = _("%(sentence)s %(advice)s") % params

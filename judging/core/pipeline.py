@@ -14,10 +14,11 @@ from typing import Any
 
 import msgspec
 
+from judging.core.judges.reply import REFUSED
 from judging.core.metric_definition import JudgeModel, Jury, MetricDefinition
 from judging.core.reading.reader import why_unread
-from judging.core.reading.reasons import NO_MAJORITY
-from judging.core.replies import combine_orders, is_flip, turned_back, with_sides_swapped
+from judging.core.reading.reasons import NO_MAJORITY, REFUSAL
+from judging.core.replies import Parsed, combine_orders, is_flip, turned_back, with_sides_swapped
 from judging.core.results import (
     FORMAT_FAILED,
     ORDER_FLIP,
@@ -38,6 +39,7 @@ from judging.core.results import (
 from judging.core.values import SCORED, UNPARSED, Outcome, Value, outcome_of_value
 
 QUORUM = "quorum"  # reason: fewer valid votes than the metric requires
+MOST_DETAIL = 100  # characters of what a judge said instead of a verdict
 TIED = "jury_tied"  # reason: no value has more votes than every other
 
 
@@ -193,23 +195,39 @@ async def read_verdicts(calls: tuple[JudgeCall, ...], effects: Effects) -> tuple
             continue
         place, reply = (call.judge, call.repeat), call.reply or {}
         finish_reason = reply.get("finish_reason")
-        value, reason = await effects.read(call.judge, reply.get("content") or "", finish_reason)
-        reason = why_unread(reason, finish_reason)
+        content = reply.get("content") or ""
+        if finish_reason in REFUSED:
+            parsed = Parsed(None, REFUSAL, detail=content.strip()[:MOST_DETAIL])
+        else:
+            parsed = await effects.read(call.judge, content, finish_reason)
+        verdict = _verdict(call, parsed, why_unread(parsed.reason, finish_reason))
+        verdicts.append(verdict)
         if not call.swapped:
-            first[place] = Verdict(*place, value, reason)
-            verdicts.append(first[place])
-            continue
-        value = turned_back(value) if isinstance(value, int) else value
-        verdicts.append(Verdict(*place, value, reason, "swapped"))
-        if place in first:
+            first[place] = verdict
+        elif place in first:
             verdicts.append(combine_verdicts(first[place], verdicts[-1]))
     return tuple(verdicts)
+
+
+def _verdict(call: JudgeCall, parsed: Parsed, reason: str) -> Verdict:
+    value = turned_back(parsed.value) if call.swapped and isinstance(parsed.value, int) else parsed.value
+    return Verdict(
+        call.judge,
+        call.repeat,
+        value,
+        reason,
+        "swapped" if call.swapped else "first",
+        form=parsed.form,
+        place=parsed.place,
+        detail=parsed.detail,
+    )
 
 
 def combine_verdicts(first: Verdict, swapped: Verdict) -> Verdict:
     """Combine the verdicts of both orders. Unparsed if either is: a single order would be affected by position bias."""
     if not (isinstance(first.value, int) and isinstance(swapped.value, int)):
-        return Verdict(first.judge, first.repeat, None, first.reason or swapped.reason, "both")
+        unread = first if first.reason else swapped
+        return Verdict(first.judge, first.repeat, None, unread.reason, "both", detail=unread.detail)
     value = combine_orders(first.value, swapped.value)
     flip = is_flip(first.value, swapped.value)
     return Verdict(first.judge, first.repeat, value, order="both", flip=flip)
@@ -245,7 +263,7 @@ def conclude(
     if read:
         return _below_quorum(metric, len(read), calls)
     if offered:
-        return Outcome.unparsed(offered[-1].reason)
+        return Outcome(UNPARSED, reason=offered[-1].reason, detail=offered[-1].detail)
     return _failed(next((call.failure for call in reversed(calls) if call.failure), Failure("no_judge")))
 
 

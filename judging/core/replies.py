@@ -10,7 +10,7 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from datasets.core.kinds import COMPARISON, SCORE
@@ -25,6 +25,8 @@ from judging.core.reading.words import COMPARISON_CODES
 from judging.core.values import Value
 
 ParserSpec = str | Mapping[str, str]
+Place = tuple[int, int]
+"""Start and end of words in a reply's content, in characters."""
 
 VERDICTS = {code: number for number, code in enumerate(COMPARISON_CODES, start=1)}
 _TIE = VERDICTS["A=B"]
@@ -34,11 +36,24 @@ MAX_PATTERN = 2000
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A value and the text it was parsed from, or a reason without a value."""
+    """A value and the text it was parsed from, or a reason without a value and what stood there (`detail`).
+
+    `form`: how the value was stated. `place`: start and end of the text in the reply; `statements`: those of everything
+    that states a value, at most MOST_CANDIDATES.
+    """
 
     value: Value | None
     reason: str = ""
     evidence: str = ""
+    detail: str = ""
+    form: str = ""
+    place: Place | None = None
+    statements: tuple[Place, ...] = ()
+
+    @property
+    def marked(self) -> tuple[Place, ...]:
+        """What is shown marked in the reply: the words that were read, or all that state something."""
+        return (self.place,) if self.place and self.value is not None else self.statements
 
 
 PARSER_PROBLEMS: dict[str, Text] = {
@@ -157,7 +172,15 @@ def _parsed(content: str, gives: Gives, finish_reason: str | None) -> Parsed:
     value = reading.value
     if gives.kind == COMPARISON and isinstance(value, str):
         value = VERDICTS[value]
-    return Parsed(value, reading.reason, _evidence(content, reading))
+    return Parsed(
+        value,
+        reading.reason,
+        _evidence(content, reading),
+        reading.detail,
+        reading.form or "",
+        reading.evidence,
+        tuple(candidate.evidence for candidate in reading.candidates),
+    )
 
 
 def _evidence(content: str, reading: Reading) -> str:
@@ -175,7 +198,7 @@ def parse_json_path(content: str, path: tuple[str, ...], min_score: float, max_s
     number = _number_of(value)
     if number is None:
         return Parsed(None, NOTHING_OFFERED)
-    return _on_scale(number, f"{'.'.join(path)}: {value}", min_score, max_score)
+    return replace(_on_scale(number, f"{'.'.join(path)}: {value}", min_score, max_score), form="json")
 
 
 def _member(value: Any, step: str) -> Any:
@@ -224,7 +247,7 @@ def _number_of(value: Any) -> int | float | None:
 def _on_scale(number: int | float, evidence: str, min_score: float, max_score: float) -> Parsed:
     if min_score <= number <= max_score:
         return Parsed(number, evidence=evidence[:200])
-    return Parsed(None, OUT_OF_RANGE, evidence[:200])
+    return Parsed(None, OUT_OF_RANGE, evidence[:200], evidence[:100])
 
 
 def _only_in_sandbox(content: str, finish_reason: str | None) -> Parsed:

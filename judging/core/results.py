@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from judging.core.replies import Parsed, Place
 from judging.core.values import Outcome, Value
 
 Order = Literal["first", "swapped", "both"]
@@ -99,7 +100,8 @@ class JudgeCall:
 class Verdict:
     """The verdict parsed from one judge's reply; with order `both`, the combination of both orders.
 
-    The value of a swapped verdict is converted to the first order.
+    The value of a swapped verdict is converted to the first order. `form`: how the value was stated in the reply,
+    `place`: where, from start to end; `detail`: what stood there instead of a value.
     """
 
     judge: int
@@ -108,6 +110,9 @@ class Verdict:
     reason: str = ""
     order: Order = "first"
     flip: bool = False
+    form: str = ""
+    place: Place | None = None
+    detail: str = ""
 
 
 class RuledLine(msgspec.Struct, frozen=True, gc=False):
@@ -190,7 +195,7 @@ class Effects(Protocol):
 
     async def postprocess(self, context: Context) -> ScriptResult: ...
 
-    async def read(self, judge: int, content: str, finish_reason: str | None) -> tuple[Value | None, str]:
+    async def read(self, judge: int, content: str, finish_reason: str | None) -> Parsed:
         """The value of a judge model's reply, or the reason why there is none."""
         ...
 

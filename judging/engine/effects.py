@@ -13,7 +13,7 @@ from judging.core.judges.settings import Request, build_request
 from judging.core.metric_definition import MetricDefinition
 from judging.core.pipeline import result_by_rules
 from judging.core.prompts import names_of, postprocess_arguments, render, render_item
-from judging.core.replies import Parser, make_parser
+from judging.core.replies import Parsed, Parser, make_parser
 from judging.core.results import (
     INJECTED_VERDICT,
     Ask,
@@ -41,7 +41,7 @@ from judging.core.scripts import (
     run_postprocess,
     run_preprocess,
 )
-from judging.core.values import Outcome, Value
+from judging.core.values import Outcome
 from judging.endpoints.gate import RunInThread
 from judging.endpoints.gate_pool import ModelConnection
 from judging.endpoints.requests import Caller, Waiting
@@ -144,16 +144,14 @@ class MetricEffects:
         assert self.rules is not None
         return await self.rules.apply(item, ask if self.metric.judges else None, previous)
 
-    async def read(self, judge: int, content: str, finish_reason: str | None) -> tuple[Value | None, str]:
+    async def read(self, judge: int, content: str, finish_reason: str | None) -> Parsed:
         parser = self._parsers[judge]
         if not parser.sandbox_script:
-            parsed = parser.read(content, finish_reason)
-            return parsed.value, parsed.reason
+            return parser.read(content, finish_reason)
         outcome = await self._searches[judge](parser.readable(content))
         if outcome.failure is not None:
-            return None, sandbox_failure(outcome.failure, "parser").code
-        parsed = parser.conclude(outcome.result if isinstance(outcome.result, str) else None)
-        return parsed.value, parsed.reason
+            return Parsed(None, sandbox_failure(outcome.failure, "parser").code)
+        return parser.conclude(outcome.result if isinstance(outcome.result, str) else None)
 
     def flags(self, item: JudgedItem) -> tuple[str, ...]:
         """Check the parts of the answer that the judges see; reasoning only if a template includes it."""
@@ -265,7 +263,8 @@ def as_judge_call(
     )
     if isinstance(ask_result, Failure):
         return record(request, None, ask_result, [])
-    reply, error = ask_result.reply, ask_result.error
+    error = ask_result.error if ask_result.reply_to_read is None else None
+    reply = ask_result.reply_to_read or ask_result.reply
     return record(
         ask_result.request,
         {name: getattr(reply, name) for name in _REPLY_SEEN} if reply else None,

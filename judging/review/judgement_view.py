@@ -237,7 +237,7 @@ def _judge_request(
         extra_json=_others(extra, ("tool_calls",)),
         calls=[_call(call) for call in json_text.loads(reply.calls) or []],
         value=verdict.get("value"),
-        reason=reason_sentence(verdict["reason"]) if verdict.get("reason") else "",
+        reason=reason_sentence(verdict["reason"], verdict.get("detail", "")) if verdict.get("reason") else "",
         error=reason_sentence(reply.error, reply.detail) if reply.error else "",
         answered=reply_record(reply) is not None,
         swapped=reply.swapped,

@@ -18,7 +18,7 @@ from judging.core.judges.error_responses import error_for_status, reset_seconds
 from judging.core.judges.errors import Interrupted, JudgeError, Unreachable, Unusable
 from judging.core.judges.http_clients import body_of, network_error, network_errors, request_headers
 from judging.core.judges.outside_text import shown_message
-from judging.core.judges.reply import Reply, Usage
+from judging.core.judges.reply import CONTENT_FILTER, Reply, Usage
 from judging.core.judges.reply_reader import OnText, ReplyReader
 from judging.core.judges.settings import JudgeSettings, Request, Timeouts, chat_url, without
 
@@ -127,6 +127,18 @@ class AskResult:
     calls: tuple[RequestAttempt, ...]
     request: Request
     refuses: frozenset[str]
+
+    @property
+    def reply_to_read(self) -> Reply | None:
+        """The reply that a verdict is read from. Of one that the server refused, filtered or cut off before any text it
+        has the server's words: asking again would not change that. None after any other error."""
+        if self.error is None or self.error.code == "truncated":
+            return self.reply
+        if self.error.code != CONTENT_FILTER:
+            return None
+        words, status = self.error.message, self.error.status or 0
+        reply = self.reply or Reply("", None, None, None, Usage(), None, self.seconds, None, status, False)
+        return replace(reply, content=reply.content or words, finish_reason=CONTENT_FILTER)
 
     @property
     def usage(self) -> Usage:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+CONTENT_FILTER = "content_filter"
+REFUSED = (CONTENT_FILTER, "sensitive")
+"""The finish reasons of a reply that its server refused or filtered."""
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:

@@ -16,7 +16,7 @@ from judging.core.json_size import TooLarge, check_json_size
 from judging.core.judges.error_responses import error_in_body, is_error, server_words
 from judging.core.judges.errors import Interrupted, Refused, Unusable
 from judging.core.judges.outside_text import MAX_NAME, clean, clean_json
-from judging.core.judges.reply import Reply, Usage
+from judging.core.judges.reply import REFUSED, Reply, Usage
 
 MAX_BYTES = 64 * 2**20  # on the wire, where one token costs 200–400 bytes
 MAX_TEXT = 2**20  # characters of content, reasoning and tool calls together
@@ -155,7 +155,7 @@ class ReplyReader:
     def _checked(self, reply: Reply) -> Reply:
         if reply.content.strip() or reply.tool_calls:
             return reply
-        if self._refusal or reply.finish_reason in ("content_filter", "sensitive"):
+        if self._refusal or reply.finish_reason in REFUSED:
             raise Refused("content_filter", "".join(self._refusal), status=self.status, reply=reply)
         code = "truncated" if reply.finish_reason == "length" else "empty_reply"
         words = ONLY_REASONING if code == "empty_reply" and (reply.reasoning_content or "").strip() else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from datasets.core.kinds import KINDS, SCORE
+from judging.core.judges.reply import REFUSED
 from judging.core.reading.clean import (
     plain_characters,
     without_format_characters,
@@ -66,7 +67,7 @@ def why_unread(reason: str, finish_reason: str | None) -> str:
 def read_reply(content: str, gives: Gives, finish_reason: str | None = None) -> Reading:
     """Read a reply's content as what the judge gives."""
     gives = _read_as(gives)
-    if finish_reason == "content_filter":
+    if finish_reason in REFUSED:
         return Reading(None, REFUSAL, content.strip()[:100])
     reply = without_thinking_parts(without_format_characters(EditedText(content)))
     if not reply.text.strip():

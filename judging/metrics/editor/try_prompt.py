@@ -19,6 +19,7 @@ from evalsite.templatetags.show import duration
 from judging.core.judges.client import AskResult, Guard, RetryPolicy, ask_with_retries
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.http_clients import open_client
+from judging.core.judges.reply import Reply
 from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.reading.reader import why_unread
@@ -70,6 +71,11 @@ class TryResult:
     detail: str = ""
     waited: float = 0.0  # seconds for a slot and the rate limit
     failed_tries: tuple[FailedTry, ...] = ()
+
+    @property
+    def reply(self) -> Reply | None:
+        """The reply, also one that can't be used."""
+        return (self.ask_result.reply_to_read or self.ask_result.reply) if self.ask_result else None
 
     @property
     def seconds(self) -> float:
@@ -182,13 +188,13 @@ def _result(
         return TryResult(request, code="timeout_whole")
     if isinstance(outcome, JudgeError):
         return TryResult(request, code=outcome.code, detail=outcome.message)
-    if outcome.error is not None:
+    reply = outcome.reply_to_read
+    if reply is None:
+        assert outcome.error is not None
         return TryResult(outcome.request, outcome, code=outcome.error.code, detail=outcome.error.message)
-    assert outcome.reply is not None
     parser = make_parser(judge.parse, metric.reading_of(judge))
-    finish_reason = outcome.reply.finish_reason
-    (parsed,) = read_replies(parser, [(outcome.reply.content, finish_reason)])
-    return TryResult(outcome.request, outcome, parsed, code=why_unread(parsed.reason, finish_reason))
+    (parsed,) = read_replies(parser, [(reply.content, reply.finish_reason)])
+    return TryResult(outcome.request, outcome, parsed, code=why_unread(parsed.reason, reply.finish_reason))
 
 
 def read_replies(parser: Parser, replies: Sequence[tuple[str, str | None]]) -> list[Parsed]:

@@ -98,9 +98,10 @@ def try_line(preview: RulePreview, form: RuleForm, which: str) -> TryView:
 
 def read_as_line(result: TryResult) -> TryResult:
     """The result with its reply parsed as for a rule line: an integer from 1 to 5."""
-    if result.ask_result is None or result.ask_result.reply is None or result.ask_result.error is not None:
+    reply = result.ask_result.reply_to_read if result.ask_result else None
+    if reply is None:
         return result
-    reading = read_reply(result.ask_result.reply.content)
+    reading = read_reply(reply.content, reply.finish_reason)
     if isinstance(reading, Scored):
         return replace(result, parsed=Parsed(reading.score), code="", detail="")
     return replace(result, parsed=Parsed(None, reading.code), code=reading.code, detail="")

@@ -13,6 +13,7 @@ import pytest
 
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.pipeline import judge_item, read_verdicts, rounds
+from judging.core.replies import Parsed
 from judging.core.results import (
     Ask,
     Context,
@@ -69,11 +70,11 @@ class FakeTools:
         self.seen.append(context)
         return self.after(context)
 
-    async def read(self, judge: int, content: str, finish_reason: str | None) -> tuple[Value | None, str]:
+    async def read(self, judge: int, content: str, finish_reason: str | None) -> Parsed:
         try:
-            return json.loads(content), ""
+            return Parsed(json.loads(content))
         except ValueError:
-            return None, "nothing_offered"
+            return Parsed(None, "nothing_offered")
 
     def flags(self, item: JudgedItem) -> tuple[str, ...]:
         return ()
@@ -351,3 +352,28 @@ def test_a_reply_that_was_cut_off_before_its_score_says_so(said: str, reason: st
     asked = JudgeCall(0, 0, {}, {"content": said, "finish_reason": "length"}, None, [], 0.0)
     (verdict,) = asyncio.run(read_verdicts((asked,), FakeTools()))
     assert verdict.reason == reason
+
+
+def test_a_verdict_says_how_and_where_it_was_read() -> None:
+    class Reading(FakeTools):
+        async def read(self, judge: int, content: str, finish_reason: str | None) -> Parsed:
+            return Parsed(8, form="brackets", place=(3, 8))
+
+    (verdict,) = asyncio.run(read_verdicts((reply_to(Question(0, 0, "p"), "is [[8]]"),), Reading()))
+    assert (verdict.form, verdict.place) == ("brackets", (3, 8))
+
+
+def test_an_unread_reply_says_what_stood_there() -> None:
+    class Reading(FakeTools):
+        async def read(self, judge: int, content: str, finish_reason: str | None) -> Parsed:
+            return Parsed(None, "ambiguous", detail="7 | 8")
+
+    result = found(metric(judge()), Reading())
+    assert (result.outcome.reason, result.outcome.detail) == ("ambiguous", "7 | 8")
+
+
+@pytest.mark.parametrize("finish", ["content_filter", "sensitive"])
+def test_a_filtered_reply_is_a_refusal_whatever_it_says(finish: str) -> None:
+    call = JudgeCall(0, 0, {}, {"content": "8", "finish_reason": finish}, None, [], 0.0)
+    (verdict,) = asyncio.run(read_verdicts((call,), FakeTools()))
+    assert (verdict.value, verdict.reason, verdict.detail) == (None, "refusal", "8")

@@ -72,7 +72,6 @@ def test_a_reply_without_a_verdict_is_unparsed_and_not_asked_again() -> None:
         (scripted.server_error(), "server_error"),
         (scripted.rate_limited(), "rate_limited"),
         (scripted.refusal(401, "wrong key"), "bad_key"),
-        (Answer(content="", finish_reason="length"), "truncated"),
     ],
 )
 def test_a_faulty_judge_makes_errors_that_say_why(answer: Answer, reason: str) -> None:
