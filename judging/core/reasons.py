@@ -51,6 +51,12 @@ REASONS: dict[str, ReasonKind] = {
             "The judges are tied: no value has a majority. Use an odd number of votes, the median or the mean."
         )
     ),
+    "no_majority": ReasonKind(
+        gettext_noop(
+            "The judges do not agree: no verdict has more than half of the votes. Use an odd number of votes, or "
+            "override the verdict."
+        )
+    ),
     "answer_failed": ReasonKind(
         gettext_noop(
             "The candidate model returned no answer, so there is nothing to judge. Retrying calls it again."
