@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 PASS_FAIL = "pass_fail"  # noqa: S105
 SCORE = "score"
@@ -32,5 +33,26 @@ KINDS: dict[str, Kind] = {
         Kind("spans"),
     )
 }
+
+COMPARISON_CODES = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
+TIE = "A=B"
+BOTH_BAD = "both_bad"
+STRONG = {"A>>B": "A>B", "B>>A": "B>A"}
+"""The codes with a strength, and their directions without it."""
+_TURNED = dict(zip(COMPARISON_CODES, reversed(COMPARISON_CODES), strict=True))
+
+
+def weaker(code: str) -> str:
+    """A comparison's direction without its strength."""
+    return STRONG.get(code, code)
+
+
+THREE_STEPS = tuple(dict.fromkeys(map(weaker, COMPARISON_CODES)))
+
+
+def turned(value: Any) -> Any:
+    """A comparison's verdict with the two sides exchanged; any other value unchanged."""
+    return _TURNED.get(value, value) if isinstance(value, str) else value
+
 
 READABLE_KINDS = tuple(kind.code for kind in KINDS.values() if kind.read_as)

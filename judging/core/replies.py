@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from datasets.core.kinds import COMPARISON, SCORE
+from datasets.core.kinds import COMPARISON, COMPARISON_CODES, SCORE, TIE
 from datasets.core.texts import Text, gettext_noop
 from datasets.core.variables import reference_in
 from judging.core.reading.clean import plain_characters
@@ -21,7 +21,6 @@ from judging.core.reading.gives import Gives
 from judging.core.reading.reader import Reading, read_reply
 from judging.core.reading.reasons import EMPTY, NOTHING_OFFERED, OUT_OF_RANGE
 from judging.core.reading.thinking import without_thinking
-from judging.core.reading.words import COMPARISON_CODES
 from judging.core.values import Value
 
 ParserSpec = str | Mapping[str, str]
@@ -29,7 +28,7 @@ Place = tuple[int, int]
 """Start and end of words in a reply's content, in characters."""
 
 VERDICTS = {code: number for number, code in enumerate(COMPARISON_CODES, start=1)}
-_TIE = VERDICTS["A=B"]
+_TIE = VERDICTS[TIE]
 
 MAX_PATTERN = 2000
 

@@ -12,9 +12,10 @@ from typing import Any
 from django.db import transaction
 from django.utils.text import Truncator
 
+from datasets.core.kinds import BOTH_BAD, COMPARISON_CODES
 from evalsite.accounts.models import User
 from evalsite.audit import Action
-from judging.core.people.criteria import BOTH_BAD, STEPS, Criterion, accepted
+from judging.core.people.criteria import Criterion, accepted
 from judging.core.values import Value
 from judging.people.assignments import audit
 from judging.people.judgements import figures_change
@@ -128,7 +129,7 @@ def _apart(criterion: Criterion, values: Sequence[Value]) -> float:
         numbers = [float(value) for value in values if not isinstance(value, str)]
         return (max(numbers) - min(numbers)) / (len(criterion.choices) - 1)
     if criterion.compares:
-        steps = [2 if value == BOTH_BAD else STEPS.index(str(value)) for value in values]
+        steps = [2 if value == BOTH_BAD else COMPARISON_CODES.index(str(value)) for value in values]
         widest = 4 if criterion.scale == "steps" else 2
         return max(_HARDLY, (max(steps) - min(steps)) / widest)
     most = Counter(values).most_common(1)[0][1]

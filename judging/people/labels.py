@@ -12,7 +12,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 
-from judging.core.people.criteria import BOTH_BAD, Criterion, ValuesRefused
+from datasets.core.kinds import BOTH_BAD
+from judging.core.people.criteria import Criterion, ValuesRefused
 from judging.core.results_file.records import RefusedLine
 from judging.core.values import Value
 from judging.people.models import Rating

@@ -14,10 +14,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
+from datasets.core.kinds import BOTH_BAD, COMPARISON_CODES, TIE
 from evalsite.templatetags.show import share
 from judging.core.charts.axis import tick_text
 from judging.core.charts.inline import mini_interval
-from judging.core.people.criteria import BOTH_BAD, STEPS, Criterion
+from judging.core.people.criteria import Criterion
 from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.headline import headline_of
 from judging.core.statistics.ranking import ranked_by_wins
@@ -260,6 +261,6 @@ def _steps(criterion: Criterion, figures: Document) -> list[Segment]:
     if len(figures["pairs"]) != 1:
         return []
     names, said = (figures["pairs"][0]["a"], figures["pairs"][0]["b"]), figures["steps"]
-    order = [step for step in STEPS if criterion.scale == "steps" or step in criterion.choices]
-    order.insert(order.index("A=B") + 1, BOTH_BAD)
+    order = [step for step in COMPARISON_CODES if criterion.scale == "steps" or step in criterion.choices]
+    order.insert(order.index(TIE) + 1, BOTH_BAD)
     return _segments([(value_label(criterion, step, names), said.get(step, 0)) for step in order])

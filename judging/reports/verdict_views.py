@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
+from datasets.core.kinds import BOTH_BAD
 from evalsite.web.paging import paged
 from judging.core.statistics.drill_down import (
     LOSSES,
@@ -21,7 +22,6 @@ from judging.core.statistics.drill_down import (
     ListedVerdicts,
 )
 from judging.core.statistics.frame import ScaledMetric
-from judging.core.statistics.verdicts import BOTH_BAD
 from judging.core.values import Value
 from judging.people.access import rates_here
 from judging.records.access import get_run

@@ -7,12 +7,12 @@ from datasets.core.imports.chat import chat, content_of
 from datasets.core.imports.collector import Collector, fields, tool
 from datasets.core.imports.json_records import first_record, list_at, value_at
 from datasets.core.imports.model import Note, Place, SourceFile
+from datasets.core.kinds import COMPARISON_CODES, turned
 
 METRIC = "preference"
 BASELINE = "gpt-4-0314"
 """The baseline of v0.1, whose judgments do not name it."""
 _OF_QUESTION = ("question_id", "uid", "turns", "prompt")
-_TURNED = {"A>>B": "B>>A", "A>B": "B>A", "A=B": "A=B", "B>A": "A>B", "B>>A": "A>>B"}
 _SPELT = {"A<<B": "B>>A", "A<B": "B>A", "B=A": "A=B", "B<A": "A>B", "B<<A": "A>>B"}
 """Alternative spellings that judges use and the benchmark accepts."""
 _NOTES = (
@@ -107,9 +107,8 @@ def _judgment(collector: Collector, place: Place, record: dict[str, Any]) -> Non
             collector.leave_out(place, "no_value", METRIC)
             continue
         score = str(game.get("score"))
-        value = _TURNED.get(_SPELT.get(score, score))
-        if value and number % 2:
-            value = _TURNED[value]
+        code = _SPELT.get(score, score)
+        value = None if code not in COMPARISON_CODES else code if number % 2 else turned(code)
         verdict = about | {"value": value, "shown_first": 1 if number % 2 else 2, "repeat": number // 2 + 1}
         words = game.get("judgment")
         words = words.get("answer") if isinstance(words, dict) else words

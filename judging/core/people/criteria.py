@@ -12,19 +12,16 @@ from typing import Any, Literal
 
 import msgspec
 
+from datasets.core.kinds import BOTH_BAD, COMPARISON_CODES, THREE_STEPS, turned
 from judging.core.values import NO_SCORE, Outcome, Value
 
 Scale = Literal["five", "ten", "yes_no", "categories", "text", "steps", "gsb"]
 
-STEPS = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
-GSB = ("A>B", "A=B", "B>A")
-BOTH_BAD = "both_bad"
 COMPARING: tuple[Scale, ...] = ("steps", "gsb")
 
 LEFT_EMPTY, FREE_TEXT = "left_empty", "free_text"  # reasons of judgements without a value
 LONGEST_TEXT = 20_000
 MOST_CATEGORIES = 50
-_TURNED = {"A>>B": "B>>A", "A>B": "B>A", "A=B": "A=B", "B>A": "A>B", "B>>A": "A>>B"}
 _BOUNDS: dict[str, tuple[int, int]] = {"five": (1, 5), "ten": (1, 10), "yes_no": (0, 1)}
 
 
@@ -62,7 +59,10 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True):
         if self.scale == "yes_no":
             return (True, False)
         if self.compares:
-            return (*(STEPS if self.scale == "steps" else GSB), *((BOTH_BAD,) if self.both_bad else ()))
+            return (
+                *(COMPARISON_CODES if self.scale == "steps" else THREE_STEPS),
+                *((BOTH_BAD,) if self.both_bad else ()),
+            )
         return self.categories
 
     def to_json(self) -> str:
@@ -110,11 +110,6 @@ def accepted(criteria: Mapping[int, Criterion], values: Mapping[int, Any]) -> di
     if any(codes.values()):
         raise ValuesRefused({number: code for number, code in codes.items() if code})
     return {number: values[number] for number in criteria if not is_empty(values.get(number))}
-
-
-def turned(value: Value) -> Value:
-    """A comparison's verdict with the two sides exchanged; any other value unchanged."""
-    return _TURNED.get(value, value) if isinstance(value, str) else value
 
 
 def canonical(

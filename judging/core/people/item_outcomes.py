@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
-from judging.core.people.criteria import BOTH_BAD, STEPS, Criterion
+from datasets.core.kinds import BOTH_BAD, COMPARISON_CODES
+from judging.core.people.criteria import Criterion
 from judging.core.values import Value
 
 ItemKind = Literal["agreed", "equal", "split", "near", "single"]
@@ -38,7 +39,7 @@ def _kind_of_comparison(labels: Sequence[str]) -> ItemKind:
 
 def _side(label: str) -> int:
     """1 if A is better, −1 if B is, 0 for a tie."""
-    place = 2 if label == BOTH_BAD else STEPS.index(label)
+    place = 2 if label == BOTH_BAD else COMPARISON_CODES.index(label)
     return (place < 2) - (place > 2)
 
 

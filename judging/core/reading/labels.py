@@ -6,14 +6,12 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from datasets.core.kinds import CATEGORY, COMPARISON
+from datasets.core.kinds import BOTH_BAD, CATEGORY, COMPARISON, COMPARISON_CODES, TIE
 from judging.core.reading.clauses import number_of_words
 from judging.core.reading.gives import Gives, ReadValue, Value, unfit
 from judging.core.reading.reasons import UNKNOWN_LABEL
 from judging.core.reading.words import (
-    BOTH_BAD,
     BOTH_BAD_WORDS,
-    COMPARISON_CODES,
     PASS_FAIL_WORDS,
     SIDE_WORDS,
     TIE_WORDS,
@@ -68,5 +66,5 @@ def _sides(both_bad: bool) -> dict[str, ReadValue]:
     for side, code in _WINS.items():
         words[side] = code
         words |= {f"{word}{gap}{side}": code for word in SIDE_WORDS for gap in ("", " ")}
-    words |= dict.fromkeys(TIE_WORDS, "A=B")
+    words |= dict.fromkeys(TIE_WORDS, TIE)
     return words | (dict.fromkeys(BOTH_BAD_WORDS, BOTH_BAD) if both_bad else {})

@@ -66,8 +66,6 @@ PASS_FAIL_WORDS: dict[str, bool] = {
     word.replace("_", " "): value for words, value in ((PASSES, True), (FAILS, False)) for word in words
 }
 
-COMPARISON_CODES = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
-BOTH_BAD = "both_bad"
 TIE_WORDS = _words("c tie draw 平 平局")
 BOTH_BAD_WORDS = ["both bad", "都不好"]
 SIDE_WORDS = _words("response assistant answer model 回答 助手")

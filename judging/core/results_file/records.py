@@ -16,11 +16,10 @@ from typing import Any
 import msgspec
 
 from datasets.core.decode import Block, Unreadable, Upload, blocks, encoding_of
-from datasets.core.kinds import CATEGORY, COMPARISON, PASS_FAIL, SCORE
+from datasets.core.kinds import BOTH_BAD, CATEGORY, COMPARISON, COMPARISON_CODES, PASS_FAIL, SCORE
 from datasets.core.limits import Limits
 from datasets.core.own_exports import is_own_table, text_of_cell
 from datasets.core.texts import Text, gettext_noop
-from judging.core.people.criteria import BOTH_BAD, STEPS
 from judging.core.results_file.fields import TableCell, plain
 
 FIELDS = (
@@ -33,7 +32,7 @@ FIELDS = (
 LINE_BYTES = 16 * 2**20
 _DELIMITERS = (",", "\t", ";")
 
-COMPARISONS = (*STEPS, BOTH_BAD)
+COMPARISONS = (*COMPARISON_CODES, BOTH_BAD)
 # The fields of a rating, and what they are called in results.
 _RATING_NAMES = {
     "row": "line",

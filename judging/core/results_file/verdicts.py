@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Literal
 
-from datasets.core.kinds import CATEGORY, COMPARISON, PASS_FAIL, SCORE
-from judging.core.people.criteria import turned
+from datasets.core.kinds import CATEGORY, COMPARISON, PASS_FAIL, SCORE, turned
 from judging.core.results_file.fields import (
     Refusal,
     moment_of,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from datasets.core.kinds import BOTH_BAD
 from evalsite.rounding import significant
 from judging.core.values import Value
 
@@ -21,7 +22,7 @@ from .judges import plain_number, repeated, seen_both_ways, shared_values, with_
 from .numeric import Bools, Floats, Ints
 from .preference import comparisons_by
 from .report import scale_of
-from .verdicts import BOTH_BAD, LABELS, STEPS, Verdicts, of_people, on_both, steps_of, verdicts_under
+from .verdicts import LABELS, STEPS, Verdicts, of_people, on_both, steps_of, verdicts_under
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from datasets.core.kinds import STRONG, weaker
+
 from . import agreement
 from .agreement import kendall, pearson, raters_of, ratings_of, spearman
 from .correction import Labelled, correct, why_refused
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 MOST_LABELS = 20  # of a confusion table; more are rounded or omitted
-WEAKER = {"A>>B": "A>B", "B>>A": "B>A"}
-"""A comparison's direction without its strength."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,9 +203,9 @@ def _of_labels(rows: DataFrame, others: DataFrame, level: Level) -> Shared:
     """Comparisons count by their steps; if one author's labels have no strengths, both count by direction only."""
     labelled = rows["label"].notna().to_numpy() & others["label"].notna().to_numpy()
     first, second = (side["label"].astype(object)[labelled] for side in (rows, others))
-    strong = first.isin(list(WEAKER)).any() and second.isin(list(WEAKER)).any()
+    strong = first.isin(list(STRONG)).any() and second.isin(list(STRONG)).any()
     if level != "nominal" and not strong:
-        first, second = (side.map(lambda label: WEAKER.get(label, label)) for side in (first, second))
+        first, second = (side.map(weaker) for side in (first, second))
     said = {*first, *second}
     labels = sorted(said) if level == "nominal" else [label for label in STEPS if label in said]
     places = {label: float(place) for place, label in enumerate(labels)}

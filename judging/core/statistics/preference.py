@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from datasets.core.kinds import BOTH_BAD
+
 from .agreement import raters_of
 from .document import Coefficient, Outcomes, SideBySide, SideCell, SideDifference, SidePair
 from .frame import ScaledMetric
 from .judges import FEATURES, answer_keys, first_side
 from .means import estimate_mean, holm, p_value, rate_of
 from .numeric import LEVEL, UPPER, Floats, Ints, finite, normal_quantile, z_two_sided
-from .verdicts import BOTH_BAD, STEPS, Verdicts, steps_of
+from .verdicts import STEPS, Verdicts, steps_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame

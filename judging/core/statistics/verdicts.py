@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from datasets.core.kinds import BOTH_BAD, COMPARISON_CODES, TIE, turned
 from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED
 
 from .frame import COMBINED, KINDS, PEOPLE, REFERENCE, STATES, Level, ScaledMetric, answers_coded
@@ -16,11 +17,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame, Series
 
-STEPS = {"A>>B": 2.0, "A>B": 1.0, "A=B": 0.0, "both_bad": 0.0, "B>A": -1.0, "B>>A": -2.0}
+STEPS = {**dict(zip(COMPARISON_CODES, (2.0, 1.0, 0.0, -1.0, -2.0), strict=True)), BOTH_BAD: 0.0}
 """How strongly a comparison's verdict favours A, the answer in `candidate` and `response`."""
-LABELS = {2.0: "A>>B", 1.0: "A>B", 0.0: "A=B", -1.0: "B>A", -2.0: "B>>A"}
-BOTH_BAD = "both_bad"
-_TURNED = {"A>>B": "B>>A", "A>B": "B>A", "B>A": "A>B", "B>>A": "A>>B"}
+LABELS = {STEPS[code]: code for code in COMPARISON_CODES}
 _COUNTED_FIRST = (SCORED, UNPARSED, ERROR, NOT_RUN, NO_SCORE)
 """The combined state of several verdicts: the first of these that any of them has."""
 
@@ -85,7 +84,7 @@ def _oriented(rows: DataFrame) -> DataFrame:
         other=pd.Categorical(others.where(~turn, mine)),
         response=np.where(turn, rows["other_response"], rows["response"]),
         other_response=np.where(turn, rows["response"], rows["other_response"]),
-        label=pd.Categorical(labels.where(~turn, labels.map(lambda label: _TURNED.get(label, label)))),
+        label=pd.Categorical(labels.where(~turn, labels.map(turned))),
         shown_first=np.where(turn & (first > 0), 3 - first, first),
     )
 
@@ -196,7 +195,7 @@ def _directions(steps: Floats, labels: NDArray[np.object_], item: Ints, size: in
     winner = _majority(side + 1, item, size, 3) - 1  # 2: no majority
     combined = np.full(size, None, dtype=object)
     present = np.bincount(item, minlength=size) > 0
-    combined[present & ((winner == 2) | (winner == 0))] = "A=B"
+    combined[present & ((winner == 2) | (winner == 0))] = TIE
     ties = (side == 0) & (winner[item] == 0)
     bad = (labels == BOTH_BAD)[ties]
     share = np.bincount(item[ties], weights=bad, minlength=size) * 2 > np.bincount(item[ties], minlength=size)

@@ -12,10 +12,10 @@ from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from datasets.core.kinds import COMPARISON_CODES
 from evalsite.rounding import fixed, fixed_percent
 from evalsite.templatetags.show import NONE, number, percent, share
 from judging.core.charts.inline import mini_interval
-from judging.core.people.criteria import STEPS
 from judging.core.statistics.ranking import ranked_by_wins, under
 from judging.reports.labels import author_name, names_of, share_interval, step_names
 from judging.reports.links import Links, linked
@@ -196,10 +196,10 @@ def _tone(pair: Mapping[str, Any], rate: float) -> str:
 
 def steps_of(counts: Mapping[str, int], pair: Mapping[str, Any], links: Links | None = None) -> list[Step]:
     """The verdicts on a pair, from A's best to B's best, as segments of one bar; [] if there are none."""
-    total = sum(counts.get(step, 0) for step in STEPS)
+    total = sum(counts.get(step, 0) for step in COMPARISON_CODES)
     names, segments, x = step_names(pair["a"], pair["b"]), [], 0.0
-    tones = dict(zip(STEPS, ("up3", "up1", "tie", "down1", "down3"), strict=True))
-    for step in STEPS if total else ():
+    tones = dict(zip(COMPARISON_CODES, ("up3", "up1", "tie", "down1", "down3"), strict=True))
+    for step in COMPARISON_CODES if total else ():
         part = counts.get(step, 0) / total
         width = 100 * part
         segments.append(

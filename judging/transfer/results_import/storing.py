@@ -9,8 +9,8 @@ from typing import Any
 from django.db import connection
 from django.db.models import F, Model
 
+from datasets.core.kinds import turned
 from judging.core.metric_definition import MetricDefinition
-from judging.core.people.criteria import turned
 from judging.core.results_file.verdicts import FileVerdict, canonical
 from judging.core.values import SCORED, Outcome
 from judging.records import json_text

@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from datasets.core.kinds import BOTH_BAD, COMPARISON_CODES, THREE_STEPS, turned
 from judging.core.metric_definition import MetricDefinition
 from judging.core.people.criteria import (
-    BOTH_BAD,
-    GSB,
-    STEPS,
     Criterion,
     ValuesRefused,
     accepted,
@@ -21,7 +19,6 @@ from judging.core.people.criteria import (
     canonical,
     outcome_of,
     problem_of,
-    turned,
 )
 
 FIVE = Criterion(name="quality")
@@ -49,7 +46,7 @@ def test_both_bad_is_taken_only_where_it_is_offered() -> None:
 
 
 def test_good_same_bad_knows_no_strong_preference() -> None:
-    assert Criterion(name="a", scale="gsb").choices == GSB
+    assert Criterion(name="a", scale="gsb").choices == THREE_STEPS
     assert problem_of(Criterion(name="a", scale="gsb"), "A>>B") == "not_on_scale"
 
 
@@ -65,7 +62,7 @@ def test_what_is_not_required_may_be_left_empty() -> None:
     assert accepted(criteria, {0: 3, 1: "  "}) == {0: 3}
 
 
-@given(st.sampled_from([*STEPS, BOTH_BAD, 3, True]))
+@given(st.sampled_from([*COMPARISON_CODES, BOTH_BAD, 3, True]))
 def test_turned_twice_is_as_it_was(value: Any) -> None:
     assert turned(turned(value)) == value
 
