@@ -215,7 +215,7 @@ def _variant(finding: Finding, params: Mapping[str, object]) -> StrPromise | Non
 
 NOT_CERTAIN = frozenset(("gb18030", "cp1252"))
 """Encodings that nothing in a file proves."""
-_PLAIN = frozenset(("csv.columns", "file.encoding", "file.unknown_format"))
+_PLAIN = frozenset(("csv.columns", "file.encoding", "file.unknown_format", "rubric.duplicate"))
 """Codes whose `met` is shown unchanged."""
 
 

@@ -166,6 +166,21 @@ CODES: dict[str, FindingKind] = {
     "response.reasoning_not_text": FindingKind(
         "error", gettext_noop("“reasoning_content” is %(met)s, not a string or null.")
     ),
+    "rubric.not_list": FindingKind(
+        "warning",
+        gettext_noop("“rubric” is %(met)s, not a list of criteria: no checklist can be judged by it."),
+        some=("rubric_from_text",),
+    ),
+    "rubric.points_not_number": FindingKind(
+        "warning", gettext_noop("The points are %(met)s, not a number."), some=("rubric_points",)
+    ),
+    "rubric.duplicate": FindingKind(
+        "warning", gettext_noop("“%(met)s” stands twice in the rubric: it is judged and counted twice.")
+    ),
+    "rubric.nothing_positive": FindingKind(
+        "warning", gettext_noop("No criterion here has positive points, so the rubric gives no value.")
+    ),
+    "rubric.criterion_blank": FindingKind("warning", gettext_noop("The criterion is blank, or not a text.")),
     "conversation.missing": FindingKind(
         "error", gettext_noop("“conversation” is missing: add a list of turns."), some=("rename_key",)
     ),

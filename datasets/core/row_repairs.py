@@ -9,6 +9,7 @@ import msgspec
 from datasets.core.formats import model_key
 from datasets.core.json_errors import JsonProblem, parse
 from datasets.core.json_nodes import Node, NodePositions
+from datasets.core.rubric import RUBRIC, lines_of, points_in
 from datasets.core.spelling import OUTPUT_KEYS, RESPONSE_KEYS, misspelt_keys, role_meant
 
 Edit = tuple[int, int, str]
@@ -165,6 +166,34 @@ def _holds_answers(value: Any) -> bool:
         type(answer) is str or (type(answer) is dict and type(answer.get("content")) is str)
         for answer in answers
     )
+
+
+def with_rubric_of_lines(text: str) -> str:
+    """Make a list of criteria from a rubric that is a text: the one that it holds as JSON, else one a line."""
+    node = _member(text, RUBRIC)
+    criteria = lines_of(node.plain()) if node and node.type == "string" else []
+    if node is None or not criteria:
+        return text
+    return edited(text, [(node.start, node.end, json.dumps(criteria, ensure_ascii=False))])
+
+
+def with_points(text: str) -> str:
+    """Make numbers of a rubric's points that are numbers in a text."""
+    return edited(text, _points_edits(_items(text, RUBRIC)))
+
+
+def _points_edits(criteria: Iterable[Node]) -> list[Edit]:
+    edits: list[Edit] = []
+    for criterion in criteria:
+        if criterion.type != "object":
+            continue
+        points = criterion.member("points") or criterion.member("weight")
+        number = points_in(points.plain()) if points else None
+        if points and number is not None:
+            edits.append((points.start, points.end, json.dumps(number)))
+        children = criterion.member("children")
+        edits += _points_edits(children.items()) if children and children.type == "array" else []
+    return edits
 
 
 def _responses(text: str, value: Node) -> str:

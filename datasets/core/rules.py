@@ -14,6 +14,7 @@ from datasets.core.formats import LEGACY, ROLES, Format
 from datasets.core.json_errors import trusted
 from datasets.core.json_nodes import JsonType, NodePositions
 from datasets.core.row_repairs import can_be_messages, can_be_outputs, can_merge
+from datasets.core.rubric import RUBRIC, lines_of, points_in, read_rubric
 from datasets.core.spelling import (
     MESSAGE_KEYS,
     OUTPUT_KEYS,
@@ -123,6 +124,19 @@ def check_row(row: dict[str, Any], fmt: Format, findings: RowFindings) -> None:
         _check_messages(findings, row)
     if "model_outputs" in row:
         _check_outputs(findings, row)
+    if row.get(RUBRIC) is not None:
+        _check_rubric(findings, row[RUBRIC])
+
+
+def _check_rubric(findings: RowFindings, rubric: Any) -> None:
+    for problem in read_rubric(rubric)[1]:
+        value, repair = problem.value, None
+        if problem.code == "rubric.not_list" and isinstance(value, str) and lines_of(value):
+            repair = "rubric_from_text"
+        elif problem.code == "rubric.points_not_number" and points_in(value) is not None:
+            repair = "rubric_points"
+        met = value if problem.code == "rubric.duplicate" else JSON_TYPES[type(value)]
+        findings.add(problem.code, problem.path, repair=repair, met=met)
 
 
 def _items(

@@ -18,7 +18,7 @@ NAMED = ("answer", "reply", "verdict", "field")
 ANSWERS = ("answer", "reply")
 TEXTS = ("question", "system", "model", "answer")
 ROLES = (
-    *("question", "messages", "reply", "system", "reference", "model", "answer", "outputs"),
+    *("question", "messages", "reply", "system", "reference", "rubric", "model", "answer", "outputs"),
     *("verdict", "field", "left_out"),
 )
 """What a column may become; a `reply` is messages of which the last is an answer."""
@@ -94,7 +94,7 @@ def _choice(column: str, columns: Columns, names: Sequence[str]) -> Choice:
     reply = next((model for model, answer in columns.answers if answer == column), "")
     if column == columns.messages and (reply or column == columns.answer):
         return Choice(column, "reply", reply)
-    for role in ("messages", "outputs", "system", "reference", "model"):
+    for role in ("messages", "outputs", "system", "reference", "rubric", "model"):
         if getattr(columns, role) == column:
             return Choice(column, role)
     if column == columns.answer:
@@ -153,6 +153,7 @@ def from_form(sent: Mapping[str, str], table: SourceTable, before: Columns) -> C
         outputs=single("outputs"),
         system=single("system"),
         reference=single("reference"),
+        rubric=single("rubric"),
         model=model,
         answer=answers[0][1] if alone else "",
         answers=() if alone else tuple(answers),

@@ -69,7 +69,7 @@ def columns_of(looks: Mapping[str, Look]) -> Columns:
     names = list(looks)
     sides = [name for name in names if (match := _SIDE.fullmatch(name)) and _ANSWER.fullmatch(match[1])]
     rest = [name for name in names if len(sides) < 2 or name not in sides]
-    columns = replace(guess(rest, looks), scores=())
+    columns = replace(guess(rest, looks), scores=(), rubric="")
     if len(sides) < 2:
         return columns
     pairs = tuple((name, name) for name in sides)

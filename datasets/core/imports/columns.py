@@ -53,6 +53,7 @@ _ANSWER = _names(
 )
 _OUTPUTS = _names("model_outputs outputs model_responses responses")
 _QUESTION_KEYS = frozenset((*_QUESTION, *_MESSAGES))
+_RUBRIC = _names("rubric rubrics checklist 评分细则 检查表")
 _SCORE = _names("score rating grade points 分数 得分 评分 打分")
 _BATCH_ID = "custom_id"
 _CHOSEN = (("answer", CHOICES), ("Answer", CHOICES.title()))
@@ -81,7 +82,7 @@ class Score:
     model: str = ""
 
 
-SINGLE = ("messages", "outputs", "system", "reference", "model", "answer")
+SINGLE = ("messages", "outputs", "system", "reference", "rubric", "model", "answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,8 @@ class Columns:
 
     Answers are either in `answers`, as (model, column) pairs, or in `answer`, whose model is in the column `model`;
     without one, the answer column's name is the model. An answer in the column of `messages` is the last reply there.
-    `outputs` holds the answers of several models. `fields` holds (name, column) pairs; None takes all unused
-    columns.
+    `outputs` holds the answers of several models, `rubric` criteria, a line each where it is a text. `fields` holds
+    (name, column) pairs; None takes all unused columns.
     """
 
     question: tuple[str, ...] = ()
@@ -104,13 +105,14 @@ class Columns:
     scores: tuple[Score, ...] = ()
     fields: tuple[tuple[str, str], ...] | None = None
     outputs: str = ""
+    rubric: str = ""
 
     @property
     def roles(self) -> list[tuple[Becomes, str]]:
         """(what it becomes, column) of all columns that become something other than a field."""
         roles: list[tuple[Becomes, str]] = [("question", column) for column in self.question]
         roles += [("messages", self.messages), ("system", self.system), ("reference", self.reference)]
-        roles += [("outputs", self.outputs)]
+        roles += [("outputs", self.outputs), ("rubric", self.rubric)]
         roles += [("model", self.model), ("answer", self.answer)]
         roles += [("answer", column) for _model, column in self.answers]
         roles += [("verdict", score.column) for score in self.scores]
@@ -336,6 +338,7 @@ def guess(columns: Sequence[str], looks: Looks | None = None) -> Columns:
     outputs = left.take(_OUTPUTS, lambda name: seen[name].all_outputs)
     system, reference = left.take(_SYSTEM), left.take(_REFERENCE)
     reference = reference or _guessed_choice(left, seen)
+    rubric = left.take(_RUBRIC, lambda name: not seen[name].all_numbers)
     model = left.take(_MODEL, lambda name: not seen[name].all_numbers)
     question = () if messages else _guessed_question(left)
     if len(question) == 1 and seen[question[0]].conversations:
@@ -353,7 +356,11 @@ def guess(columns: Sequence[str], looks: Looks | None = None) -> Columns:
     if not (answer or answers or outputs):
         answer = left.take([name for name in left.named(_ANSWER) if seen[name].objects])
     named = model if answer else ""
-    guessed = Columns(question, messages, system, reference, named, answer, tuple(answers), outputs=outputs)
+    guessed = Columns(
+        *(question, messages, system, reference, named, answer, tuple(answers)),
+        outputs=outputs,
+        rubric=rubric,
+    )
     return replace(guessed, scores=tuple(_guessed_scores(left, guessed, seen)))
 
 

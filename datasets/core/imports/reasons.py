@@ -15,6 +15,7 @@ SOURCE_NAMES: dict[str, Text] = {
     "label_studio": "Label Studio",
     "argilla": "Argilla",
     "every_eval_ever": "Every Eval Ever",
+    "healthbench": "HealthBench",
 }
 
 LEFT_OUT: dict[str, Text] = {

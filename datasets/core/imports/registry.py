@@ -7,6 +7,7 @@ from datasets.core.imports import (
     arena_hard,
     argilla,
     every_eval_ever,
+    healthbench,
     inspect_log,
     label_studio,
     lm_eval,
@@ -28,6 +29,7 @@ SOURCES: tuple[Source, ...] = (
     label_studio.SOURCE,
     argilla.SOURCE,
     every_eval_ever.SOURCE,
+    healthbench.SOURCE,
     table.SOURCE,
 )
 

@@ -47,6 +47,7 @@ from datasets.core.imports.tables import (
 )
 from datasets.core.imports.wrapped import wrapper_of
 from datasets.core.imports.xlsx import is_xlsx, xlsx_table
+from datasets.core.rubric import RUBRIC, lines_of
 
 _RESERVED = ("messages", "model_outputs", "ref_answer", "conversation")
 
@@ -195,7 +196,8 @@ class _Reader:
         self.answers = list(columns.answers) or ([(columns.answer, columns.answer)] if columns.answer else [])
         self.choices = next((name for name in names if name.lower() == CHOICES), "")
         self._wanted = list(dict.fromkeys([*columns.used, *(column for _name, column in self.fields)]))
-        self._roles, self._parsed = frozenset(columns.used), frozenset((columns.messages, columns.outputs))
+        self._roles = frozenset(columns.used) - {columns.rubric}
+        self._parsed = frozenset((columns.messages, columns.outputs, columns.rubric))
         self._keys = CellKeys(collector.key_use(), names, self._wanted)
         self._numbers = count(1)
 
@@ -219,6 +221,7 @@ class _Reader:
             return
         reference = self._reference(place, value, record)
         row = {"messages": messages} | with_reference(reference)
+        row |= {RUBRIC: value[self.columns.rubric]} if self.columns.rubric in value else {}
         row |= {_field_name(name): value[column] for name, column in self.fields if column in value}
         key = [messages, reference] if self.columns.model else next(self._numbers)
         for name in self.collector.merged_row(key, row, place):
@@ -248,6 +251,8 @@ class _Reader:
             value = chat_in_json(value) or value
         elif name == self.columns.outputs:
             value = in_json(value)
+        elif name == self.columns.rubric and isinstance(value, str):
+            value = lines_of(value)
         return self._keys.noting(place, name, value) if name in self._roles else value
 
     def _messages(self, place: Place, value: Record) -> list[dict[str, Any]]:

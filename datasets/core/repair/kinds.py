@@ -10,7 +10,9 @@ from datasets.core.row_repairs import (
     with_keys,
     with_list_of_messages,
     with_list_of_outputs,
+    with_points,
     with_roles,
+    with_rubric_of_lines,
 )
 from datasets.core.rows import is_json, object_in
 from datasets.core.rules import RowFindings, check_row
@@ -99,6 +101,18 @@ REPAIRS: dict[str, RepairKind] = {
         gettext_noop("Correct misspelled roles (system, user, assistant, tool)."),
         with_roles,
         _has("role.unknown"),
+    ),
+    "rubric_from_text": RepairKind(
+        gettext_noop(
+            "Make “rubric” a list: the one that the text holds as JSON, or else a criterion a line."
+        ),
+        with_rubric_of_lines,
+        _has("rubric.not_list"),
+    ),
+    "rubric_points": RepairKind(
+        gettext_noop("Make numbers of the points of a rubric that are numbers in a text."),
+        with_points,
+        _has("rubric.points_not_number"),
     ),
     "unify_model_names": RepairKind(
         gettext_noop("Use one name for the model in every row, and merge duplicate entries."),

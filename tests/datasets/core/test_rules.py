@@ -75,6 +75,32 @@ OUTPUTS = [
         "model_outputs[0].responses[0].reasoning_content",
     ),
 ]
+GUESS = {"criterion": "Names a dose", "points": 2}
+RUBRICS = [
+    (row(messages=[OTHER], rubric="Be brief"), "rubric.not_list", "rubric"),
+    (
+        row(messages=[OTHER], rubric=[GUESS, {"criterion": " "}]),
+        "rubric.criterion_blank",
+        "rubric[1].criterion",
+    ),
+    (row(messages=[OTHER], rubric=[GUESS, {"points": 1}]), "rubric.criterion_blank", "rubric[1]"),
+    (
+        row(messages=[OTHER], rubric=[GUESS, {"criterion": "b", "points": "3"}]),
+        "rubric.points_not_number",
+        "rubric[1].points",
+    ),
+    (row(messages=[OTHER], rubric=[GUESS, GUESS]), "rubric.duplicate", "rubric[1]"),
+    (row(messages=[OTHER], rubric=[{"criterion": "a", "points": -1}]), "rubric.nothing_positive", "rubric"),
+    (row(messages=[OTHER], rubric=[]), "rubric.nothing_positive", "rubric"),
+    (
+        row(
+            messages=[OTHER],
+            rubric=[GUESS, {"criterion": "g", "children": [{"criterion": "b", "weight": 0}]}],
+        ),
+        "rubric.nothing_positive",
+        "rubric[1].children",
+    ),
+]
 LEGACY = [
     ({"system": "x"}, "conversation.missing", "conversation"),
     ({"conversation": "x"}, "conversation.not_list", "conversation"),
@@ -92,7 +118,7 @@ LEGACY = [
 
 @pytest.mark.parametrize(
     ("good", "bad", "code", "path"),
-    [(row(), *case) for case in MESSAGES]
+    [(row(), *case) for case in MESSAGES + RUBRICS]
     + [(judged(), *case) for case in OUTPUTS]
     + [(turns(), *case) for case in LEGACY],
 )
@@ -119,6 +145,8 @@ def test_a_fault_is_named_where_it_is(good: Any, bad: Any, code: str, path: str)
             model_outputs=[{"model_name": "lark", "responses": [{"content": "4", "reasoning_content": None}]}]
         ),
         turns(system=""),
+        row(rubric=["Names a dose", {"criterion": "Is brief", "points": -0.5, "tags": ["style"], "id": "b"}]),
+        row(rubric=None),
     ],
 )
 def test_what_the_formats_allow_is_not_reported(fine: Any) -> None:

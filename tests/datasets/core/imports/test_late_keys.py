@@ -22,6 +22,7 @@ from tests.datasets.core.imports import (
     test_annotations,
     test_arena_hard,
     test_every_eval_ever,
+    test_healthbench,
     test_lm_eval,
     test_openai_evals,
     test_promptfoo,
@@ -101,6 +102,8 @@ FILES: list[tuple[str, dict[str, str | bytes]]] = [
     ("argilla", {"records__json": arrays(ARGILLA)}),
     ("argilla", {"flat__json": arrays(FLAT)}),
     ("every_eval_ever", {"samples__jsonl": json_lines(test_every_eval_ever.sample())}),
+    ("healthbench", {"examples__jsonl": json_lines(test_healthbench.EXAMPLE)}),
+    ("healthbench", {"meta__jsonl": json_lines(test_healthbench.LABEL)}),
 ]
 
 
@@ -253,6 +256,8 @@ NESTED: list[tuple[str, Callable[[dict[str, Any]], dict[str, str | bytes]], dict
     ("label_studio", lambda one: {"minimal__json": json.dumps([one])}, MINIMAL),
     ("argilla", lambda one: {"records__json": json.dumps([one])}, ARGILLA_ANSWERED),
     ("every_eval_ever", lambda one: {"samples__jsonl": lines(one)}, test_every_eval_ever.sample()),
+    ("healthbench", lambda one: {"examples__jsonl": lines(one)}, test_healthbench.EXAMPLE),
+    ("healthbench", lambda one: {"meta__jsonl": lines(one)}, test_healthbench.LABEL),
 ]
 
 

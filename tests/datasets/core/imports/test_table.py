@@ -262,3 +262,8 @@ def test_our_own_table_is_read_without_the_apostrophes_that_we_wrote() -> None:
 
 def test_an_apostrophe_in_another_table_belongs_to_the_text() -> None:
     assert taken("question,answer\n'=1,'-a\n").questions == ["'=1"]
+
+
+def test_a_column_of_lines_is_a_rubric() -> None:
+    found = taken('question,rubric\nHow much?,"1. Names an amount\n2. Is brief"\n')
+    assert found.field("rubric") == [["Names an amount", "Is brief"]]

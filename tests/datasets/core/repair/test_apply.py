@@ -135,6 +135,21 @@ def test_a_repair_does_what_it_says(name: str, before: str, after: str, tmp_path
             '{"messages": [], "model_outputs": {"model_name": "m", "responses": [{"content": "a"}]}}',
             '{"messages": [], "model_outputs": [{"model_name": "m", "responses": [{"content": "a"}]}]}',
         ),
+        (
+            "rubric_from_text",
+            '{"messages": [], "rubric": "1. Names a dose\\n\\n- 3.5 mg at most", "n": 1.50}',
+            '{"messages": [], "rubric": ["Names a dose", "3.5 mg at most"], "n": 1.50}',
+        ),
+        (
+            "rubric_from_text",
+            r'{"messages": [], "rubric": "[{\"criterion\": \"a\", \"points\": 2}]"}',
+            '{"messages": [], "rubric": [{"criterion": "a", "points": 2}]}',
+        ),
+        (
+            "rubric_points",
+            '{"messages": [], "rubric": [{"criterion": "a", "points": "-2.5"}, {"children": [{"weight": "3 分"}]}]}',
+            '{"messages": [], "rubric": [{"criterion": "a", "points": -2.5}, {"children": [{"weight": 3}]}]}',
+        ),
     ],
 )
 def test_keys_and_lists_are_mended_and_all_else_stays(
