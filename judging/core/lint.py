@@ -19,6 +19,7 @@ from judging.core.sandbox.wire import Path, dotted
 from judging.core.scripts import ScriptOutcome, run_preprocess
 
 CODES: dict[str, Text] = {
+    "template_blank": gettext_noop("The template is empty: the judge would be asked nothing."),
     "syntax": gettext_noop("The template can't be read: %(message)s"),
     "render_error": ngettext_noop(
         "The template fails in %(rows)s row: %(message)s",
@@ -168,6 +169,8 @@ def lint(sandbox: Sandbox, template: str, subjects: Iterable[Subject]) -> Lint:
     The subjects (answers) of a row must be consecutive; a SandboxFailure stands for a failed preprocess. Memory does
     not grow with the number of subjects. Raises SandboxRefused and SandboxBroken as ``Sandbox.run`` does.
     """
+    if not template.strip():
+        return Lint((LintFinding("template_blank"),))
     names, broken = names_of(sandbox, template)
     if broken:
         finding = LintFinding(_code(broken), line=broken.line, message=broken.message)

@@ -26,7 +26,7 @@ from judging.guides import guide as shown_guide
 from judging.metrics import selectors, services
 from judging.metrics.access import get_metric, get_metric_version
 from judging.metrics.editor import samples
-from judging.metrics.editor.page import EditorPage, JudgeEditor, new_judge_metric, templates
+from judging.metrics.editor.page import EditorPage, JudgeEditor, new_judge_metric, template_label, templates
 from judging.metrics.rule_editor.guide import field_rules, guide, program_text
 from judging.metrics.rule_editor.page import RuleEditor, new_rule_metric
 from judging.metrics.version_diff import parts_of_definitions
@@ -85,7 +85,8 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     start = request.POST.get("start", request.GET.get("start"))
     if start is None:
         drafts = drafts_of_new(signed_in(request), project, JudgeEditor.draft_form)
-        return render(request, "metrics/start.html", {"starts": templates(), "drafts": drafts})
+        starts = [(builtin, template_label(builtin)) for builtin in templates()]
+        return render(request, "metrics/start.html", {"starts": starts, "drafts": drafts})
     start = start if start in BUILTINS else ""
     return JudgeEditor.of_new(request, project, new_judge_metric(start), start).respond()
 

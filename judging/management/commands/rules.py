@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import translation
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from evalsite.secrets import Undecryptable
 from evalsite.storage import data_dir
@@ -97,7 +98,10 @@ def problem_document(problem: Problem) -> Document:
 
 def check_in_words(document: Document) -> str:
     """A line per problem, or a message that there are none."""
-    kinds = ((_("error"), document["errors"]), (_("warning"), document["warnings"]))
+    kinds = (
+        (pgettext("finding", "error"), document["errors"]),
+        (pgettext("finding", "warning"), document["warnings"]),
+    )
     lines = [
         f"{problem['line']}:{problem['column']}: {kind} {problem['code']}: {problem['message']}"
         for kind, problems in kinds

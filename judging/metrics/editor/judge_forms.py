@@ -221,7 +221,10 @@ def with_judge_change(typed: QueryDict, before: int) -> QueryDict:
     if action in ("add", "copy") and len(numbers) < MAX_JUDGES:
         place = numbers.index(number) + 1 if number in numbers else len(numbers)
         numbers.insert(place, free)
-        _fill(changed, number if action == "copy" else None, free)
+        last = numbers[place - 1] if place else None
+        _fill(changed, last, free)
+        if action == "add":
+            changed[f"judge-{free}-name"] = ""  # the name of another judge model
         builtin = BUILTINS.get(typed.get("add_from", "")) if action == "add" else None
         if builtin is not None:
             changed[f"judge-{free}-template"] = builtin.source

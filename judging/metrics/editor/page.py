@@ -20,7 +20,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext
+from django.utils.translation import gettext_lazy
 
 from evalsite.access import signed_in
 from evalsite.accounts.drafts import FormDraft, form_draft
@@ -276,15 +276,19 @@ def templates() -> list[Builtin]:
     return [builtin for builtin in BUILTINS.values() if builtin.language == reader_language()]
 
 
+_LABELS = {
+    "single_turn_score": gettext_lazy("Scoring, single turn"),
+    "single_turn_comparison": gettext_lazy("Comparison with the reference, single turn"),
+    "single_turn_reference": gettext_lazy("Scoring against the reference, single turn"),
+    "multi_turn_score": gettext_lazy("Scoring, multi-turn"),
+    "multi_turn_comparison": gettext_lazy("Comparison with the reference, multi-turn"),
+    "multi_turn_reference": gettext_lazy("Scoring against the reference, multi-turn"),
+}
+
+
 def template_label(builtin: Builtin) -> str:
     """The display name of a built-in template."""
-    kinds = {
-        "score": pgettext("template", "Score"),
-        "comparison": _("Compare with the reference"),
-        "reference": _("Score against the reference"),
-    }
-    turns = _("single turn") if builtin.name.startswith("single_turn") else _("multi-turn")
-    return f"{kinds[builtin.kind]} · {turns}"
+    return str(_LABELS[builtin.name.partition(".")[0]])
 
 
 def new_judge_metric(start: str) -> MetricDefinition:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from evalsite.rounding import significant
 from evalsite.templatetags.show import duration, money, number, percent
@@ -194,9 +194,16 @@ def _cost_stat(cost: Mapping[str, Any]) -> list[Stat]:
     ]
 
 
+_COUNT_UNITS = {
+    "en": ((1_000_000_000, "G"), (1_000_000, "M"), (1000, "k")),
+    "zh-hans": ((100_000_000, "亿"), (10_000, "万")),
+}
+"""Units of large counts, largest first, by language."""
+
+
 def short_number(count: int) -> str:
-    """12345 → 12.3 k."""
-    for size, unit in ((1_000_000_000, "G"), (1_000_000, "M"), (1000, "k")):
+    """12345 → 12.3 k, in Chinese 1.23 万."""
+    for size, unit in _COUNT_UNITS.get(get_language() or "", _COUNT_UNITS["en"]):
         if count >= size:
             return f"{significant(count / size, 3)} {unit}"
     return str(count)

@@ -296,7 +296,7 @@ def test_a_csvs_header_with_a_finding_is_no_bad_row(as_alice: Client, upload: Up
     ("language", "hint", "fix"),
     [
         ("en", "The role is “asistant”: did you mean “assistant”?", "Correct misspelled roles"),
-        ("zh-hans", "role 是 “asistant”：是否应为 “assistant”？", "更正拼错的角色"),
+        ("zh-hans", "role 是“asistant”：是不是要写“assistant”？", "更正拼错的角色"),
     ],
 )
 def test_the_page_says_what_was_meant_and_what_the_repair_does(

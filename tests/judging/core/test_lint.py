@@ -47,6 +47,12 @@ def test_a_template_that_fits_every_row_has_no_finding(sandbox: Sandbox) -> None
     assert result == Lint((), (), Longest(10, 9, 3), 3)
 
 
+@pytest.mark.parametrize("template", ["", " \n\t\n"])
+def test_an_empty_template_is_an_error(sandbox: Sandbox, template: str) -> None:
+    result = lint(sandbox, template, [(1, RenderItem({"messages": MESSAGES}, {"content": "answer"}))])
+    assert result == Lint((LintFinding("template_blank"),))
+
+
 def test_a_syntax_error_is_all_that_is_reported(sandbox: Sandbox) -> None:
     result = linted(sandbox, "\n{% if %}")
     (error,) = result.errors

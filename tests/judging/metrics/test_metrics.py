@@ -323,6 +323,35 @@ def test_a_copy_of_a_judge_has_all_its_settings(client_of: ClientOf, alice: User
     assert page.text.count("two</textarea>") == 2
 
 
+def test_another_judge_starts_as_a_copy_of_the_last_one_without_its_name(
+    client_of: ClientOf, alice: User, pair: Metric
+) -> None:
+    page = client_of(alice).post(page_of(pair), typed_for(pair, [1, 0], change="add"))
+    *_others, last, added = page.context["form"].judges
+    settings = [name for name in last.fields if name != "name"]
+    assert [added[name].value() for name in settings] == [last[name].value() for name in settings]
+    assert (last["name"].value(), added["name"].value()) == ("first", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("single_turn_score.zh", "单轮对话打分法"),
+        ("single_turn_comparison.zh", "单轮对话对比打分法"),
+        ("single_turn_reference.zh", "单轮对话参考打分法"),
+        ("multi_turn_score.zh", "多轮对话打分法"),
+        ("multi_turn_comparison.zh", "多轮对话对比打分法"),
+        ("multi_turn_reference.zh", "多轮对话参考打分法"),
+    ],
+)
+def test_the_templates_have_the_names_of_ti_one(
+    name: str, label: str, client_of: ClientOf, alice: User, project: Project
+) -> None:
+    page = client_of(alice).get(METRICS + "new/", headers={"Accept-Language": "zh-hans"}).text
+    card = page[page.index(f"<h3>{label}</h3>") :]
+    assert f"?start={name}" in card[: card.index("</div>")]
+
+
 def test_without_judge_and_script_there_is_nothing_to_save(
     client_of: ClientOf, alice: User, pair: Metric
 ) -> None:

@@ -14,10 +14,10 @@ from tests.conftest import ClientOf
 BASE = "/p/physics/metrics/"
 TITLES = {
     ("prompts", "en"): "Prompts and scripts",
-    ("prompts", "zh-hans"): "提示词与脚本",
+    ("prompts", "zh-hans"): "打分 Prompt 与脚本",
     ("metrics-file", "en"): "The metrics file",
     ("metrics-file", "zh-hans"): "指标文件",
-    ("rules", "zh-hans"): "打分规则（DSL）",
+    ("rules", "zh-hans"): "评分 DSL",
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.utils import translation
 
 from judging.core.statistics.headline import Code, Headline
 from judging.core.statistics.ranking import comparisons_under
@@ -161,6 +162,14 @@ def test_many_names_are_cut_short() -> None:
 @pytest.mark.parametrize(("count", "text"), [(7, "7"), (12_345, "12.3 k"), (1_234_567, "1.23 M")])
 def test_large_counts_are_short(count: int, text: str) -> None:
     assert short_number(count) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(5090, "5090"), (12_345, "1.23 万"), (1_234_567, "123 万"), (250_000_000, "2.5 亿")]
+)
+def test_large_counts_are_short_in_chinese_units(count: int, text: str) -> None:
+    with translation.override("zh-hans"):
+        assert short_number(count) == text
 
 
 @pytest.mark.parametrize(
