@@ -171,7 +171,7 @@ def make_metric(
     user: User, endpoint: Endpoint, name: str, template: str, low: int, high: int
 ) -> ChosenMetric:
     source = builtin(template)
-    judge = JudgeModel(name=endpoint.name, endpoint=endpoint.pk, template=source.source, parse=source.parse)
+    judge = JudgeModel(name=endpoint.name, endpoint=endpoint.pk, template=source.source, parse=source.gives)
     definition = MetricDefinition(name=name, min_score=low, max_score=high, judges=(judge,))
     metric = Metric.objects.create(project=endpoint.project, name=name, created_by=user)
     version = MetricVersion.objects.create(

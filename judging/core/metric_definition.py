@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from datasets.core.kinds import CATEGORY, COMPARISON, KINDS, PASS_FAIL, SCORE
+from datasets.core.kinds import BOTH_BAD, CATEGORY, COMPARISON, COMPARISON_CODES, KINDS, PASS_FAIL, SCORE
 from judging.core.reading.gives import Gives
 from judging.core.rules.check import read_program
-from judging.core.values import scale_level
+from judging.core.values import Value, scale_level
 
 ParserSpec = str | dict[str, str]
 Jury = Literal["mean", "median", "majority"]
@@ -102,7 +102,18 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
         """What it gives; '' if that is whatever its last script returns."""
         if self.gives or self.postprocess or not (self.judges or self.rules):
             return self.gives
-        return COMPARISON if any(judge.parse == COMPARISON for judge in self.judges) else SCORE
+        return self.asks_for
+
+    @property
+    def asks_for(self) -> str:
+        """What its judges are asked for, whatever a script makes of it."""
+        written = COMPARISON if any(judge.parse == COMPARISON for judge in self.judges) else SCORE
+        return self.gives or written
+
+    @property
+    def compares_reference(self) -> bool:
+        """Whether its scores, 1 to 5, compare an answer with its row's reference."""
+        return self.kind == COMPARISON and not self.compares_candidates
 
     @property
     def compares_candidates(self) -> bool:
@@ -114,6 +125,20 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
         """Whether several votes give a value only if more than half of them agree."""
         return self.gives in (PASS_FAIL, CATEGORY) or self.compares_candidates
 
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        return tuple(label.label for label in self.labels)
+
+    def fits(self, value: Value) -> bool:
+        """Whether a value is of the type that `gives` says."""
+        if self.gives == PASS_FAIL:
+            return isinstance(value, bool)
+        if self.gives == CATEGORY:
+            return value in self.label_names
+        if self.compares_candidates:
+            return value in (*COMPARISON_CODES, BOTH_BAD)
+        return isinstance(value, int | float) and not isinstance(value, bool)
+
     def reading_of(self, judge: JudgeModel) -> Gives:
         """What is read from a judge's replies: a value of the metric's kind, or as the judge's `parse` says."""
         written = COMPARISON if judge.parse == COMPARISON else SCORE
@@ -124,7 +149,7 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
             self.max_score,
             whole=self.whole,
             step=self.step,
-            labels=tuple(label.label for label in self.labels),
+            labels=self.label_names,
             both_bad=self.both_bad,
         )
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from yaml.nodes import MappingNode, Node, SequenceNode
 
-from datasets.core.kinds import SCORE
+from datasets.core.kinds import COMPARISON, SCORE
 from datasets.core.texts import Text, gettext_noop
 from judging.core.builtin import BUILTINS
 from judging.core.candidates import MOST_ANSWERS, CandidateModel
@@ -29,6 +29,20 @@ from judging.core.metric_definition import (
     MetricDefinition,
     ParserSpec,
 )
+from judging.core.metrics_file_kind import (
+    ASKING_KEYS,
+    KIND_KEYS,
+    KIND_PROBLEMS,
+    LABEL_KEYS,
+    JudgeKeys,
+    check_kind,
+    kind_of_builtins,
+    read_asking,
+    read_kind,
+    without_kind,
+    written_kind,
+    written_parse,
+)
 from judging.core.reading.gives import Gives
 from judging.core.replies import PARSER_PROBLEMS, ParserError, make_parser
 from judging.core.rules.check import read_program
@@ -38,22 +52,27 @@ MAX_FILE_BYTES = 2**20
 MAX_NAME = 200
 MAX_REPEATS = 100
 RULES_TOP = 5  # a rule program scores from 1 to 5
+COMPARISON_TOP = 5.0  # of the scores that comparisons with the reference become
 
 _TEMPLATE = ("judge_template_content", "judge_template_file", "builtin")
 KEYS = {
     "file": ("data_name", "candidates", "metrics"),
     "candidates": ("name", "url", "model", "api_key_env", "n", "system_prompt", "generation_params"),
-    "metrics": ("name", "min_score", "max_score", "undefined", "sandbox", "jury", "quorum", "pipeline"),
+    "metrics": (
+        *("name", "min_score", "max_score", *KIND_KEYS, *ASKING_KEYS),
+        *("undefined", "sandbox", "jury", "quorum", "pipeline"),
+    ),
+    "labels": LABEL_KEYS,
     "pipeline": ("type", "filename", "file_content", "judge_model"),
     "judge_model": (
         *("name", "source", "url", "model", "api_key_env", "system_prompt"),
         *_TEMPLATE,
-        *("generation_params", "parse", "repeats", "both_orders"),
+        *("generation_params", "parse", *ASKING_KEYS, "repeats", "both_orders"),
     ),
 }
 """The allowed keys, by part of the file."""
 # The program defines its questions and their parsing.
-_NOT_BESIDE_RULES = (*_TEMPLATE, "parse", "repeats", "both_orders")
+_NOT_BESIDE_RULES = (*_TEMPLATE, "parse", *ASKING_KEYS, "repeats", "both_orders")
 _RULES_JUDGE = tuple(key for key in KEYS["judge_model"] if key not in _NOT_BESIDE_RULES)
 _STEPS = ("PREPROCESS", "JUDGE_MODEL", "POSTPROCESS", "RULES")
 _PLACES = {"PREPROCESS": 0, "JUDGE_MODEL": 1, "RULES": 1, "POSTPROCESS": 2}
@@ -68,6 +87,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PROBLEMS: dict[str, Text] = {
     **YAML_PROBLEMS,
     **PARSER_PROBLEMS,
+    **KIND_PROBLEMS,
     "no_metrics": gettext_noop("Expected a list of {data_name, metrics}, or a single mapping."),
     "empty_scale": gettext_noop("The maximum score, %(high)s, must be greater than the minimum, %(low)s."),
     "duplicate_metric": gettext_noop("A metric named “%(name)s” already exists. Names must be unique."),
@@ -76,9 +96,6 @@ PROBLEMS: dict[str, Text] = {
         "“%(key)s” is %(value)s, but there are only %(votes)s votes (judge models × repeats)."
     ),
     "unknown_source": gettext_noop("Unknown source “%(value)s”. Only URL is supported."),
-    "both_orders_without_comparison": gettext_noop(
-        "“both_orders” only works with comparisons. Add “parse: comparison”, or remove it."
-    ),
     "no_template": gettext_noop("The judge model has no template. Set one of: %(options)s."),
     "several_templates": gettext_noop("The judge model has several templates. Set only one of: %(options)s."),
     "no_script": gettext_noop("The step has no script. Set “filename” or “file_content”."),
@@ -187,6 +204,9 @@ class _MetricsReader:
                 "max_score" if "max_score" in fields else "min_score", "empty_scale", low=low, high=high
             )
             low, high = 1, 10
+        kind = read_kind(fields)
+        if kind.get("gives") == COMPARISON and "max_score" not in fields:
+            high = max(low + 1, COMPARISON_TOP)
         steps = _Steps(self, low, high)
         for step in fields.items("pipeline", KEYS["pipeline"], required=True):
             steps.take(step)
@@ -199,12 +219,15 @@ class _MetricsReader:
             undefined=fields.choice("undefined", UNDEFINED, "strict"),
             sandbox=fields.choice("sandbox", SANDBOX, "batch"),
             preprocess=steps.preprocess,
-            judges=tuple(steps.judges),
+            judges=tuple(map(without_kind, steps.judges) if kind.get("gives") else steps.judges),
             rules=steps.rules,
             postprocess=steps.postprocess,
             jury=fields.choice("jury", JURIES, "mean"),
             quorum=fields.whole("quorum", 1, 1, 10_000),
+            **{"gives": kind_of_builtins(steps.judge_keys)} | kind,
+            **read_asking(fields, steps.judge_keys, given="gives" in fields),
         )
+        check_kind(definition, fields, steps.judge_keys)
         if definition.judges and definition.quorum > max(1, definition.votes):
             fields.wrong("quorum", "quorum_too_high", value=definition.quorum, votes=definition.votes)
         return definition
@@ -216,18 +239,16 @@ class _MetricsReader:
         self._named.add((kind, name))
         return name
 
-    def judge(self, fields: Fields, low: float, high: float) -> JudgeModel:
-        template, offered = self._template(fields)
-        parse = _parse(fields, offered, low, high)
-        if fields.flag("both_orders") and parse != "comparison":
-            fields.wrong("both_orders", "both_orders_without_comparison")
-        return msgspec.structs.replace(
+    def judge(self, fields: Fields, low: float, high: float) -> tuple[JudgeModel, JudgeKeys]:
+        template, builtin = self._template(fields)
+        judge = msgspec.structs.replace(
             self.judge_model(fields),
             template=template,
-            parse=parse,
+            parse=_parse(fields, COMPARISON if builtin == COMPARISON else SCORE, low, high),
             repeats=fields.whole("repeats", 1, 1, MAX_REPEATS),
             both_orders=fields.flag("both_orders"),
         )
+        return judge, JudgeKeys(fields, builtin)
 
     def judge_model(self, fields: Fields) -> JudgeModel:
         """The connection and the request settings of a judge model, without prompts."""
@@ -244,21 +265,21 @@ class _MetricsReader:
         )
 
     def _template(self, fields: Fields) -> tuple[str, str]:
-        """The template's text, and the default parser for its replies."""
+        """The template's text, and what it gives; '' if it is not a built-in one."""
         sources = [name for name in _TEMPLATE if name in fields]
         if len(sources) != 1:
             wrong = "several_templates" if sources else "no_template"
             fields.wrong(sources[1] if sources else "", wrong, options=", ".join(_TEMPLATE))
-            return "", "score"
+            return "", ""
         if sources == ["builtin"]:
             chosen = BUILTINS.get(fields.text("builtin"))
             if chosen is None:
                 fields.choice("builtin", tuple(BUILTINS), "")
-                return "", "score"
-            return chosen.source, chosen.parse
+                return "", ""
+            return chosen.source, chosen.gives
         if sources == ["judge_template_file"]:
-            return self.file(fields, "judge_template_file"), "score"
-        return fields.text("judge_template_content", required=True), "score"
+            return self.file(fields, "judge_template_file"), ""
+        return fields.text("judge_template_content", required=True), ""
 
     def script(self, fields: Fields) -> str:
         """The script of a step, from the metrics file itself or a separate file."""
@@ -306,6 +327,7 @@ class _Steps:
         self.preprocess = self.postprocess = ""
         self.rules = ""
         self.judges: list[JudgeModel] = []
+        self.judge_keys: list[JudgeKeys] = []
         self._last = -1
         self._kinds: set[str] = set()
 
@@ -326,7 +348,9 @@ class _Steps:
         elif kind == "RULES":
             self._take_rules(fields)
         elif (judge := fields.mapping("judge_model", KEYS["judge_model"])) is not None:
-            self.judges.append(self.reader.judge(judge, self.low, self.high))
+            model, keys = self.reader.judge(judge, self.low, self.high)
+            self.judges.append(model)
+            self.judge_keys.append(keys)
 
     def _take_rules(self, fields: Fields) -> None:
         self.rules = self.reader.script(fields)
@@ -402,7 +426,7 @@ def _metric(metric: MetricDefinition) -> dict[str, Any]:
         judge = {"judge_model": _asked(metric.judges[0])} if metric.judges else {}
         pipeline.append({"type": "RULES", "file_content": metric.rules, **judge})
     else:
-        pipeline += [{"type": "JUDGE_MODEL", "judge_model": _judge(judge)} for judge in metric.judges]
+        pipeline += [{"type": "JUDGE_MODEL", "judge_model": _judge(metric, judge)} for judge in metric.judges]
     if metric.postprocess:
         pipeline.append({"type": "POSTPROCESS", "file_content": metric.postprocess})
     # Not in the original format, so written only if they differ from the default.
@@ -410,8 +434,7 @@ def _metric(metric: MetricDefinition) -> dict[str, Any]:
     quorum = {"quorum": metric.quorum} if metric.quorum != 1 else {}
     return {
         "name": metric.name,
-        "min_score": _number(metric.min_score),
-        "max_score": _number(metric.max_score),
+        **written_kind(metric),
         "undefined": metric.undefined,
         "sandbox": metric.sandbox,
         **jury,
@@ -431,15 +454,12 @@ def _asked(judge: JudgeModel) -> dict[str, Any]:
     return always | {name: value for name, value in optional.items() if value}
 
 
-def _judge(judge: JudgeModel) -> dict[str, Any]:
-    """The judge's non-default settings, and always the parser, because it matters most."""
-    written = {**_asked(judge), "judge_template_content": judge.template, "parse": judge.parse}
+def _judge(metric: MetricDefinition, judge: JudgeModel) -> dict[str, Any]:
+    """The judge's non-default settings, and the parser wherever the metric's kind does not say it."""
+    template = {"judge_template_content": judge.template}
+    written = {**_asked(judge), **template, **written_parse(metric, judge.parse)}
     if judge.repeats != 1:
         written["repeats"] = judge.repeats
     if judge.both_orders:
         written["both_orders"] = True
     return written
-
-
-def _number(score: float) -> float:
-    return int(score) if score == int(score) else score

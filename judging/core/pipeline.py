@@ -18,7 +18,7 @@ from judging.core.judges.reply import REFUSED
 from judging.core.metric_definition import JudgeModel, Jury, MetricDefinition
 from judging.core.reading.reader import why_unread
 from judging.core.reading.reasons import NO_MAJORITY, REFUSAL
-from judging.core.replies import Parsed, combine_orders, is_flip, turned_back, with_sides_swapped
+from judging.core.replies import VERDICTS, Parsed, combine_orders, is_flip, turned_back, with_sides_swapped
 from judging.core.results import (
     FORMAT_FAILED,
     ORDER_FLIP,
@@ -40,6 +40,7 @@ from judging.core.values import SCORED, UNPARSED, Outcome, Value, outcome_of_val
 
 QUORUM = "quorum"  # reason: fewer valid votes than the metric requires
 MOST_DETAIL = 100  # characters of what a judge said instead of a verdict
+OTHER_KIND = "other_kind"  # reason: the last script returned another type of value than the metric gives
 TIED = "jury_tied"  # reason: no value has more votes than every other
 
 
@@ -70,7 +71,8 @@ async def judge_item(
         result = result_by_rules(ruled, before, after, flags)
     else:
         result = await _judge_by_models(item, context, metric, effects, ask, previous, before)
-    return msgspec.structs.replace(result, seconds=time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    return msgspec.structs.replace(result, outcome=outcome_of_kind(metric, result.outcome), seconds=seconds)
 
 
 async def _judge_by_models(
@@ -118,6 +120,21 @@ def result_by_rules(
 def outcome_of_script(script: ScriptResult) -> Outcome:
     """The outcome given by the metric's last script."""
     return _failed(script.failure) if script.failure else outcome_of_value(script.result)
+
+
+def outcome_of_kind(metric: MetricDefinition, outcome: Outcome) -> Outcome:
+    """The outcome, or an error if its value is not of the kind that the metric says it gives."""
+    value = outcome.value
+    if not metric.gives or value is None:
+        return outcome
+    if metric.compares_reference:
+        value = VERDICTS.get(value, value) if isinstance(value, str) else value
+        outcome = msgspec.structs.replace(outcome, value=value)
+    if metric.fits(value):
+        return outcome
+    kind = f"{metric.gives} ({', '.join(metric.label_names)})" if metric.labels else metric.gives
+    returned = f"{type(value).__name__} {value!r:.100}"
+    return Outcome.error(OTHER_KIND, f"the metric gives {kind}, the script returned {returned}")
 
 
 def _failed(failure: Failure) -> Outcome:

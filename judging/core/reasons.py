@@ -127,6 +127,12 @@ REASONS: dict[str, ReasonKind] = {
     "none_returned": ReasonKind(
         gettext_noop("The metric's last script returned None, so there is no score.")
     ),
+    "other_kind": ReasonKind(
+        gettext_noop(
+            "The metric's last script returned another type of value than the metric gives. Change the script, or "
+            "what the metric gives."
+        )
+    ),
     # people
     "left_empty": ReasonKind(gettext_noop("The rater skipped this optional criterion.")),
     "free_text": ReasonKind(gettext_noop("Free text is stored but not scored.")),

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from datasets.core.kinds import COMPARISON, SCORE
+
 NAMES = tuple(
     f"{turns}_{kind}.{language}"
     for turns in ("single_turn", "multi_turn")
@@ -18,13 +20,14 @@ NAMES = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
-    """A template with the settings needed to use it in a metric; `kind` is score, comparison or reference."""
+    """A template with the settings needed to use it in a metric; `kind` is score, comparison or reference;
+    `gives` is the kind of verdict."""
 
     name: str
     language: str
     kind: str
     source: str
-    parse: str
+    gives: str
 
 
 def builtin(name: str) -> Builtin:
@@ -36,7 +39,7 @@ def _load(name: str) -> Builtin:
     stem, language = name.split(".")
     kind = stem.rsplit("_", 1)[1]
     source = Path(__file__).with_name(f"{name}.jinja").read_text(encoding="utf-8")
-    return Builtin(name, language, kind, source, "comparison" if kind == "comparison" else "score")
+    return Builtin(name, language, kind, source, COMPARISON if kind == COMPARISON else SCORE)
 
 
 BUILTINS: dict[str, Builtin] = {name: _load(name) for name in NAMES}

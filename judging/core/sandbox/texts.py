@@ -17,6 +17,7 @@ MESSAGES = (
     gettext_noop("more than %(seconds)s seconds of processor time"),
     gettext_noop("more than %(seconds)s seconds"),
     gettext_noop("more memory than the limit per item"),
+    gettext_noop("the metric gives %(kind)s, the script returned %(value)s"),
     gettext_noop("%(kind)s returned a text of %(count)s characters"),
     gettext_noop("%(kind)s returned a text with half a character or a NUL in it"),
     gettext_noop("%(kind)s returned an integer beyond 64 bits"),

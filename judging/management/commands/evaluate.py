@@ -14,6 +14,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection
 
+from datasets.core.kinds import COMPARISON
 from datasets.models import Candidate
 from evalsite.rounding import fixed, significant
 from evalsite.storage import data_dir
@@ -226,7 +227,7 @@ def why_unscored(run: Run) -> list[str]:
 
 def _reason(reason: str, definition: MetricDefinition) -> str:
     if reason == NOTHING_OFFERED:
-        compares = any(judge.parse == "comparison" for judge in definition.judges)
+        compares = definition.asks_for == COMPARISON
         return (
             f"no verdict such as {'[[A>B]]' if compares else f'[[{significant(definition.max_score, 6)}]]'}"
         )

@@ -11,6 +11,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from datasets.core.kinds import COMPARISON
 from evalsite.accounts.models import Project
 from evalsite.rounding import significant
 from judging.core.builtin import BUILTINS
@@ -223,9 +224,9 @@ def starting_definition(start: str, name: str) -> MetricDefinition:
     """A new metric's definition, from the built-in template `start` or blank."""
     builtin = BUILTINS.get(start)
     judge = (
-        JudgeModel(name="", template=builtin.source, parse=builtin.parse)
+        JudgeModel(name="", template=builtin.source, parse=builtin.gives)
         if builtin
         else JudgeModel(name="", template="")
     )
-    scale = (1.0, 5.0) if builtin and builtin.parse == "comparison" else (1.0, 10.0)
+    scale = (1.0, 5.0) if builtin and builtin.gives == COMPARISON else (1.0, 10.0)
     return MetricDefinition(name=name, min_score=scale[0], max_score=scale[1], judges=(judge,))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy
 
+from datasets.core.kinds import COMPARISON
 from datasets.models import Response
 from evalsite.rounding import significant
 from judging.core.judges.settings import JudgeSettings, build_request
@@ -200,7 +201,7 @@ def _reply(definition: MetricDefinition, sample: Sample, metric: int | None, typ
     stored = reply_history[0].newest_reply(metric, sample.response) if metric is not None else None
     if stored is not None:
         return stored, "stored"
-    compares = any(judge.parse == "comparison" for judge in definition.judges)
+    compares = definition.asks_for == COMPARISON
     return ("[[B>A]]" if compares else f"Score: [[{significant(definition.max_score, 6)}]]"), "example"
 
 

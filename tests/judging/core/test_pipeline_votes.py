@@ -10,7 +10,7 @@ from msgspec import structs
 
 from judging.core.metric_definition import JudgeModel, Jury, Label, MetricDefinition
 from judging.core.metrics_file import MetricsFileError, read_metrics_file, write_metrics_file
-from judging.core.pipeline import combine_votes, conclude
+from judging.core.pipeline import combine_votes, conclude, outcome_of_kind
 from judging.core.results import Failure, JudgeCall, Verdict
 from judging.core.values import Outcome
 from judging.runs.rerun.reparse import reparsed_definition
@@ -131,3 +131,30 @@ def test_scoring_again_applies_another_jury_to_what_was_said() -> None:
     assert reparsed_definition(METRIC, structs.replace(METRIC, jury="median", quorum=3)) == structs.replace(
         METRIC, jury="median", quorum=3
     )
+
+
+@pytest.mark.parametrize(
+    ("gives", "value", "state"),
+    [
+        ("pass_fail", True, "scored"),
+        ("pass_fail", 1, "error"),
+        ("score", 4.5, "scored"),
+        ("score", True, "error"),
+        ("category", "good", "scored"),
+        ("category", "excellent", "error"),
+        ("", "anything", "scored"),
+    ],
+)
+def test_a_value_of_another_kind_is_an_error(gives: str, value: Any, state: str) -> None:
+    metric = structs.replace(METRIC, gives=gives, labels=(Label(label="good"), Label(label="bad")))
+    assert outcome_of_kind(metric, Outcome("scored", value)).state == state
+
+
+def test_the_error_says_what_the_metric_gives_and_what_came() -> None:
+    outcome = outcome_of_kind(structs.replace(METRIC, gives="pass_fail"), Outcome("scored", 7))
+    assert outcome == Outcome.error("other_kind", "the metric gives pass_fail, the script returned int 7")
+
+
+def test_a_script_may_return_a_comparison_with_the_reference_by_its_code() -> None:
+    metric = structs.replace(METRIC, gives="comparison", max_score=5)
+    assert outcome_of_kind(metric, Outcome("scored", "A>B")).value == 2
