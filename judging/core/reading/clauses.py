@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import groupby
 
 from judging.core.reading.words import CORRECTIONS, GUARD_WORDS, NEGATIONS, PROVISIONAL, REASON_WORDS
 
@@ -16,15 +17,17 @@ _CHARACTERS_OF_WORD = 2  # of Chinese
 def alternatives(words: Iterable[str]) -> str:
     """An expression for any of the words, whole where their script separates words; longer ones first."""
     ordered = sorted(words, key=len, reverse=True)
-    return "|".join(
-        (rf"(?<!{_LETTER})" if _is_letter(word[0]) else "")
-        + re.escape(word)
-        + (rf"(?!{_LETTER})" if _is_letter(word[-1]) else "")
-        for word in ordered
-    )
+    groups = groupby(ordered, key=lambda word: (_is_letter(word[0]), _is_letter(word[-1])))
+    return "|".join(_group(ends, group) for ends, group in groups)
 
 
-_LETTER = r"[0-9A-Za-z\u00c0-\u04ff]"  # of a script that puts blanks between words
+def _group(ends: tuple[bool, bool], words: Iterable[str]) -> str:
+    """An expression for any of the words, all of which begin and end alike; its look-arounds stand once."""
+    before, after = rf"(?<!{_LETTER})" if ends[0] else "", rf"(?!{_LETTER})" if ends[1] else ""
+    return f"{before}(?:{'|'.join(map(re.escape, words))}){after}"
+
+
+_LETTER = r"(?-i:[0-9A-Za-z\u00c0-\u04ff])"  # of a script that puts blanks between words
 
 
 def _is_letter(character: str) -> bool:
